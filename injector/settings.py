@@ -325,8 +325,10 @@ def _path_mistakes(settings: Settings) -> Iterator[Diagnostic]:
         elif path in known:
             yield _not_allowed(where, "it is already a path of `server`", "choose another")
         elif slug in slugs or not 0 < len(slug) <= _SLUG:
-            why = f"as that of {slugs[slug]}" if slug in slugs else f"but a name has 1 to {_SLUG} characters"
-            yield _not_allowed(where, f'its webhook entry would be called "{slug}", {why}', "choose another path")
+            why = f"like that of {slugs[slug]}" if slug in slugs else f"but a name has 1 to {_SLUG} characters"
+            yield _not_allowed(
+                where, f'the webhook entry of this path would be called "{slug}", {why}', "choose another"
+            )
         elif not at.templates:
             message = "the list is empty"
             yield _not_allowed(

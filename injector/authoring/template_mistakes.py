@@ -102,8 +102,10 @@ def _declarations(template: Template) -> Iterator[Diagnostic]:
                 yield Diagnostic(PARAMETER_TYPE, "warning", message, help_, place=place)
         other = [one for one in enum if isinstance(one, bool | int | float)] if kind == "string" and enum else []
         if other:
-            message = f"{' and '.join(map(shortened, other))} in the enum: the parameter {parameter.name} is a string"
-            help_ = "put the words in quotes: on, off, yes and no are booleans in YAML"
+            message = (
+                f"the enum has {' and '.join(map(shortened, other))}, but the parameter {parameter.name} is a string"
+            )
+            help_ = "put the words in quotes, because on, off, yes and no are booleans in YAML"
             place = manifest_place(template, ("parameters", parameter.name, "enum"))
             yield Diagnostic(PARAMETER_TYPE, "warning", message, help_, place=place)
 
@@ -139,8 +141,11 @@ def _of_request(path: tuple[str, ...], constants: list[Any]) -> tuple[str, str] 
     if path in (("operation",), ("request", "operation")):
         wrong = next((one for one in texts if one not in OPERATIONS), None)
         if wrong is not None:
-            near = nearest(wrong, OPERATIONS) or OPERATIONS[0]
-            return f"an operation is never {shortened(wrong)}", f'write "{near}"'
+            near = nearest(wrong, OPERATIONS)
+            return (
+                f"an operation is never {shortened(wrong)}",
+                f'write "{near}"' if near else f"write {', '.join(OPERATIONS[:-1])} or {OPERATIONS[-1]}",
+            )
     if texts and path in (("user",), ("request", "userInfo")):
         return (
             f"{'.'.join(path)} is a mapping, and never equals {shortened(texts[0])}",

@@ -217,7 +217,9 @@ def user_hints(admission: Admission) -> list[str]:
         templates = admission.snapshot.catalog.found(answer.at.templates)
         programs = [t.program for t in templates if t.applies_to.covers(admission.asked.request)]
         if any(program.may_read("user") or program.may_read("request", "userInfo") for program in programs):
-            return ["the user is not known here; give --user NAME and --group NAME"]
+            return [
+                "a template here reads the user who makes the request; name this user: --user NAME and --group NAME"
+            ]
     return []
 
 

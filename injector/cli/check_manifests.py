@@ -38,7 +38,7 @@ def check_manifests(
     user: Object,
     output: str,
 ) -> int:
-    """Say which objects the policies at the settings' paths refuse, and change nothing.
+    """Say which objects the policies under `paths` in the settings refuse, and change nothing.
 
     FILE is a file, a folder, a URL, or - for standard input; YAML or JSON. Each object is checked as if it were created
     now, and so are the pods that a workload will create. No sidecar is added. Exits with 1 if an object is refused.

@@ -79,7 +79,7 @@ def lost_receipt(pod: Object, settings: Settings) -> str:
     found = "cannot be read" if settings.receipt_key in annotations else "is missing"
     return (
         f"its receipt (annotation {settings.receipt_key}) {found}, so what the injection added is not known; use the "
-        "file as inject wrote it, or the one from before the injection"
+        "unchanged output of injector inject, or the file from before the injection"
     )
 
 

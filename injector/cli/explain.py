@@ -56,11 +56,13 @@ def explain(
     context: str | None,
     injector_namespace: str | None,
 ) -> int:
-    """Explain why a pod has or does not have a sidecar, and what the templates at the settings' paths do to an object.
+    """Explain why a pod has or does not have a sidecar, and what the templates under `paths` in the settings do to
+    an object.
 
     Explains manifests (FILE, a folder, a URL, or - for standard input), or a pod or workload in a cluster: pod/NAME,
-    deploy/NAME, sts/NAME. If the settings have paths, it explains objects of every kind: service/NAME. The output shows
-    every step of the decision and what the step saw, then where each parameter's value came from, and what is added.
+    deploy/NAME, sts/NAME. If the settings have `paths`, it explains objects of every kind: service/NAME. The output
+    shows every step of the decision and what the step saw, then where each parameter's value came from, and what is
+    added.
 
     For manifests, a namespace counts as enabled unless the input or --namespace-label says otherwise.
 

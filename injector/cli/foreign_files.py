@@ -160,7 +160,7 @@ def _emptied(name: str) -> str:
     """What to say about an input that holds nothing at all."""
     return (
         f"{name}: it is empty. If you redirect the output to the same file (> {name}), the shell empties the file "
-        "first. Restore the file, then run injector inject --in-place"
+        "first. Restore the file, then write to another file"
     )
 
 

@@ -56,8 +56,8 @@ def inject(
 
     A namespace counts as enabled unless its Namespace object in the input, or --namespace-label, says otherwise.
 
-    If --settings has paths, the templates at these paths change or refuse objects of every kind, as if the objects
-    were created now. The same happens to the pods that a workload will create.
+    If the settings have `paths` (URL paths of more webhooks), the templates listed there change or refuse objects of
+    every kind, as if the objects were created now. The same happens to the pods that a workload will create.
 
     For manifests in Git, --in-place writes the files, and --check fails if a file would change.
 

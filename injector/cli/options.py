@@ -262,7 +262,11 @@ def with_user(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*args, **given, user=user_info(user, groups))
 
     with_group = click.option("--group", "groups", multiple=True, metavar="NAME", help="A group of --user. Repeatable.")
-    name = click.option("--user", metavar="NAME", help="User who makes the request, for templates at paths.")
+    name = click.option(
+        "--user",
+        metavar="NAME",
+        help="Assume that this user makes the request. Only for templates under `paths:` in the settings.",
+    )
     return name(with_group(with_info))
 
 
@@ -294,7 +298,9 @@ _OPTIONS = (
         metavar="NAME",
         help=("Let a signer of the cluster sign the certificate: kubernetes.io/kubelet-serving, or another signer."),
     ),
-    click.option("--secret", metavar="NAME", help="With --signer: the Secret to put it in, instead of --out."),
+    click.option(
+        "--secret", metavar="NAME", help="With --signer: the Secret for the certificate and its key, instead of --out."
+    ),
     click.option(
         "--cert-name",
         metavar="KEY",

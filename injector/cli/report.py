@@ -121,7 +121,9 @@ class Report:
             return f"{', '.join(rest) or 'no objects'}."
         if not self.writes:
             return f"{', '.join([*bad, *rest])}."
-        would = f"; without these, the result would be: {', '.join(rest)}" if rest else ""
+        would = (
+            f"; without the objects that failed or were refused, the result would be: {', '.join(rest)}" if rest else ""
+        )
         return f"{', '.join(bad)}. Nothing was written{would}."
 
 
@@ -152,7 +154,8 @@ def _show(line: Line) -> None:
         click.echo(f"  written anew{comments}", err=True)
     if line.changed_lines:
         numbers = ", ".join(map(str, line.changed_lines))
-        click.echo(f"  existing lines changed: {counted(len(line.changed_lines), 'line')} ({numbers})", err=True)
+        word = "line" if len(line.changed_lines) == 1 else "lines"
+        click.echo(f"  existing lines changed: {len(line.changed_lines)} ({word} {numbers})", err=True)
 
 
 def line_for(obj: Object, namespace: str, outcome: OutcomeName, place: str) -> Line:

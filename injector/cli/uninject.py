@@ -73,9 +73,9 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> i
             foreign = foreign_receipt(pod, settings)
             lost = (
                 (
-                    f"it mounts configmap/{still}, which an earlier injection created, but its receipt is missing (the "
-                    "annotation that says what the injection added); use the file as inject wrote it, or the one from "
-                    "before the injection"
+                    f"it mounts configmap/{still}, which an earlier injection created, but the pod has no receipt (the "
+                    "annotation that says what the injection added); use the unchanged output of injector inject, or "
+                    "the file from before the injection"
                 )
                 if still
                 else ""

@@ -28,7 +28,7 @@ MEMORY = 160 * 1024 * 1024
 _AGAIN = 0.1
 _STATM = Path("/proc/self/statm")
 
-TOO_SLOW = "the template takes too much time"
+TOO_SLOW = "the template takes too much time; look for long loops, and for filters over large values"
 
 
 @contextlib.contextmanager

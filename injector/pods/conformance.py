@@ -217,8 +217,8 @@ def _reordered_variables(have: Object, wanted: Object, here: str) -> Iterator[Di
             if (other in before) != defined:
                 where = "after" if defined else "before"
                 message = (
-                    f"variable {shown_value(other, SHOWN)} comes {where} this variable, unlike in the template; the "
-                    "value of this variable refers to it, so the order matters"
+                    f"variable {shown_value(other, SHOWN)} comes {where} {shown_value(name, SHOWN)}, unlike in the "
+                    f"template; {shown_value(name, SHOWN)} refers to it by $(), so the order matters"
                 )
                 yield difference_at(f"{here}/env/{escape(name)}", message, variable=other)
         before.add(name)

@@ -201,9 +201,9 @@ def removal_help(name: str, value: object, place: Field, *, item: bool) -> str:
     if name != "$patch" or value not in ("delete", "replace") or place.type in ("Pod", "PodSpec", "ObjectMeta"):
         return f"{ours}; leave it out: lists are merged by their keys"
     if value == "replace":
-        return f"{ours}; to replace what the pod has write `!replace` in front of the value"
+        return f"{ours}; to replace what the pod has, write `!replace` in front of the value"
     if place.type == "EnvVar":
         return f"{ours}, and a template cannot take a variable away: leave this item out"
     if item:
         return f"{ours}, and cannot remove an item from a list: leave this item out"
-    return f"{ours}; to take {place.name or 'a value'} away write `{place.name or 'key'}: !replace null`"
+    return f"{ours}; to take {place.name or 'a value'} away, write `{place.name or 'key'}: !replace null`"

@@ -55,7 +55,9 @@ class Differences:
             if may_be_secret(pointer):
                 self.report(pointer, "the pod's value stays; the template has another value")
             else:
-                mine = f"the pod's {shown_value(actual, SHOWN)} stays" if actual is not None else "it stays unset"
+                mine = (
+                    f"the pod's {shown_value(actual, SHOWN)} stays" if actual is not None else "the pod keeps it unset"
+                )
                 message = f"{mine}; the template has {shown_value(asked, SHOWN)}"
                 self.report(pointer, message, value=actual, template=asked)
 

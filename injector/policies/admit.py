@@ -199,10 +199,10 @@ def _merged(
     if not overlay:
         return state, ()
     if not asked.object or asked.request.operation == "DELETE":
-        what = "that is being deleted" if asked.request.operation == "DELETE" else "that the request does not contain"
+        what = "on DELETE" if asked.request.operation == "DELETE" else "if the request does not contain it"
         fields = {"template": template.name}
         raise InjectionError(
-            Reason.TEMPLATE_FAILED, f"template {template.name} cannot add to an object {what}", fields=fields
+            Reason.TEMPLATE_FAILED, f"template {template.name} cannot change the object {what}", fields=fields
         )
     if not asked.is_pod:
         filled = merge_object(state, overlay, defaults)

@@ -78,7 +78,7 @@ def called(name: str, expression: str, functions: Collection[str]) -> str:
         return ""
     to_do = instead_of_call(name, _values(expression[expression.index("(") + 1 :]))
     known = hint(name, functions, "the functions and macros are")
-    return f"there is no function {name[:60]} here{f'; {to_do}' if to_do else known}"
+    return f"there is no function {name[:60]}() here{f'; {to_do}' if to_do else known}"
 
 
 #: Functions that give the value of a name, as in `std.extVar("image")`.

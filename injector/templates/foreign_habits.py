@@ -61,7 +61,7 @@ OTHER_KEYS = {
     **dict.fromkeys(("apiVersion", "kind", "metadata", "spec", "patches"), _NO_OBJECT),
     **dict.fromkeys(
         ("syntax", "validate", "template"),
-        "write it below the name of its file, as in files: {a.conf: {syntax: nginx}}",
+        "write it below the name of its file, as in files: {a.conf: {template: b.conf.j2, syntax: nginx}}",
     ),
     "required": "write `required: true` at each parameter that is required",
     **dict.fromkeys(
@@ -189,4 +189,5 @@ def missing_file(name: str, files: Collection[str]) -> str:
         return f"{begin}, because a template is a single folder; copy {last} into it and include it by that name"
     if name.endswith(".j2"):
         return begin + hint(name, files)
-    return f"{begin}; rename the file to {name.rpartition('.')[0] or name}.j2: the injector reads only .j2 files"
+    own = f"{name.rpartition('.')[0] or name}.j2"
+    return f'a template can include only .j2 files; rename {name} to {own}, and include "{own}"'

@@ -75,7 +75,7 @@ def dash_before(text: str, offset: int) -> str:
     side = "before" if dash.startswith("{") else "after"
     plain = dash.replace("-", "")
     removed = f"the dash in {dash} on line {at} removes the line break {side} it"
-    return f"{removed}; write {plain} to keep the line break, or else: "
+    return f"{removed}; write {plain} to keep it. If the dash is right, the mistake is another one: "
 
 
 def _holds_text(line: str) -> bool:

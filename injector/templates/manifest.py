@@ -201,7 +201,7 @@ class Manifest:
         syntaxes: dict[str, str] = {}
         for spec in made.values():
             if syntaxes.setdefault(spec.template, spec.syntax) != spec.syntax:
-                words = f"{spec.template} renders files of two syntaxes; give {spec.name} a template of its own"
+                words = f"{spec.template} renders files of two syntaxes; give {spec.name} a .j2 file of its own"
                 with self.collecting():
                     self.refuse(("files", spec.name), words)
         return made

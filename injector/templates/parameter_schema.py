@@ -161,4 +161,6 @@ def _schema_words(error: SchemaError) -> str:
     if error.validator == "type" and isinstance(error.validator_value, str):
         article = "an" if error.validator_value[0] in "aio" else "a"
         return f"{key} has to be {article} {error.validator_value}, not {shortened(error.instance)}"
-    return f"not a JSON Schema: {error.message[:200]}"
+    if error.instance is None:
+        return f"{key} has no value; give it one, or leave it out"
+    return f"{key} is not valid JSON Schema: {error.message[:200]}"

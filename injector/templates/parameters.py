@@ -244,7 +244,8 @@ def _example(parameter: Parameter, origin: str) -> str:
     if isinstance(first, list) and all(isinstance(one, str | int) and "," not in str(one) for one in first):
         first = ",".join(map(str, first))
     text = first if isinstance(first, str) else msgspec.json.encode(first).decode()
-    return f"such as {spelled(text, origin, parameter)}" if first else ""
+    shown = spelled(text, origin, parameter)
+    return f"such as {shown if shown != text else shortened(text)}" if first else ""
 
 
 def _unused(name: str, where: str, parameters: Mapping[str, Parameter], *, guarded: bool) -> Diagnostic:

@@ -130,11 +130,11 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
 _MAPPED = re.compile(r"\bmap\(\s*[\"'](\w*quote)[\"']")
 #: What a pod gets only after it was injected, by the last name of a path, and where its containers can have it from.
 _LATER = {
-    "name": ("metadata.name", "a pod of a Deployment or a similar workload has no name yet when it is injected"),
-    "uid": ("metadata.uid", "a pod has no uid yet when it is injected"),
-    "nodeName": ("spec.nodeName", "a pod has no node yet when it is injected"),
-    "podIP": ("status.podIP", "a pod has no address yet when it is injected"),
-    "hostIP": ("status.hostIP", "a pod has no node yet when it is injected"),
+    "name": ("metadata.name", "a pod of a Deployment or a similar workload has no name yet at injection"),
+    "uid": ("metadata.uid", "a pod has no uid yet at injection"),
+    "nodeName": ("spec.nodeName", "a pod has no node yet at injection"),
+    "podIP": ("status.podIP", "a pod has no address yet at injection"),
+    "hostIP": ("status.hostIP", "a pod has no node yet at injection"),
 }
 
 
@@ -143,9 +143,8 @@ def _not_yet(expression: str, word: str) -> str:
     path, why = _LATER.get(word) or ("", "")
     if not path or not re.search(rf"\b(?:pod|object)\.{re.escape(path)}\b", expression):
         return ""
-    return (
-        f"{why}; give it to a container in an environment variable, with valueFrom: {{fieldRef: {{fieldPath: {path}}}}}"
-    )
+    field = f"valueFrom: {{fieldRef: {{fieldPath: {path}}}}}"
+    return f"{why}; let a container read it from an environment variable, with {field}"
 
 
 def _of_version(expression: str, message: str) -> str:

@@ -108,8 +108,8 @@ _AT_THE_START = {
 _WORDS = {
     "tab": TAB,
     "no-document": "this line does not belong to the lines above it; check its indentation",
-    "second-document": "--- begins a second document, and there can be only one; move its fields below the one "
-    "`spec:` above, and a ConfigMap's content below `files:` in template.yaml",
+    "second-document": "--- begins a second document, and there can be only one; move its content into the first "
+    "document, and a ConfigMap's content below `files:` in template.yaml",
     "unknown-alias": "* begins an alias, and this file has no such anchor above it; a text that begins with * needs "
     "quotes",
     "no-value": "a value is missing here",

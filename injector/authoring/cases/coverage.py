@@ -39,7 +39,12 @@ class Coverage:
     def sentence(self) -> str:
         """What is missing, in one line; empty where nothing is."""
         counts = (
-            ("no case gives another value to", len(self.missed_parameters), self.parameters, "parameters"),
+            (
+                "no case sets",
+                len(self.missed_parameters),
+                self.parameters,
+                "parameters to a value other than the default",
+            ),
             ("no case reaches", len(self.missed_branches), self.branches, "branches"),
         )
         return ", and ".join(f"{words} {missed} of {of} {what}" for words, missed, of, what in counts if missed)

@@ -124,7 +124,7 @@ def _validate(result: CaseResult, outcome: Outcome, ways: Ways) -> None:
             if place is not None:
                 template = applied.template
                 where = f"{refusal.program} does not accept the output of this line"
-                help_ = f"a ; is missing at the end of this line; {refusal.program} reports a later line"
+                help_ = f"add a ; at the end of this line ({refusal.program} itself names a later line)"
                 place = replace(place, origin=template.origin or template.name)
                 result.problems.append(Diagnostic("validate", "error", where, help_ if above else "", place=place))
         if ways.require_programs:

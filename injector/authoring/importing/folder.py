@@ -198,8 +198,8 @@ def _readme(name: str, sidecar: Sidecar, delivered: Delivered) -> str:
     if sidecar.name:
         lines += [
             (
-                f"Pods request it by the name in the old config, {code(sidecar.name)}, in the annotation of "
-                "`templatesKey`."
+                f"Pods request it by its name in the old config, {code(sidecar.name)}, in the annotation that "
+                "`templatesKey` names."
             ),
             "",
         ]

@@ -93,7 +93,7 @@ def import_configs(inputs: Iterable[tuple[str, bytes]], name: str = "") -> Impor
         except SchemasMissingError:
             return ImportResult((), (_NO_SCHEMAS,))
         if sidecar is not None and sidecar.empty:
-            message = "this config has no settings for pods, so no template is made from it"
+            message = "this config adds nothing to pods, so no template is made from it"
             problems.append(config.source.problem(config.steps, message, severity="warning"))
         elif sidecar is not None:
             sidecars.append(sidecar)

@@ -66,7 +66,7 @@ HELP: Final = {
         "more work fails with `too-costly`. 0 means no limit"
     ),
     "paths": "additional webhook paths, each with its templates and options",
-    "server": "where `injector serve` listens, its certificate, and its bounds; takes effect at the next start",
+    "server": "where `injector serve` listens, its certificate, and its limits; takes effect at the next start",
     "server.address": "address on which `serve` listens; if empty: all addresses",
     "server.port": "HTTPS port",
     "server.metricsPort": "HTTP port of `/healthz`, `/readyz`, `/metrics`",

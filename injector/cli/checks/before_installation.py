@@ -104,7 +104,8 @@ def label(context: CheckContext) -> Iterator[Diagnostic]:
     elif rivals:
         yield bad("label-free", f"label {name.key} is used by {', '.join(rivals)}", to_do)
     elif there:
-        text = f"namespaces have label {name.key} already ({there}): their new pods will be injected"
+        who = f"their new pods will be injected if the value is {name.enabled} or {name.required}"
+        text = f"namespaces have label {name.key} already ({there}): {who}"
         yield warning("label-free", text, f"remove the label where you do not want that, or {to_do}")
     else:
         yield good("label-free", f"label {name.key} is free")

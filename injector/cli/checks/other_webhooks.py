@@ -45,8 +45,8 @@ def in_order(name: str, entries: list[Object], ours: str, label: NamespaceLabel)
             "second-injector",
             f"{name}: {', '.join(rivals)} also selects by label {label.key}: two injectors for the same namespaces",
             (
-                "remove one of them, or use a different label for one of them (namespaceLabel in the settings, and "
-                "its webhooks)"
+                "remove one of the two injectors, or give one of them another label (for this one: namespaceLabel in "
+                "the settings, and apply its webhook configurations again)"
             ),
         )
         return

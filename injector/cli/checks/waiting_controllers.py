@@ -38,7 +38,7 @@ def policy(context: CheckContext) -> Iterator[Diagnostic]:
     if all(context.found(f"{API}/{kind}/{name}") for kind in kinds):
         yield good(
             "retry-policy",
-            f"ValidatingAdmissionPolicy {name} limits what the injector can change to make controllers retry",
+            f"ValidatingAdmissionPolicy {name} is in force: the injector can only make controllers retry",
         )
     else:
         yield warning(

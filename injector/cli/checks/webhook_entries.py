@@ -41,7 +41,7 @@ def as_they_should_be(context: CheckContext) -> Iterator[Diagnostic]:
         return
     if context.of_somebody_else:
         text = f"entries not compared with the settings, because they are not the chart's: {', '.join(context.entries)}"
-        to_do = "fine if it covers the pods that you want; `required` namespaces need the chart's entries"
+        to_do = "nothing to do if these entries cover the pods that you want; `required` needs the chart's entries"
         yield warning("entry", text, to_do)
         return
     expected = dict(_by_kind(zip(KINDS, context.expected, strict=True)))
@@ -100,7 +100,8 @@ def paused(context: CheckContext) -> Iterator[Diagnostic]:
             words = words_of_pause(configuration)
             text = f"{configuration['kind']}: {which} paused {words}".rstrip()
             more = ", and templates at paths are not applied" if any(map(is_of_a_path, off)) else ""
-            yield warning("paused", f"{text}; pods get no sidecars{more}", "injector resume")
+            pods = "pods get no sidecars" if len(off) == len(entries) else "the API server does not call them"
+            yield warning("paused", f"{text}; {pods}{more}", "injector resume")
         for entry in entries:
             if not is_paused(entry) and entry.get("objectSelector"):
                 text = f"entry {entry['name']} has an objectSelector: the injector sees only objects that match it"

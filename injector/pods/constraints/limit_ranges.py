@@ -105,8 +105,8 @@ def _bounds(name: str, where: Path, ask: Ask, item: Object) -> Violations:
             )
         elif limit > request * most:
             message = (
-                f"{_whole(where)}{resource} limit {format_quantity(limit)} is more than {format_quantity(most)} "
-                f"times its request {format_quantity(request)}, which is the most that LimitRange {name} allows"
+                f"{_whole(where)}the ratio of {resource} limit {format_quantity(limit)} to request "
+                f"{format_quantity(request)} is above {format_quantity(most)}, the maximum of LimitRange {name}"
             )
             fields = {"limit_range": name, "resource": resource, "side": "ratio", "found": (limit, request)}
             yield violation(Reason.QUOTA, where, message, "lower the limit or raise the request", **fields)

@@ -46,8 +46,8 @@ def find(parts: PodView) -> Violations:
                 yield violation(
                     Reason.TOO_LARGE,
                     ("metadata", field),
-                    f"they would hold {size} bytes; the maximum is {_MOST_BYTES}",
-                    "use smaller files, or set `delivery: configmap` in the template",
+                    f"with what the template adds, they would have {size} bytes; the maximum is {_MOST_BYTES}",
+                    "make the template's config files smaller, or set `delivery: configmap` in it",
                     value=size,
                     most=_MOST_BYTES,
                 )

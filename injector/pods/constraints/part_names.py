@@ -56,4 +56,6 @@ def _volume_names(parts: PodView) -> Violations:
 def _bad_name(name: Any) -> str | None:
     if is_dns_label(name):
         return None
-    return f"{shown_value(name)} is not a valid name (at most 63 lower case letters, digits and dashes)"
+    return (
+        f"{shown_value(name)} is not a valid name (at most 63 lower case letters, digits and dashes, no dash at an end)"
+    )

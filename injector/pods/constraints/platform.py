@@ -102,7 +102,7 @@ def _container(container: ContainerView, security: dict[str, object], system: ob
                 value=profile.get("type"),
             )
     if security.get("procMount") == "Unmasked" and users is not False:
-        yield invalid((*where, "procMount"), "Unmasked needs spec.hostUsers false", "drop it")
+        yield invalid((*where, "procMount"), "Unmasked needs spec.hostUsers false", "remove procMount")
     if security.get("allowPrivilegeEscalation") is False:
         if security.get("privileged") is True:
             yield invalid(

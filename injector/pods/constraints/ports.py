@@ -83,7 +83,10 @@ def _own(container: ContainerView, on_host: bool) -> Violations:
             if not isinstance(name, str) or not PORT_NAME.match(name):
                 yield invalid(
                     where,
-                    f"{shown_value(name)} is not a port name (at most 15 lower case letters, digits and dashes)",
+                    (
+                        f"{shown_value(name)} is not a port name (at most 15 lower case letters, digits and dashes; at "
+                        "least one letter; no -- and no dash at the beginning or the end)"
+                    ),
                     field="name",
                     value=name,
                 )

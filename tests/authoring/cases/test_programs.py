@@ -127,7 +127,7 @@ def test_a_line_of_nginx_without_its_end(
 ) -> None:
     (result,) = results(CASE, **{**nginx, "part.conf.j2": part})
     _refusal, origin = result.problems
-    said = "a ; is missing at the end of this line; nginx reports a later line"
+    said = "add a ; at the end of this line (nginx itself names a later line)"
     assert (origin.help, origin.place.line == line) == ((said, True) if line else ("", False))
 
 

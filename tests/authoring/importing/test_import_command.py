@@ -253,7 +253,7 @@ REFUSED = [
     ("hostNetwork: 'true'", 'error: hostNetwork is "true"; it has to be true or false'),
     ("labels: {a: 1}", "standard input:1:13: error: labels[a] is 1; it has to be a string: put it in quotes"),
     ("name: '???'\nhostPID: true", "standard input:1:7: error: this config gives no valid template name"),
-    ("name: x\n", "standard input:1:1: warning: this config has no settings for pods, so no template is made from it"),
+    ("name: x\n", "standard input:1:1: warning: this config adds nothing to pods, so no template is made from it"),
     (
         "kind: Deployment\napiVersion: apps/v1\nmetadata: {name: web}\n",
         '"Deployment" web is neither a sidecar config nor a ConfigMap',

@@ -109,7 +109,7 @@ def test_a_refusal_writes_nothing(at):
     assert (done.code, done.out) == (1, "")
     assert "service/web: refused: denied: low port for bob (ports/overlay.yaml.j2:1)\n" in done.err
     assert "  in standard input, document 2, line 5, namespace default, path /ports\n" in done.err
-    assert done.err.endswith("1 refused. Nothing was written; without these, the result would be: 1 amended.\n")
+    assert done.err.endswith("1 refused. Nothing was written; without the objects that failed or were refused, the result would be: 1 amended.\n")
 
 
 def test_the_report_as_json(at):
@@ -164,7 +164,7 @@ def test_who_asks_is_not_known_and_that_is_said(at):
     done = at("inject", PORTS, "-", stdin=SERVICE)
     assert done.code == 1
     assert "service/web: refused: template-failed: ports/overlay.yaml.j2:1:" in done.err
-    assert "  warning: the user is not known here; give --user NAME and --group NAME\n" in done.err
+    assert "  warning: a template here reads the user who makes the request; name this user: --user NAME and --group NAME\n" in done.err
     let = at("inject", PORTS.replace("Fail", "Ignore"), "-", stdin=SERVICE)
     assert (let.code, let.out) == (0, SERVICE)
     assert "service/web: skipped: template-failed: admitted without changes: " in let.err

@@ -133,7 +133,7 @@ def test_nothing_is_written_when_one_of_several_fails(run):
     assert (result.code, result.out) == (1, "")
     assert "pod/bad: failed: bad-parameter: " in result.err
     assert "document 2, line " in result.err
-    assert "1 failed. Nothing was written; without these, the result would be: " in result.err
+    assert "1 failed. Nothing was written; without the objects that failed or were refused, the result would be: " in result.err
 
 
 def test_a_pod_that_says_no_is_skipped_and_named(run):

@@ -90,10 +90,10 @@ def check(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     (
                         f"many apps have a container called {name}: in their pods the template would change that "
-                        "container, and add none"
+                        "container, and add none of its own"
                     ),
                     place,
-                    f"call the template's container {_better(name, subject.template.name)}",
+                    f"rename the template's container to {_better(name, subject.template.name)}",
                 )
         yield from _everywhere(rendering)
 
@@ -116,7 +116,7 @@ def _everywhere(rendering: Rendering) -> Iterator[Finding]:
         for field in _FIELDS:
             if field in container:
                 yield Finding(
-                    f'"*" stands for every container of the app: each one without {field} of its own gets this {field}',
+                    f'"*" stands for every container of the app: each one that has no `{field}` gets this `{field}`',
                     rendering.overlay.place((*path, field), key=True),
                     f'leave {field} out, or limit "*" to one container with `only: [NAME]`',
                 )

@@ -50,4 +50,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if name not in subject.rules:
                 yield Finding(f"there is no rule {name}{hint(name, subject.rules)}", comment.place)
         if comment.rules and not comment.reason:
-            yield Finding(f"{', '.join(comment.rules)} is disabled without a reason; add it at the end", comment.place)
+            yield Finding(
+                f"{', '.join(comment.rules)}: no reason for this is given; add it at the end of the comment",
+                comment.place,
+            )

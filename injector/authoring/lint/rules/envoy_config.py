@@ -137,7 +137,7 @@ def _addresses(rendering: Rendering) -> Iterator[Finding]:
                 place = file.place(path)
                 if is_written(place):
                     yield Finding(
-                        f"no pod has the address {host}: Envoy does not start",
+                        f"{host} is not an address of every pod: elsewhere Envoy does not start",
                         place,
                         'bind "0.0.0.0" or "::", or "127.0.0.1" for the pod alone',
                     )

@@ -77,9 +77,9 @@ def check(subject: Subject) -> Iterator[Finding]:
             for where, named in _paths(container) if places else ():
                 if near := _missing(rendering, container, named, places):
                     yield Finding(
-                        f"there is no {named}: the folder contains only the template's files",
+                        f"there is no {named}: the mount has only the template's files",
                         rendering.overlay.place((*path, *where)),
-                        f"the file is at {near}" if len(places) == 1 else f"did you mean {near}?",
+                        f"write {near}" if len(places) == 1 else f"did you mean {near}?",
                     )
                 right = places.get(PurePosixPath(named).name)
                 if right and mount_over(container, named) is None and not _names(container, right):

@@ -56,5 +56,5 @@ def check(subject: Subject) -> Iterator[Finding]:
                         "this sidecar never ends"
                     ),
                     rendering.overlay.place((*path, "restartPolicy")),
-                    "leave it out",
+                    "leave restartPolicy out",
                 )

@@ -44,5 +44,5 @@ def check(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f"parameter {name} has no description",
                 subject.manifest(("parameters", name)),
-                "say what it does, in which unit, and what 0 or nothing means",
+                "say what it does, in which unit it is, and what 0 or a missing value means",
             )

@@ -46,7 +46,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         for key in plain_mapping(metadata.get("labels")):
             if isinstance(key, str) and ("/" not in key or key.startswith(_RECOMMENDED)):
                 yield Finding(
-                    f"label {key} is for the pod's author: Services and controllers select pods by it",
+                    f'the label "{key}" is for the pod\'s author: Services and controllers select pods by it',
                     rendering.overlay.place(("metadata", "labels", key), key=True),
                     "give it a prefix, as in example.com/name, or make it an annotation",
                 )

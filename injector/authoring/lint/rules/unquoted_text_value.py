@@ -98,7 +98,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     f"{parameter.name} may be {shortened(example)}, and then this file does not render",
                     subject.template.program.place(file, offset),
-                    f"{USE_QUOTE}; or give it a format or a pattern",
+                    f"{USE_QUOTE}; or give the parameter a format or a pattern",
                 )
 
 

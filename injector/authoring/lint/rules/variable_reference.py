@@ -69,7 +69,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     f"$({name}) stays as it is: "
                     + ("the variable is further down" if later else f"there is no such variable{hint(name, known)}"),
                     rendering.overlay.place((*path, *where)),
-                    "move the variable up" if later else "add it to env; to write a literal $, use $$",
+                    "move the variable up" if later else f"add {name} to env; for a literal $ write $$",
                 )
 
 

@@ -55,5 +55,5 @@ def check(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     f"apps have volumes called {name} too: the sidecar would mount the app's volume instead",
                     rendering.overlay.place((*path, "name")),
-                    f"call it {subject.template.name}-{name}",
+                    f"rename the template's volume to {subject.template.name}-{name}",
                 )
