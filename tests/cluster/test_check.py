@@ -529,7 +529,8 @@ def test_of_two_injectors_one_has_to_be_named(
         assert f"{installed.namespace}, {other}" in text and to_do == "name the injector's namespace with -n"
         code, lines = checked(control_plane, "-n", installed.namespace)
         assert code == 0 and any(text.startswith("second also changes new pods") for text in (x["text"] for x in lines))
-        missing = "no ValidatingWebhookConfiguration with label app.kubernetes.io/name=sidecar-injector calls namespace"
+        kind = "ValidatingWebhookConfiguration with label app.kubernetes.io/name=sidecar-injector"
+        missing = f"no {kind} calls a Service in namespace"
         assert f"{missing} {other}" in failing(control_plane, "-n", other)
     finally:
         control_plane.api.delete(second["kind"], "second")

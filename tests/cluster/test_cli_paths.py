@@ -104,7 +104,7 @@ def test_the_pods_of_a_workload(control_plane: ControlPlane, shop: tuple[str, st
     _, ns = shop
     found = explained(control_plane, "deploy/web", "-n", ns)
     trail = at(found, "/v/pods")
-    assert (trail["about"], trail["reason"]) == ("its pods", "nothing-to-add")
+    assert (trail["about"], trail["reason"]) == ("the pods of this object", "nothing-to-add")
     assert f"its namespaceSelector does not match namespace {ns}" in trail["entry"]["words"]
     assert not any("path-v-" in note for note in found["notes"])
 

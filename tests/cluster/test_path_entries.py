@@ -189,7 +189,7 @@ def test_a_pause_lets_everything_pass(
     before = entries(control_plane)
 
     assert (
-        "Templates under `paths:` in the settings do not change or refuse objects either while the injector is paused."
+        "While the injector is paused, templates under `paths:` in the settings neither change nor refuse objects."
         in injector(control_plane, "pause")
     )
     eventually("nobody objects", lambda: balancer(control_plane, shop) == "")

@@ -73,7 +73,7 @@ MISTAKES = [
     ("paths: {/mutate: {templates: [a]}}", "paths[/mutate]: it is already a path of `server`; choose another"),
     (
         "paths: {/a/b: {templates: [a]}, /a-b: {templates: [a]}}",
-        'paths[/a-b]: its webhook entry would be called "a-b", as that of /a/b; choose another path',
+        'paths[/a-b]: the webhook entry of this path would be called "a-b", like that of /a/b; choose another',
     ),
     (
         "paths: {/-: {templates: [a]}}",

@@ -97,7 +97,7 @@ def test_what_fails_at_once_is_no_rule_s(tmp_path: Path) -> None:
 
 def test_what_adds_to_a_deletion_is_told(tmp_path: Path) -> None:
     [problem] = found(template(tmp_path, FOR, "metadata: {labels: {a: b}}\n"))
-    assert problem.code == "renders" and "cannot add to an object that is being deleted" in problem.message
+    assert problem.code == "renders" and "cannot change the object on DELETE" in problem.message
 
 
 def test_a_parameter_of_which_no_value_is_known_is_told_once(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_what_cannot_stay_as_it_is_written_is_told(run):
     assert "deployment/web: injected with logger\n  written anew: its comments are not in the output\n" in once.err
     flow = run("inject", *LOGGER, stdin=json.dumps(yaml.safe_load(POD)).replace("{", "{ ", 1).replace('"kind"', "kind"))
     assert flow.code == 0
-    assert "  existing lines changed: 1 line (1)\n" in flow.err
+    assert "  existing lines changed: 1 (line 1)\n" in flow.err
 
 
 def test_what_holds_no_pod_passes_through(run):
@@ -133,7 +133,7 @@ def test_nothing_is_written_when_one_of_several_fails(run):
     assert (result.code, result.out) == (1, "")
     assert "pod/bad: failed: bad-parameter: " in result.err
     assert "document 2, line " in result.err
-    assert "1 failed. Nothing was written; without the objects that failed or were refused, the result would be: " in result.err
+    assert "1 failed. Nothing was written; without the objects that failed or were refused, the " in result.err
 
 
 def test_a_pod_that_says_no_is_skipped_and_named(run):

@@ -269,7 +269,7 @@ def test_nothing_is_added_to_an_object_that_is_not_there() -> None:
     }
     found = amended(snapshot({"adds": template}), asked({}, "services/proxy", "CONNECT"))
     assert (found.reason, found.patch) == (Reason.TEMPLATE_FAILED, ())
-    assert "cannot add to an object that the request does not contain" in found.message
+    assert "cannot change the object if the request does not contain it" in found.message
 
 
 BROKEN = {
