@@ -263,8 +263,8 @@ def _adds(template: Template) -> Iterator[str]:
     if not brought.anything:
         yield "It adds nothing to a sample pod with port 8080.\n"
         return
-    sample = ", samples of the required values" if any(p.required for p in template.parameters.values()) else ""
-    yield f"With the defaults{sample} and native sidecars, it adds this to a pod with port 8080:\n"
+    sample = ", an example for each required parameter" if any(p.required for p in template.parameters.values()) else ""
+    yield f"With native sidecars{sample} and the default values, the template adds this to a pod with port 8080:\n"
     if brought.containers:
         rows = (
             (code(c.name), c.kind, code(c.image), ", ".join(c.ports), ", ".join(c.requests), ", ".join(c.limits))

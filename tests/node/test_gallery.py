@@ -42,8 +42,8 @@ def test_envoy_by_redirect_in_both_families(start: Try) -> None:
 
 
 def test_envoy_by_ports(start: Try) -> None:
-    """envoy with `intercept: ports`, Pod Security restricted: requests to Envoy's port reach the app, which sends
-    through Envoy
+    """envoy with `intercept: ports`, Pod Security restricted: requests to Envoy's port reach the app, and the app sends
+    its own requests through Envoy
     """
     container = {**DROPPED, "env": [{"name": "http_proxy", "value": "http://127.0.0.1:15001"}]}
     web = start("envoy", {"intercept": "ports"}, labels=RESTRICTED, container=container, securityContext=UNPRIVILEGED)
