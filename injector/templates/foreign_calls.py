@@ -106,7 +106,7 @@ def included(values: Sequence[str], blanks: Sequence[object]) -> str:
     file = values[0] if values else '"_file.j2"'
     indent = f"{blanks[0]} blanks" if blanks else "the indentation that it needs here"
     to_do = f"write {{% include {file} %}}, and begin each line of that file with {indent}"
-    return f"there is no function include here; {to_do}"
+    return f"there is no function include() here; {to_do}"
 
 
 def instead_of_call(name: str, values: list[str]) -> str:

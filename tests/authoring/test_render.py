@@ -406,7 +406,8 @@ def folder(tmp_path: Path, overlay: str) -> None:
         (
             "  - {name: a, image: 'x:1'}\n  - {name: w_x, image: 'x:1'}\n",
             "4:5",
-            'spec.initContainers[w_x]: "w_x" is not a valid name (at most 63 lower case letters, digits and dashes)',
+            'spec.initContainers[w_x]: "w_x" is not a valid name (at most 63 lower case letters, digits and dashes, '
+            "no dash at an end)",
         ),
         (
             "  - name: a\n    image: x:1\n    ports: [{containerPort: 8090}, {containerPort: '8081'}]\n",

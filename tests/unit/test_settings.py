@@ -77,12 +77,13 @@ MISTAKES = [
     ),
     (
         "paths: {/-: {templates: [a]}}",
-        'paths[/-]: its webhook entry would be called "", but a name has 1 to 60 characters; choose another path',
+        'paths[/-]: the webhook entry of this path would be called "", but a name has 1 to 60 characters; choose '
+        "another",
     ),
     (
         f"paths: {{/{'a' * 61}: {{templates: [a]}}}}",
-        f'paths[/{"a" * 61}]: its webhook entry would be called "{"a" * 61}", but a name has 1 to 60 characters; '
-        "choose another path",
+        f'paths[/{"a" * 61}]: the webhook entry of this path would be called "{"a" * 61}", but a name has 1 to 60 '
+        "characters; choose another",
     ),
     ("5", "a mapping is needed, and this is a number (5)"),
 ]

@@ -69,7 +69,7 @@ def test_at_the_margin_of_the_manifest_it_is_for_the_whole_template(tmp_path: Pa
 @pytest.mark.parametrize(
     ("comment", "message"),
     [
-        ("# lint: disable=image-tag", "image-tag is disabled without a reason; add it at the end"),
+        ("# lint: disable=image-tag", "this comment disables image-tag without a reason; add the reason at its end"),
         ("# lint: disable=image-tags built by hand", "there is no rule image-tags; did you mean image-tag?"),
         ("# lint: disable=", "this comment switches no rule off"),
         (

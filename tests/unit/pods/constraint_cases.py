@@ -777,7 +777,7 @@ QUOTAS = [
     Case(
         "range-ratio",
         QUOTA,
-        "cpu limit 500m is more than 4 times its request 100m",
+        "the ratio of cpu limit 500m to request 100m is above 4",
         limits=[{"type": "Container", "maxLimitRequestRatio": {"cpu": "4"}}],
         sidecar=resources({"cpu": "100m"}, {"cpu": "500m"}),
         app=STATED,

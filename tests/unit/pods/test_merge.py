@@ -308,7 +308,7 @@ def test_a_volumes_source_belongs_to_one_side():
         pod, {"spec": {"volumes": [{"name": "v", "configMap": {"name": "c"}}, {"name": "w", "secret": {}}]}}
     )
     assert result.pod["spec"]["volumes"] == [{"name": "v", "emptyDir": {}}, {"name": "w", "secret": {}}]
-    assert lines(result) == ("spec.volumes[v].configMap: it stays unset; the template has a mapping",)
+    assert lines(result) == ("spec.volumes[v].configMap: the pod keeps it unset; the template has a mapping",)
 
 
 def test_every_replace_is_noted_and_an_unneeded_one_changes_nothing():

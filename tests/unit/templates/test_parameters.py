@@ -78,7 +78,7 @@ def test_a_missing_one_is_asked_for_by_its_example() -> None:
     one = made(
         v={"type": "string", "pattern": "^[a-z.]+:[0-9]+$", "required": True, "examples": ["logs.example:24224"]}
     )
-    with pytest.raises(InjectionError, match=r"needs v \(such as logs\.example:24224\); set annotation"):
+    with pytest.raises(InjectionError, match=r'needs v \(such as "logs\.example:24224"\); set annotation'):
         resolve(one, {}, {}, Settings())
 
 

@@ -341,7 +341,9 @@ def test_a_source_has_one_syntax() -> None:
     sources = manifest("a.hcl", {"template": "x.j2"}, **{"x.j2": "a"})
     declared = json.loads(sources["template.yaml"])
     declared["files"]["a.toml"] = {"template": "x.j2"}
-    with pytest.raises(TemplateError, match=r"x\.j2 renders files of two syntaxes; give a\.toml a template of its own"):
+    with pytest.raises(
+        TemplateError, match=r"x\.j2 renders files of two syntaxes; give a\.toml a \.j2 file of its own"
+    ):
         load_template("sample", {**sources, "template.yaml": json.dumps(declared)})
 
 

@@ -1,9 +1,10 @@
-"""The overlay fills in a field that is never empty in a cluster.
+"""The overlay fills in a field that the API server has already filled in, so the overlay's value has no effect.
 
 The API server writes its defaults into a pod before it calls a webhook: `terminationGracePeriodSeconds: 30`,
 `restartPolicy: Always`, an `imagePullPolicy` in every container. The injector keeps a value that the pod already has.
 So the overlay's value has an effect with the command `injector inject`, but not in a cluster. Write `!replace` if the
-value must apply. Otherwise remove the field.
+value must apply (for `restartPolicy` and other fields that change the app, the rule `replace` then asks for a reason).
+Otherwise remove the field.
 
 Source: Kubernetes API reference, PodSpec and Container, defaults; docs, "Dynamic Admission Control".
 

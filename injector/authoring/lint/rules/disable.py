@@ -2,8 +2,8 @@
 
 `# lint: disable=RULE WHY` disables a rule for its line, or, on a line of its own, for the next line. At the left margin
 of `template.yaml` it disables the rule for the whole template. In a file in which `#` does not begin a comment, write
-`{# lint: disable=RULE WHY #}` on a line of its own. At the end of another line, this comment would make Jinja remove
-the line end. In the README, write `<!-- lint: disable=RULE WHY -->`. Separate several rules by commas.
+`{# lint: disable=RULE WHY #}` on a line of its own. Do not write this comment behind other text: Jinja would then
+remove the line end. In the README, write `<!-- lint: disable=RULE WHY -->`. Separate several rules by commas.
 
 Why: a comment that is out of date can hide the next mistake, and one that is misspelt does nothing. Without a reason,
 the next author does not know whether the comment is still needed.
@@ -51,6 +51,6 @@ def check(subject: Subject) -> Iterator[Finding]:
                 yield Finding(f"there is no rule {name}{hint(name, subject.rules)}", comment.place)
         if comment.rules and not comment.reason:
             yield Finding(
-                f"{', '.join(comment.rules)}: no reason for this is given; add it at the end of the comment",
+                f"this comment disables {', '.join(comment.rules)} without a reason; add the reason at its end",
                 comment.place,
             )

@@ -2,9 +2,9 @@
 
 Each syntax has its own quoting. For example, quoting for JSON does not escape `${`, which HCL expands, or `$(`, which a
 shell runs. So if a value is quoted for another syntax, a part of the value may still have a meaning in this file, or
-end the string that contains the value. If a pod sets such a value, the injection fails, and the pod gets no sidecar.
-Use the filter `quote`, which quotes a value for the syntax of the file. The injector knows the syntax by the file's
-name, or by `syntax:` in template.yaml. If it knows the syntax from neither, the rule also reports `quote` and
+end the string that contains the value. If a pod sets a value with such a part, the injection fails, and the pod gets no
+sidecar. Use the filter `quote`, which quotes a value for the syntax of the file. The injector knows the syntax by the
+file's name, or by `syntax:` in template.yaml. If it knows the syntax from neither, the rule also reports `quote` and
 `json_quote`: set `syntax:` for this file.
 
 Source: docs/templates.md, "Config files".

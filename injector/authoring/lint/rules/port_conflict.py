@@ -3,7 +3,8 @@
 The containers of a pod share one network. If two of them listen on the same port, the second one does not start, or
 takes the traffic of the first one. If the app declares the port, the injection fails with a message about the port. If
 the app does not declare the port, one of the two containers crashes. A program that does not run as root may be unable
-to listen on a port below 1024. Choose a default above 10000 that no well-known program uses.
+to listen on a port below 1024. Make the port a parameter. As its default, choose a port above 10000 that no well-known
+program uses.
 
 Source: Kubernetes docs, "Pods", Pod networking.
 

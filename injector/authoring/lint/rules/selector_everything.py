@@ -1,9 +1,9 @@
 """The template's selector matches every pod.
 
 A pod gets the templates whose `selector` matches it, if neither the pod nor its namespace names a template. An empty
-selector matches every pod, so every injected pod of every namespace gets this sidecar. If users are to name the
-template themselves, remove the key `selector`. If all pods are to get the template, remove the key as well, and let an
-admin list the template under `templates` in the settings.
+selector matches every pod, so each of these pods gets this sidecar, in every namespace that the template's `namespaces`
+allows. If users are to name the template themselves, remove the key `selector`. If all pods are to get the template,
+remove the key as well, and let an admin list the template under `templates` in the settings.
 
 Source: Kubernetes docs, "Labels and Selectors": an empty label selector matches all objects.
 

@@ -1,9 +1,9 @@
 """The template renders almost as much as Kubernetes can store.
 
-All config files that a template renders for a pod are in one ConfigMap, which can have at most 1 MiB. With `delivery:
-annotation`, and for a pod without a controller, the config files are annotations. The annotations of a pod can have at
-most 256 KiB in total. The linter renders the template with each parameter at the limits of its schema. The rule reports
-the template if it then renders more than three quarters of one of these sizes.
+All config files that a template renders for a pod are in one ConfigMap, which can have at most 1 MiB. The config files
+are annotations instead if the template has `delivery: annotation`, or if the pod has no controller. The annotations of
+a pod can have at most 256 KiB in total. The linter renders the template with each parameter at the limits of its
+schema. The rule reports the template if it then renders more than three quarters of one of these sizes.
 
 Why: the API server refuses a ConfigMap or a pod that is too large. The first to see the error is the team that sets the
 longest value, such as a long list.

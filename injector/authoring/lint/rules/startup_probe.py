@@ -1,7 +1,7 @@
 """A sidecar has no startupProbe.
 
-Why: native sidecars start before the app. The containers after a sidecar wait for its `startupProbe`, and for nothing
-else. Without this probe the app starts before its proxy listens, and its first connections fail.
+Why: native sidecars start before the app. The containers after a sidecar wait for its `startupProbe`, but not for its
+`readinessProbe`. Without this probe the app starts before its proxy listens, and its first connections fail.
 https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/
 
 Bad:

@@ -1,4 +1,4 @@
-"""If a sidecar that carries the app's traffic is a plain container, it stops together with the app.
+"""As a plain container, a sidecar that carries the app's traffic stops before the app has answered all requests.
 
 Native sidecars stop after the app. But plain containers all get the signal to stop at the same time, so the sidecar is
 gone while the app still answers its last requests. If a preStop hook of the sidecar sleeps, the sidecar gets the signal
