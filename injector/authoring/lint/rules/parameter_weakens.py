@@ -1,8 +1,9 @@
 """A parameter may weaken the sidecar, and the template does not say whether it does.
 
 The rule checks parameters that set an image, a user ID, a command or its arguments, and parameters whose names say that
-something is excluded, skipped, ignored, allowed or trusted. It checks only parameters that a pod may set. It also reports `image`, `command` or
-`args` in `overridable`, if the template has a parameter of the same name with `weakens: true`.
+something is excluded, skipped, ignored, allowed or trusted. It checks only parameters that a pod may set. It also
+reports `image`, `command` or `args` in `overridable`, if the template has a parameter of the same name with `weakens:
+true`.
 
 Why: a `required` namespace guarantees that every pod has its sidecar. But with another image, or if every address is
 excluded, the sidecar is there and does nothing. In a `required` namespace only the namespace and the settings can set a

@@ -1,9 +1,9 @@
 """A parameter is written as other tools write it, such as `${params.image}`, and stays plain text.
 
-A template writes a value only where `{{ }}` stands. If `x` is a parameter of the template, the rule finds
-`${params.x}` and `<%= params.x %>`, and in YAML and JSON also `$(params.x)`, `{params.x}` and `${var.x}`. In YAML and
-JSON it also finds `${{ params.x }}`: the template writes this value, but the `$` stays in front of it.
-The rule ignores text between `{% raw %}` and `{% endraw %}`, which is for another program.
+A template writes a value only where `{{ }}` stands. If `x` is a parameter of the template, the rule finds `${params.x}`
+and `<%= params.x %>`, and in YAML and JSON also `$(params.x)`, `{params.x}` and `${var.x}`. In YAML and JSON it also
+finds `${{ params.x }}`: the template writes this value, but the `$` stays in front of it. The rule ignores text between
+`{% raw %}` and `{% endraw %}`, which is for another program.
 
 Why: Kubernetes, or the program in the container, gets the text `${params.image}` and not the value.
 
