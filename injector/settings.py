@@ -284,7 +284,9 @@ def _mistakes(settings: Settings) -> Iterator[Diagnostic]:
     yield from _templates_key_mistakes(settings)
     clash = sorted({v.lower() for v in settings.yes_values} & {v.lower() for v in settings.no_values})
     if clash:
-        yield _not_allowed(("noValues",), f"{', '.join(clash)} cannot mean both yes and no", "look at yesValues")
+        yield _not_allowed(
+            ("noValues",), f"{', '.join(clash)} cannot mean both yes and no", "remove it here or from yesValues"
+        )
     if settings.certificates.life_seconds > settings.certificates.authority_life_seconds:
         message = "it is longer than authorityLifeSeconds, and no certificate outlives its authority"
         yield _not_allowed(("certificates", "lifeSeconds"), message)
@@ -305,7 +307,7 @@ def _templates_key_mistakes(settings: Settings) -> Iterator[Diagnostic]:
     elif key in (settings.inject_key, settings.status_key, settings.reason_key, settings.receipt_key):
         yield _not_allowed(path, f"the injector already uses {key} for something else", "choose another")
     elif prefix.endswith(f".{settings.prefix}"):
-        yield _not_allowed(path, f"{prefix}/... are parameters of a template", "choose another")
+        yield _not_allowed(path, f"an annotation {prefix}/... sets a parameter of a template", "choose another key")
 
 
 def entry_slug(path: str) -> str:

@@ -102,7 +102,7 @@ def certs(
             if not _HOST.fullmatch(name):
                 raise click.BadParameter(f'"{name}" is neither a DNS name nor an IP address', param_hint=option)
     if fill and print_form:
-        raise click.UsageError("Either --fill or --print: both write to standard output.")
+        raise click.UsageError("Use either --fill or --print, because each writes to standard output.")
     names = (*(hosts or service_names(service, namespace, cluster_domain)), *more_names)
     manifest = read_manifests([fill]) if fill else []
     if fill:
@@ -125,12 +125,14 @@ def certs(
             click.echo(base64.b64encode(authorities))
         return
     if out is None and print_form is None:
-        raise click.UsageError("Name the destination: --out DIR, --print secret or --print ca-bundle.")
+        others = "" if fill else ", --print secret or --print ca-bundle"
+        raise click.UsageError(f"Name the destination: --out DIR{others}.")
     made = make_certificates(names, days=days, use_rsa=use_rsa)
     if out is not None:
         _write(out, made, force=force)
         click.echo(
-            f"{out}: ca.crt server.crt server.key for {', '.join(made.names)}, until {made.until:%Y-%m-%d}", err=True
+            f"{out}: ca.crt server.crt server.key for {', '.join(made.names)}, valid until {made.until:%Y-%m-%d}",
+            err=True,
         )
     if fill:
         write_manifests(with_ca_bundle(manifest, service, namespace, made.authority))

@@ -24,7 +24,7 @@ def cannot_repeat(receipt: Receipt, names: Sequence[str] | None, overrides: Over
     gone = [] if names is not None else [name for name in receipt.templates if catalog.get(name) is None]
     if gone:
         what = f"it was injected with {_named('template', gone)}, and there is no such template here"
-        return f"{what}: name its folder with --templates-dir, or {_ANEW}"
+        return f"{what}: give the folder of the template with --templates-dir, or {_ANEW}"
     secret = [
         f"{template}.{name}"
         for template, given in receipt.parameters.items()

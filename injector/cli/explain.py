@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 #: `pod/NAME`, `deploy/NAME`, `deployment.apps/NAME`: an object in a cluster rather than a file.
 _LIVE = re.compile(r"[A-Za-z]+(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
-_REPLAYS = "this shows the decision with the current settings and templates; the original decision is not stored"
+_REPLAYS = (
+    "this shows the decision with the current settings and templates; the steps of the original one are not stored"
+)
 
 
 @click.command()

@@ -32,7 +32,10 @@ _KEYS = (
     (("services",), "this is a Compose file; convert it first: kompose convert"),
     (("replicaCount", "nameOverride", "fullnameOverride", "global"), f"these are the values of a Helm chart; {_HELM}"),
     (("cases",), "these are cases of a template; run them with injector test"),
-    (("parameters", "files"), "this is the template.yaml of a template; see what it makes with injector render FOLDER"),
+    (
+        ("parameters", "files"),
+        "this is the template.yaml of a template; to see what it renders: injector render FOLDER",
+    ),
     (
         ("prefix", "namespaceLabel", "podDefault", "templates", "parameters", "neverSelector", "paths"),
         "these are settings of the injector; give them with --settings",

@@ -26,7 +26,7 @@ _COLOURS = {"current": "green", "outdated": "yellow", "failed": "red", "missing"
     "-n", "--namespace", metavar="NS", help="The pods' namespace. Default: the namespace of the kubeconfig context."
 )
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Pods of all namespaces.")
-@click.option("--outdated", is_flag=True, help="Only pods whose templates have changed since.")
+@click.option("--outdated", is_flag=True, help="Only pods with a template that has changed since their injection.")
 @click.option("--failed", is_flag=True, help="Only pods that run without their sidecar, with the reason.")
 @click.option(
     "--missing", is_flag=True, help="Only pods that should have a sidecar and were made without the injector."

@@ -56,7 +56,7 @@ def new(name: str, original: str | None, resource: str | None, parent: Path) -> 
 
     check_name(name)
     if resource is not None and original is not None:
-        raise click.UsageError("--for starts from a policy of its own; leave --from or --for out.")
+        raise click.UsageError("Use either --for or --from: --for starts from a built-in policy.")
     to = None if resource is None else _target(resource)
     try:
         source = (STARTER if to is None else POLICY) if original is None else template_folder(original)

@@ -150,8 +150,8 @@ def _show(line: Line) -> None:
     for warning in line.warnings:
         click.echo(f"  {click.style('warning', fg='yellow')}: {printable(warning)}", err=True)
     if line.written_anew:
-        comments = ": its comments are not in the output" if line.lost_comments else ""
-        click.echo(f"  written anew{comments}", err=True)
+        comments = ", without its comments" if line.lost_comments else ""
+        click.echo(f"  the whole object is written in a new format{comments}", err=True)
     if line.changed_lines:
         numbers = ", ".join(map(str, line.changed_lines))
         word = "line" if len(line.changed_lines) == 1 else "lines"

@@ -28,7 +28,7 @@ _NOTHING = "not injected"
     metavar="FILE",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     callback=unless_given,
-    help="The settings of the injector that injected them.",
+    help="The settings of the injector that added the sidecars.",
 )
 @REPORT_OPTION
 def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> int:

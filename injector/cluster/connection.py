@@ -86,7 +86,9 @@ def _kubeconfig(given: str | None) -> str | None:
     if files is None:
         if os.environ.get("KUBERNETES_SERVICE_HOST"):
             return None
-        raise NoClusterError(f"no cluster: no $KUBECONFIG, no {home}, no pod's service account; {_NAME_ONE}")
+        raise NoClusterError(
+            f"no cluster: $KUBECONFIG is not set, there is no {home}, and this is not a pod; {_NAME_ONE}"
+        )
     if not any(Path(file).expanduser().is_file() for file in files.split(os.pathsep) if file):
         raise NoClusterError(f"no cluster: {files} is not a file; {_NAME_ONE}")
     return files

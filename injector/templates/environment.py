@@ -93,7 +93,11 @@ class MissingValue(StrictUndefined):  # `_undefined_...` are Jinja's documented 
                 rest = f"in the call, or give it a default here: {{% macro name({values[0]}=none) %}}"
                 return f"the macro's argument {values[0]} is missing; pass it {rest}"
             # Jinja's words about an import name a line, which is an offset here
-            return f"{values[0]} did not define {name} (see its {{% if %}})" if values else self._undefined_hint
+            return (
+                f"{values[0]} defines {name} only in an {{% if %}} that is false here"
+                if values
+                else self._undefined_hint
+            )
         if owner is missing:
             return f"{name} has no value here; the line that sets it was not reached (see its {{% if %}} or loop)"
         if isinstance(owner, list | tuple):

@@ -125,7 +125,7 @@ def _told(control_plane: ControlPlane, line: Permission, kind: str) -> bool:
         return False
     [verdict] = wrong
     assert verdict.severity == ("warning" if line.optional else "error")
-    assert f"add to its {kind}" in verdict.help and line.reason in verdict.message
+    assert f"add to the injector's {kind}" in verdict.help and line.reason in verdict.message
     return True
 
 

@@ -90,7 +90,7 @@ def test_objects_of_any_kind_and_who_asks_about_them(control_plane: ControlPlane
     assert at(found, "/m/claims")["changes"] == [{"op": "replace", "path": "/spec/volumeMode"}]
     assert at(found, "/m/claims")["entry"]["called"] is False
     assert "no webhook entry has this path" in at(found, "/m/claims")["entry"]["words"]
-    assert any("the original decision is not stored" in note for note in found["notes"])
+    assert any("the steps of the original one are not stored" in note for note in found["notes"])
 
 
 def test_a_namespace_is_asked_about_as_itself(control_plane: ControlPlane, shop: tuple[str, str]) -> None:

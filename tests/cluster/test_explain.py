@@ -62,7 +62,7 @@ def test_a_pod_that_is_older_than_its_namespace_s_label(
     assert (after["reason"], after["namespace"]) == ("injected", ns)
     assert [t["name"] for t in after["templates"]] == ["logger"]
     notes = " | ".join(after["notes"])
-    assert "the original decision is not stored" in notes
+    assert "the steps of the original one are not stored" in notes
     assert "webhook pods.injector.example: called; failurePolicy: Ignore" in notes
     assert "label injection was set at" in notes
 
@@ -106,5 +106,5 @@ def test_without_an_injector_the_shipped_templates_count_and_that_is_said(
     found = explained(control_plane, "pod/one", "-n", ns)
     assert [t["name"] for t in found["templates"]] == ["envoy"]
     notes = " | ".join(found["notes"])
-    assert "the default settings and the shipped templates are used" in notes
+    assert "the default settings and the gallery are used" in notes
     assert "no webhook of the injector is registered" in notes

@@ -48,7 +48,7 @@ MISTAKES = [
     ),
     (
         "{prefix: x.org, templatesKey: envoy.x.org/image}",
-        "templatesKey: envoy.x.org/... are parameters of a template; choose another",
+        "templatesKey: an annotation envoy.x.org/... sets a parameter of a template; choose another key",
     ),
     ("paths: {/x: {templates: [a], type: valid}}", 'paths[/x].type: "valid" is not allowed; did you mean validating?'),
     ("paths: {/x: {}}", "paths[/x]: templates is missing"),

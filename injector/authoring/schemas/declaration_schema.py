@@ -106,7 +106,7 @@ def _keywords() -> dict[str, Schema]:
         "title": {"type": "string", "description": "A short name for people."},
         "description": {
             "type": "string",
-            "description": "What it is, in one sentence: docs and the linter ask for it.",
+            "description": "What the parameter is, in one sentence; `injector docs` shows it.",
         },
         "format": {
             "enum": list(FORMATS),

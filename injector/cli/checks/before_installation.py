@@ -52,7 +52,9 @@ def plugins(context: CheckContext) -> Iterator[Diagnostic]:
     for plugin in _PLUGINS:
         if plugin in off:
             to_do = f"take it out of {flag.rstrip('=')} of kube-apiserver"
-            yield bad("admission-plugin", f"admission plugin {plugin} is switched off: no webhook is called", to_do)
+            kind = "mutating" if plugin.startswith("Mutating") else "validating"
+            text = f"admission plugin {plugin} is switched off: no {kind} webhook is called"
+            yield bad("admission-plugin", text, to_do)
     if not off & set(_PLUGINS):
         yield good("admission-plugin", "admission webhooks are enabled")
 

@@ -56,7 +56,7 @@ def mounted(context: CheckContext) -> Iterator[Diagnostic]:
                 f"there is no ConfigMap {context.namespace}/{name}, which the injector's pods mount: new pods of the "
                 "injector do not start"
             )
-            yield bad("settings", text, "apply the chart again; below, the default settings are used")
+            yield bad("settings", text, "apply the chart again; until then, the next checks use the default settings")
 
 
 SECTION = Section("settings-and-templates", (mounted, settings, templates))

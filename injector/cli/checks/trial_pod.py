@@ -97,8 +97,8 @@ def _behind(context: CheckContext, used: dict[str, str]) -> Iterator[Diagnostic]
                 "template-in-use",
                 f"the injector uses template {name} {digest}, the cluster has {now.get(name, 'none of that name')}",
                 (
-                    "wait a few seconds; if this warning remains, see snapshot-refused in the injector's log "
-                    "(injector_reload_failing is then 1)"
+                    "wait a few seconds; if this warning remains, search the injector's log for snapshot-refused (the "
+                    "metric injector_reload_failing is then 1)"
                 ),
             )
 

@@ -22,7 +22,7 @@ def waiting(context: CheckContext) -> Iterator[Diagnostic]:
             "waiting",
             f"namespace {namespace}: the injector did not answer, and controllers wait before they create pods again, "
             f"for 17 minutes at most: {some(names)}",
-            f"injector list -n {namespace} prints a command for each controller, with which it retries immediately",
+            f"run injector list -n {namespace}: it prints, for each controller, a command that makes it retry at once",
             controllers=names,
         )
     if not found:
@@ -38,7 +38,7 @@ def policy(context: CheckContext) -> Iterator[Diagnostic]:
     if all(context.found(f"{API}/{kind}/{name}") for kind in kinds):
         yield good(
             "retry-policy",
-            f"ValidatingAdmissionPolicy {name} is in force: the injector can only make controllers retry",
+            f"ValidatingAdmissionPolicy {name} is in force: it lets the injector only make controllers retry",
         )
     else:
         yield warning(

@@ -83,7 +83,7 @@ def choices(context: CheckContext) -> Iterator[Diagnostic]:
                 "failure-policy",
                 f"entry {chosen.entry_name(entry)} has failurePolicy Fail: its pods do not start while the injector "
                 "is down",
-                "use Ignore; give the namespaces that need Fail the label value `required`",
+                "use Ignore; set the label value `required` on each namespace that needs Fail",
             )
     if chosen.timeout_seconds > 10:
         text = f"timeoutSeconds is {chosen.timeout_seconds}: the creation of each pod may wait that long"
@@ -100,7 +100,7 @@ def paused(context: CheckContext) -> Iterator[Diagnostic]:
             words = words_of_pause(configuration)
             text = f"{configuration['kind']}: {which} paused {words}".rstrip()
             more = ", and templates at paths are not applied" if any(map(is_of_a_path, off)) else ""
-            pods = "pods get no sidecars" if len(off) == len(entries) else "the API server does not call them"
+            pods = "pods get no sidecars" if len(off) == len(entries) else "the API server does not call what is paused"
             yield warning("paused", f"{text}; {pods}{more}", "injector resume")
         for entry in entries:
             if not is_paused(entry) and entry.get("objectSelector"):

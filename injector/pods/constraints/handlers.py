@@ -81,7 +81,7 @@ def _sleep(where: Path, hook: Object, spec: Object) -> Violations:
         yield invalid(
             (*where, "sleep"),
             f"it is {shown_value(seconds)} s, but the pod's terminationGracePeriodSeconds is {shown_value(grace)}",
-            "raise that",
+            "raise terminationGracePeriodSeconds, or sleep for less time",
             value=seconds,
             most=grace,
         )

@@ -61,7 +61,10 @@ def test_what_cannot_stay_as_it_is_written_is_told(run):
     text = f"{head}base: &base\n  spec:\n{textwrap.indent(spec, '  ')}<<: *base  # what changes stands elsewhere\n"
     once = run("inject", *LOGGER, stdin=text)
     assert once.code == 0
-    assert "deployment/web: injected with logger\n  written anew: its comments are not in the output\n" in once.err
+    assert (
+        "deployment/web: injected with logger\n  the whole object is written in a new format, without its comments\n"
+        in once.err
+    )
     flow = run("inject", *LOGGER, stdin=json.dumps(yaml.safe_load(POD)).replace("{", "{ ", 1).replace('"kind"', "kind"))
     assert flow.code == 0
     assert "  existing lines changed: 1 (line 1)\n" in flow.err
@@ -312,7 +315,10 @@ def test_a_template_that_is_not_here(run, program):
     once = run("inject", *LOGGER[:2], "-", stdin=POD)
     again = program("inject", "-", stdin=once.out)
     assert (again.code, again.out) == (0, once.out)
-    assert "it was injected with template logger, and there is no such template here: name its folder with" in again.err
+    assert (
+        "it was injected with template logger, and there is no such template here: give the folder of the template with"
+        in again.err
+    )
 
 
 def test_a_secret_parameter_is_not_in_the_receipt(run, templates_dir):

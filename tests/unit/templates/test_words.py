@@ -78,7 +78,7 @@ def test_a_macro_that_is_not_defined_on_this_way() -> None:
     macros = "{% if not native %}{% macro m() %}{% endmacro %}{% endif %}"
     with pytest.raises(RenderError) as caught:
         overlay('{% from "_m.j2" import m %}\n{{ m() }}\n', **{"_m.j2": macros})
-    assert caught.value.diagnostic.message == "_m.j2 did not define m (see its {% if %})"
+    assert caught.value.diagnostic.message == "_m.j2 defines m only in an {% if %} that is false here"
 
 
 @pytest.mark.parametrize("quote", "\u201c\u2019")

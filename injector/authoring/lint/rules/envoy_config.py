@@ -1,4 +1,4 @@
-"""`envoy --mode validate` accepts the configuration, but it does not work.
+"""`envoy --mode validate` accepts the configuration, but Envoy does not work with it.
 
 Envoy's own check does not find these mistakes:
 
@@ -137,7 +137,7 @@ def _addresses(rendering: Rendering) -> Iterator[Finding]:
                 place = file.place(path)
                 if is_written(place):
                     yield Finding(
-                        f"{host} is not an address of every pod: elsewhere Envoy does not start",
+                        f"not every pod has the address {host}: in a pod without it, Envoy does not start",
                         place,
                         'bind "0.0.0.0" or "::", or "127.0.0.1" for the pod alone',
                     )

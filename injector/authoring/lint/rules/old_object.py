@@ -1,7 +1,7 @@
 """The template reads `oldObject`, and is not for UPDATE or DELETE.
 
-Only UPDATE and DELETE requests have an `oldObject`. In CREATE and CONNECT requests it is {}. Either an operation is
-missing in `for`, or the template should read `object`.
+Only UPDATE and DELETE requests have an `oldObject`. In CREATE and CONNECT requests it is {}. Without `operations`, the
+key `for` is only for CREATE. Either add an operation to `for`, or read `object`.
 
 Source: Kubernetes docs, "Dynamic Admission Control", the request of an AdmissionReview: `oldObject` is populated for
 DELETE and UPDATE.

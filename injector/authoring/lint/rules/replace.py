@@ -1,10 +1,10 @@
-"""A `!replace` removes more than one value of the app, or changes which program, user or account the app runs as.
+"""A `!replace` removes more than one value of the app, or changes the app's program, user or service account.
 
 In front of most single values, such as that of `imagePullPolicy`, the tag `!replace` does no harm: the receipt keeps
 the old value. In front of a list or a mapping, it removes everything that the pod's author wrote there, such as
-variables that the app needs. In front of a field such as an image, a command, a user or `restartPolicy`, it changes
-which program, user or account the app runs as, or how the pod runs. Write the tag only before the single value that you
-want to replace.
+variables that the app needs. In front of the value of a field such as `image`, `runAsUser` or `restartPolicy`, it
+changes the app's program, user or service account, or how the pod runs. Write the tag only before the single value that
+you want to replace.
 
 Source: docs/templates.md, "Merge: fill in, do not overwrite".
 

@@ -55,7 +55,9 @@ _SECRET = re.compile(rf"(?:^|.*[-_])(?:{_WORDS}|(?<=[-_])secret)\Z", re.IGNORECA
 _REFERENCE = re.compile(r"secretKeyRef|secretName|secretRef")
 #: What begins a key of a well-known kind.
 _KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{36}\b")
-_HELP = "let a parameter name a Secret, and refer to it by secretKeyRef, or mount it"
+_HELP = (
+    "put the value into a Secret, and refer to the Secret by secretKeyRef, or mount it; a parameter may hold its name"
+)
 
 
 def check(subject: Subject) -> Iterator[Finding]:

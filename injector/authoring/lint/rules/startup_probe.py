@@ -1,7 +1,7 @@
 """A sidecar has no startupProbe.
 
 Why: native sidecars start before the app. The containers after a sidecar wait for its `startupProbe`, but not for its
-`readinessProbe`. Without this probe the app starts before its proxy listens, and its first connections fail.
+`readinessProbe`. Without a startupProbe the app starts before its proxy listens, and the app's first connections fail.
 https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/
 
 Bad:
