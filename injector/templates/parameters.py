@@ -225,18 +225,20 @@ def _allowed(parameter: Parameter) -> dict[str, Any]:
 def _wanted(parameter: Parameter) -> str:
     """What to give a parameter: an example says more than a regular expression."""
     one = parameter.member or parameter
-    return _example(one, "" if set(one.setters) == {"settings"} else "pod annotation ") or allowed(one)
+    example = _example(one, "" if set(one.setters) == {"settings"} else "pod annotation ")
+    return f"such as {example}" if example else allowed(one)
 
 
 def _further_example(parameter: Parameter, origin: str) -> str:
     """The same for a message of a mistake, which may name an example already."""
     items = parameter.schema.get("items", {})
     named = names_example(parameter.schema) or names_example({"examples": [""], **items})
-    return "" if named else _example(parameter, origin).replace("such as", "for example", 1)
+    example = "" if named else _example(parameter, origin)
+    return f"for example {example}" if example else ""
 
 
 def _example(parameter: Parameter, origin: str) -> str:
-    """`such as` and an example of it or its default, where its schema says little to people; else empty."""
+    """An example of it or its default, where its schema says little to people; else empty."""
     if not ("pattern" in parameter.schema or parameter.type in ("object", "array")):
         return ""
     default = () if parameter.default is UNSET else (parameter.default,)
@@ -245,7 +247,7 @@ def _example(parameter: Parameter, origin: str) -> str:
         first = ",".join(map(str, first))
     text = first if isinstance(first, str) else msgspec.json.encode(first).decode()
     shown = spelled(text, origin, parameter)
-    return f"such as {shown if shown != text else shortened(text)}" if first else ""
+    return (shown if shown != text else shortened(text)) if first else ""
 
 
 def _unused(name: str, where: str, parameters: Mapping[str, Parameter], *, guarded: bool) -> Diagnostic:
