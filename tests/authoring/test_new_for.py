@@ -60,4 +60,4 @@ def test_what_is_no_resource_is_told(tmp_path: Path, resource: str) -> None:
 
 def test_it_is_no_copy_too(tmp_path: Path) -> None:
     done = injector("new", "mine", "--for", "services", "--from", "deny-env", "--dir", tmp_path)
-    assert done.code == 2 and "leave --from or --for out" in done.err
+    assert done.code == 2 and "Use either --for or --from" in done.err
