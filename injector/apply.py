@@ -291,7 +291,7 @@ def with_origins(error: RenderError, parameters: Resolved) -> RenderError:
         said.append(
             f"{name} = {shortened(parameter.masked(value))}, from {origin}"
             if origin
-            else f"parameter {name} is not given"
+            else f"parameter `{name}` is not given"
         )
     return error.saying(f"{error.diagnostic.message} ({'; '.join(said)})") if said else error
 

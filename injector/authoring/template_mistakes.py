@@ -96,14 +96,14 @@ def _declarations(template: Template) -> Iterator[Diagnostic]:
         kind, enum = parameter.type, parameter.schema.get("enum")
         for keyword in parameter.schema:
             if keyword in _OF_TYPES and kind not in _OF_TYPES[keyword]:
-                message = f"{keyword} has no effect: the parameter {parameter.name} is {WANTED[kind]} (type: {kind})"
+                message = f"{keyword} has no effect: the parameter `{parameter.name}` is {WANTED[kind]} (type: {kind})"
                 help_ = f"leave it out, or write type: {_OF_TYPES[keyword][0]}"
                 place = manifest_place(template, ("parameters", parameter.name, keyword))
                 yield Diagnostic(PARAMETER_TYPE, "warning", message, help_, place=place)
         other = [one for one in enum if isinstance(one, bool | int | float)] if kind == "string" and enum else []
         if other:
             message = (
-                f"the enum has {' and '.join(map(shortened, other))}, but the parameter {parameter.name} is a string"
+                f"the enum has {' and '.join(map(shortened, other))}, but the parameter `{parameter.name}` is a string"
             )
             help_ = "put the words in quotes, because on, off, yes and no are booleans in YAML"
             place = manifest_place(template, ("parameters", parameter.name, "enum"))
@@ -236,7 +236,7 @@ def _fields(tree: nodes.Template, text: str, parameters: dict[str, Parameter]) -
     for node in tree.find_all((nodes.Getattr, nodes.Getitem)):
         path = chain(node)
         if path in (("request", "object"), ("request", "oldObject")):
-            yield PARAMETER_TYPE, first_offset(node) - 1, f"request has no {path[1]}", f"write {path[1]} alone"
+            yield PARAMETER_TYPE, first_offset(node) - 1, f"`request` has no `{path[1]}`", f"write {path[1]} alone"
         if path is None or len(path) != 3 or path[0] != "params" or path[1] not in parameters or id(node) in called:
             continue
         parameter, name = parameters[path[1]], path[2]

@@ -42,7 +42,7 @@ def summary(
     results = [result for run in runs for result in run.results]
     for run in runs:
         for file in run.suite.unused_golden_files():
-            _warn(f"{file}: no case names it as its golden file; delete it")
+            _warn(f"{file}: no case uses this golden file; delete it")
     for program, text in _unchecked(results).items():
         _warn(f"{program} is not on PATH, so config files were not checked: {text}")
     for run in under:

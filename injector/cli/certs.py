@@ -131,7 +131,8 @@ def certs(
     if out is not None:
         _write(out, made, force=force)
         click.echo(
-            f"{out}: ca.crt server.crt server.key for {', '.join(made.names)}, valid until {made.until:%Y-%m-%d}",
+            f"Wrote ca.crt, server.crt and server.key to {out}: for {', '.join(made.names)}, "
+            f"valid until {made.until:%Y-%m-%d}",
             err=True,
         )
     if fill:

@@ -44,9 +44,9 @@ def demo() -> None:
             label = f"{settings.namespace_label.key}={settings.namespace_label.enabled}"
             _title(console, f"1. A pod of Deployment web, in namespace {NAMESPACE} labelled {label}")
             first = _shown(console, hook, pod_of_deployment(), Reason.INJECTED)
-            _title(console, f'2. The same, but its author said {settings.inject_key}: "false"')
+            _title(console, f'2. The same pod, with the annotation {settings.inject_key}: "false"')
             _shown(console, hook, pod_of_deployment(**{settings.inject_key: "false"}), Reason.POD_OPTED_OUT)
-            _title(console, "3. The first one once more, with its sidecar already in it")
+            _title(console, "3. The first pod again, which already has its sidecar")
             _shown(console, hook, first.pod, Reason.ALREADY_INJECTED)
         _title(console, "4. The configuration that was rendered, in a real Envoy in front of a small app")
         _show_passage(console, pass_through(find_envoy(), pod_of_deployment(), folder))
@@ -66,7 +66,7 @@ def _shown(console: Console, hook: Webhook, pod: Object, expected: Reason) -> De
     answer = hook.review(pod)
     _show(console, pod, answer)
     if answer.reason != str(expected):
-        raise ProgramError(f"the webhook should have said {expected} here")
+        raise ProgramError(f"the webhook should have answered with the reason {expected} here")
     return answer
 
 

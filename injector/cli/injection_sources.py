@@ -25,7 +25,7 @@ from injector.loading.template_folders import (
     template_folders,
     templates_in,
 )
-from injector.names import hint
+from injector.names import hint, shortened
 from injector.pods.context import Cluster
 from injector.settings import Settings, parse_settings
 from injector.templates.kubernetes_yaml import compose
@@ -144,7 +144,7 @@ def template_folder(template: str, templates_dirs: tuple[Path, ...] = ()) -> Pat
         raise DocumentError(f"{template}: is not a template: {no_manifest(folder)}")
     base, dot, _ = template.partition(".")
     near = f"; write {base}" if dot and base in known else hint(template, known, "there are")
-    raise DocumentError(f"no template {template}{near}")
+    raise DocumentError(f"there is no template {shortened(template)}{near}")
 
 
 def load_settings(file: Path | None) -> Settings:

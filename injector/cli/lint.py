@@ -168,7 +168,7 @@ def _rule(name: str) -> Rule:
 
     known = rules()
     if name not in known:
-        raise click.UsageError(f"there is no rule {name}; {_meant(name, known)}")
+        raise click.UsageError(f"there is no rule `{name}`; {_meant(name, known)}")
     return known[name]
 
 

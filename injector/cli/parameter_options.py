@@ -65,11 +65,11 @@ def read_parameters(params: Iterable[str], snapshot: Snapshot, template: str = "
         known = snapshot.catalog.get(name)
         if known is None:
             near = hint(name, snapshot.catalog.names, "there are")
-            raise click.UsageError(f"--param {key}: no template {name}{near}")
+            raise click.UsageError(f"--param {key}: there is no template {shortened(name)}{near}")
         declared = declared_parameter(known.parameters, parameter)
         if declared is None:
             near = hint(parameter, similar_names(known.parameters, parameter), "there are")
-            raise click.UsageError(f"--param {key}: {name} has no parameter {parameter}{near}")
+            raise click.UsageError(f"--param {key}: template {name} has no parameter `{parameter}`{near}")
         if (file := _file_in(value)) and not _is_allowed(declared, value):
             written = f'"$(cat {shlex.quote(file)})"'
             raise click.UsageError(f"--param {key}: --param does not read files; write --param {key}={written}")

@@ -314,7 +314,7 @@ def _by_name(spec: Object, field: str) -> dict[str, Object]:
 
 def _difference(pointer: str, have: Any, wanted: Any) -> Diagnostic:
     if may_be_secret(pointer):
-        return difference_at(pointer, "it is missing" if have is None else "it is not what the template has")
+        return difference_at(pointer, "it is missing" if have is None else "it differs from the template's value")
     if have is None:
         said = f"it is missing; the template has {shown_value(wanted, SHOWN)}"
     elif wanted is None:

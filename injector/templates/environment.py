@@ -99,7 +99,7 @@ class MissingValue(StrictUndefined):  # `_undefined_...` are Jinja's documented 
                 else self._undefined_hint
             )
         if owner is missing:
-            return f"{name} has no value here; the line that sets it was not reached (see its {{% if %}} or loop)"
+            return f"`{name}` has no value here; the line that sets it was not reached (see its {{% if %}} or loop)"
         if isinstance(owner, list | tuple):
             many = f"{len(owner) or 'no'} item{'' if len(owner) == 1 else 's'}"
             return f"the list has {many}, so there is no [{name}]; use `| default(...)`"

@@ -93,12 +93,14 @@ def of_module(name: str, expression: str, parameters: Collection[str]) -> str:
     values = _values(expression[found.end() :])
     if found[1] in _LOOKED_UP and values and re.fullmatch(r"[\"'][A-Za-z][\w-]*[\"']", values[0]):
         meant = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", values[0][1:-1]).lower().replace("-", "_")
-        declare = "" if meant in parameters else f", and declare {meant.replace('_', '-')} in template.yaml"
-        return f"{name[:60]} is not defined; write params.{meant}{declare}"
+        declare = (
+            "" if meant in parameters else f", and declare the parameter `{meant.replace('_', '-')}` in template.yaml"
+        )
+        return f"`{name[:60]}` is not defined; write params.{meant}{declare}"
     if name in HOLDERS:
         return ""
     macros = f'for macros of another file write {{% import "_{name}.j2" as {name} %}}'
-    return f"{name[:60]} is not defined; {instead_of_call(found[1], values) or VALUES.get(name) or macros}"
+    return f"`{name[:60]}` is not defined; {instead_of_call(found[1], values) or VALUES.get(name) or macros}"
 
 
 def included(values: Sequence[str], blanks: Sequence[object]) -> str:

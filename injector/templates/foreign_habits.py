@@ -179,7 +179,7 @@ CALLED = {"namespace": REFUSED["NSRef"].replace("{% set a.b = ... %}", "namespac
 
 def refused_name(name: str) -> str:
     """What to say about a name that Jinja keeps for itself."""
-    return f"{name} is not available in templates" + (f"; {OWN[name]}" if name in OWN else "")
+    return f"`{name}` is not available in templates" + (f"; {OWN[name]}" if name in OWN else "")
 
 
 def missing_file(name: str, files: Collection[str]) -> str:

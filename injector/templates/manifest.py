@@ -172,24 +172,24 @@ class Manifest:
             what = f"{family} for a family, which reads each annotation {family[:-1]}<name>" if "*" in name else meant
             self.refuse(("parameters", name), f"{shortened(name)} is not a parameter's name; write {what}")
         if nested := nested_help(name, declaration):
-            self.refuse(("parameters", name), f"parameter {name}: {nested}")
+            self.refuse(("parameters", name), f"parameter `{name}`: {nested}")
         path = ("parameters", name, "enum")
         default, enum = declaration.get("default"), declaration.get("enum")
         refused = default is not None and isinstance(enum, list) and (default not in enum or isinstance(default, bool))
         if mixed := enum_mistake(declaration, self._written(path), refused=refused):
             words = self._written(("parameters", name, "default"))
             also = f' and default: "{words[0]}"' if words and isinstance(default, bool | float) else ""
-            self.refuse(path, f"parameter {name}: {mixed}{also}")
+            self.refuse(path, f"parameter `{name}`: {mixed}{also}")
         try:
             parameter = make_parameter(name, declaration)
             return make_family(parameter) if is_family(name) else parameter
         except ValueError as error:
             path, message, *rule = error.args
-            self.refuse(("parameters", name, *path), f"parameter {name}: {message}", rule="".join(rule))
+            self.refuse(("parameters", name, *path), f"parameter `{name}`: {message}", rule="".join(rule))
         except (RecursionError, OverflowError):
-            self.refuse(("parameters", name), f"parameter {name}: its schema is too deep or too large", rule="limit")
+            self.refuse(("parameters", name), f"parameter `{name}`: its schema is too deep or too large", rule="limit")
         except LimitError:
-            text = f"parameter {name}: checking its default takes too much time; write a simpler schema"
+            text = f"parameter `{name}`: checking its default takes too much time; write a simpler schema"
             self.refuse(("parameters", name), text, rule="limit")
 
     def files(self) -> dict[str, FileSpec]:

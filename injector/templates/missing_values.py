@@ -47,7 +47,7 @@ def missing(expression: str, name: str, owner: Any, template: Template) -> str:
     if said := dotted_key(expression, name):
         return said
     if name in _OBJECTS and isinstance(owner, dict) and "operation" in owner:
-        return f"request has no {name} here; write {name} in place of request.{name}"
+        return f"`request` has no `{name}` here; write {name} in place of request.{name}"
     path, base = _path(expression, name)
     if not base:
         return ""
@@ -55,11 +55,11 @@ def missing(expression: str, name: str, owner: Any, template: Template) -> str:
     if near and base not in _FIXED:
         return ""
     if name in _METHODS.get(type(owner), ()):
-        return f"{name} is a method here; write {base}.{name}()"
+        return f"`{name}` is a method here; write {base}.{name}()"
     if (habit := METHOD_HABITS.get(name)) and not isinstance(owner, dict):
-        return f"{kind_of(owner)} has nothing named {name}; {habit.replace('params.x', base)}"
+        return f"{kind_of(owner)} has nothing named `{name}`; {habit.replace('params.x', base)}"
     if base == "loop":
-        return f"loop has no {name}{hint(name, _LOOP)}"
+        return f"`loop` has no `{name}`{hint(name, _LOOP)}"
     root, _, variable = base.partition(".")
     parameters = {parameter.variable: parameter for parameter in template.parameters.values()}
     if root == "params" and variable in parameters:
@@ -73,9 +73,9 @@ def missing(expression: str, name: str, owner: Any, template: Template) -> str:
         )
         return f"`files` has only the key `configmap`, the name of the ConfigMap with the config files{text}"
     if base in _FIXED and name in _FIXED:
-        return f"{base} has no {name}; write {name}.name"
+        return f"`{base}` has no `{name}`; write {name}.name"
     if base in _FIXED:
-        return f"{base} has no {name}{hint(name, _FIXED[base])}"
+        return f"`{base}` has no `{name}`{hint(name, _FIXED[base])}"
     of_pod = template.applies_to.only_pods and root in _PODS
     if of_pod and root == base:
         return _in_pod(base, name)
@@ -83,18 +83,18 @@ def missing(expression: str, name: str, owner: Any, template: Template) -> str:
         return _ITEMS[base]
     workloads = [one for one in template.applies_to.resources if one in _PODS_OF]
     if base == "object.spec" and workloads and name in fields_of("PodSpec"):
-        return f"{workloads[0]} have no {base}.{name}; write object.{_PODS_OF[workloads[0]]}.{name}"
+        return f"{workloads[0]} have no `{base}.{name}`; write object.{_PODS_OF[workloads[0]]}.{name}"
     if not isinstance(owner, dict | list):
-        return f"{base} is {kind_of(owner)}, and has nothing named {name}; write {{{{ {base} }}}}"
+        return f"`{base}` is {kind_of(owner)}, and has nothing named `{name}`; write {{{{ {base} }}}}"
     if isinstance(owner, list) and not name.lstrip("-").isdecimal():
-        return f"{base} is a list, and has nothing named {name}; write {base}[0], or a loop over its items"
+        return f"`{base}` is a list, and has nothing named `{name}`; write {base}[0], or a loop over its items"
     if of_pod:
         fields = POD.at(re.findall(r"\w+", base)[1:]).fields.notations
         if name not in fields and (meant := nearest(name, fields)):
             return f"a pod has no field {name} here; did you mean {meant}?"
         return (
-            f"this pod has no {path.removeprefix(f'{root}.')}; write {path} | default(...), or leave the line out with "
-            f"{{% if {path} is defined %}}"
+            f"this pod has no `{path.removeprefix(f'{root}.')}`; write {path} | default(...), or leave the line out "
+            f"with {{% if {path} is defined %}}"
         )
     return ""
 
@@ -104,15 +104,15 @@ def of_parameter(parameter: Parameter, base: str, name: str, path: str) -> str:
     if parameter.type == "object":
         known = parameter.schema.get("properties")
         if isinstance(known, Mapping) and known and name not in known and parameter.member is None:
-            return f"the parameter {parameter.name} has no {name}{hint(name, map(str, known), 'its schema has')}"
-        return f"the parameter {parameter.name} has no key {name} here; write {path} | default(...)"
-    is_a = f"the parameter {parameter.name} is {WANTED[parameter.type]} (type: {parameter.type} in template.yaml)"
+            return f"the parameter `{parameter.name}` has no `{name}`{hint(name, map(str, known), 'its schema has')}"
+        return f"the parameter `{parameter.name}` has no key `{name}` here; write {path} | default(...)"
+    is_a = f"the parameter `{parameter.name}` is {WANTED[parameter.type]} (type: {parameter.type} in template.yaml)"
     if parameter.type == "array":
         if name.lstrip("-").isdecimal():
             return ""
-        return f"{is_a}, and has nothing named {name}; write {base}[0], or {{% for item in {base} %}}"
+        return f"{is_a}, and has nothing named `{name}`; write {base}[0], or {{% for item in {base} %}}"
     more = f"{parameter.name}-{name.replace('_', '-').lower()}"
-    return f"{is_a}, and has nothing named {name}; write {{{{ {base} }}}}, or declare a parameter {more}"
+    return f"{is_a}, and has nothing named `{name}`; write {{{{ {base} }}}}, or declare a parameter `{more}`"
 
 
 def _in_pod(root: str, name: str) -> str:

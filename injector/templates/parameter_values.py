@@ -188,7 +188,7 @@ def _mistake(error: ValidationError, examples: Any = (), *, whole: bool) -> str:
             return f"must not be {_allowed({'type': 'string', **value})}"
         case "required":
             missing = next(key for key in value if key not in given)
-            return f"has no key {missing}; it needs {', '.join(value)}"
+            return f'has no key "{missing}"; it needs {", ".join(value)}'
         case "anyOf" | "oneOf" if all(_says_what(inner) for inner in value):
             kind = {"type": schema["type"]} if "type" in schema else {}
             return f"must be {' or '.join(dict.fromkeys(_allowed({**kind, **inner}) for inner in value))}"

@@ -202,7 +202,7 @@ def _family(
         value[member_name(family, name)] = _read(template, replace(family.member, name=name), name, origin, raw)
         origins[name] = origin
     value = {name: value[name] for name in sorted(value)}
-    _read(template, family, family.name, f"parameter {family.name}", value)
+    _read(template, family, family.name, f"parameter `{family.name}`", value)
     named = sorted({origin for origin, _raw in given.values()})
     more = f" and {len(named) - 1} more" if len(named) > 1 else ""
     return f"{named[0]}{more}" if named else "default", value

@@ -232,7 +232,7 @@ class Program:
             for name, code in facts.undeclared(loader.undeclared[file], others | FUNCTIONS.keys()):
                 if name in facts.assigned and name in facts.outside:
                     words = (
-                        f"{name} has a value only inside the loop or macro that sets it, not here; move this "
+                        f"`{name}` has a value only inside the loop or macro that sets it, not here; move this "
                         "expression into that loop or macro"
                     )
                     self._refuse(words, file, facts.outside[name], "name", word=name)
@@ -242,7 +242,7 @@ class Program:
                 words, rule = undefined(name, line, expression, known, self._parameters, config)
                 self._refuse(words, file, code, rule)
             for name in sorted((loader.undeclared[file] & facts.assigned & facts.outside.keys()) - beyond_loops):
-                text = f"{name} is set within a loop, and has no value after it; {_NO_LOOP}"
+                text = f"`{name}` is set within a loop, and has no value after it; {_NO_LOOP}"
                 self._refuse(text, file, facts.outside[name], "name", word=name)
             for parameter, code in facts.params.items():
                 if parameter not in self._parameters:
@@ -251,7 +251,7 @@ class Program:
             for (other, name), code in facts.imports.items():
                 if name not in loader.facts[other].lasting:
                     rest = hint(name, loader.facts[other].lasting, "it has")
-                    self._refuse(f"{other} has no macro {name}{rest}", file, code, "name", word=name)
+                    self._refuse(f"{other} has no macro `{name}`{rest}", file, code, "name", word=name)
             if facts.warns and source != "overlay.yaml.j2":
                 self._refuse("warn() is for overlay.yaml.j2 only", file, facts.warns)
             each = facts.names.get(CONTAINER)

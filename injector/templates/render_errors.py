@@ -168,7 +168,7 @@ def _after_import(job: _Render, file: str, expression: str) -> str:
     if not imported or not name or not re.search(rf"\{{%-?\s*set\s+{re.escape(name)}\b", text[imported.end() :]):
         return ""
     return (
-        f"{name} has no value here: macros only see variables that are set before the import of their file; move {{% "
+        f"`{name}` has no value here: macros only see variables that are set before the import of their file; move {{% "
         f"set {name} = ... %}} above the import, or pass it to the macro as an argument"
     )
 

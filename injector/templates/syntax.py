@@ -67,7 +67,7 @@ class _Checker(NodeTransformer):
         if not isinstance(node, _ALLOWED):
             name = type(node).__name__
             raise ForbiddenError(
-                REFUSED.get(name, f"{name.lower()} is not available in templates"), node.lineno or first_offset(node)
+                REFUSED.get(name, f"`{name.lower()}` is not available in templates"), node.lineno or first_offset(node)
             )
         return super().generic_visit(node, *args, **kwargs)
 
@@ -100,7 +100,7 @@ class _Checker(NodeTransformer):
             self.facts.read(node.name, node.lineno, in_loop=self._loops > 0)
             return self._marked(node, {(node.name,)}) if node.name in NAMES else node
         if node.name in NAMES - ASSIGNABLE or node.name in FUNCTIONS:
-            raise ForbiddenError(f"{node.name} is a reserved name; choose another one", node.lineno)
+            raise ForbiddenError(f"`{node.name}` is a reserved name; choose another one", node.lineno)
         self.facts.assign(node.name, in_loop=self._loops > 0)
         return node
 
@@ -152,7 +152,7 @@ class _Checker(NodeTransformer):
             if target.name == "warn":
                 self.facts.warns = node.lineno
         if isinstance(target, nodes.Name) and target.name in NAMES - ASSIGNABLE:
-            words = CALLED.get(target.name, f"{target.name} is a value here; write it without ()")
+            words = CALLED.get(target.name, f"`{target.name}` is a value here; write it without ()")
             raise ForbiddenError(words, first_offset(node), word=target.name)
         if isinstance(target, nodes.Getattr) and not self._is_module(target):
             name = target.attr

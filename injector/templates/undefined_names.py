@@ -22,7 +22,7 @@ def not_declared(name: str, expression: str, parameters: Set[str]) -> str:
 
 def _subtracted(name: str, parameters: Set[str]) -> str:
     variable = name.replace("-", "_")
-    rest = "" if variable in parameters else f", and declare the parameter {name} in template.yaml"
+    rest = "" if variable in parameters else f", and declare the parameter `{name}` in template.yaml"
     return f"params.{name} is read as a subtraction; write params.{variable}{rest}"
 
 
@@ -59,19 +59,25 @@ def undefined(
     if dashed := re.search(rf"params\.([\w-]+-{re.escape(name)}(?:-\w+)*)", line):
         return _subtracted(dashed[1], parameters), "name"
     if name in parameters:
-        return f"{name} is not defined; did you mean params.{name}?", "name"
+        return f"`{name}` is not defined; did you mean params.{name}?", "name"
     if said := of_module(name, expression, parameters):
         return said, "name"
     if name in HOLDERS:
         inner = re.match(r"\w+\.(?:parameters\.)?(\w+)\b(?!\()", expression)
         meant = inner[1] if inner else "x"
-        declare = "" if meant in parameters else f", and declare {meant.replace('_', '-').lower()} in template.yaml"
-        return f"{name} is not defined; write params.{meant}{declare}", "name"
+        declare = (
+            ""
+            if meant in parameters
+            else f", and declare the parameter `{meant.replace('_', '-').lower()}` in template.yaml"
+        )
+        return f"`{name}` is not defined; write params.{meant}{declare}", "name"
     if name in VALUES:
-        return f"{name} is not defined; {VALUES[name]}", "name"
+        return f"`{name}` is not defined; {VALUES[name]}", "name"
     shown = name[:60]
     if near := nearest(name, known):
-        return f"{shown} is not defined; did you mean {near}?", "name"
-    declare = f"declare a parameter {shown.replace('_', '-').lower()} in template.yaml and write params.{shown.lower()}"
-    words = f"{shown} is not defined; {declare}"
+        return f"`{shown}` is not defined; did you mean {near}?", "name"
+    declare = (
+        f"declare a parameter `{shown.replace('_', '-').lower()}` in template.yaml and write params.{shown.lower()}"
+    )
+    words = f"`{shown}` is not defined; {declare}"
     return (left_alone(words, config) if config else f"{words}; besides params, you can use: {_SEEN}"), "name"

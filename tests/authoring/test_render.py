@@ -152,7 +152,7 @@ def test_what_is_not_served_says_why(template: Path) -> None:
     [
         ("ngnix", "did you mean nginx?"),
         ("./nowhere", "no such folder"),
-        ("x" * 300, "no template xxx"),
+        ("x" * 300, 'no template "xxx'),
     ],
 )
 def test_a_template_that_there_is_not(template: Path, name: str, says: str) -> None:
@@ -310,7 +310,7 @@ def test_the_preview_follows_the_author(template: Path) -> None:
 def test_a_parameter_that_is_not_declared_yet_is_an_error_in_place(template: Path) -> None:
     manifest = template / "template.yaml"
     with on_a_terminal("render", ".", "--param", "size=3", "--watch", "--diff", cwd=template) as shown:
-        shown.until("logger has no parameter size")
+        shown.until("template logger has no parameter `size`")
         manifest.write_text(TEMPLATE.replace("files:", "  size: {type: integer, default: 1}\nfiles:"))
         shown.until("+kind: ConfigMap", without="no parameter")
         shown.type("\x03")

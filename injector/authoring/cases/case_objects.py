@@ -77,15 +77,15 @@ def given(objects: list[Object]) -> Given:
     if len(found) > 1:
         raise ValueError(f"{len(found)} objects with a pod; a case takes only one")
     if lacking := next(filter(None, map(_lacking, found or objects)), ""):
-        raise ValueError(f"no pod in it: {lacking}")
+        raise ValueError(f"there is no pod here; {lacking}")
     raise ValueError(
-        "no pod in it; write a Pod, or an object with a pod template such as a Deployment. To test a template for a "
-        "path (`paths:` in the settings), write `object`, or `file` together with `operation` or `path`"
+        "there is no pod here; write a Pod, or an object with a pod template such as a Deployment. To test a template "
+        "for a path (`paths:` in the settings), write `object`, or `file` together with `operation` or `path`"
     )
 
 
 def _lacking(obj: Object) -> str:
-    """What an object lacks that is meant for a pod or a workload; "" for other objects."""
+    """What to do about an object that is meant for a pod or a workload and is none; "" for other objects."""
     if (wrong := missing_template(obj)) is not None:
         return wrong.sentence
     stray = [field for field in obj if field in _POD_SPEC and field not in POD.fields.notations]
@@ -94,8 +94,8 @@ def _lacking(obj: Object) -> str:
         return ""
     own = {"apiVersion": "apps/v1", "kind": "Deployment"} if "template" in spec else {"apiVersion": "v1", "kind": "Pod"}
     missing = [f"{field}: {value}" for field, value in own.items() if not obj.get(field)]
-    said = [f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing"] if missing else []
-    said += [f"{' and '.join(stray)} {'belong' if len(stray) > 1 else 'belongs'} below `spec:`"] if stray else []
+    said = [f"add {' and '.join(missing)}"] if missing else []
+    said += [f"move {' and '.join(stray)} below `spec:`"] if stray else []
     return ", and ".join(said)
 
 

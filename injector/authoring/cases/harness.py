@@ -182,7 +182,7 @@ class Harness:
             raise CaseError(found)
         if found is None:
             known = {f.parent.name for p in self._parents for f in p.glob(f"*/{MANIFEST}")}
-            message = f"no template {name}{hint(name, known)}"
+            message = f"there is no template {shortened(name)}{hint(name, known)}"
             raise CaseError(checked.problem("case", message, "templates", index))
         return found
 
@@ -221,11 +221,13 @@ class Harness:
                 raise CaseError(checked.problem("case", message, "params", key, key=True))
             template = known.get(owner)
             if template is None:
-                message = f"{key}: this case has no template {owner}{hint(owner, known, 'it has')}"
+                message = f"{key}: this case has no template {shortened(owner)}{hint(owner, known, 'it has')}"
                 raise CaseError(checked.problem("case", message, "params", key, key=True))
             declared = declared_parameter(template.parameters, name)
             if declared is None:
-                message = f"{owner} has no parameter {name}{hint(name, similar_names(template.parameters, name))}"
+                message = (
+                    f"template {owner} has no parameter `{name}`{hint(name, similar_names(template.parameters, name))}"
+                )
                 raise CaseError(checked.problem("case", message, "params", key, key=True))
             found.setdefault(owner, {})[name] = value
             if checked.case.expect.decision in _GOOD and declared.member is None:

@@ -119,16 +119,15 @@ def _operation_mistakes(item: dict[str, Any], document: CaseDocument, steps: Pat
 def _expect_mistakes(expect: dict[str, Any], document: CaseDocument, steps: Path) -> Iterator[Diagnostic]:
     for field_ in ("pod", "object", "files"):
         for inner in _nulls(expect.get(field_), ()):
-            message = f"{inner[-1]} has no value here, but every key in the output has a value"
+            message = f"`{inner[-1]}` has no value here, but every key in the output has a value"
             help_ = "write !absent for what must not be there"
             yield document.refuse((*steps, field_, *inner), message, help=help_, key=True)
     files = expect.get("files")
     for name, wanted in files.items() if isinstance(files, dict) else ():
         if wanted in ("", [], {}):
-            message = f"{name}: this expects nothing, so it checks nothing; write a part of the file"
-            yield document.refuse(
-                (*steps, "files", name), message, help="write !absent for a file that must not be there", key=True
-            )
+            message = f"{name}: this expects nothing, so it checks nothing"
+            help_ = "write a part of the file; or !absent, if there must be no such file"
+            yield document.refuse((*steps, "files", name), message, help=help_, key=True)
     reason, code, golden = expect.get("reason"), expect.get("code"), expect.get("golden")
     labels = [reason.label for reason in Reason]
     if isinstance(reason, str) and reason not in labels:

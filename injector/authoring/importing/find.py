@@ -111,7 +111,7 @@ def _in_object(source: ImportSource, steps: ObjectPath, value: Any, found: Found
     kind, metadata = mapping(value).get("kind"), mapping(mapping(value).get("metadata"))
     name = str(metadata.get("name") or "")
     if kind != "ConfigMap":
-        what = f"{shortened(kind)} {name}".rstrip() if isinstance(kind, str) else "this object"
+        what = f"{shortened(kind)[1:-1]} `{name}`" if isinstance(kind, str) else "this object"
         message = f"{what} is neither a sidecar config nor a ConfigMap, so it is ignored"
         found.problems.append(source.problem(steps, message, severity="warning"))
         return

@@ -32,7 +32,7 @@ def without_duplicates(name: str, items: list[Any], steps: Path, told: Teller) -
         if key not in kept:
             kept[key] = item
         elif name == "env":
-            told.warn((*steps, found[key], "name"), f"variable {key} is defined twice; the last value is used")
+            told.warn((*steps, found[key], "name"), f"variable `{key}` is defined twice; the last value is used")
             kept.pop(key)
             kept[key] = item
         elif name == "hostAliases":
@@ -68,7 +68,7 @@ def check_names(fields: Object, told: Teller) -> None:
                     f"{shortened(name)} is not a valid Kubernetes name: use at most 63 characters of a-z, 0-9 and -",
                 )
             elif kind != "volumes" and name in taken:
-                told.tell(steps, f"there is an init container {name} already; rename one of the two")
+                told.tell(steps, f"there is an init container `{name}` already; rename one of the two")
             elif kind != "volumes":
                 taken[name] = steps
             if kind != "volumes":
@@ -112,7 +112,7 @@ def _check_mounts(fields: Object, told: Teller) -> None:
             names, paths = {m.get("name") for m in own}, {m.get("mountPath") for m in own}
             for steps, mount in every:
                 if mount.get("mountPath") in paths and mount.get("name") not in names:
-                    message = f"container {container['name']} has another volume at {mount['mountPath']}"
+                    message = f"container `{container['name']}` has another volume at {mount['mountPath']}"
                     told.tell(steps, f"{message}; choose another path for one of the two")
     known = {volume.get("name") for volume in fields.get("volumes", [])}
     for steps, mount in mounts:

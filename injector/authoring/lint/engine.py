@@ -173,7 +173,7 @@ def _idle(subject: Subject, chosen: Mapping[str, Rule], comments: Iterable[Disab
     rule = chosen[_DISABLE]
     for comment in comments:
         if comment.rules and all(name in chosen for name in comment.rules):
-            what = f"the rule{'s' if len(comment.rules) > 1 else ''} {', '.join(comment.rules)}"
+            what = f"the rule{'s' if len(comment.rules) > 1 else ''} {', '.join(f'`{name}`' for name in comment.rules)}"
             finds = "find" if len(comment.rules) > 1 else "finds"
             message = f"{what} {finds} nothing here, so this comment switches nothing off"
             found = Diagnostic(rule.name, rule.severity, message, "take the comment out", place=comment.place)

@@ -53,7 +53,7 @@ def _verdict(line: Permission, denied: list[Object], account: str) -> Diagnostic
     where = "all namespaces" if line.everywhere else "its own namespace"
     text = f"{line.feature}: service account {account} may not {what} in {where} ({line.reason})"
     kind = "ClusterRole" if line.everywhere else "Role"
-    rule = f"add to the injector's {kind}, which needs its {kind}Binding, {_flow(line.rule())}"
+    rule = f"add this rule to the injector's {kind}, and make sure that a {kind}Binding binds it: {_flow(line.rule())}"
     to_do = f"apply the chart again, or {rule}"
     if line.optional:
         return warning(check, f"{text}; the injector works without this feature", to_do)

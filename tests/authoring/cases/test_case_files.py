@@ -12,8 +12,8 @@ from injector.diagnostics import spoken_path
 EXPECT = "expect: {decision: injected}"
 DECISIONS = "it has to be one of: amended, failed, injected, refused, skipped, unchanged"
 NO_POD = (
-    "no pod in it; write a Pod, or an object with a pod template such as a Deployment. To test a template for a "
-    "path (`paths:` in the settings), write `object`, or `file` together with `operation` or `path`"
+    "there is no pod here; write a Pod, or an object with a pod template such as a Deployment. To test a template "
+    "for a path (`paths:` in the settings), write `object`, or `file` together with `operation` or `path`"
 )
 
 #: A mistake by the text of a case file, with the place and the message that it gets.
@@ -138,7 +138,8 @@ MISTAKES = [
     (
         "cases:\n- name: a\n  expect: {decision: injected, pod: {spec: {volumes: }}}\n",
         "tests/cases.yaml:3:45",
-        "volumes has no value here, but every key in the output has a value; write !absent for what must not be there",
+        "`volumes` has no value here, but every key in the output has a value; write !absent for what must not be "
+        "there",
     ),
     (
         "cases:\n- name: a\n  expect: {decision: injected, golden: ../a.golden.yaml}\n",
@@ -158,8 +159,8 @@ MISTAKES = [
     (
         "cases:\n- name: a\n  expect: {decision: injected, files: {x: []}}\n",
         "tests/cases.yaml:3:40",
-        "x: this expects nothing, so it checks nothing; write a part of the file; "
-        "write !absent for a file that must not be there",
+        "x: this expects nothing, so it checks nothing; write a part of the file; or !absent, if there must be no such "
+        "file",
     ),
     (
         f"cases:\n- name: a\n  kubernetes: new\n  {EXPECT}\n",
@@ -207,20 +208,24 @@ MISTAKES = [
         "!absent cannot be here; that is for `expect.pod`, `expect.object` and `expect.files`",
     ),
     *(
-        (f"cases:\n- name: a\n  pod: {pod}\n  {EXPECT}\n", "tests/cases.yaml:3:3", f"pod: no pod in it: {lacks}")
+        (
+            f"cases:\n- name: a\n  pod: {pod}\n  {EXPECT}\n",
+            "tests/cases.yaml:3:3",
+            f"pod: there is no pod here; {lacks}",
+        )
         for pod, lacks in (
             (
                 "{metadata: {name: a}, containers: [{name: a}]}",
-                "apiVersion: v1 and kind: Pod are missing, and containers belongs below `spec:`",
+                "add apiVersion: v1 and kind: Pod, and move containers below `spec:`",
             ),
-            ("{apiVersion: v1, kind: Pod, containers: []}", "containers belongs below `spec:`"),
+            ("{apiVersion: v1, kind: Pod, containers: []}", "move containers below `spec:`"),
             (
                 "{kind: Pod, containers: [], volumes: []}",
-                "apiVersion: v1 is missing, and containers and volumes belong below `spec:`",
+                "add apiVersion: v1, and move containers and volumes below `spec:`",
             ),
             (
                 "{spec: {template: {}}}",
-                "apiVersion: apps/v1 and kind: Deployment are missing",
+                "add apiVersion: apps/v1 and kind: Deployment",
             ),
             (
                 "{apiVersion: apps/v1, kind: Deployment, spec: {containers: [{name: a}]}}",

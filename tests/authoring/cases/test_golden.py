@@ -91,7 +91,7 @@ def test_one_that_no_case_names_is_told_of(write: Write, run: Run) -> None:
     folder = write(CASES, **{"tests/old.golden.yaml": "x\n"})
     done = run(folder, "--update")
     assert done.code == 0
-    assert f"warning: {folder}/tests/old.golden.yaml: no case names it as its golden file; delete it" in done.err
+    assert f"warning: {folder}/tests/old.golden.yaml: no case uses this golden file; delete it" in done.err
     assert "old.golden.yaml" not in run(folder / "tests/cases.yaml").err
 
 

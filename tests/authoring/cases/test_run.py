@@ -240,10 +240,10 @@ def test_what_is_not_met_is_told_at_its_place(problems: Problems, expect: str, m
 
 #: Something that a case names and that is not there.
 UNKNOWN = [
-    ("params: {§prt: 1}", "logger has no parameter prt; did you mean port?"),
-    ("params: {§nginx.app-port: 1}", "nginx.app-port: this case has no template nginx; it has: logger"),
+    ("params: {§prt: 1}", "template logger has no parameter `prt`; did you mean port?"),
+    ("params: {§nginx.app-port: 1}", 'nginx.app-port: this case has no template "nginx"; it has: logger'),
     ("params: {port: §http}", 'port = "http": must be a port from 1 to 65535'),
-    ("templates: [§loger]", "no template loger; did you mean logger?"),
+    ("templates: [§loger]", 'there is no template "loger"; did you mean logger?'),
     ("settings: {§prefx: a}", 'settings.prefx: unknown key "prefx"'),
     ("settings: {§prefix: 7}", "settings.prefix: a string is needed, and this is a number (7)"),
     (

@@ -237,7 +237,7 @@ REFUSED = [
     ),
     (
         "containers:\n- {name: a, image: a}\ninitContainers:\n- {name: a, image: b}\n",
-        "standard input:2:10: error: there is an init container a already; rename one of the two [import]",
+        "standard input:2:10: error: there is an init container `a` already; rename one of the two [import]",
     ),
     (
         'containers: [{name: "*", image: a}]',
@@ -256,14 +256,14 @@ REFUSED = [
     ("name: x\n", "standard input:1:1: warning: this config adds nothing to pods, so no template is made from it"),
     (
         "kind: Deployment\napiVersion: apps/v1\nmetadata: {name: web}\n",
-        '"Deployment" web is neither a sidecar config nor a ConfigMap',
+        "Deployment `web` is neither a sidecar config nor a ConfigMap",
     ),
     ("kind: ConfigMap\nmetadata: {name: x}\ndata: {a: 5}\n", "standard input:3:11: error: data.a must be a string"),
     ("[" * 400 + "]" * 400, "error: not YAML: values nested deeper than 200 [import]"),
     (
         "volumes: [{name: v, emptyDir: {}}]\nvolumeMounts: [{name: v, mountPath: /x}]\n"
         "containers:\n- {name: a, image: a, volumeMounts: [{name: w, mountPath: /x}]}\n",
-        "standard input:2:16: error: container a has another volume at /x; choose another path",
+        "standard input:2:16: error: container `a` has another volume at /x; choose another path",
     ),
 ]
 
@@ -292,7 +292,7 @@ def test_with_an_error_nothing_is_written(tmp_path: Path) -> None:
         ("dnsPolicy: None", "11:1: warning: dnsPolicy becomes spec.dnsPolicy, but in a cluster the API server"),
         ("prependContainers: true", "11:1: warning: prependContainers is left out, because the order is fixed: "),
         ("inherits: base.yaml", "11:1: warning: `inherits` works only in local config files. It is ignored here"),
-        ("env: [{name: A, value: a}, {name: A, value: b}]", "11:8: warning: variable A is defined twice; the last"),
+        ("env: [{name: A, value: a}, {name: A, value: b}]", "11:8: warning: variable `A` is defined twice; the last"),
     ],
 )  # fmt: skip
 def test_what_is_left_out_or_other_is_a_warning(tmp_path: Path, line: str, told: str) -> None:

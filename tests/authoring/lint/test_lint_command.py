@@ -83,7 +83,7 @@ def test_a_problem_is_one_line_the_place_and_what_to_do(tmp_path: Path) -> None:
         "      |                           ^\n"
         "      = put it in quotes (found with this sample: a Deployment with port 8080)\n"
         "\n"
-        "tool/overlay.yaml.j2:3:5: warning: container tool has no startupProbe, so the app does not wait for it"
+        "tool/overlay.yaml.j2:3:5: warning: container `tool` has no startupProbe, so the app does not wait for it"
         " [startup-probe]\n"
         "    3 |   - name: tool\n"
         "      |     ^\n"
@@ -164,10 +164,10 @@ def test_colours_are_for_terminals(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--explain", "shcema"], "there is no rule shcema; did you mean schema?"),
+        (["--explain", "shcema"], "there is no rule `shcema`; did you mean schema?"),
         (["--disable", "startup_prob"], "did you mean startup-probe?"),
         (["--only", "schema", "--disable", "schema"], "so that no rule is left"),
-        (["--only", "xyz"], "there is no rule xyz; injector lint --rules says what each rule finds"),
+        (["--only", "xyz"], "there is no rule `xyz`; injector lint --rules says what each rule finds"),
         (["--kubernetes-version", "1.4"], "no schema for Kubernetes 1.4 is installed; available are 1.25 to 1."),
         (["--kubernetes-version", "new"], '"new" is not a version such as 1.33'),
         (["--output", "xml"], "'xml' is not one of"),

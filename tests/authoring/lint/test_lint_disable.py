@@ -69,12 +69,15 @@ def test_at_the_margin_of_the_manifest_it_is_for_the_whole_template(tmp_path: Pa
 @pytest.mark.parametrize(
     ("comment", "message"),
     [
-        ("# lint: disable=image-tag", "this comment disables image-tag without a reason; add the reason at its end"),
-        ("# lint: disable=image-tags built by hand", "there is no rule image-tags; did you mean image-tag?"),
+        (
+            "# lint: disable=image-tag",
+            "this comment gives no reason for disabling `image-tag`; add the reason at the end of the comment",
+        ),
+        ("# lint: disable=image-tags built by hand", "there is no rule `image-tags`; did you mean image-tag?"),
         ("# lint: disable=", "this comment switches no rule off"),
         (
             "# lint: disable=schema just in case",
-            "the rule schema finds nothing here, so this comment switches nothing off",
+            "the rule `schema` finds nothing here, so this comment switches nothing off",
         ),
     ],
 )

@@ -49,7 +49,7 @@ def test_names_within_the_section_are_not_told_again(tmp_path: Path) -> None:
     assert problem.message.startswith("the parameter reference does not")
     by_hand, section = _changed(tool, "README.md", "# tool\n", "# tool\n\n--param port=1\n")
     assert (by_hand.place.line, section.message) == (3, problem.message)
-    assert by_hand.message.startswith("there is no parameter port")
+    assert by_hand.message.startswith("there is no parameter `port`")
 
 
 def test_lines_that_are_gone_or_too_many_are_told(tmp_path: Path) -> None:

@@ -289,4 +289,4 @@ def test_what_no_pod_can_be_merged_with_is_told_where_its_name_is_written(tmp_pa
     folder = write(tmp_path, {"template.yaml": "description: A tool.\n", "overlay.yaml.j2": overlay})
     [problem] = found(folder, only=frozenset({"renders", "app-container"}))
     assert (problem.code, problem.place.line, problem.place.column) == ("app-container", 3, 11)
-    assert problem.help == "rename the template's container to tool"
+    assert problem.help == "rename the template's container to `tool`"

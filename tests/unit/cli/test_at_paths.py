@@ -418,12 +418,12 @@ def test_what_is_not_for_templates_of_paths(at, program, templates_dir, tmp_path
         (
             "for: {apiGroups: [apps], resources: [deployments]}",
             "{% for c in object.spec.containers %}{{ warn(c.name) }}{% endfor %}",
-            "1:25: error: deployments have no object.spec.containers; write object.spec.template.spec.containers",
+            "1:25: error: deployments have no `object.spec.containers`; write object.spec.template.spec.containers",
         ),
         (
             "for: {resources: [services]}",
             '{% set service = request.object %}{% if service.spec.type == "NodePort" %}{{ deny("no") }}{% endif %}',
-            "1:41: error: request has no object here; write object in place of request.object",
+            "1:41: error: `request` has no `object` here; write object in place of request.object",
         ),
         ("for: {resources: [services]}", 'deny("no")', "; to call deny write {{ deny(...) }}"),
     ],

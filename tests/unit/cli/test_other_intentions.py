@@ -44,7 +44,7 @@ def test_render_of_a_manifest(tmp_path: Path, args: tuple[str, ...], code: int, 
         ("memory-limits", "did you mean request-above-limit or resources?"),
         ("no-privileged", "did you mean privilege-escalation"),
         ("imagetag", "did you mean image-tag?\n"),
-        ("hadolint", "there is no rule hadolint; injector lint --rules says what each rule finds"),
+        ("hadolint", "there is no rule `hadolint`; injector lint --rules says what each rule finds"),
     ],
 )
 def test_a_rule_of_another_linter(rule: str, words: str) -> None:

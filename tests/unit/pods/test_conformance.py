@@ -81,7 +81,7 @@ def test_whatever_is_changed_in_the_sidecar_is_named(change, said):
 def test_variables_are_named_without_their_values():
     actual = injected()
     envoy(actual)["env"].append({"name": "LD_PRELOAD", "value": "hunter2"})
-    assert differences(actual) == ("spec.initContainers[envoy].env[LD_PRELOAD]: it is not what the template has",)
+    assert differences(actual) == ("spec.initContainers[envoy].env[LD_PRELOAD]: it differs from the template's value",)
 
 
 def test_an_overridable_field_must_still_be_set():
@@ -118,7 +118,7 @@ def test_what_every_app_container_must_have_is_checked():
     app["volumeMounts"] = [mount for mount in app["volumeMounts"] if mount["mountPath"] != "/etc/conf"]
     app["imagePullPolicy"] = "Never"
     assert differences(actual) == (
-        "spec.containers[app].env[HTTP_PROXY].value: it is not what the template has",
+        "spec.containers[app].env[HTTP_PROXY].value: it differs from the template's value",
         "spec.containers[app].volumeMounts[/etc/conf]: it is missing; the template has a mapping",
         'spec.containers[app].imagePullPolicy: the pod has "Never"; the template has "Always"',
     )

@@ -213,7 +213,7 @@ _LABELS = {"type": "object", "minProperties": 1, "maxProperties": 2, "propertyNa
     [
         (_MOUNTS, '[{"nam": "a", "path": "/b"}]', 'v[0] has the unknown key "nam"; did you mean name?'),
         (_MOUNTS, '[{"x": "a"}]', 'v[0] has the unknown key "x"; its keys are: mode, name, path'),
-        (_MOUNTS, '[{"name": "a"}]', "v[0] has no key path; it needs name, path"),
+        (_MOUNTS, '[{"name": "a"}]', 'v[0] has no key "path"; it needs name, path'),
         (_MOUNTS, "[]", "must have at least 1 item, and has 0"),
         (_MOUNTS, '[{"name":1,"path":1},{"name":1,"path":1}]', "v[0].name must be a string"),
         (

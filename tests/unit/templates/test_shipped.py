@@ -48,7 +48,7 @@ def test_without_a_list_everything_is_tried() -> None:
 
 def test_what_passed_is_on_the_list_and_what_failed_is_not() -> None:
     [wrong] = shipped.keep({"good": GOOD, "bad": BAD})
-    assert wrong.startswith("bad/overlay.yaml.j2:1:10: error: nothing")
+    assert wrong.startswith("bad/overlay.yaml.j2:1:10: error: `nothing`")
     assert shipped.untried({"good": GOOD, "bad": BAD}) == {"bad": BAD}
 
 

@@ -62,7 +62,7 @@ def test_one_bad_template_refuses_all_and_every_error_is_listed() -> None:
             build_snapshot(Settings(templates=()), bad, Cluster(), trial=trial)
         assert [str(e) for e in caught.value.errors] == str(caught.value).split("\n")
         assert sorted(e.template for e in caught.value.errors if isinstance(e, TemplateError)) == ["a", "c", "d"]
-        assert str(caught.value.errors[0]).startswith("a/overlay.yaml.j2:1:4: error: nothing is not defined")
+        assert str(caught.value.errors[0]).startswith("a/overlay.yaml.j2:1:4: error: `nothing` is not defined")
 
 
 def test_settings_that_name_parameters() -> None:
@@ -112,11 +112,11 @@ def test_the_catalog() -> None:
 BAD = {
     "undefined": (
         sources("a: {{ object.metadata.labels.app }}"),
-        "overlay.yaml.j2:1:23: error: this pod has no metadata.labels.app",
+        "overlay.yaml.j2:1:23: error: this pod has no `metadata.labels.app`",
     ),
     "undefined-sometimes": (
         sources("a: 1\n{% if object.spec.hostNetwork is defined %}{{ object.spec.nothing }}{% endif %}"),
-        "overlay.yaml.j2:2:59: error: this pod has no spec.nothing",
+        "overlay.yaml.j2:2:59: error: this pod has no `spec.nothing`",
     ),
     "always-failing": (sources("a: {{ 'x{}'.upper() ~ none }}"), "is used inside a string"),
     "not-yaml": (sources("a: [\n"), "overlay.yaml.j2:1:5: error: a value is missing here"),

@@ -44,7 +44,7 @@ def test_expressions(expression: str) -> None:
         ("warn()", "warn(): the argument what is missing"),
         ("fail('a', 'b')", "fail(): too many arguments"),
         ("deny('x', cod=3)", "deny(): there is no argument named cod"),
-        ("native()", "native is a value here; write it without ()"),
+        ("native()", "`native` is a value here; write it without ()"),
         ("deny('x', code=200)", "deny(): 200 is not an HTTP status from 400 to 599"),
     ],
 )

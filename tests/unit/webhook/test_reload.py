@@ -304,7 +304,7 @@ def test_a_replica_that_starts_leaves_a_wrong_config_map_out(tmp_path: Path) -> 
     assert not asyncio.run(start({"second": TEMPLATE, "third": wrong})), "the newest state is not in use"
     assert manager.ready
     assert manager.current.catalog.names == ("proxy", "second")
-    assert "configmap/own/third/overlay.yaml.j2:1:10: error: nothing is not defined" in manager.why_not
+    assert "configmap/own/third/overlay.yaml.j2:1:10: error: `nothing` is not defined" in manager.why_not
     assert told == [manager.why_not]
 
 

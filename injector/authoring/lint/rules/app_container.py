@@ -89,11 +89,11 @@ def check(subject: Subject) -> Iterator[Finding]:
             elif name in APPS or name in PROGRAMS:
                 yield Finding(
                     (
-                        f"many apps have a container called {name}: in their pods the template would change that "
+                        f"many apps have a container called `{name}`: in their pods the template would change that "
                         "container, and add none of its own"
                     ),
                     place,
-                    f"rename the template's container to {_better(name, subject.template.name)}",
+                    f"rename the template's container to `{_better(name, subject.template.name)}`",
                 )
         yield from _everywhere(rendering)
 

@@ -48,9 +48,10 @@ def check(subject: Subject) -> Iterator[Finding]:
             yield Finding("this comment switches no rule off", comment.place, "write lint: disable=RULE WHY")
         for name in comment.rules:
             if name not in subject.rules:
-                yield Finding(f"there is no rule {name}{hint(name, subject.rules)}", comment.place)
+                yield Finding(f"there is no rule `{name}`{hint(name, subject.rules)}", comment.place)
         if comment.rules and not comment.reason:
             yield Finding(
-                f"this comment disables {', '.join(comment.rules)} without a reason; add the reason at its end",
+                f"this comment gives no reason for disabling {', '.join(f'`{name}`' for name in comment.rules)}; "
+                "add the reason at the end of the comment",
                 comment.place,
             )

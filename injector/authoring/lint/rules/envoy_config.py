@@ -173,13 +173,13 @@ def _filters(rendering: Rendering, found: list[_Placed]) -> Iterator[Finding]:
                 cluster = known.get(target)
                 if cluster is None and not told_more:
                     yield Finding(
-                        f"there is no cluster {target}{hint(target, known)}",
+                        f"there is no cluster `{target}`{hint(target, known)}",
                         file.place((*at, *target_path)),
                         "name one of the clusters",
                     )
                 elif cluster is not None and cluster.get("type") == "ORIGINAL_DST" and not restored:
                     yield Finding(
-                        f"cluster {target} uses the original destination, and this listener does not restore it",
+                        f"cluster `{target}` uses the original destination, and this listener does not restore it",
                         file.place((*at, *target_path)),
                         "add the listener filter envoy.filters.listener.original_dst",
                     )

@@ -84,7 +84,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 right = places.get(PurePosixPath(named).name)
                 if right and mount_over(container, named) is None and not _names(container, right):
                     yield Finding(
-                        f"{named} is not in a volume that container {container.get('name')} mounts",
+                        f"{named} is not in a volume that container `{container.get('name')}` mounts",
                         rendering.overlay.place((*path, *where)),
                         f"the file is at {right[0]}",
                     )

@@ -43,8 +43,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         if job is not None and (plain is None or not set(job.warnings) - set(plain.warnings)):
             for path, container in sidecars(job):
                 yield Finding(
-                    f"if {container.get('name')} is a plain container, a Job with this sidecar never ends, and no "
-                    "warning is given",
+                    f"if container `{container.get('name')}` is a plain container, a Job with this sidecar never ends, "
+                    "and no warning is given",
                     job.place((*path, "name")),
                     'call warn() or fail() in {% if not native and workload.kind in ["Job", "CronJob"] %}',
                 )
@@ -52,8 +52,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             if container.get("restartPolicy", "Always") != "Always":
                 yield Finding(
                     (
-                        f"with this restartPolicy, {container.get('name')} is never a native sidecar, so a Job with "
-                        "this sidecar never ends"
+                        f"with this restartPolicy, container `{container.get('name')}` is never a native sidecar, "
+                        "so a Job with this sidecar never ends"
                     ),
                     rendering.overlay.place((*path, "restartPolicy")),
                     "leave restartPolicy out",

@@ -47,7 +47,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         for missing in missing_volumes(rendering):
             near = _meant(missing.name, missing.volumes)
             yield Finding(
-                f"there is no volume {missing.name} to mount{f'; did you mean {near}?' if near else ''}",
+                f"there is no volume `{missing.name}` to mount{f'; did you mean {near}?' if near else ''}",
                 missing.place,
                 "add it to spec.volumes, or correct the name",
             )

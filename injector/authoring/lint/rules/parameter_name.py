@@ -42,7 +42,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         other = known.setdefault(name.replace("-", ""), name)
         if other != name:
             yield Finding(
-                f"the names of parameters {name} and {other} differ only in dashes",
+                f"the names of parameters `{name}` and `{other}` differ only in dashes",
                 subject.manifest(("parameters", name)),
                 "rename one of the two",
             )

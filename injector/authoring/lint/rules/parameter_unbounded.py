@@ -49,10 +49,12 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Parameters, and parts of them, that take anything."""
     for name, parameter in subject.template.parameters.items():
         if parameter.member is not None and "maxProperties" not in parameter.schema:
-            what = f"parameter {name} stands for many annotations, and a pod may set any number: give it maxProperties"
+            what = (
+                f"parameter `{name}` stands for many annotations, and a pod may set any number: give it maxProperties"
+            )
             yield Finding(what, subject.manifest(("parameters", name)), about=("maxProperties",))
         for path, keyword, missing in _open(parameter.schema, ()):
-            where = f"parameter {'.'.join([name, *(str(step) for step in path)])}"
+            where = f"parameter `{'.'.join([name, *(str(step) for step in path)])}`"
             place = subject.manifest(("parameters", name, *path))
             yield Finding(f"{where} takes {missing}", place, about=(*path, keyword))
 

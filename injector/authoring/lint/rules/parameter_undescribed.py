@@ -42,7 +42,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     for name, parameter in subject.template.parameters.items():
         if not parameter.description.strip():
             yield Finding(
-                f"parameter {name} has no description",
+                f"parameter `{name}` has no description",
                 subject.manifest(("parameters", name)),
                 "say what it does, in which unit it is, and what 0 or a missing value means",
             )

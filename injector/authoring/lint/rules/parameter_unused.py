@@ -43,7 +43,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     for name, parameter in subject.template.parameters.items():
         if parameter.variable not in read:
-            words = f"parameter {name} is not used: no file reads params.{parameter.variable}"
+            words = f"parameter `{name}` is not used: no file reads params.{parameter.variable}"
             found = _as_text(subject, f"params.{parameter.variable}")
             if found is None:
                 yield Finding(words, subject.manifest(("parameters", name)), "use it, or take it out")

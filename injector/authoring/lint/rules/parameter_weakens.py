@@ -61,7 +61,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     for name, parameter in template.parameters.items():
         if parameter.weakens is None and "pod" in parameter.setters and _may_weaken(parameter):
             yield Finding(
-                f"parameter {name} may let a pod weaken its sidecar",
+                f"parameter `{name}` may let a pod weaken its sidecar",
                 subject.manifest(("parameters", name)),
                 "set `weakens: true`, or `weakens: false` if no value of the parameter weakens the sidecar",
             )
@@ -69,7 +69,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         marked = template.parameters.get(field)
         if field in template.overridable and marked is not None and marked.weakens:
             yield Finding(
-                f"parameter {field} weakens the sidecar, but `overridable` still lets a pod set {field}",
+                f"parameter `{field}` weakens the sidecar, but `overridable` still lets a pod set {field}",
                 subject.manifest(("overridable",)),
                 f"remove {field} from the parameters or from `overridable`",
             )

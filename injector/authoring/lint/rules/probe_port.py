@@ -49,7 +49,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     rest = hint(port, names, "its ports are") if names else ""
                     declare = f"add a port with this name to the ports of {container.get('name')}"
                     yield Finding(
-                        f"{container.get('name')} has no port called {shortened(port)[1:-1]}{rest}",
+                        f"container `{container.get('name')}` has no port {shortened(port)}{rest}",
                         rendering.overlay.place((*path, *where)),
                         "name one of its ports, or give the number" if names else f"{declare}, or give the number",
                     )

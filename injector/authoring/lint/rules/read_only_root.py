@@ -48,7 +48,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             security = plain_mapping(container.get("securityContext"))
             if security.get("readOnlyRootFilesystem") is not True:
                 yield Finding(
-                    f"container {container.get('name')} can write to its root file system",
+                    f"container `{container.get('name')}` can write to its root file system",
                     rendering.overlay.place((*path, "securityContext", "readOnlyRootFilesystem")),
                     "set readOnlyRootFilesystem: true, and mount an emptyDir with a sizeLimit where it has to write",
                 )

@@ -58,7 +58,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         for path, container in rendering.sidecars():
             if container.get("ports") and "readinessProbe" not in container:
                 yield Finding(
-                    f"container {container.get('name')} stands in front of the app and has no readinessProbe",
+                    f"container `{container.get('name')}` stands in front of the app and has no readinessProbe",
                     rendering.overlay.place(path),
                     "add one, so that a pod whose sidecar does not answer gets no traffic from its Service",
                 )

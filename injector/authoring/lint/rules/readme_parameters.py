@@ -70,7 +70,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             name, known = found[2], template.parameters
             if (found[1] or template.name).rstrip(".") == template.name and declared_parameter(known, name) is None:
                 yield Finding(
-                    f"there is no parameter {name}{hint(name, similar_names(known, name))}",
+                    f"there is no parameter `{name}`{hint(name, similar_names(known, name))}",
                     subject.line_place(_FILE, number, found.start(2) + 1),
                 )
     if BEGIN in text or END in text:

@@ -52,7 +52,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 if asked is not None and most is not None and asked > most:
                     yield Finding(
                         (
-                            f"container {container.get('name')} has the {name} request {request}, but the {name} "
+                            f"container `{container.get('name')}` has the {name} request {request}, but the {name} "
                             f"limit is {limits[name]}"
                         ),
                         rendering.overlay.place((*path, "resources", "requests", name)),

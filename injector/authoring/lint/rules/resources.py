@@ -51,7 +51,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if missing:
                 place = rendering.overlay.place((*path, "resources"), key=True)
                 yield Finding(
-                    f"container {container.get('name')} has no request for {' and '.join(missing)}",
+                    f"container `{container.get('name')}` has no request for {' and '.join(missing)}",
                     place,
                     "add resources: {requests: {cpu: ..., memory: ...}}, from parameters",
                 )

@@ -72,10 +72,10 @@ def _to_do(error: Diagnostic, rendering: Rendering, subject: Subject) -> str:
     for parameter in subject.template.parameters.values() if hole else ():
         if hole and parameter.variable == hole[1] and parameter.type == "string":
             form = f", without format: {parameter.schema['format']}" if "format" in parameter.schema else ""
-            return f"declare the parameter {parameter.name} with type: {wanted}{form}"
+            return f"declare the parameter `{parameter.name}` with type: {wanted}{form}"
     texts = [name for name, value in rendering.given.items() if isinstance(value, str)]
     if not error.help and texts and "string" not in error.fields["types"] and "integer" in error.fields["types"]:
-        return f"give the parameter {texts[0]} `type: integer`"
+        return f"give the parameter `{texts[0]}` `type: integer`"
     return error.help
 
 

@@ -44,8 +44,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         for line, name in sorted(_lost(parsed(subject.sources.get(file, "")))):
             column = lines[line - 1].find("set") + 1
             yield Finding(
-                f"{name} is set for this iteration only: the next iteration and the text after the loop see the value "
-                "from before the loop",
+                f"`{name}` is set for this iteration only: the next iteration and the text after the loop see the "
+                "value from before the loop",
                 subject.line_place(file, line, column),
                 "write a filter in place of the loop (length, sum, map, select, join), or loop.index, loop.first",
             )

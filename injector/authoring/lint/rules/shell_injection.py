@@ -93,7 +93,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                         told.add((where, parameter.name))
                         yield Finding(
                             f"{parameter.name} can be {shortened(value)}, which {_RUNS[script.language]} of "
-                            f"container {container.get('name')} would run as a part of its script",
+                            f"container `{container.get('name')}` would run as a part of its script",
                             _hole(subject, rendering.overlay.place(where), parameter),
                             _HELP[script.language],
                         )

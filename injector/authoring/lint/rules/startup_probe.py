@@ -41,7 +41,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         for path, container in rendering.sidecars():
             if "startupProbe" not in container:
                 yield Finding(
-                    f"container {container.get('name')} has no startupProbe, so the app does not wait for it",
+                    f"container `{container.get('name')}` has no startupProbe, so the app does not wait for it",
                     rendering.overlay.place(path),
                     "add a startupProbe (httpGet, tcpSocket, grpc or exec) with a short periodSeconds",
                 )

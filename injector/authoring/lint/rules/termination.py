@@ -58,8 +58,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             ):
                 yield Finding(
                     (
-                        f"where {container.get('name')} is a plain container, it stops together with the app, and so "
-                        "is gone while the app answers its last requests"
+                        f"where container `{container.get('name')}` is a plain container, it stops together with the "
+                        "app, and so is gone while the app answers its last requests"
                     ),
                     overlay.place((*path, "name")),
                     "add a preStop hook that sleeps, inside {% if not native %}",

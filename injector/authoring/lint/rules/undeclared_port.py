@@ -45,7 +45,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             for where, port in asked_ports(container):
                 if isinstance(port, int) and port not in declared(container):
                     yield Finding(
-                        f"container {container.get('name')} does not declare port {port}, which the kubelet probes",
+                        f"container `{container.get('name')}` does not declare port {port}, which the kubelet probes",
                         rendering.overlay.place((*path, *where)),
                         (
                             "add it to the container's ports, so that the injector can report a conflict with the "

@@ -63,7 +63,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if missing:
                 volume = dict(rendering.volumes())[path].get("name")
                 yield Finding(
-                    f"no container mounts {', '.join(missing)} of the volume {volume}",
+                    f"no container mounts {', '.join(missing)} of the volume `{volume}`",
                     rendering.overlay.place((*path, "name")),
                     f"add volumeMounts: [{{name: {volume}, mountPath: ..., readOnly: true}}] to the container that "
                     "reads it",

@@ -53,4 +53,4 @@ def check(subject: Subject) -> Iterator[Finding]:
             name = volume.get("name")
             if name not in mounted and path not in told:
                 place = rendering.overlay.place((*path, "name"))
-                yield Finding(f"volume {name} is mounted nowhere", place, "mount it, or leave it out")
+                yield Finding(f"volume `{name}` is mounted nowhere", place, "mount it, or leave it out")
