@@ -70,10 +70,10 @@ def test(
 ) -> int:
     """Run the cases of templates: each case gives a pod or another object, and the result that you expect.
 
-    PATH is a template, a folder of templates, or a file with cases. The default is the current folder. Cases are the
-    YAML files in a template's folder `tests`. The command runs the same code as the webhook and `injector inject`. In
-    template.yaml, `validate` can name a program that checks a config file. If this program is on PATH, the command
-    runs it.
+    PATH is a template, a folder of templates, or a file with cases. The default is the current folder. A template's
+    cases are in the YAML files of its folder `tests`. The command runs the same code as the webhook and `injector
+    inject`. In template.yaml, `validate` can name a program that checks a config file. If this program is on PATH, the
+    command runs it.
 
     Exits with 1 if a case fails, or if there is no case.
     """

@@ -130,7 +130,7 @@ def plain_value(value: Any, run: Run) -> Any:
         value._fail_with_undefined_error()
     if isinstance(value, str):
         return plain_value(str(value), run)
-    raise FaultError(f"{_article(kind.__name__)} is not a value that can be written")
+    raise FaultError(f"{_article(kind.__name__)} cannot be written into the output; write its result, as in name()")
 
 
 @pass_context  # keeps Jinja from calling it at compile time

@@ -31,11 +31,11 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
     for file in (MANIFEST, OVERLAY):
         if file not in kept:
             raise TemplateError(name, f"there is no {file}{_near(file, kept)}", rule="file", origin=origin)
-    size = sum(map(len, kept.values()))
+    size = sum(len(text.encode()) for text in kept.values())
     if size > LARGEST:
         raise TemplateError(
             name,
-            f"its files are {size} characters long; at most {LARGEST} fit into a ConfigMap",
+            f"its files are {size} bytes long; at most {LARGEST} fit into a ConfigMap",
             rule="limit",
             origin=origin,
         )

@@ -47,7 +47,7 @@ def settings_for(templates: Sequence[Imported]) -> str:
 _NAMED = """\
 prefix: injector.tumblr.com                # what is before the slash in your pods' annotations
 templatesKey: injector.tumblr.com/request  # the annotation in which a pod names its sidecars
-podDefault: named                          # only pods with this annotation, in all namespaces
+podDefault: named                          # only pods that have this annotation or say yes
 templates: []
 nativeSidecars: never                      # plain containers, as with your old injector
 """
@@ -198,8 +198,8 @@ def _readme(name: str, sidecar: Sidecar, delivered: Delivered) -> str:
     if sidecar.name:
         lines += [
             (
-                f"Pods request it by its name in the old config, {code(sidecar.name)}, in the annotation that "
-                "`templatesKey` names."
+                f"A pod requests it by its name in the old config, {code(sidecar.name)}: the name is a value of the "
+                "annotation whose key is the setting `templatesKey`."
             ),
             "",
         ]

@@ -32,7 +32,8 @@ HELP: Final = {
     ),
     "neverSelector": "label selector of pods that are not injected, unless their namespace is `required`",
     "alwaysSelector": (
-        "label selector of pods that are injected in any namespace, unless they or their namespace say no"
+        "label selector of pods that are injected in any namespace that is not ignored, unless they or their namespace "
+        "say no"
     ),
     "exemptSelector": "label selector of pods that are not injected and not refused, even in a `required` namespace",
     "templatesKey": (

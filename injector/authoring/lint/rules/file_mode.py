@@ -3,7 +3,7 @@
 `defaultMode: 400` is the mode 0620: the group may write the file. YAML reads a number as octal only if it begins with a
 zero, so write 0400. The rule does not report a decimal number that is a usual mode, such as 420, which is 0644.
 
-Source: Kubernetes docs, "Secrets": a manifest in YAML takes modes in octal, one in JSON in decimal.
+Source: Kubernetes docs, "Secrets": in YAML you can write a mode in octal or in decimal, in JSON only in decimal.
 
 Bad:
     # overlay.yaml.j2
