@@ -29,7 +29,9 @@ _FILES = (("ca.crt", 0o644), ("server.crt", 0o644), ("server.key", 0o600))
 @click.command()
 @click.option("--service", required=True, metavar="NAME", help="The webhook's Service.")
 @click.option("--namespace", required=True, metavar="NS", help="The namespace of that Service.")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder for the three files.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), help="Folder for ca.crt, server.crt and server.key."
+)
 @click.option(
     "--san", "more_names", multiple=True, metavar="NAME", help="An additional DNS name or IP address. Repeatable."
 )
@@ -49,7 +51,11 @@ _FILES = (("ca.crt", 0o644), ("server.crt", 0o644), ("server.key", 0o600))
     help="For how many days the certificate is valid.",
 )
 @click.option("--rsa", "use_rsa", is_flag=True, help="RSA with 2048 bits instead of P-256.")
-@click.option("--force", is_flag=True, help="Overwrite files that are there.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Overwrite files that are there. With --signer: make a new certificate even if the present one is good.",
+)
 @click.option(
     "--print",
     "print_form",

@@ -35,8 +35,8 @@ def check(
 ) -> int:
     """Check the injector of a cluster, from the API server's version to the injection of a pod (a dry run).
 
-    The command changes nothing. Each line is good, a warning, or failed; the last two say what to do. Exits with 1 if a
-    check failed.
+    The command changes nothing. Each line is good, a warning, or failed. A warning and a failed line also say what
+    to do. Exits with 1 if a check failed.
     """
     # The Kubernetes client takes a while to import; `injector check --help` needs none.
     from injector.cli.checks.check_context import CheckContext

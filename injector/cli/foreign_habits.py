@@ -170,7 +170,10 @@ _OF_COMMAND = {
     "list": dict.fromkeys(
         ("-l", "--selector"), "this command does not select by label; write --namespace NS, --failed or --outdated"
     ),
-    "lint": {"--templates-dir": _OF_FOLDERS, "--param": "lint tries the values that the parameters allow"},
+    "lint": {
+        "--templates-dir": _OF_FOLDERS,
+        "--param": "leave it out: lint tries the values that each parameter allows",
+    },
     "test": {
         "--templates-dir": _OF_FOLDERS,
         "--param": "set parameters in the case, `params: {NAME: VALUE}`",

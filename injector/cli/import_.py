@@ -92,7 +92,8 @@ def _report(parent: Path, templates: Sequence[Imported]) -> None:
         if template.name in GALLERY:
             click.echo(f"The gallery also has a template {template.name}. Yours takes precedence.")
     click.echo(
-        "\nTo keep using your labels and annotations, use these settings with your own names (docs/settings.md):\n"
+        "\nTo keep using your labels and annotations, use these settings (docs/settings.md). Replace the names in them "
+        "with the names that your pods and namespaces use:\n"
     )
     click.echo(settings_for(templates), nl=False)
     folder = parent / templates[0].name if len(templates) == 1 else parent

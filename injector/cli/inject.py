@@ -74,7 +74,9 @@ def inject(
     from injector.cli.manifest_objects import edit, namespaces_in, objects_in
 
     if in_place and (diff or check):
-        raise click.UsageError("--in-place writes files; --diff and --check write nothing. Use only one of the two.")
+        raise click.UsageError(
+            "--in-place writes files, but --diff and --check write nothing. Leave --in-place out, or use it alone."
+        )
     documents = read_manifests(files)
     streams = [document.source for document in documents if not Path(document.source).is_file()]
     if in_place and streams:

@@ -39,7 +39,7 @@ def live_sources(live: BlockingClient, injector_namespace: str | None) -> tuple[
         settings = live_settings(live, where)
         snapshot, wrong = live_snapshot(live, where, settings)
     except ClusterError as error:
-        notes.append(f"{error}; until then, the default settings and the gallery are used")
+        notes.append(f"{error}. This command uses the default settings and the gallery instead")
         snapshot, wrong = live_snapshot(live, "", settings)
     notes += (
         f"the injector uses its previous templates, because a template is invalid: {text}" for text in wrong.values()

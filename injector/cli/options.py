@@ -305,16 +305,16 @@ _OPTIONS = (
         "--cert-name",
         metavar="KEY",
         help=(
-            "With --signer: the key or file name of the certificate in the destination. Default: tls.crt with "
-            "--secret, server.crt with --out."
+            "With --signer: name of the certificate in the Secret or in the folder. Default: tls.crt with --secret, "
+            "server.crt with --out."
         ),
     ),
     click.option(
         "--key-name",
         metavar="KEY",
         help=(
-            "With --signer: the key or file name of the private key in the destination. Default: tls.key with "
-            "--secret, server.key with --out."
+            "With --signer: name of the private key in the Secret or in the folder. Default: tls.key with --secret, "
+            "server.key with --out."
         ),
     ),
     click.option("--approve", is_flag=True, help="With --signer: approve the request, if you may."),

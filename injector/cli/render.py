@@ -32,7 +32,10 @@ _SAME = "No difference: the manifest already has everything that the template ad
     "--pod",
     "pod",
     metavar="FILE",
-    help="Manifest that contains a pod, or - for standard input. Default: a Deployment with port 8080.",
+    help=(
+        "Manifest with a pod, or with an object that the template is for; - for standard input. Default: a sample "
+        "object."
+    ),
 )
 @click.option(
     "--diff", is_flag=True, help="Show a diff of the manifest instead, and the ConfigMap that the template generates."

@@ -70,7 +70,7 @@ class _Subject(msgspec.Struct, frozen=True):
         for where, value in self.says:
             if value.strip().lower() in values:
                 return True, ("{} {}: {!r}", where, key, value)
-        return False, ("no {} that says {}", key, what)
+        return False, ("{} is not set to {}", key, what)
 
 
 #: Words for no that people write as the value of a namespace's label, besides the settings' own.

@@ -120,7 +120,9 @@ class Metrics(Collector):
             known=_failures(),
         )
         self.templates = Numbers(
-            "injector_template_reviews", "Reviews by each template that took part.", ("template", "outcome")
+            "injector_template_reviews",
+            "Reviews, counted once for each template that was applied.",
+            ("template", "outcome"),
         )
         self.seconds = Latencies(
             "injector_review_seconds", "Time between the arrival of a whole request and its answer.", ("path", "cached")

@@ -28,7 +28,7 @@ _FOREIGN = {
     **dict.fromkeys(("fi", "endunless"), "{% endif %}"),
     **dict.fromkeys(("done", "endforeach", "endwhile", "endeach"), "{% endfor %}"),
     "unless": "{% if not ... %}",
-    "then": "nothing: {% if ... %} has no `then`",
+    "then": "{% if ... %} without it",
     "comment": "{# ... #}",
     "endcomment": "{# ... #}",
     "verbatim": "{% raw %}",

@@ -41,7 +41,8 @@ def lost_line_ends(text: str, *, document: bool) -> Iterator[tuple[int, str, str
                 f"{last[0][:40]} at the end of a line removes the line break, so the next line is joined to this line"
             )
             comment = last[0].startswith("{#") and document
-            yield offset + last.start(), words, "begin it with # instead" if comment else "put it on a line of its own"
+            instead = "write the comment as # ... in place of {# ... #}" if comment else "put it on a line of its own"
+            yield offset + last.start(), words, instead
         raw = "{% raw" in line or (raw and "{% endraw" not in line)
         before, offset = line, offset + len(line)
 

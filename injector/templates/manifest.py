@@ -161,7 +161,10 @@ class Manifest:
             if is_family(name) and name.removesuffix(FAMILY) in made:
                 with self.collecting():
                     variable = made[name].variable
-                    self.refuse(("parameters", name), f"two parameters are both params.{variable}; rename one")
+                    self.refuse(
+                        ("parameters", name),
+                        f"`{name.removesuffix(FAMILY)}` and `{name}` would both be params.{variable}; rename one",
+                    )
         return made
 
     def _parameter(self, name: str, declaration: dict[str, Any]) -> Parameter:

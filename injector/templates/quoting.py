@@ -88,7 +88,7 @@ def check_harmless(value: Any, syntax: str = "") -> str:
         raise FaultError(f"{words}; {USE_QUOTE}")
     if kind is bool:
         word = "true" if value else "false"
-        if syntax in _LITERALS:
+        if syntax in LITERALS:
             raise FaultError(f"a boolean (here {word}) needs the quote filter in this file; {USE_QUOTE}")
         raise FaultError(
             f'a boolean (here {word}) can be written in different ways in a text; write {{{{ "on" if x else "off" }}}}'
@@ -98,7 +98,7 @@ def check_harmless(value: Any, syntax: str = "") -> str:
             "a null cannot be written into a text; give it a `| default(...)`, or leave the line out with "
             "{% if x is not none %}"
         )
-    rest = ", or write | quote" if syntax in _LITERALS else ""
+    rest = ", or write | quote" if syntax in LITERALS else ""
     joined = 'write | join(",") for one line, or ' if kind is list or kind is tuple else ""
     raise FaultError(
         f"a list or mapping cannot be written into a text; {joined}loop over it with {{% for %}} on lines of its "
@@ -227,7 +227,7 @@ def _literal(string: Callable[[str], str], around: str, pair: str) -> Callable[[
     return write
 
 
-_LITERALS: dict[str, Callable[[Any], str]] = {
+LITERALS: dict[str, Callable[[Any], str]] = {
     "hcl": _literal(_hcl, "[]", "{}:{}"),
     "json": json_quote,
     "lua": _literal(_lua, "{}", "[{}]={}"),
@@ -235,7 +235,7 @@ _LITERALS: dict[str, Callable[[Any], str]] = {
 }
 #: What `quote` writes, by the syntax of the file.
 SYNTAXES: dict[str, Callable[[Any], str]] = {
-    **_LITERALS,
+    **LITERALS,
     "env": _env,
     "ini": ini_value,
     "iptables": _iptables,

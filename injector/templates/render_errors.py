@@ -21,7 +21,7 @@ from injector.templates.kubernetes_yaml import TooMuchError
 from injector.templates.missing_values import missing
 from injector.templates.program import Root, in_comment
 from injector.templates.python_errors import explain_python
-from injector.templates.quoting import UnknownSyntaxError
+from injector.templates.quoting import LITERALS, UnknownSyntaxError
 from injector.templates.source_map import Tagged
 from injector.templates.template import Template
 from injector.templates.yaml_errors import explain_yaml
@@ -113,9 +113,7 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
             )
             message = said or message
         elif isinstance(error, FaultError) and (mapped := _MAPPED.search(program.expression(found[0], found[1]))):
-            message = (
-                f"`{mapped[1]}` cannot be used with map: it takes a whole list; write | {mapped[1]} alone, without [ ]"
-            )
+            message = f"`{mapped[1]}` cannot be used with map; {_of_a_list(mapped[1], job.root.syntax)}"
         elif isinstance(error, TypeError):
             message = _of_version(program.expression(found[0], found[1]), message)
     file, offset = found or (job.root.source, None)
@@ -128,6 +126,15 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
 
 #: A quoting filter for each item of a list.
 _MAPPED = re.compile(r"\bmap\(\s*[\"'](\w*quote)[\"']")
+
+
+def _of_a_list(quoting: str, syntax: str) -> str:
+    """How to quote each item of a list in a file of this syntax."""
+    if quoting == "json_quote" or (quoting == "quote" and syntax in LITERALS):
+        return f"write {{{{ LIST | {quoting} }}}}, which quotes the items and writes the [ ] around them"
+    return f"write {{% for item in LIST %}}, and {{{{ item | {quoting} }}}} in the loop"
+
+
 #: What a pod gets only after it was injected, by the last name of a path, and where its containers can have it from.
 _LATER = {
     "name": ("metadata.name", "a pod of a Deployment or a similar workload has no name yet at injection"),

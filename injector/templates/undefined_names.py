@@ -37,7 +37,7 @@ def dotted_key(text: str, name: str) -> str:
     for found in _DOTTED_KEY.finditer(text):
         key = found[2].rstrip(".-")
         if name in re.split(r"[./-]", key) and re.search(r"[./-]", key):
-            return f'write a key that has dots, dashes or a slash in brackets: {found[1]}["{key}"]'
+            return f'this key has dots, dashes or a slash, so put it in brackets: write {found[1]}["{key}"]'
     return ""
 
 

@@ -75,7 +75,7 @@ class AdviseEvaluator(Evaluator[Advised]):
         if subject.pod is None or not injection.decision.inject:
             return self.unconcerned
         settings, found = task.snapshot.settings, response_to(injection)
-        refusal = () if found.allowed else (f"its pods will be refused: {found.message}",)
+        refusal = () if found.allowed else (f"the pods of this workload will be refused: {found.message}",)
         templates = [applied.template for applied in injection.applied]
         misspelt = misspelt_annotations("pod label", string_map(subject.pod, "labels"), settings, templates)
         labels = (label.sentence for label in misspelt)

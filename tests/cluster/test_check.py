@@ -400,7 +400,7 @@ def test_templates_at_paths_of_the_other_type(control_plane: ControlPlane, insta
             "path /claims (validating): default-storage-class changes objects, which fails at a validating path": (
                 "list it at a path of type mutating"
             ),
-            "path /services (mutating): deny-load-balancer only refuses or warns. Webhooks that are called "
+            "path /services (mutating): deny-load-balancer can only refuse or warn. Webhooks that are called "
             "later can still change the object after this check": (
                 "set `type: validating` in the settings: then the template checks the object as it will be stored"
             ),

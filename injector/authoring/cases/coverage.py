@@ -39,15 +39,10 @@ class Coverage:
     def sentence(self) -> str:
         """What is missing, in one line; empty where nothing is."""
         counts = (
-            (
-                "no case sets",
-                len(self.missed_parameters),
-                self.parameters,
-                "parameters to a value other than the default",
-            ),
-            ("no case reaches", len(self.missed_branches), self.branches, "branches"),
+            (len(self.missed_parameters), self.parameters, "parameters keep their default in every case"),
+            (len(self.missed_branches), self.branches, "branches are never reached"),
         )
-        return ", and ".join(f"{words} {missed} of {of} {what}" for words, missed, of, what in counts if missed)
+        return ", and ".join(f"{missed} of {of} {what}" for missed, of, what in counts if missed)
 
 
 def coverage_of(bench: Harness, results: Iterable[CaseResult]) -> Coverage:

@@ -77,7 +77,7 @@ def _of_the_other_type(path: str, at: PathTemplates, templates: Sequence[Templat
     elif len(judging) == len(templates):
         yield warning(
             f"path {path}",
-            f"path {path} (mutating): {some(judging)} only refuses or warns. Webhooks that are called later can "
+            f"path {path} (mutating): {some(judging)} can only refuse or warn. Webhooks that are called later can "
             "still change the object after this check",
             "set `type: validating` in the settings: then the template checks the object as it will be stored",
             templates=judging,

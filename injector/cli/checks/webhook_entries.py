@@ -96,7 +96,11 @@ def paused(context: CheckContext) -> Iterator[Diagnostic]:
         entries = configuration.get("webhooks") or ()
         off = [entry["name"] for entry in entries if is_paused(entry)]
         if off:
-            which = "all entries are" if len(off) == len(entries) else f"{', '.join(off)} is"
+            which = (
+                "all entries are"
+                if len(off) == len(entries)
+                else f"{', '.join(off)} {'is' if len(off) == 1 else 'are'}"
+            )
             words = words_of_pause(configuration)
             text = f"{configuration['kind']}: {which} paused {words}".rstrip()
             more = ", and templates at paths are not applied" if any(map(is_of_a_path, off)) else ""

@@ -155,7 +155,7 @@ def test_coverage_of_parameters_and_branches(suite: Callable[..., Suite]) -> Non
     assert coverage.missed_parameters == ()
     assert [f"{m.place} {m.what}" for m in coverage.missed_branches] == ["overlay.yaml.j2:1:7 if"]
     assert coverage.percent == 90
-    assert coverage.sentence == "no case reaches 1 of 7 branches"
+    assert coverage.sentence == "1 of 7 branches are never reached"
 
 
 def test_coverage_without_a_case_that_sets_anything(suite: Callable[..., Suite]) -> None:

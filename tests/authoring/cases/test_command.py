@@ -62,8 +62,8 @@ def test_a_bad_case(write: Write, run: Run) -> None:
         "    5 |   expect: {decision: refused}",
         "      |                      ^",
         "",
-        f"{folder}: 1 passed, 1 failed; no case sets 3 of 3 parameters to a value other than the default, "
-        "and no case reaches 6 of 7 branches",
+        f"{folder}: 1 passed, 1 failed; 3 of 3 parameters keep their default in every case, "
+        "and 6 of 7 branches are never reached",
     ]
     assert done.err.startswith("1 case passed, 1 case failed; ")
 
@@ -158,8 +158,8 @@ def test_coverage_as_a_list_and_as_a_bound(write: Write, run: Run) -> None:
         f"{folder}/overlay.yaml.j2:3:9: not reached: elif",
         f"{folder}/overlay.yaml.j2:6:7: not reached: if",
         f"{folder}: 10.0% of its parameters and branches are reached",
-        f"{folder}: 1 passed; no case sets 3 of 3 parameters to a value other than the default, "
-        "and no case reaches 6 of 7 branches",
+        f"{folder}: 1 passed; 3 of 3 parameters keep their default in every case, "
+        "and 6 of 7 branches are never reached",
     ]
     done = run(folder, "--fail-under", "10.5")
     assert (done.code, f"error: {folder}: coverage is 10.0%, which is less than 10.5%" in done.err) == (1, True)

@@ -207,7 +207,7 @@ def test_the_schema_is_that_of_the_version(tmp_path: Path) -> None:
     new = lint(tool, "--only", "schema", "--kubernetes-version", "1.36")
     old = lint(tool, "--only", "schema", "--kubernetes-version", "1.30")
     assert (new.returncode, old.returncode) == (0, 1)
-    assert "there is no field `stopSignal` here" in old.stdout and "; Kubernetes 1.37 has it\n" in old.stdout
+    assert "there is no field `stopSignal` here" in old.stdout and "; Kubernetes 1.37 has this field\n" in old.stdout
 
 
 def test_missing_schemas_are_said_and_can_be_done_without(tmp_path: Path) -> None:

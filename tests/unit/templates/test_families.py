@@ -135,7 +135,7 @@ def test_a_star_elsewhere_says_how_a_family_is_written(name: str) -> None:
 
 
 def test_two_parameters_of_one_name_in_templates() -> None:
-    with pytest.raises(TemplateError, match=r"two parameters are both params\.secret"):
+    with pytest.raises(TemplateError, match=r"`secret` and `secret-\*` would both be params\.secret"):
         template("{}", {"secret-*": PATHS, "secret": {"type": "string"}})
 
 

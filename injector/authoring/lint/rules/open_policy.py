@@ -55,7 +55,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     for parameter in subject.template.parameters.values():
         if "pod" in parameter.setters:
             yield Finding(
-                f"an annotation of the object that the policy checks can set the policy's parameter `{parameter.name}`",
+                f"the object that the policy checks can have an annotation that sets the parameter `{parameter.name}`",
                 subject.manifest(("parameters", parameter.name)),
                 "at this parameter, write `from: [settings]` or `from: [namespace, settings]`",
             )

@@ -92,4 +92,4 @@ def _newer(error: Diagnostic, rendering: Rendering) -> str:
     later = [(other.path, other.code) for other in schema_errors(rendering.after, newest)]
     if error.code != UNKNOWN_FIELD or (error.path, error.code) in later:
         return ""
-    return f"; Kubernetes {newest[0]}.{newest[1]} has it"
+    return f"; Kubernetes {newest[0]}.{newest[1]} has this field"
