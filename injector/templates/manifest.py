@@ -159,12 +159,9 @@ class Manifest:
                 made[name] = self._parameter(name, declaration)
         for name in made:
             if is_family(name) and name.removesuffix(FAMILY) in made:
+                words = f"`{name.removesuffix(FAMILY)}` and `{name}` would both be params.{made[name].variable}"
                 with self.collecting():
-                    variable = made[name].variable
-                    self.refuse(
-                        ("parameters", name),
-                        f"`{name.removesuffix(FAMILY)}` and `{name}` would both be params.{variable}; rename one",
-                    )
+                    self.refuse(("parameters", name), f"{words}; rename one")
         return made
 
     def _parameter(self, name: str, declaration: dict[str, Any]) -> Parameter:

@@ -11,6 +11,7 @@ import base64
 import itertools
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,11 +47,16 @@ def block(file: str) -> str:
     return found[1]
 
 
+def line(start: str) -> str:
+    """The indented command that begins like this."""
+    found = re.search(rf"^    ({re.escape(start)}.*)$", DOCUMENT, re.MULTILINE)
+    assert found, f"serving.md has no command {start}"
+    return found[1]
+
+
 def command(start: str) -> list[str]:
     """The words of the indented command that begins like this, without redirections."""
-    found = re.search(rf"^    {re.escape(start)}(.*)$", DOCUMENT, re.MULTILINE)
-    assert found, f"serving.md has no command {start}"
-    return (start + found[1]).partition(" > ")[0].split()
+    return line(start).partition(" > ")[0].split()
 
 
 def injector(*words: str, cwd: Path = PROJECT) -> str:
@@ -82,9 +88,11 @@ class Installation:
 
     def trust(self, *folders: str) -> None:
         """Register the webhooks with the authorities of these folders."""
-        authorities = b"".join((self.folder / name / "ca.crt").read_bytes() for name in folders)
-        bundle = base64.b64encode(authorities).decode()
-        self.apply(block("webhooks.yaml").replace("CA_BUNDLE", bundle).replace("port: 443", f"port: {self.port}"))
+        (self.folder / "webhooks.yaml").write_text(block("webhooks.yaml").replace("port: 443", f"port: {self.port}"))
+        authorities = " ".join(f"{name}/ca.crt" for name in folders)
+        typed = line("sed -i.bak ").replace("base64 < certs/ca.crt", f"cat {authorities} | base64")
+        subprocess.run(["sh", "-c", typed], cwd=self.folder, check=True)
+        self.apply((self.folder / "webhooks.yaml").read_text())
 
     def start(self, secret: str = "") -> None:
         """Run what the Deployment runs, as the service account that it names."""

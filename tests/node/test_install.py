@@ -117,7 +117,8 @@ def test_refused_pods_come_when_the_injector_is_back(
     back = time.monotonic()
     found = wait_until_available(api, "web", space, 120)
     record_property(
-        "seconds from the injector's pods being Ready to those of the app", f"{time.monotonic() - back:.1f}"
+        "seconds from the moment when the injector's pods are Ready until the app's pods are Ready",
+        f"{time.monotonic() - back:.1f}",
     )
     assert all("envoy-sidecar" in sidecar_names(one) for one in found)
     logs = [chart.node.kubectl("logs", "-n", NAME, one["metadata"]["name"]).stdout for one in chart.pods()]

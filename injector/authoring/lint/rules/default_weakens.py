@@ -1,4 +1,4 @@
-"""The tag `!default` lets a pod keep its own value, although the namespace requires the template's value here.
+"""The tag `!default` lets a pod of a `required` namespace keep its own value in place of the template's.
 
 In a `required` namespace the injector refuses a pod that changes the sidecars, their volumes, or the variables, mounts
 and ports that `"*"` gives the app. With `!default` the injector allows the pod's own value at these places, so an
