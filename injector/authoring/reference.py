@@ -264,8 +264,8 @@ def _adds(template: Template) -> Iterator[str]:
         yield "It adds nothing to a sample pod with port 8080.\n"
         return
     required = any(p.required for p in template.parameters.values())
-    values = "each required parameter has its example, and every other parameter" if required else "every parameter"
-    yield f"The template adds this to a pod with port 8080 if sidecars are native, and if {values} has its default:\n"
+    given = "each required parameter has its example, and every other parameter" if required else "every parameter"
+    yield f"The template adds this to a pod with port 8080 if sidecars are native, and if {given} has its default:\n"
     if brought.containers:
         rows = (
             (code(c.name), c.kind, code(c.image), ", ".join(c.ports), ", ".join(c.requests), ", ".join(c.limits))
