@@ -16,7 +16,7 @@ from injector.templates.snapshot import Catalog
 
 #: How the key of a receipt ends, whatever the prefix.
 _RECEIPT = "receipt"
-_ANEW = "inject it again with --reinject, or first remove its sidecar with injector uninject"
+_ANEW = "inject it again with --reinject, or remove its sidecar with injector uninject and then inject it"
 
 
 def cannot_repeat(receipt: Receipt, names: Sequence[str] | None, overrides: Overrides, catalog: Catalog) -> str:

@@ -121,9 +121,11 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     ),
     **dict.fromkeys(("-q", "--quiet", "--silent"), (_REPORT,)),
     **dict.fromkeys(("-v", "--verbose", "--debug", "--log-level", "--v"), ("injector explain FILE shows each step",)),
-    **dict.fromkeys(("-y", "--yes", "--no-input", "--skip-confirmation", "--manual", "--ignore-cluster"), (
-        "remove it: the command never asks for confirmation, and needs no cluster for manifests",
-    )),
+    **dict.fromkeys(
+        ("-y", "--yes", "--no-input", "--skip-confirmation"),
+        ("remove it: the command never asks for confirmation",),
+    ),
+    **dict.fromkeys(("--manual", "--ignore-cluster"), ("remove it: for manifests, the command needs no cluster",)),
     **dict.fromkeys(("--color", "--no-color", "--colour"), (
         "remove it; to turn colors off, set NO_COLOR=1 in the environment",
     )),

@@ -226,7 +226,9 @@ def configurations(live: BlockingClient, namespace: str | None) -> tuple[Object,
     where = namespace or live.installation()
     found = tuple(c for c in live.webhooks() if where in service_namespaces(c))
     if not found:
-        raise ClusterError(f"{live.host} has no webhooks of an injector in namespace {where}; -n names another one")
+        raise ClusterError(
+            f"{live.host} has no webhooks of an injector in namespace {where}", "give the injector's namespace with -n"
+        )
     return found
 
 

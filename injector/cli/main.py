@@ -22,7 +22,7 @@ _SECTIONS = {
     "Manifests": {
         "inject": "Put sidecars into the pods of manifests.",
         "uninject": "Take the sidecars out of manifests again.",
-        "check-manifests": "Check manifests against the policies of a cluster.",
+        "check-manifests": "Check manifests against the policies in the settings.",
         "explain": "Explain why a pod has or does not have a sidecar.",
     },
     "Templates": {
@@ -34,7 +34,7 @@ _SECTIONS = {
         "import": "Make templates out of another injector's sidecar configs.",
     },
     "Cluster": {
-        "check": "Check whether the injector of a cluster works, and what to do if it does not.",
+        "check": "Check whether the injector of a cluster works, and say what to do if it does not.",
         "list": "List pods with their sidecars: current, outdated, failed, missing.",
         "pause": "Switch the injector off, without uninstalling it.",
         "resume": "Switch it on again.",

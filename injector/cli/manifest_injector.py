@@ -193,7 +193,7 @@ class Injector:
         if is_of_command(result):
             return line
         if cause := cause_of(result, pod):
-            message = f"{spoken_path(cause[0])}: {cause[1]}; so the template says: {line.message}"
+            message = f"{spoken_path(cause[0])}: {cause[1]}; because of this mistake, the template says: {line.message}"
             return self._at(replace(line, message=message), obj, path_in_object(obj, cause[0]))
         path, in_namespace = place_in_pod(result, self._sources.settings)
         if in_namespace:

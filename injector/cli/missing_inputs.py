@@ -70,7 +70,7 @@ def stray_value(command: str, flags: Collection[str], typed: Sequence[str], give
             continue
         if number and (limit := _LIMITS.get((command, flag))):
             return f"{flag} takes no value; {limit} {number[1]}"
-        return f"{flag} takes no value; leave {f'{flag} {value}' if word in _NO else value} out"
+        return f"{flag} takes no value; remove {f'{flag} {value}' if word in _NO else value}"
     return ""
 
 

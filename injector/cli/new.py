@@ -37,8 +37,8 @@ GALLERY = list(find_gallery(gallery_path()))
 def new(name: str, original: str | None, resource: str | None, parent: Path) -> int:
     """Create a template: make the folder NAME with everything that a sidecar needs.
 
-    Without --from, the template is a small web server with one config file, which you change into what you need. The
-    template has no lint findings, and tests/first.yaml contains its first cases. Editors that support JSON Schema can
+    Without --from and --for, the template is a small web server with one config file. Change the template into what you
+    need. It has no lint findings, and tests/first.yaml contains its first cases. Editors that support JSON Schema can
     check its YAML files, offline.
 
     With --for, the template is a policy for objects of that resource. To use the policy, list it at a path in the

@@ -98,16 +98,25 @@ _PATHS = {alias: where for aliases, where in _KINDS.items() for alias in aliases
 
 
 class ClusterError(InjectorError):
-    """The cluster does not give what was asked for; one sentence for the terminal.
+    """The cluster does not give what was asked for; one sentence for the terminal, `message` and `to_do` together.
 
     `status` and `reason` are the API server's, 0 and "" if it did not refuse; `what` is what was asked for,
     `no_permission` whether it was refused because a permission is missing.
     """
 
     def __init__(
-        self, message: str, *, status: int = 0, reason: str = "", what: str = "", no_permission: bool = False
+        self,
+        message: str,
+        to_do: str = "",
+        *,
+        status: int = 0,
+        reason: str = "",
+        what: str = "",
+        no_permission: bool = False,
     ) -> None:
-        super().__init__(message)
+        super().__init__(f"{message}; {to_do}" if to_do else message)
+        self.message = message
+        self.to_do = to_do
         self.status = status
         self.reason = reason
         self.what = what
@@ -201,8 +210,10 @@ class BlockingClient:
         """
         names: set[str] = set().union(*map(service_namespaces, self.webhooks()))
         if len(names) != 1:
-            found = f"injectors in {', '.join(sorted(names))}" if names else "no webhooks of an injector"
-            raise ClusterError(f"{self.host} has {found} (label {INSTALLATION}); specify the namespace of the injector")
+            found = f"injectors in namespaces {', '.join(sorted(names))}" if names else "no webhooks of an injector"
+            several = "name one of these namespaces with -n or --injector-namespace"
+            to_do = several if names else "install the injector, or choose another cluster with --context"
+            raise ClusterError(f"{self.host} has {found} (label {INSTALLATION})", to_do)
         return names.pop()
 
     def settings_text(self, namespace: str) -> str | None:

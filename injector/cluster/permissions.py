@@ -183,7 +183,7 @@ def _certificates(installation: Installation) -> tuple[Permission, ...]:
             names=(installation.name,),
             everywhere=False,
             feature="leader",
-            reason="which of the replicas renews the certificates",
+            reason="to choose the replica that renews the certificates",
         ),
         Permission(
             group="coordination.k8s.io",

@@ -98,18 +98,18 @@ def _child(templates: Mapping[str, Mapping[str, str]]) -> tuple[list[TrialResult
         output = done.stdout
         if done.returncode < 0:
             why = (
-                f"trying the template with sample pods ended by signal {-done.returncode}: the template takes too "
-                "much time or memory"
+                f"the process that tries the template with sample pods was killed by signal {-done.returncode}: the "
+                "template takes too much time or memory"
             )
         elif done.returncode:
             memory = ran_out_of_memory(done.stderr)
             why = (
-                "trying the template with sample pods ended with code "
+                "the process that tries the template with sample pods ended with exit code "
                 f"{done.returncode}{': the template takes too much memory' if memory else ''}"
             )
     except subprocess.TimeoutExpired as expired:
         output = expired.stdout or b""
-        why = f"trying the template with sample pods did not end within {timeout} s"
+        why = f"the process that tries the template with sample pods did not end within {timeout} s"
     verdicts: list[TrialResult] = []
     at = ""
     for line in output.splitlines():

@@ -145,7 +145,7 @@ def _sidecar(
     asked_kind = _kind(wanted, in_init=field == "initContainers")
     kept = kind == _NATIVE or (kind == _PLAIN and restarted)
     if kind != asked_kind and not (kept and asked_kind in (_NATIVE, _PLAIN)):
-        message = f"the container is {kind}, but the template makes it {asked_kind}"
+        message = f"the container is {kind}; the template has {asked_kind}"
         yield difference_at(f"/spec/{place}/{escape(name)}", message, value=kind, template=asked_kind)
     leave = {"restartPolicy", *overridable}
     if "resources" not in leave and permitted.resources is not None:

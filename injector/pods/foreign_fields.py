@@ -28,7 +28,7 @@ _MEANT: dict[str, dict[str, str]] = {
     "Container": {
         **dict.fromkeys(("environment", "envs", "envVars", "env_vars", "variables", "environmentVariables"), _ENV),
         **dict.fromkeys(("healthcheck", "healthCheck", "probe", "health"), _PROBE),
-        **dict.fromkeys(("depends_on", "dependsOn"), "leave it out: a sidecar starts before the app"),
+        **dict.fromkeys(("depends_on", "dependsOn"), "leave it out: a native sidecar starts before the app"),
         **dict.fromkeys(("cpu", "cpus"), "resources: {requests: {cpu: ...}}"),
         **dict.fromkeys(("memory", "mem_limit", "mem"), "resources: {limits: {memory: ...}}"),
         **dict.fromkeys(("repository", "tag", "version", "digest", "registry"), 'image: "repository:tag"'),

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from injector.names import kind_of, legal_name
+from injector.names import WANTED, kind_of, legal_name
 from injector.templates.parameter_keywords import found
 
 _TYPES_OF_LISTS = re.compile(
@@ -57,7 +57,7 @@ def type_help(declaration: Mapping[str, Any]) -> str:
         default = default[0] if isinstance(default, list) and "enum" in declaration and default else default
         return f"write type: {_type_of(default)}"
     if isinstance(kind, list):
-        first = next((one for one in kind if one != "null"), "string")
+        first = next((one for one in kind if one in tuple(WANTED)), "string")
         return f"write type: {first}; a parameter that nobody sets is null"
     if isinstance(kind, str) and (inner := _TYPES_OF_LISTS.fullmatch(kind.strip())):
         of = next(name for name in inner.groups() if name).lower()

@@ -163,4 +163,8 @@ def _schema_words(error: SchemaError) -> str:
         return f"{key} has to be {article} {error.validator_value}, not {shortened(error.instance)}"
     if error.instance is None:
         return f"{key} has no value; give it one, or leave it out"
+    if key == "type":
+        return f"type is {shortened(error.instance)}; it has to be one of {', '.join(TYPES)}"
+    if error.validator == "type":  # a list of types: those of a schema
+        return f"{key} is {shortened(error.instance)}; it has to be a schema, such as {{type: string}}"
     return f"{key} is not valid JSON Schema: {error.message[:200]}"

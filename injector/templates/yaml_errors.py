@@ -109,7 +109,7 @@ _WORDS = {
     "tab": TAB,
     "no-document": "this line does not belong to the lines above it; check its indentation",
     "second-document": "--- begins a second document, and there can be only one; move its content into the first "
-    "document, and a ConfigMap's content below `files:` in template.yaml",
+    "document. If it is a ConfigMap, write its data as `files:` in template.yaml",
     "unknown-alias": "* begins an alias, and this file has no such anchor above it; a text that begins with * needs "
     "quotes",
     "no-value": "a value is missing here",

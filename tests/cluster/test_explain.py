@@ -106,5 +106,5 @@ def test_without_an_injector_the_shipped_templates_count_and_that_is_said(
     found = explained(control_plane, "pod/one", "-n", ns)
     assert [t["name"] for t in found["templates"]] == ["envoy"]
     notes = " | ".join(found["notes"])
-    assert "the default settings and the gallery are used" in notes
+    assert "This command uses the default settings and the gallery instead" in notes
     assert "no webhook of the injector is registered" in notes

@@ -112,7 +112,9 @@ def test_how_the_injector_is_set_up(
         assert live.templates(ns, Settings(prefix="a.example")) == {"envoy": {"template.yaml": "x"}}
         assert live.templates(ns, Settings()) == {}
         made.append(configured(control_plane, "another", "elsewhere"))
-        with pytest.raises(ClusterError, match=f"injectors in elsewhere, {ns} .*specify the namespace of the injector"):
+        with pytest.raises(
+            ClusterError, match=f"injectors in namespaces elsewhere, {ns} .*name one of these namespaces"
+        ):
             live.installation()
     finally:
         for obj in made:

@@ -148,7 +148,7 @@ def file_problems(checked: Checked, files: Mapping[str, Mapping[str, str]], temp
         elif isinstance(expected, str):
             yield from _text(checked, name, expected, texts[name])
         else:
-            message = f"{name}: give parts of the text, or a part of the YAML, not {shown_text(expected)}"
+            message = f"{name}: this is {shown_text(expected)}; give parts of the text, or a part of the YAML"
             yield checked.problem("files", message, *steps)
 
 

@@ -132,11 +132,12 @@ class Harness:
         name, why = self.template.name, self.template.why_not_injected
         message = f"{name} cannot be injected into pods, because {why}"
         steps = () if checked.case.pod is None else ("pod",)
+        first = self.template.applies_to.operations[0]
         return checked.problem(
             "case",
             message,
             *steps,
-            help="write such an object in `object:`, in place of the pod; if you use `file:`, add `operation: CREATE`",
+            help=f"write such an object in `object:`, in place of the pod; with `file:`, add `operation: {first}`",
             key=True,
         )
 

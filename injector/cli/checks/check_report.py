@@ -57,7 +57,7 @@ def _guarded(check: Check, context: CheckContext, causes: set[object]) -> Iterat
             yield warning(name, f"not checked: {error}", "run the command as a user who has this permission")
         elif not error.status:
             reach = "make sure that the API server can be reached, or name another one (--context)"
-            yield bad(_LOST, str(error), reach if error.reason else "name the injector's namespace with -n")
+            yield bad(_LOST, error.message, reach if error.reason else error.to_do)
         else:
             yield bad(name, f"not checked: {error}", "fix the cause of this API server error, then check again")
     except SettingsError:

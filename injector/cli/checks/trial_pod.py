@@ -30,7 +30,7 @@ def injected(context: CheckContext) -> Iterator[Diagnostic]:
     settings = context.settings
     label = settings.namespace_label
     if any(map(is_paused, context.entries.values())):
-        yield warning("injection", "no pod was tried: the injector is paused", "injector resume")
+        yield warning("injection", "no pod was tried, because webhook entries are paused", "injector resume")
         return
     tried = 0
     for value in (label.enabled, label.required):

@@ -104,7 +104,8 @@ def paused(context: CheckContext) -> Iterator[Diagnostic]:
             words = words_of_pause(configuration)
             text = f"{configuration['kind']}: {which} paused {words}".rstrip()
             more = ", and templates at paths are not applied" if any(map(is_of_a_path, off)) else ""
-            pods = "pods get no sidecars" if len(off) == len(entries) else "the API server does not call what is paused"
+            sidecars = len(off) == len(entries) and configuration["kind"] == "MutatingWebhookConfiguration"
+            pods = "pods get no sidecars" if sidecars else "the API server does not call what is paused"
             yield warning("paused", f"{text}; {pods}{more}", "injector resume")
         for entry in entries:
             if not is_paused(entry) and entry.get("objectSelector"):

@@ -215,7 +215,7 @@ FAILING = [
     ),
     (
         "{decision: injected, files: {extra.conf: §7}}",
-        "extra.conf: give parts of the text, or a part of the YAML, not 7",
+        "extra.conf: this is 7; give parts of the text, or a part of the YAML",
         "files",
     ),
     (

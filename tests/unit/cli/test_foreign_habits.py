@@ -206,9 +206,9 @@ def test_an_input_that_is_not_there(tmp_path: Path, args: tuple[str, ...], words
     [
         (("test", "--coverage", "80"), "Error: --coverage takes no value; for a limit write --fail-under 80\n"),
         (("test", "--coverage=80%"), "Error: --coverage takes no value; for a limit write --fail-under 80\n"),
-        (("inject", "--check", "yes", "web.yaml"), "; --check takes no value; leave yes out\n"),
-        (("list", "--failed", "false"), "Error: --failed takes no value; leave --failed false out\n"),
-        (("lint", "--strict=true"), "Error: --strict takes no value; leave true out\n"),
+        (("inject", "--check", "yes", "web.yaml"), "; --check takes no value; remove yes\n"),
+        (("list", "--failed", "false"), "Error: --failed takes no value; remove --failed false\n"),
+        (("lint", "--strict=true"), "Error: --strict takes no value; remove true\n"),
         (("test", "--fail-under", "80%"), "'80%': it must be a number from 0 to 100; write 80\n"),
         (("check", "--wait=5m"), "'5m': it must be a number from 0 to 86400; write 300\n"),
         (("certs", "--days", "forever"), "'forever': it must be a whole number from 1 to 36500\n"),

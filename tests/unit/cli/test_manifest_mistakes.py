@@ -153,7 +153,10 @@ def test_a_field_of_a_newer_kubernetes_is_left_alone(tmp_path: Path) -> None:
 )
 def test_the_cause_stands_before_what_the_template_says(tmp_path: Path, ports: str, cause: str) -> None:
     done = said(tmp_path, "inject", "web.yaml", "--templates", "nginx", manifest=WEB.replace(_PORTS, ports))
-    assert f"failed: not-served: {cause}; so the template says: nginx must know the app's port" in done.err
+    assert (
+        f"failed: not-served: {cause}; because of this mistake, the template says: nginx must know the app's port"
+        in done.err
+    )
     assert f"line {10 if 'spec.containers' in cause else 11}, namespace" in done.err
 
 

@@ -55,7 +55,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     for parameter in subject.template.parameters.values():
         if "pod" in parameter.setters:
             yield Finding(
-                f"the object that the policy checks can have an annotation that sets the parameter `{parameter.name}`",
+                f"an annotation of the object can set the parameter `{parameter.name}`, so the object's author can "
+                "change what the policy allows",
                 subject.manifest(("parameters", parameter.name)),
                 "at this parameter, write `from: [settings]` or `from: [namespace, settings]`",
             )

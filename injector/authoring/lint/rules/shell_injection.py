@@ -59,7 +59,7 @@ SEVERITY = "error"
 
 _RUNS = {"sh": "the shell", "python": "Python", "perl": "Perl", "node": "Node"}
 _HELP = {
-    "sh": "write the value outside of quotes with | shell_quote, or pass it as an argument after the script and use "
+    "sh": "write `| shell_quote`, without quotes around it, or pass the value as an argument after the script and use "
     '"$1". Or give the parameter a format or a pattern',
     "python": (
         "pass the value as an argument after the script and read sys.argv, or give the parameter a format or a pattern"
