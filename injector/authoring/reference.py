@@ -231,7 +231,7 @@ def _pods(template: Template) -> Iterator[str]:
     if template.selector is not None:
         yield (
             f"- Pods that match {code(_json(template.selector))}, if no annotation names a template. Other pods get "
-            "it only if an annotation names it."
+            "it only if an annotation or the settings name it."
         )
     else:
         yield "- Pods for which an annotation or the settings name this template."

@@ -32,7 +32,7 @@ VALUES = {
         ("lookup", "env", "getenv", "file", "readFile", "os", "ENV", "environ", "hostvars", "groups", "ansible_facts"),
         "a template reads nothing from elsewhere; declare a parameter",
     ),
-    **dict.fromkeys(("item", "loop", "each", "it"), "it is there only within {% for item in list %}"),
+    **dict.fromkeys(("item", "loop", "each", "it"), "write {% for item in list %}, with `item` and `loop` in it"),
     **dict.fromkeys(
         ("now", "timestamp", "uuidv4", "random"), "a template gives the same result each time; declare a parameter"
     ),

@@ -58,7 +58,7 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
     with manifest.collecting():
         if fields.get("files") and "applies_to" in fields and not fields["applies_to"].pods_created:
             manifest.refuse(
-                ("files",), "only a template that applies to CREATE of pods can have `files`; this template does not"
+                ("files",), "this template is not for CREATE of pods, so it cannot have `files`; leave `files` out"
             )
     manifest.finish()
     roots = {OVERLAY: "", **{spec.template: spec.syntax for spec in fields["files"].values()}}

@@ -177,7 +177,9 @@ class _Checker(NodeTransformer):
 
     def visit_Filter(self, node: nodes.Filter) -> nodes.Node:
         if node.node is None:
-            raise ForbiddenError("{% set x | filter %} is not available; filter where the value is used", node.lineno)
+            raise ForbiddenError(
+                "{% set x | filter %} is not available; apply the filter where you use the value", node.lineno
+            )
         if parts := parts_read(node, node.node, NAMES):
             self.facts.note(*parts, first_offset(node.node))
             node.node = self._marked(node.node, parts[1])

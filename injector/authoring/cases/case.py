@@ -117,7 +117,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     resource: Annotated[
         str | None,
         described(
-            "The resource of the object, if it does not follow from the kind: gateways, pods/ephemeralcontainers."
+            "The resource of the object, such as gateways or pods/ephemeralcontainers, if the kind does not say it."
         ),
     ] = None
     user: Annotated[GivenUser | None, described("Who asks.")] = None

@@ -175,7 +175,9 @@ def write_within(folder: Path, name: str, text: str) -> None:
     file = folder / name
     try:
         if file.is_symlink() or file.parent.resolve() != (folder.resolve() / name).parent:
-            raise ValueError("is a symbolic link or is in a linked folder; write to a file without links")
+            raise ValueError(
+                "is a symbolic link, or is in a linked folder; replace the link with an ordinary file or folder"
+            )
         flags = os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW
         with _ordinary(os.open(file, flags, 0o666), "wb") as stream:
             stream.truncate(0)

@@ -10,7 +10,7 @@ from injector.names import flow_value
 #: Characters of somebody's own value that is written under another key.
 _LONGEST: Final = 80
 _EXPECT = "write the expected result in `expect:`, such as expect: {decision: injected}"
-_INPUT = "write the input in `pod:`, or in a file beside this one, `file:`"
+_INPUT = "write the input in `pod:`, or in a file beside this one, and name that file in `file:`"
 _METADATA = "write it in the metadata of `pod:`"
 #: Keys of a case whose value stands under another key here.
 _RENAMED: Final = {

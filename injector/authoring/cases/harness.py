@@ -130,7 +130,7 @@ class Harness:
 
     def _not_injected(self, checked: Checked) -> Diagnostic:
         name, why = self.template.name, self.template.why_not_injected
-        message = f"{name} cannot be injected into pods, because {why}"
+        message = f"template {name} cannot be injected into pods, because {why}"
         steps = () if checked.case.pod is None else ("pod",)
         first = self.template.applies_to.operations[0]
         return checked.problem(

@@ -99,10 +99,11 @@ class _Comparison:
                 continue
             name = _name(value, keys, field)
             if name is None:
+                told = " and ".join(keys)
                 yield Mismatch(
                     at,
                     where,
-                    f"{shown_text(value)} needs {' and '.join(keys)}, by which the elements of this list are found",
+                    f"{shown_text(value)} needs {told}: the test finds the elements of this list by {told}",
                 )
                 continue
             here = f"{where}[{name}]"

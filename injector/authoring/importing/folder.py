@@ -198,7 +198,7 @@ def _readme(name: str, sidecar: Sidecar, delivered: Delivered) -> str:
     if sidecar.name:
         lines += [
             (
-                f"A pod requests it by its name in the old config, {code(sidecar.name)}: the name is a value of the "
+                f"A pod gets this template by its name in the old config: write {code(sidecar.name)} in the pod's "
                 "annotation whose key is the setting `templatesKey`."
             ),
             "",

@@ -121,7 +121,8 @@ def import_configs(inputs: Iterable[tuple[str, bytes]], name: str = "") -> Impor
 
 def _not_found(sidecar: Sidecar, name: str) -> Diagnostic:
     config = sidecar.config
-    message = f"pods that ask for {shortened(sidecar.name)} do not get {name}; leave --name out, or change the pods"
+    asked = f"pods that ask for {shortened(sidecar.name)} do not get this template"
+    message = f"with --name {name}, {asked}; leave --name out, or change the name in the pods"
     return config.source.problem((*config.steps, "name"), message, severity="warning")
 
 

@@ -23,8 +23,8 @@ HELP: Final = {
     "noValues": "values that mean no; a value cannot be in both lists",
     "podDefault": (
         "`inject`: the namespace's label is enough. `skip`: in an `enabled` namespace, the pod must also say yes. "
-        "`named`: like `skip`, but a pod that names its templates also says yes. This yes is valid in every namespace, "
-        "except ignored ones and those with the label value `disabled`"
+        "`named`: like `skip`, but the annotation that names templates counts as yes too. A yes works in every "
+        "namespace, except ignored ones and those with the label value `disabled`"
     ),
     "ignoredNamespaces": (
         "namespaces in which the injector does nothing, whatever their label is; the injector's own namespace is "

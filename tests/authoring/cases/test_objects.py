@@ -157,12 +157,12 @@ FAILING = [
     ),
     (
         "expect: {decision: injected}",
-        "gate cannot be injected into pods, because it is for CREATE, UPDATE, DELETE of gateways, gateways/status, "
-        "deployments/scale (example.com/v1, apps/v1)",
+        "template gate cannot be injected into pods, because it is for CREATE, UPDATE, DELETE of gateways, "
+        "gateways/status, deployments/scale (example.com/v1, apps/v1)",
     ),
     (
         "pod: {spec: {containers: [{name: a}]}}\n  expect: {decision: injected}",
-        "cases.yaml:3:3: error: gate cannot be injected",
+        "cases.yaml:3:3: error: template gate cannot be injected",
     ),
     (
         "object: {apiVersion: example.com/v1, kind: Gateway, spec: {host: a, broken: 1}}\n"

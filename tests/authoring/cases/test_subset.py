@@ -98,7 +98,7 @@ def test_a_part_matches(expected: Any) -> None:
         ({"spec": {"containers": [{"name": "web", "ports": [{"containerPort": 53}]}]}},
          "spec.containers[web].ports[53,TCP]: is not there; did you mean 53,UDP?"),
         ({"spec": {"containers": [{"image": "web:1"}]}},
-         'spec.containers: {"image": "web:1"} needs name, by which the elements of this list are found'),
+         'spec.containers: {"image": "web:1"} needs name: the test finds the elements of this list by name'),
         ({"spec": {"initContainers": [{"name": "envoy", "args": ["-c"]}]}},
          'spec.initContainers[envoy].args: expected ["-c"], found ["-c", "x"]'),
         ({"spec": {"initContainers": [{"name": "envoy", "args": []}]}},

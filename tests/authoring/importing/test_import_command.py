@@ -344,7 +344,7 @@ def test_names_are_told_apart(tmp_path: Path) -> None:
 
 def test_another_name_than_pods_ask_for_is_told(tmp_path: Path) -> None:
     told = imported(tmp_path, NAMED, "--name", "mine")
-    assert 'standard input:1:7: warning: pods that ask for "Test_1:1.2" do not get mine' in told
+    assert 'standard input:1:7: warning: with --name mine, pods that ask for "Test_1:1.2" do not get this' in told
     assert "do not get" not in imported(tmp_path, NAMED, "--name", "test-1-1-2")
 
 
