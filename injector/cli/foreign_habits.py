@@ -13,7 +13,7 @@ from injector.cli.inputs import SUFFIXES
 from injector.names import nearest
 
 _INJECT = "to put sidecars into manifests: injector inject FILE"
-_APPLY = "injector does not change a cluster; to apply its output: injector inject FILE | kubectl apply -f -"
+_APPLY = "injector inject does not change a cluster; to apply its output: injector inject FILE | kubectl apply -f -"
 _RENDER = "to see what a template makes of a pod: injector render TEMPLATE FILE"
 _CHECK = "to check an installation: injector check"
 _NEW = "to start a template: injector new NAME"

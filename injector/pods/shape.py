@@ -155,7 +155,7 @@ def check_overlay(overlay: Overlay) -> None:
             )
         if isinstance(field, str) and field.endswith("+"):
             raise OverlayError(
-                f"it is Jsonnet syntax; write {field.rstrip('+')} without +: its value is merged into that of the pod",
+                f"the + is Jsonnet syntax; write {field.rstrip('+')}, whose value is merged into that of the pod",
                 (field,),
             )
         if field in ("sidecar", "sidecars", "container") and isinstance(overlay[field], dict | list):

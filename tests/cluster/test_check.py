@@ -125,7 +125,7 @@ def _told(control_plane: ControlPlane, line: Permission, kind: str) -> bool:
         return False
     [verdict] = wrong
     assert verdict.severity == ("warning" if line.optional else "error")
-    assert f"add this rule to the injector's {kind}" in verdict.help and line.reason in verdict.message
+    assert f"to the injector's {kind}, and" in verdict.help and line.reason in verdict.message
     return True
 
 
@@ -236,7 +236,7 @@ def test_namespaces_beyond_those_that_the_webhooks_are_limited_to(
         _, lines = checked(control_plane)
         said = {line["text"]: line for line in lines if line["result"] != "good"}
         expected = {
-            f"injection={value} has no effect in namespace {name}: the webhooks are limited to others": result
+            f"injection={value} has no effect in namespace {name}: no webhook selects it": result
             for (value, name), result in zip(labelled.items(), ("warning", "failed"), strict=True)
         }
         right = {text: line["result"] for text, line in said.items()} == expected
@@ -377,7 +377,7 @@ def test_a_path_for_what_the_api_server_has_not(control_plane: ControlPlane, ins
         assert told == [
             "path /project: reserved-projects is for projectrequests of project.openshift.io/v1, which the API server "
             "does not have",
-            "path /mine: mine is for service of v1, apps/v1, which the API server does not have",
+            "path /mine: template mine is for service of v1, apps/v1, which the API server does not have",
         ]
     finally:
         api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": installed.settings}}, where)
@@ -397,10 +397,9 @@ def test_templates_at_paths_of_the_other_type(control_plane: ControlPlane, insta
     try:
         told = {text: todo for text, todo in warned(checked(control_plane)[1]).items() if text.startswith("path ")}
         assert told == {
-            "path /claims (validating): default-storage-class changes objects, which fails at a validating path": (
-                "list it at a path of type mutating"
-            ),
-            "path /services (mutating): deny-load-balancer can only refuse or warn. Webhooks that are called "
+            "path /claims (validating): template default-storage-class changes objects, which fails at a validating "
+            "path": "list it at a path of type mutating",
+            "path /services (mutating): template deny-load-balancer can only refuse or warn. Webhooks that are called "
             "later can still change the object after this check": (
                 "set `type: validating` in the settings: then the template checks the object as it will be stored"
             ),

@@ -255,7 +255,7 @@ def test_check_says_what_is_wrong_with_a_path(
     lines = [line for line in told(control_plane) if line["check"] == "path /policies/services"]
     assert [line["result"] for line in lines] == ["failed"]
     assert lines[0]["text"] == (
-        "path /policies/services (validating, failurePolicy Fail): no-load-balancers cannot be loaded, so "
+        "path /policies/services (validating, failurePolicy Fail): template no-load-balancers cannot be loaded, so "
         "this path's webhook entry cannot be checked; requests at the path are refused"
     )
     assert lines[0]["toDo"].startswith(

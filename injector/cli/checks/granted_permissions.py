@@ -53,8 +53,8 @@ def _verdict(line: Permission, denied: list[Object], account: str) -> Diagnostic
     where = "all namespaces" if line.everywhere else "its own namespace"
     text = f"{line.feature}: service account {account} may not {what} in {where} ({line.reason})"
     kind = "ClusterRole" if line.everywhere else "Role"
-    rule = f"add this rule to the injector's {kind}, and make sure that a {kind}Binding binds it: {_flow(line.rule())}"
-    to_do = f"apply the chart again, or {rule}"
+    rule = f"add the rule {_flow(line.rule())} to the injector's {kind}"
+    to_do = f"apply the chart again, or {rule}, and make sure that a {kind}Binding binds this {kind}"
     if line.optional:
         return warning(check, f"{text}; the injector works without this feature", to_do)
     return bad(check, text, to_do)

@@ -88,7 +88,7 @@ def outside(context: CheckContext) -> Iterator[Diagnostic]:
             and not within(context, one)
         ]
         if names:
-            text = f"{label.key}={value} has no effect in namespace {some(names)}: the webhooks are limited to others"
+            text = f"{label.key}={value} has no effect in namespace {some(names)}: no webhook selects it"
             yield verdict("namespace-outside", text, to_do)
 
 

@@ -28,8 +28,8 @@ def paths(context: CheckContext) -> Iterator[Diagnostic]:
             yield bad(
                 f"path {path}",
                 (
-                    f"{where}: {names} cannot be loaded, so this path's webhook entry cannot be checked; requests at "
-                    f"the path are {meanwhile}"
+                    f"{where}: template {names} cannot be loaded, so this path's webhook entry cannot be checked; "
+                    f"requests at the path are {meanwhile}"
                 ),
                 f"if ConfigMap {unknown[0]} does not exist, apply it to namespace {context.namespace} with label "
                 f"{settings.template_label}=true; if it exists, correct it; or correct paths in the settings",
@@ -53,7 +53,10 @@ def _never_asked(path: str, templates: Iterable[Template], context: CheckContext
             within = some([f"{group}/{version}".lstrip("/") for group, version in places])
             yield warning(
                 f"path {path}",
-                f"path {path}: {template.name} is for {some(missing)} of {within}, which the API server does not have",
+                (
+                    f"path {path}: template {template.name} is for {some(missing)} of {within}, which the API server "
+                    "does not have"
+                ),
                 (
                     "the API server never sends such requests: correct `for` in the template; `kubectl "
                     "api-resources` lists the available resources"
@@ -70,15 +73,18 @@ def _of_the_other_type(path: str, at: PathTemplates, templates: Sequence[Templat
             if template.name not in judging:
                 yield warning(
                     f"path {path}",
-                    f"path {path} (validating): {template.name} changes objects, which fails at a validating path",
+                    (
+                        f"path {path} (validating): template {template.name} changes objects, which fails at a "
+                        "validating path"
+                    ),
                     "list it at a path of type mutating",
                     templates=[template.name],
                 )
     elif len(judging) == len(templates):
         yield warning(
             f"path {path}",
-            f"path {path} (mutating): {some(judging)} can only refuse or warn. Webhooks that are called later can "
-            "still change the object after this check",
+            f"path {path} (mutating): template {some(judging)} can only refuse or warn. Webhooks that are called later "
+            "can still change the object after this check",
             "set `type: validating` in the settings: then the template checks the object as it will be stored",
             templates=judging,
         )

@@ -19,8 +19,8 @@ from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
 
 _RENEW = (
-    "renew the certificate: docs/serving.md, part 3, or docs/csr.md. A certificate from the source `builtin` or "
-    "`cert-manager` is renewed automatically: see the logs"
+    "renew the certificate: docs/serving.md, part 3, or docs/csr.md. If its source is `builtin` or `cert-manager`, do "
+    "not renew it yourself: the log of the injector or of cert-manager says why the automatic renewal failed"
 )
 #: Who writes caBundle, but where a person does.
 _WRITTEN = {

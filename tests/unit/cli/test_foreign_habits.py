@@ -23,7 +23,10 @@ from tests.unit.cli.test_wrong_values import WEB, said
         ("validate", "for templates: injector lint DIR; for manifests and policies: injector check-manifests"),
         ("version", "run injector --version"),
         ("build", "build it first: kustomize build DIR | injector inject -"),
-        ("apply", "injector does not change a cluster; to apply its output: injector inject FILE | kubectl apply -f -"),
+        (
+            "apply",
+            "injector inject does not change a cluster; to apply its output: injector inject FILE | kubectl apply -f -",
+        ),
         ("web.yaml", "run injector inject web.yaml"),
         ("frobnicate", "the commands are inject, uninject, "),
     ],
