@@ -375,8 +375,8 @@ def test_a_path_for_what_the_api_server_has_not(control_plane: ControlPlane, ins
     try:
         told = [text for text in warned(checked(control_plane)[1]) if text.startswith("path ")]
         assert told == [
-            "path /project: template reserved-projects is for projectrequests of project.openshift.io/v1, which the API "
-            "server does not have",
+            "path /project: template reserved-projects is for projectrequests of project.openshift.io/v1, which the "
+            "API server does not have",
             "path /mine: template mine is for service of v1, apps/v1, which the API server does not have",
         ]
     finally:
