@@ -27,6 +27,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Lock, Thread
 
+from tests import silence
+
 ROOT = Path(__file__).resolve().parents[1]
 _LARGEST = 128 * 1024  #: of a call: arguments and environment
 _PR_SET_PDEATHSIG = 1
@@ -200,6 +202,8 @@ def _become(streams: list[int], args: list[str], cwd: str, env: dict[str, str], 
     os.environ.update(env)
     sys.path[0], sys.argv[1:] = cwd, args
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if mode := env.get(silence.VARIABLE):
+        silence.start(mode)
     for what, most in limits:
         resource.setrlimit(what, (most, most))
 

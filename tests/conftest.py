@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from tests import parts
+from tests import parts, silence
 
 # Machines are busy: how long an example takes says nothing.
 settings.register_profile("here", deadline=None)
@@ -70,6 +70,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if folders >= set(_ORDER):
         for part in _BUILT:
             parts.begin_to_get(part)
+
+
+@pytest.fixture
+def codes() -> Iterator[None]:
+    """Diagnostics say their code and fields in place of words, in this process and in the commands that it starts."""
+    with silence.saying("codes"):
+        yield
 
 
 @pytest.hookimpl(wrapper=True)
