@@ -22,7 +22,7 @@ import pytest
 from tests.corpus.commands import templates_loaded_once
 
 HERE = Path(__file__).parent
-FAMILIES = [file for file in sorted(HERE.rglob("test_*.py")) if re.search(r"^def words\(", file.read_text(), re.M)]
+FAMILIES = [file for file in sorted(HERE.rglob("test_*.py")) if re.search(r"^def words\(folder: Path\)", file.read_text(), re.M)]
 
 
 def golden_text(texts: Iterator[tuple[str, str]], folder: Path) -> str:
