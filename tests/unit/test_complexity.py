@@ -165,16 +165,21 @@ def assert_linear(make: Callable[[int], Object], mode: str, template: str = "eve
 # ------------------------------------------------------------------------------------------- every list and map
 
 
-def _places(field: Field, path: Path = (), types: tuple[str, ...] = ()) -> Iterator[tuple[Path, Field]]:
-    """Each list and map of a pod, with the way to it; a type within itself is not gone into again."""
+def _places(
+    field: Field, path: Path = (), types: tuple[str, ...] = (), address: str = ""
+) -> Iterator[tuple[str, Path, Field]]:
+    """Each list and map of a pod, with its address (type and field) and the way to it; a type within itself is not
+    gone into again.
+    """
     if field.kind in ("list", "map"):
-        yield path, field
+        yield address, path, field
     if field.kind == "list":
-        yield from _places(field.element, (*path, 0), types)
+        yield from _places(field.element, (*path, 0), types, f"{address}.0")
     elif field.kind == "mapping" and field.type not in types:
         for name in field.fields.notations:
             if path or name in ("metadata", "spec"):
-                yield from _places(field.fields[name], (*path, name), (*types, field.type))
+                at = f"{field.type.removeprefix('Ephemeral')}.{name}"
+                yield from _places(field.fields[name], (*path, name), (*types, field.type), at)
 
 
 def _item(field: Field, number: int) -> Any:
@@ -228,25 +233,35 @@ def _filled(path: Path, field: Field, n: int, container: str) -> Object:
     return pod
 
 
-PLACES = {".".join(map(str, path)): (path, field) for path, field in _places(POD)}
-_IN_CONTAINERS = tuple(name for name in PLACES if name.startswith(("spec.containers.0", "spec.initContainers.0")))
+PLACES = {".".join(map(str, path)): (path, field) for _, path, field in _places(POD)}
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", PLACES)
+def _balanced(modes: tuple[str, ...], *within: str) -> list[Any]:
+    """Each address in each mode: of the places that have the address, each in turn. `within` are beginnings of places."""
+    places: dict[str, list[str]] = {}
+    for address, path, _ in _places(POD):
+        name = ".".join(map(str, path))
+        if not within or name.startswith(within):
+            places.setdefault(address, []).append(name)
+    return [
+        pytest.param(names[number % len(names)], mode, id=f"{names[number % len(names)]}-{mode}")
+        for start, names in enumerate(places.values())
+        for number, mode in enumerate(modes * -(-len(names) // len(modes)), start)
+    ]
+
+
+@pytest.mark.parametrize(("name", "mode"), _balanced(MODES))
 def test_every_list_and_map(name: str, mode: str) -> None:
     assert_linear(lambda n: _filled(*PLACES[name], n, "app" if ".containers" in name else "own"), mode)
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", _IN_CONTAINERS)
+@pytest.mark.parametrize(("name", "mode"), _balanced(MODES, "spec.containers.0", "spec.initContainers.0"))
 def test_in_a_container_of_the_sidecar_s_name(name: str, mode: str) -> None:
     side = "side" if ".containers" in name else "set-up"
     assert_linear(lambda n: _filled(*PLACES[name], n, side), mode)
 
 
-@pytest.mark.parametrize("mode", ["enabled", "required", "guard"])
-@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize(("name", "mode"), _balanced(("enabled", "required", "guard")))
 def test_with_a_forged_receipt_that_claims_all_of_it(name: str, mode: str) -> None:
     path, field = PLACES[name]
 
@@ -257,8 +272,7 @@ def test_with_a_forged_receipt_that_claims_all_of_it(name: str, mode: str) -> No
     assert_linear(make, mode)
 
 
-@pytest.mark.parametrize("mode", ["required"])
-@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize(("name", "mode"), _balanced(("required",)))
 def test_with_a_forged_receipt_that_says_all_of_it_was_other(name: str, mode: str) -> None:
     path, field = PLACES[name]
 
@@ -269,8 +283,7 @@ def test_with_a_forged_receipt_that_says_all_of_it_was_other(name: str, mode: st
     assert_linear(make, mode)
 
 
-@pytest.mark.parametrize("mode", ["required"])
-@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize(("name", "mode"), _balanced(("required",)))
 def test_of_a_pod_that_carries_an_injection(name: str, mode: str) -> None:
     def make(n: int) -> Object:
         pod = _filled(*PLACES[name], n, "app" if ".containers" in name else "own")
