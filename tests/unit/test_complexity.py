@@ -237,7 +237,7 @@ PLACES = {".".join(map(str, path)): (path, field) for _, path, field in _places(
 
 
 def _balanced(modes: tuple[str, ...], *within: str) -> list[Any]:
-    """Each address in each mode: of the places that have the address, each in turn. `within` are beginnings of places."""
+    """Each address in each mode, its places by turns; `within` are beginnings of places."""
     places: dict[str, list[str]] = {}
     for address, path, _ in _places(POD):
         name = ".".join(map(str, path))
