@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 # Five at a time, as most of the long tests wait for a cluster; in the order that tests/conftest.py gives them.
-PYTEST_ARGS ?= -n 5 --dist loadfile --no-loadscope-reorder -m "not soak and not node"
+TOGETHER := -n 5 --dist loadfile --no-loadscope-reorder
+PYTEST_ARGS ?= $(TOGETHER) -m "not programs and not node and not soak"
 # What runs after it has this environment's commands on PATH, and the real programs when its tests require them.
 WITH_PARTS := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.parts
 # What `make image` builds, and where `make dist` leaves its files.
@@ -26,7 +27,7 @@ OLDEST := v1.30.14
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup image dist demo test test-node test-oldest soak fuzz lint docs docs-serve diagrams bench bench-cli bench-api-server run parts manifests dashboard kubernetes-fields baseline lock clean
+.PHONY: help setup image dist demo test test-programs test-node test-oldest soak fuzz lint docs docs-serve diagrams bench bench-cli bench-api-server run parts manifests dashboard kubernetes-fields baseline lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -48,9 +49,14 @@ demo: $(STAMP) ## Show an injection from HTTPS request to a request through a re
 parts: $(STAMP) ## Get all the real programs that tests use, at once; the other targets get those that their tests need
 	$(WITH_PARTS)
 
-test: $(STAMP) ## Run all tests against the real programs (the first time these are got or built meanwhile)
+test: $(STAMP) ## Run the tests, with a real control plane, Envoy, nginx, Helm (the first time these are got meanwhile)
 	$(BIN)/python -m injector.loading.shipped
-	$(WITH_PARTS) $(BIN)/python -m pytest $(PYTEST_ARGS)
+	FEW_PARTS=1 $(WITH_PARTS) $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-programs: $(STAMP) ## Run the tests of the other real programs: Vault, Prometheus, Chromium, Helm 3, the image
+	$(BIN)/python -m injector.loading.shipped
+	$(WITH_PARTS) $(BIN)/python -m pytest $(TOGETHER) -m "programs and not node and not soak" $(PROGRAMS_ARGS) tests/authoring/cases \
+	  tests/cluster tests/dataplane tests/deploy tests/parts
 
 test-node: $(STAMP) ## Run real pods on a real node: kubelet, containerd, the image that the Dockerfile makes. Needs root
 	$(BIN)/python -m injector.loading.shipped

@@ -24,8 +24,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 #: The folders whose tests need parts come last, first those whose parts are there sooner.
 _ORDER = {"cluster": 1, "deploy": 2, "dataplane": 3}
 
-#: What a run of these folders has built after the control plane, those first that more tests wait for.
-_BUILT = ("helm-3", "helm-4", "oauth2-proxy", "cloud-sql-proxy", "otelcol", "vault")
+#: What `make test-programs` has built, those first that more tests wait for.
+_BUILT = ("helm-3", "oauth2-proxy", "cloud-sql-proxy", "otelcol", "vault")
 
 #: The folders whose tests wait most of their time, for the control plane or for programs.
 _WAITING = frozenset(("cluster", "dataplane"))
@@ -67,7 +67,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         parts.begin_to_get("nginx")
     if "cluster" in folders:
         parts.begin_to_get(parts.CONTROL_PLANE)
-    if folders >= set(_ORDER):
+    if "deploy" in folders:
+        parts.begin_to_get("helm-4")
+    if folders >= set(_ORDER) and parts.FEW_PARTS not in os.environ:
         for part in _BUILT:
             parts.begin_to_get(part)
 

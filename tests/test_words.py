@@ -22,7 +22,8 @@ import pytest
 from tests.corpus.commands import templates_loaded_once
 
 HERE = Path(__file__).parent
-FAMILIES = [file for file in sorted(HERE.rglob("test_*.py")) if re.search(r"^def words\(folder: Path\)", file.read_text(), re.M)]
+_FAMILY = re.compile(r"^def words\(folder: Path\)", re.MULTILINE)
+FAMILIES = [file for file in sorted(HERE.rglob("test_*.py")) if _FAMILY.search(file.read_text())]
 
 
 def golden_text(texts: Iterator[tuple[str, str]], folder: Path) -> str:

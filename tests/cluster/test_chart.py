@@ -23,7 +23,7 @@ from tests.cluster.contents import everything, settled
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.objects import deployment, pod, wait_until_available, wait_until_in_force
 from tests.cluster.processes import eventually
-from tests.deploy.helm import CHART, NAME, ROOT, Helm, HelmError, one
+from tests.deploy.helm import CHART, MAJORS, NAME, ROOT, Helm, HelmError, one
 from tests.deploy.test_entries import ALWAYS
 from tests.deploy.test_objects import CASES
 from tests.deploy.values import together
@@ -65,7 +65,7 @@ class Release:
         return self.control_plane.api.get(kind, name or self.name, None if cluster else self.name)
 
 
-@pytest.fixture(params=[3, 4], ids=["helm3", "helm4"])
+@pytest.fixture(params=MAJORS)
 def release(
     control_plane: ControlPlane, namespace: NamespaceFactory, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[Release]:
@@ -211,7 +211,7 @@ def test_whatever_is_rendered_is_accepted_without_a_warning(
     control_plane: ControlPlane, namespace: NamespaceFactory, values: dict[str, Any]
 ) -> None:
     where = namespace(labels={"pod-security.kubernetes.io/warn": "privileged"})
-    objects = Helm(3).objects(values, namespace=where)
+    objects = Helm().objects(values, namespace=where)
     known = [found for found in objects if found["apiVersion"] != "monitoring.coreos.com/v1"]
     text = yaml.safe_dump_all(known)
     done = control_plane.kubectl("apply", "--server-side", "--dry-run=server", "-f", "-", stdin=text)

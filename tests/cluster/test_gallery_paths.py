@@ -37,7 +37,7 @@ SETTINGS: dict[str, Any] = {
 def installed(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     make_room(control_plane)
     folder = tmp_path_factory.mktemp("shipped")
-    made = Shipped(control_plane, "helm-3", folder, {"settings": SETTINGS})
+    made = Shipped(control_plane, "helm-4", folder, {"settings": SETTINGS})
     made.prepare()
     with ExitStack() as undo:
         undo.callback(made.remove)

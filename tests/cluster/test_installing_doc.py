@@ -100,7 +100,7 @@ def free(control_plane: ControlPlane, room: None) -> Iterator[None]:
     clear(control_plane)
 
 
-@pytest.mark.parametrize("helm", ["helm-3", "helm-4"])
+@pytest.mark.parametrize("helm", [pytest.param("helm-3", marks=pytest.mark.programs), "helm-4"])
 @pytest.mark.usefixtures("free", "scheduler")
 def test_with_helm(control_plane: ControlPlane, tmp_path: Path, helm: str) -> None:
     terminal = Terminal(control_plane, tmp_path, helm)

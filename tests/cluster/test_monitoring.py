@@ -29,6 +29,8 @@ from tests.cluster.prometheus import Prometheus
 from tests.cluster.server import PROJECT, InjectorServer
 from tests.deploy.helm import Helm, one
 
+pytestmark = pytest.mark.programs
+
 #: Its cause is a core that is used up for minutes: promtool alone tries it, in tests/deploy.
 _NOT_HERE = {"InjectorBusy"}
 _DAY = 86400
@@ -62,7 +64,7 @@ class Scene:
         self.at.configure()
         self.replicas = [self.at.server(), self.at.server()]
         wait_in_order(self.at)
-        objects = Helm(3).objects(
+        objects = Helm().objects(
             {
                 "fullnameOverride": self.at.name,
                 "metrics": {"prometheusRule": {"enabled": True}, "dashboard": {"enabled": True}},

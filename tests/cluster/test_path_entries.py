@@ -49,7 +49,7 @@ KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 REFUSED = f'admission webhook "{ENTRY}" denied the request: denied: {WHY} (no-load-balancers/overlay.yaml.j2:1)'
 
 
-@pytest.fixture(params=["helm-3", "helm-4"])
+@pytest.fixture(params=[pytest.param("helm-3", marks=pytest.mark.programs), "helm-4"])
 def shipped(
     control_plane: ControlPlane, room: None, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[Shipped]:
@@ -179,7 +179,7 @@ def test_paths_come_and_go_with_upgrades(
     eventually("nobody objects", lambda: balancer(control_plane, shop) == "")
 
 
-@pytest.mark.parametrize("shipped", ["helm-3"], indirect=True)
+@pytest.mark.parametrize("shipped", ["helm-4"], indirect=True)
 def test_a_pause_lets_everything_pass(
     control_plane: ControlPlane, namespace: NamespaceFactory, shipped: Shipped
 ) -> None:
@@ -215,7 +215,7 @@ def test_a_pause_lets_everything_pass(
     api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}}, shop)
 
 
-@pytest.mark.parametrize("shipped", ["helm-3"], indirect=True)
+@pytest.mark.parametrize("shipped", ["helm-4"], indirect=True)
 def test_check_says_what_is_wrong_with_a_path(
     control_plane: ControlPlane, namespace: NamespaceFactory, shipped: Shipped
 ) -> None:

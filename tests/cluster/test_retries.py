@@ -33,7 +33,7 @@ def installed(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFact
     """With the permission and its policy, as the chart has them."""
     made = Installed(control_plane, tmp_path_factory.mktemp("retries"), retryRefused=True)
     values = {"fullnameOverride": made.at.name, "settings": {"retryRefused": True}}
-    policy = [found for found in Helm(3).objects(values, made.namespace) if found["kind"] in POLICY]
+    policy = [found for found in Helm().objects(values, made.namespace) if found["kind"] in POLICY]
     assert len(policy) == 2
     try:
         made.install()
@@ -159,6 +159,6 @@ def test_the_permission_allows_no_change(installed: Installed, namespace: Namesp
 
 def test_without_the_setting_nobody_is_touched(tmp_path: Path) -> None:
     """Neither the chart nor the server: it is a power that somebody has to ask for."""
-    kinds = {found["kind"] for found in Helm(3).objects()}
+    kinds = {found["kind"] for found in Helm().objects()}
     assert not kinds & set(POLICY)
-    assert "replicasets/status" not in Helm(3).text()
+    assert "replicasets/status" not in Helm().text()

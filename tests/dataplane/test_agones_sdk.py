@@ -16,6 +16,8 @@ from tests.dataplane.gallery import PYTHON, app_pod
 from tests.dataplane.pod_runner import RunningPod
 from tests.parts import require
 
+pytestmark = pytest.mark.programs
+
 GRPC, HTTP = 9357, 9358
 
 

@@ -32,6 +32,8 @@ from tests.dataplane.network import Namespace
 from tests.dataplane.pod_runner import PodFailed
 from tests.parts import require
 
+pytestmark = pytest.mark.programs
+
 HOUR = datetime.timedelta(hours=1)
 OUTSIDE = "10.99.0.1"
 ACCOUNT = "web@shop-prod.iam.gserviceaccount.com"

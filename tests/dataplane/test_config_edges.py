@@ -21,6 +21,8 @@ from injector.templates.load import load_template
 from tests.dataplane.gallery import GALLERY, app_pod, injected
 from tests.parts import require
 
+pytestmark = pytest.mark.programs
+
 #: What the pod gives Fluent Bit, by its name or from a Secret.
 ENVIRONMENT = dict.fromkeys(("POD_NAME", "SHARED_KEY", "HTTP_USERNAME", "HTTP_PASSWORD", "HTTP_TOKEN"), "any")
 

@@ -20,6 +20,8 @@ from tests.dataplane.pod_runner import RunningPod
 from tests.dataplane.receivers import Received, forward_receiver, http_receiver, tls_context
 from tests.parts import require
 
+pytestmark = pytest.mark.programs
+
 PORT = 9880
 HEALTH = 2020
 WRITER = Path(writer.__file__).read_text()

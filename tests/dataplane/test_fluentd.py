@@ -19,6 +19,8 @@ import yaml
 from tests.dataplane.gallery import app_pod, injected
 from tests.parts import require
 
+pytestmark = pytest.mark.programs
+
 Section = dict[str, Any]
 
 #: Options by plugin, as https://docs.fluentd.org has them: the kind of each value; a dict is a section of its own.

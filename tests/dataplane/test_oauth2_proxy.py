@@ -18,6 +18,8 @@ from tests.dataplane.pod_runner import PodFailed, RunningPod
 from tests.dataplane.receivers import tls_context
 from tests.parts import require
 
+pytestmark = pytest.mark.programs
+
 PORT, METRICS, ISSUER = 4180, 4181, 9000
 HOST = "shop.example"
 SECRET = {"client-secret": "for the provider", "cookie-secret": "0123456789abcdef0123456789abcdef"}

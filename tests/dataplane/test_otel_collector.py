@@ -23,6 +23,8 @@ from tests.dataplane.pod_runner import RunningPod
 from tests.dataplane.receivers import tls_context
 from tests.parts import require
 
+pytestmark = pytest.mark.programs
+
 GATEWAY = "10.99.0.1"
 #: One span as OTLP has it in JSON.
 SPAN = {

@@ -28,6 +28,8 @@ from tests.dataplane.network import Namespace
 from tests.dataplane.pod_runner import RunningPod
 from tests.parts import require
 
+pytestmark = pytest.mark.programs
+
 VAULT, PORT = "10.99.0.1", 8200
 #: What people have in passwords, and what would end a quotation.
 HOSTILE = {"user": "shop", "pass-word": 'it\'s $HOME "q" \\n {{ env `HOME` }} ${x} %s &\n<end>', "number": 7}

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from tests import parts
@@ -23,6 +24,10 @@ NAME = "sidecar-injector"
 KUBERNETES = "1.36.0"
 
 
+#: `make test` has Helm 4, `make test-programs` Helm 3 as well.
+MAJORS = [pytest.param(3, marks=pytest.mark.programs), 4]
+
+
 class HelmError(Exception):
     """Helm refused; its words are the message."""
 
@@ -30,7 +35,7 @@ class HelmError(Exception):
 class Helm:
     """One Helm; `major` is 3 or 4. Without a kubeconfig it reaches no cluster; its own folders are thrown away."""
 
-    def __init__(self, major: int, kubeconfig: Path | None = None) -> None:
+    def __init__(self, major: int = 4, kubeconfig: Path | None = None) -> None:
         self.major = major
         self._program = parts.require(f"helm-{major}")
         self._kubeconfig = kubeconfig or Path("/nonexistent")

@@ -52,6 +52,7 @@ def test_the_way_of_a_pod_has_the_stages_of_the_code() -> None:
     assert set(rows) - set(STAGES) == {"review", "cache", "pod", "response", "record"}, "these are about the request"
 
 
+@pytest.mark.programs
 def test_no_dead_link_anchor_or_orphan_page_gets_through(tmp_path: Path) -> None:
     for name in ("docs", "deploy", "templates", ".github"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -68,6 +69,7 @@ def test_no_dead_link_anchor_or_orphan_page_gets_through(tmp_path: Path) -> None
     ), done.stderr
 
 
+@pytest.mark.programs
 def test_links_of_the_repository_lead_to_the_same_on_the_site(site: Path) -> None:
     installing = (site / "installing" / "index.html").read_text()
     assert 'href="../source/deploy/install.yaml"' in installing
@@ -180,6 +182,7 @@ async def chromium(folder: Path) -> AsyncIterator[Tab]:
             await draining
 
 
+@pytest.mark.programs
 def test_each_page_opens_without_an_error_or_a_request_elsewhere(site: Path, address: str, tmp_path: Path) -> None:
     pages = sorted(file.parent.relative_to(site).as_posix() for file in site.rglob("index.html"))
     assert len(pages) > 40

@@ -17,7 +17,7 @@ from injector.loading.template_folders import gallery_path, read_gallery
 from injector.settings import Settings, parse_settings
 from injector.templates.load import load_template
 from injector.templates.snapshot import Catalog
-from tests.deploy.helm import NAME, ROOT, Helm, HelmError, Object, one
+from tests.deploy.helm import MAJORS, NAME, ROOT, Helm, HelmError, Object, one
 from tests.deploy.values import together
 
 PEM = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----"
@@ -124,7 +124,7 @@ def settings_of(objects: list[Object], name: str = NAME) -> Settings:
     return parse_settings(yaml.safe_load(one(objects, "ConfigMap", name)["data"]["settings.yaml"]))
 
 
-@pytest.mark.parametrize("major", [3, 4])
+@pytest.mark.parametrize("major", MAJORS)
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 def test_entries_follow_the_settings(settings: dict[str, Any], major: int) -> None:
     objects = Helm(major).objects({"settings": settings, **VALUES})
@@ -148,7 +148,7 @@ def test_entries_follow_the_installation_s_names_and_choices() -> None:
         "settings": {"paths": {"/claims": {"templates": ["claims"]}}},
         "templates": TEMPLATES,
     }
-    objects = Helm(3).objects(values, namespace="edge")
+    objects = Helm().objects(values, namespace="edge")
     here = Installation(
         namespace="edge",
         name="edge-injector",
@@ -185,7 +185,7 @@ POLICIES: dict[str, tuple[dict[str, Any], Installation]] = {
 }
 
 
-@pytest.mark.parametrize("major", [3, 4])
+@pytest.mark.parametrize("major", MAJORS)
 @pytest.mark.parametrize(("values", "here"), POLICIES.values(), ids=POLICIES)
 def test_the_policy_is_what_the_command_writes(values: dict[str, Any], here: Installation, major: int) -> None:
     objects = Helm(major).objects(together(values, POLICY), namespace=here.namespace)
@@ -197,14 +197,14 @@ def test_the_policy_is_what_the_command_writes(values: dict[str, Any], here: Ins
 
 
 def test_there_is_no_policy_unless_it_is_wanted() -> None:
-    assert not [found for found in Helm(3).objects() if found["kind"].startswith("ValidatingAdmissionPolicy")]
+    assert not [found for found in Helm().objects() if found["kind"].startswith("ValidatingAdmissionPolicy")]
 
 
 def paths(found: dict[str, Any], **values: Any) -> dict[str, Any]:
     return {"settings": {"paths": found}, "templates": TEMPLATES, **values}
 
 
-@pytest.mark.parametrize("major", [3, 4])
+@pytest.mark.parametrize("major", MAJORS)
 @pytest.mark.parametrize(
     ("values", "words"),
     [
@@ -250,11 +250,11 @@ def test_what_stands_in_the_values_counts_before_what_is_shipped() -> None:
         ({"webhooks": {"for": {"envoy": {"resources": ["services"]}}}}, "services"),
         ({"webhooks": {"for": {"envoy": {"resources": ["services"]}}}, "templates": own}, "persistentvolumeclaims"),
     ):
-        mutating, _ = rendered(Helm(3).objects({"settings": {"paths": {"/x": {"templates": ["envoy"]}}}, **more}))
+        mutating, _ = rendered(Helm().objects({"settings": {"paths": {"/x": {"templates": ["envoy"]}}}, **more}))
         assert [rule["resources"] for rule in mutating[-1]["rules"]] == [[wanted]]
 
 
-@pytest.mark.parametrize("major", [3, 4])
+@pytest.mark.parametrize("major", MAJORS)
 def test_the_docs_example_has_its_entries(major: int) -> None:
     text = (ROOT / "docs" / "installing.md").read_text().partition("### Paths of the settings")[2]
     values = yaml.safe_load(text.partition("```yaml\n")[2].partition("```")[0])
@@ -266,7 +266,7 @@ def test_the_docs_example_has_its_entries(major: int) -> None:
 
 def test_another_path_is_served_from_a_restart_on_and_other_templates_at_it_without() -> None:
     def checksum(found: dict[str, Any]) -> str:
-        made = one(Helm(3).objects(paths(found)), "Deployment")["spec"]["template"]["metadata"]["annotations"]
+        made = one(Helm().objects(paths(found)), "Deployment")["spec"]["template"]["metadata"]["annotations"]
         return str(made["checksum/read-at-start"])
 
     first = checksum({"/x": {"templates": ["claims"]}})
@@ -276,7 +276,7 @@ def test_another_path_is_served_from_a_restart_on_and_other_templates_at_it_with
 
 @pytest.mark.parametrize("name", [NAME, "edge-injector"])
 def test_the_server_is_told_the_names_of_the_objects_that_it_keeps(name: str) -> None:
-    objects = Helm(3).objects({"fullnameOverride": name})
+    objects = Helm().objects({"fullnameOverride": name})
     certificates = settings_of(objects, name).certificates
     assert certificates.source == "builtin"
     for kind, told in (
@@ -291,7 +291,7 @@ def test_the_server_is_told_the_names_of_the_objects_that_it_keeps(name: str) ->
 
 def test_how_long_certificates_last_is_a_setting() -> None:
     values = {"settings": {"certificates": {"lifeSeconds": 3600, "authorityLifeSeconds": 7200}}}
-    certificates = settings_of(Helm(3).objects(values)).certificates
+    certificates = settings_of(Helm().objects(values)).certificates
     assert (certificates.source, certificates.life_seconds, certificates.authority_life_seconds) == (
         "builtin",
         3600,
@@ -311,7 +311,7 @@ def bundles(objects: list[Object]) -> set[str]:
 
 @pytest.mark.parametrize("source", ["builtin", "cert-manager", "csr", "files"])
 def test_the_bundle_is_given_or_left_to_who_writes_it(source: str) -> None:
-    objects = Helm(3).objects({"certificates": {"source": source, "caBundle": PEM}})
+    objects = Helm().objects({"certificates": {"source": source, "caBundle": PEM}})
     assert bundles(objects) == ({""} if source in ("builtin", "cert-manager") else {f"{PEM}\n"})
     asked = {
         configuration["metadata"].get("annotations", {}).get("cert-manager.io/inject-ca-from")
@@ -336,7 +336,7 @@ def test_the_bundle_is_given_or_left_to_who_writes_it(source: str) -> None:
 )
 def test_without_a_bundle_it_says_what_to_do(source: str, what_to_do: str) -> None:
     with pytest.raises(HelmError) as refused:
-        Helm(3).text({"certificates": {"source": source}})
+        Helm().text({"certificates": {"source": source}})
     assert what_to_do in str(refused.value)
 
 
@@ -357,7 +357,7 @@ def lines(text: str, kind: str) -> list[tuple[str, Any]]:
 @pytest.mark.parametrize("retry", [False, True])
 def test_roles_are_the_table_of_permissions(source: Any, name: str, retry: bool) -> None:
     chosen = {"settings": {"retryRefused": retry}, "certificates": {"source": source, "caBundle": PEM}}
-    text = Helm(3).text({"fullnameOverride": name, **chosen})
+    text = Helm().text({"fullnameOverride": name, **chosen})
     table = permissions(Installation(name=name), source, retry_refused=retry)
     for kind, everywhere in (("ClusterRole", True), ("Role", False)):
         wanted = [(line.reason, line.rule()) for line in table if line.everywhere is everywhere]
@@ -373,7 +373,7 @@ def test_roles_are_the_table_of_permissions(source: Any, name: str, retry: bool)
     ],
 )
 def test_a_feature_that_is_off_has_no_permission(value: str, feature: str) -> None:
-    rules = [rule for _, rule in lines(Helm(3).text({"permissions": {value: False}}), "ClusterRole")]
+    rules = [rule for _, rule in lines(Helm().text({"permissions": {value: False}}), "ClusterRole")]
     wanted = [line for line in permissions(Installation()) if line.everywhere]
     assert rules == [line.rule() for line in wanted if line.feature != feature]
     assert [line.optional for line in wanted if line.feature == feature] == [True]
@@ -381,7 +381,7 @@ def test_a_feature_that_is_off_has_no_permission(value: str, feature: str) -> No
 
 def test_roles_are_bound_to_the_account_that_the_pods_have() -> None:
     for values, account in (({}, NAME), ({"serviceAccount": {"create": False, "name": "given"}}, "given")):
-        objects = Helm(3).objects(together(values), namespace="edge")
+        objects = Helm().objects(together(values), namespace="edge")
         for kind, role in (("ClusterRoleBinding", "ClusterRole"), ("RoleBinding", "Role")):
             binding = one(objects, kind)
             assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": NAME}
@@ -389,5 +389,5 @@ def test_roles_are_bound_to_the_account_that_the_pods_have() -> None:
         assert one(objects, "Deployment")["spec"]["template"]["spec"]["serviceAccountName"] == account
         accounts = [found["metadata"]["name"] for found in objects if found["kind"] == "ServiceAccount"]
         assert accounts == ([NAME] if account == NAME else [])
-    kinds = {found["kind"] for found in Helm(3).objects({"permissions": {"create": False}})}
+    kinds = {found["kind"] for found in Helm().objects({"permissions": {"create": False}})}
     assert not kinds & {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}

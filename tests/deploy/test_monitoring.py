@@ -143,7 +143,7 @@ CASES = {
 @pytest.fixture(scope="module")
 def rule_groups() -> dict[str, Any]:
     """What the PrometheusRule hands to Prometheus."""
-    spec: dict[str, Any] = one(Helm(3).objects(BOTH), "PrometheusRule")["spec"]
+    spec: dict[str, Any] = one(Helm().objects(BOTH), "PrometheusRule")["spec"]
     return spec
 
 
@@ -157,6 +157,7 @@ def test_every_alert_is_tried_here() -> None:
     assert list(CASES) == [rule["alert"] for rule in RULES]
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("alert", CASES)
 def test_an_alert_fires_for_its_cause_alone(alert: str, rule_groups: dict[str, Any], tmp_path: Path) -> None:
     """What else fires on the way is not checked: a certificate that ends has ended for every other alert too."""
@@ -177,6 +178,7 @@ def test_an_alert_fires_for_its_cause_alone(alert: str, rule_groups: dict[str, A
     promtool("test", "rules", file)
 
 
+@pytest.mark.programs
 def test_the_chart_says_what_alerts_yaml_says_with_a_runbook_for_each(
     rule_groups: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -191,19 +193,20 @@ def test_the_chart_says_what_alerts_yaml_says_with_a_runbook_for_each(
 @pytest.mark.parametrize("kind", ["PrometheusRule", "ConfigMap"])
 def test_another_name_is_that_of_its_webhooks(kind: str) -> None:
     name = "edge"
-    objects = Helm(3).objects({**BOTH, "fullnameOverride": name})
+    objects = Helm().objects({**BOTH, "fullnameOverride": name})
     found = json.dumps(one(objects, kind, name if kind == "PrometheusRule" else f"{name}-dashboard"))
     patterns = re.findall(r"\.\+\[\.\]([\w-]+)\[\.\]internal", found)
     assert patterns and set(patterns) == {name}
 
 
-def dashboard(major: int = 3) -> dict[str, Any]:
+def dashboard(major: int = 4) -> dict[str, Any]:
     made = one(Helm(major).objects(BOTH), "ConfigMap", f"{NAME}-dashboard")
     assert made["metadata"]["labels"]["grafana_dashboard"] == "1"
     found: dict[str, Any] = json.loads(made["data"][f"{NAME}.json"])
     return found
 
 
+@pytest.mark.programs
 def test_both_helms_make_the_same_dashboard() -> None:
     assert dashboard(3) == dashboard(4)
 

@@ -43,7 +43,7 @@ OF_OTHERS = ("cert-manager.io/v1", "monitoring.coreos.com/v1")
 @pytest.mark.parametrize("version", ["1.30", "1.37"])
 def test_objects_are_what_kubernetes_knows(values: dict[str, Any], version: str) -> None:
     checked = 0
-    for found in Helm(3).objects(values):
+    for found in Helm().objects(values):
         if found["apiVersion"] not in OF_OTHERS:
             kubernetes_validate.validate(found, version, strict=True)
             checked += 1
@@ -52,7 +52,7 @@ def test_objects_are_what_kubernetes_knows(values: dict[str, Any], version: str)
 
 @pytest.mark.parametrize("values", [*CASES.values(), CERT_MANAGER], ids=[*CASES, "cert-manager"])
 def test_every_object_has_the_name_and_the_label(values: dict[str, Any]) -> None:
-    for found in Helm(3).objects(values):
+    for found in Helm().objects(values):
         metadata = found["metadata"]
         if f"{values.get('settings', {}).get('prefix', 'sidecar.injector')}/template" in metadata["labels"]:
             assert metadata["labels"]["app.kubernetes.io/part-of"] in (NAME, "platform")
@@ -70,12 +70,12 @@ def test_every_object_has_the_name_and_the_label(values: dict[str, Any]) -> None
 
 
 def pod_of(values: dict[str, Any]) -> Any:
-    return one(Helm(3).objects(values), "Deployment")["spec"]["template"]
+    return one(Helm().objects(values), "Deployment")["spec"]["template"]
 
 
 def test_replicas() -> None:
     def replicas(values: dict[str, Any]) -> int:
-        found: int = one(Helm(3).objects(values), "Deployment")["spec"]["replicas"]
+        found: int = one(Helm().objects(values), "Deployment")["spec"]["replicas"]
         return found
 
     assert replicas({}) == 2
@@ -121,13 +121,13 @@ def test_mounted_certificates_are_where_the_server_reads_them() -> None:
         mounts = {mount["name"]: mount["mountPath"] for mount in spec["containers"][0]["volumeMounts"]}
         assert mounts == {"settings": "/settings", "certs": "/certs"}
         assert volumes["certs"]["secret"] == {"secretName": f"{NAME}-tls", "defaultMode": 0o440}
-        kinds = [found["kind"] for found in Helm(3).objects(values)]
+        kinds = [found["kind"] for found in Helm().objects(values)]
         assert "Secret" not in kinds and "Lease" not in kinds
     assert [volume["name"] for volume in pod_of({})["spec"]["volumes"]] == ["settings"]
 
 
 def test_what_the_injector_fills_is_shipped_empty_so_that_an_uninstallation_takes_it_away() -> None:
-    objects = Helm(3).objects()
+    objects = Helm().objects()
     secret, lease = one(objects, "Secret", f"{NAME}-certificates"), one(objects, "Lease")
     assert set(secret) == {"apiVersion", "kind", "metadata", "type"}
     assert set(lease) == {"apiVersion", "kind", "metadata"}
@@ -135,7 +135,7 @@ def test_what_the_injector_fills_is_shipped_empty_so_that_an_uninstallation_take
 
 
 def test_an_authority_of_its_own_signs_what_cert_manager_renews() -> None:
-    objects = Helm(3).objects(CERT_MANAGER, namespace="edge")
+    objects = Helm().objects(CERT_MANAGER, namespace="edge")
     certificates = {o["metadata"]["name"]: o["spec"] for o in objects if o["kind"] == "Certificate"}
     issuers = {o["metadata"]["name"]: o["spec"] for o in objects if o["kind"] == "Issuer"}
     serving, authority = certificates[NAME], certificates[f"{NAME}-authority"]
@@ -143,14 +143,14 @@ def test_an_authority_of_its_own_signs_what_cert_manager_renews() -> None:
     assert issuers[NAME] == {"ca": {"secretName": authority["secretName"]}}
     assert authority["isCA"] and issuers[authority["issuerRef"]["name"]] == {"selfSigned": {}}
     given = {"certificates": {"source": "cert-manager", "certManager": {"issuerRef": {"name": "ours"}}}}
-    kinds = [(o["kind"], o["spec"]["issuerRef"]) for o in Helm(3).objects(given) if "cert-manager" in o["apiVersion"]]
+    kinds = [(o["kind"], o["spec"]["issuerRef"]) for o in Helm().objects(given) if "cert-manager" in o["apiVersion"]]
     assert kinds == [("Certificate", {"name": "ours"})]
 
 
 def test_templates_of_ones_own_become_config_maps_as_they_are() -> None:
     text = "spec: {containers: [{name: a, image: '{{ params.image }}'}]}\n# {{- if }} is not Helm's\n\n"
     values = {"templates": {"mine": {"overlay.yaml.j2": text, "template.yaml": "description: 'Mine.'\n"}}}
-    found = one(Helm(3).objects(values), "ConfigMap", "mine")
+    found = one(Helm().objects(values), "ConfigMap", "mine")
     assert found["data"] == values["templates"]["mine"]
     assert found["metadata"]["labels"]["sidecar.injector/template"] == "true"
 
@@ -164,7 +164,7 @@ def test_what_an_admin_adds_counts_before_what_the_chart_adds() -> None:
 
 @pytest.mark.parametrize("values", CASES.values(), ids=CASES)
 def test_no_key_is_there_twice(values: dict[str, Any]) -> None:
-    for found in yaml.compose_all(Helm(3).text(values), Loader=yaml.SafeLoader):
+    for found in yaml.compose_all(Helm().text(values), Loader=yaml.SafeLoader):
         nodes = [found]
         while nodes:
             node = nodes.pop()
@@ -178,7 +178,7 @@ def test_no_key_is_there_twice(values: dict[str, Any]) -> None:
 
 def test_the_webhooks_may_be_called_by_whom_it_says() -> None:
     peers = [{"ipBlock": {"cidr": "10.0.0.0/28"}}, {"ipBlock": {"cidr": "fd00::/120"}}]
-    [https, metrics] = one(Helm(3).objects({"networkPolicy": {"webhookFrom": peers}}), "NetworkPolicy")["spec"][
+    [https, metrics] = one(Helm().objects({"networkPolicy": {"webhookFrom": peers}}), "NetworkPolicy")["spec"][
         "ingress"
     ]
     assert https == {"ports": [{"port": "https", "protocol": "TCP"}], "from": peers}
@@ -187,7 +187,7 @@ def test_the_webhooks_may_be_called_by_whom_it_says() -> None:
 
 def test_metrics_may_be_read_by_whom_it_says() -> None:
     peers = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]
-    [https, metrics] = one(Helm(3).objects({"networkPolicy": {"metricsFrom": peers}}), "NetworkPolicy")["spec"][
+    [https, metrics] = one(Helm().objects({"networkPolicy": {"metricsFrom": peers}}), "NetworkPolicy")["spec"][
         "ingress"
     ]
     assert https == {"ports": [{"port": "https", "protocol": "TCP"}]}
@@ -195,7 +195,7 @@ def test_metrics_may_be_read_by_whom_it_says() -> None:
 
 
 def test_a_service_monitor_finds_its_service_and_port() -> None:
-    objects = Helm(3).objects({"metrics": {"serviceMonitor": {"enabled": True, "labels": {"release": "monitoring"}}}})
+    objects = Helm().objects({"metrics": {"serviceMonitor": {"enabled": True, "labels": {"release": "monitoring"}}}})
     monitor, service = one(objects, "ServiceMonitor"), one(objects, "Service")
     assert monitor["metadata"]["labels"]["release"] == "monitoring"
     assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
@@ -204,7 +204,7 @@ def test_a_service_monitor_finds_its_service_and_port() -> None:
 
 
 def test_names_and_selectors_lead_to_the_pods() -> None:
-    objects: list[Object] = Helm(3).objects(CASES["everything"])
+    objects: list[Object] = Helm().objects(CASES["everything"])
     name = "edge"
     labels = one(objects, "Deployment", name)["spec"]["template"]["metadata"]["labels"]
     assert one(objects, "Service", name)["spec"]["selector"].items() <= labels.items()

@@ -7,6 +7,9 @@ A test that needs one names it:
 `make test` gets a part when the first test requires it (`python -m tests.parts`, see __main__.py). Where the program is
 missing, the test is skipped, visibly and with the way to get it; with `CI` set it fails, because there every part has
 to be present: all but those that cannot be had everywhere.
+
+`make test` has few parts: the control plane, one Helm, and what is ready-made. A test that requires another one is
+marked `programs`, and `make test-programs` runs it.
 """
 
 from __future__ import annotations
@@ -26,9 +29,11 @@ import pytest
 
 __all__ = [
     "CONTROL_PLANE",
+    "FEW_PARTS",
     "GETTERS",
     "NODE",
     "OPTIONAL",
+    "PROGRAMS",
     "app_key",
     "begin_to_get",
     "cache",
@@ -39,6 +44,9 @@ __all__ = [
     "require",
     "search_path",
 ]
+
+FEW_PARTS = "FEW_PARTS"
+"""Set in the environment where tests may not require PROGRAMS."""
 
 CONTROL_PLANE = "control-plane"
 """The one part that is a folder: etcd, kube-apiserver, kube-controller-manager, kubectl and kwok."""
@@ -75,6 +83,14 @@ GETTERS = {
     "get-chromium": ("chromium",),
 }
 _GETTER_OF = {part: getter for getter, parts in GETTERS.items() for part in parts}
+
+#: What only tests marked `programs` may require.
+PROGRAMS = frozenset(
+    (
+        *("helm-3", "vault", "otelcol", "oauth2-proxy", "cloud-sql-proxy", "sdk-server", "fluent-bit", "fluentd"),
+        *("prometheus", "promtool", "actionlint", "chromium", "mkdocs", "base"),
+    )
+)
 
 _HOW_TO_GET = {
     **{part: f"run tests/parts/{getter}" for part, getter in _GETTER_OF.items()},
@@ -141,6 +157,8 @@ def require(name: str) -> Path:
 
     Without it the running test is skipped, or, where `CI` is set, fails. An optional part is skipped there too.
     """
+    if name in PROGRAMS and os.environ.get(FEW_PARTS):
+        pytest.fail(f"`make test` has no {name}: mark the test `programs`", pytrace=False)
     why = get(name)
     return find(name) or go_without(name, why)
 
@@ -148,6 +166,8 @@ def require(name: str) -> Path:
 def get(name: str) -> str:
     """If `make test` runs, ask it to get this part, and wait. Returns why that failed; nothing if it did not."""
     listening, getter = os.environ.get("GET_PARTS"), _GETTER_OF.get(name)
+    if name in PROGRAMS and os.environ.get(FEW_PARTS):
+        return ""
     return _answer(listening, getter) if listening and getter else ""
 
 

@@ -54,7 +54,7 @@ Make = Callable[[str], list[str]]
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The cache of a machine without parts."""
-    for name in ("CI", "GET_PARTS", "PARTS_LATER", "KUBEBUILDER_ASSETS"):
+    for name in ("CI", "GET_PARTS", "PARTS_LATER", "KUBEBUILDER_ASSETS", parts.FEW_PARTS):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("GO_CACHE", str(tmp_path / "own"))
@@ -190,7 +190,7 @@ def test_how_long_it_still_takes() -> None:
 
 TESTS = {
     "cluster": "def test_it(): parts.require(parts.CONTROL_PLANE)",
-    "deploy": "def test_it(): parts.require('helm-3')\ndef test_another(): parts.require('helm-3')",
+    "deploy": "def test_it(): parts.require('helm-4')\ndef test_another(): parts.require('helm-4')",
     "unit": "def test_it(): parts.require('envoy')",
 }
 
@@ -209,7 +209,7 @@ def tests_of(tmp_path: Path) -> list[str]:
 def test_what_was_not_tested_is_told_in_one_line(machine: Path, tests_of: list[str], workers: list[str]) -> None:
     done = run(tests_of, *workers)
     told = (
-        "not tested, for want of: helm-3 (run tests/parts/build-program helm-3) - 2 tests, "
+        "not tested, for want of: helm-4 (run tests/parts/build-program helm-4) - 2 tests, "
         "control-plane (run tests/parts/build-control-plane) - 1 test"
     )
     assert told in done.stdout.splitlines()
@@ -221,7 +221,7 @@ def test_without_a_control_plane_the_cluster_comes_last(beside: Make, machine: P
     cluster, unit = "tests/cluster/test_it.py::test_it", "tests/unit/test_it.py::test_it"
     without = run(words).stdout
     assert without.index(f"{unit} PASSED") < without.index(f"{cluster} SKIPPED")
-    assert lines(machine / "asked") == 2  # the control plane and Helm 3, once each
+    assert lines(machine / "asked") == 2  # the control plane and Helm, once each
     for name in parts.GETTERS["build-control-plane"][1:]:
         program(machine / "control-plane" / "v1.0.0" / name)
     there = run(words).stdout

@@ -23,6 +23,8 @@ import pytest
 from tests import parts
 from tests.cluster.processes import Process, free_port
 
+pytestmark = pytest.mark.programs
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = re.sub(r"\\\n\s*", "", (ROOT / "Dockerfile").read_text())
 USER = 65532

@@ -15,6 +15,7 @@ def empty_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """An empty cache that nobody fills, and no control plane from the environment."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("GET_PARTS", raising=False)
+    monkeypatch.delenv(parts.FEW_PARTS, raising=False)
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     return tmp_path / "sidecar-injector"
 
@@ -34,6 +35,16 @@ def test_a_missing_part_skips(empty_machine: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("CI", raising=False)
     with pytest.raises(pytest.skip.Exception, match=r"^control-plane is not on .*: run tests/parts/build"):
         parts.require(parts.CONTROL_PLANE)
+
+
+def test_a_test_that_requires_more_than_make_test_has_is_marked(
+    empty_machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(empty_machine / "programs" / "vault")
+    assert parts.require("vault")
+    monkeypatch.setenv(parts.FEW_PARTS, "1")
+    with pytest.raises(pytest.fail.Exception, match=r"vault.*programs"):
+        parts.require("vault")
 
 
 def test_a_missing_part_fails_in_ci(empty_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
