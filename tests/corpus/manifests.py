@@ -20,6 +20,18 @@ VARIANTS: dict[str, tuple[str, ...]] = {
 #: Kubernetes without and with native sidecars, as `nativeSidecars: auto` decides.
 VERSIONS = {"plain": "1.30", "native": "1.36"}
 
+#: Each manifest is injected twice, without and with native sidecars and by two of the three ways, which take turns; so
+#: each way meets each version equally often. `make soak` injects each manifest by all.
+WAYS = tuple((variant, version) for variant in VARIANTS for version in VERSIONS)
+
+
+def balanced(number: int) -> tuple[tuple[str, str], ...]:
+    """Two of WAYS for the manifest of this number."""
+    variants = tuple(VARIANTS)
+    first, second = variants[number % 3], variants[(number + 1 + number // 3 % 2) % 3]
+    return (first, "plain"), (second, "native")
+
+
 _POD = """apiVersion: v1
 kind: Pod
 metadata:

@@ -15,7 +15,7 @@ from injector.cli.documents import read_documents
 from injector.cli.inputs import Input
 from injector.settings import Settings
 from tests.corpus.commands import gone, objects, place, run, templates_loaded_once
-from tests.corpus.manifests import FOLDER, MANIFESTS, VARIANTS, VERSIONS
+from tests.corpus.manifests import FOLDER, MANIFESTS, VARIANTS, VERSIONS, WAYS, balanced
 
 _MARKS = {Settings().status_key, Settings().receipt_key}
 
@@ -30,9 +30,9 @@ def templates_once():
 
 
 CASES = [
-    pytest.param(manifest, variant, id=f"{name}-{variant}")
-    for name, manifest in MANIFESTS.items()
-    for variant in VARIANTS
+    pytest.param(manifest, *way, id=f"{manifest.name}-{'-'.join(way)}")
+    for number, manifest in enumerate(MANIFESTS.values())
+    for way in balanced(number)
 ]
 
 
@@ -41,9 +41,19 @@ def test_there_are_enough():
     assert sum(name.startswith("broken/") for name in MANIFESTS) >= 40
 
 
-@pytest.mark.parametrize("sidecars", VERSIONS)
-@pytest.mark.parametrize(("manifest", "variant"), CASES)
+@pytest.mark.parametrize(("manifest", "variant", "sidecars"), CASES)
 def test_inject_inject_again_uninject(manifest, variant, sidecars, tmp_path, templates_once):
+    inject_inject_again_uninject(manifest, variant, sidecars, tmp_path)
+
+
+@pytest.mark.soak(minutes=10)
+def test_by_all_ways(tmp_path, templates_once):
+    for manifest in MANIFESTS.values():
+        for way in WAYS:
+            inject_inject_again_uninject(manifest, *way, tmp_path)
+
+
+def inject_inject_again_uninject(manifest, variant, sidecars, tmp_path):
     path = place(manifest, tmp_path)
     options = (*VARIANTS[variant], "--kubernetes-version", VERSIONS[sidecars])
     expected = manifest.verdicts(variant)
