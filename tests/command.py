@@ -202,7 +202,7 @@ def _become(streams: list[int], args: list[str], cwd: str, env: dict[str, str], 
     os.environ.update(env)
     sys.path[0], sys.argv[1:] = cwd, args
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    if mode := env.get(silence.VARIABLE):
+    if mode := env.get(silence.MODE):
         silence.start(mode)
     for what, most in limits:
         resource.setrlimit(what, (most, most))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
+import tempfile
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
-from tests import parts, silence
+from tests import messages, parts, silence
+from tests.messages import Golden, Sections
 
 # Machines are busy: how long an example takes says nothing.
 settings.register_profile("here", deadline=None)
@@ -74,11 +78,70 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             parts.begin_to_get(part)
 
 
+# ---------------------------------------------------------------------------------------------- words for people
+
+
 @pytest.fixture
-def codes() -> Iterator[None]:
+def codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Diagnostics say their code and fields in place of words, in this process and in the commands that it starts."""
-    with silence.saying("codes"):
+    with tempfile.NamedTemporaryFile() as file, silence.saying("codes"):
+        monkeypatch.setenv(silence.WORDS, file.name)
         yield
+
+
+@pytest.fixture(scope="module")
+def sections(request: pytest.FixtureRequest) -> Iterator[Sections]:
+    """The golden file of the test's module."""
+    made = Sections(request.path.with_suffix(".messages.txt"))
+    yield made
+    made.write()
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest, codes: None, sections: Sections, tmp_path: Path) -> Golden:
+    """Compares what texts for people say, whatever their words are, with the golden file: see tests/messages.py."""
+    name, update = request.node.name, request.config.getoption("--update")
+    family, numbers = messages.family(request.path), itertools.count(1)
+
+    def check(*values: Any) -> None:
+        text = messages.clean("\n".join(messages.texts(values)), tmp_path)
+        number = next(numbers)
+        sections.check(name if number == 1 else f"{name} {number}", text, update)
+        if family:
+            request.config.stash[_WORDS].setdefault(family, set()).update(messages.spoken(text))
+
+    return check
+
+
+_WORDS = pytest.StashKey[dict[str, set[str]]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_WORDS] = {}
+
+
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """A worker of xdist has ended: what was said there."""
+    for family, lines in getattr(node, "workeroutput", {}).get("words", {}).items():
+        node.config.stash[_WORDS].setdefault(family, set()).update(lines)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Compare the words of the whole run with tests/words."""
+    config, words = session.config, session.config.stash[_WORDS]
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["words"] = {family: sorted(lines) for family, lines in words.items()}
+    elif silence.MODE not in os.environ:
+        whole = not config.option.keyword and config.args_source is pytest.Config.ArgsSource.TESTPATHS
+        if config.getoption("--update"):
+            messages.update(words, whole)
+        else:
+            config.stash[_DIFFERENCES] = list(messages.differences(words, whole))
+            if config.stash[_DIFFERENCES] and not session.exitstatus:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+_DIFFERENCES = pytest.StashKey[list[str]]()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -96,6 +159,9 @@ def pytest_runtest_makereport(
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
     """The last words: what was not tested, and what it takes."""
     yield
+    if differences := terminalreporter.config.stash.get(_DIFFERENCES, []):
+        terminalreporter.section("words that are not those of tests/words; --update writes them anew", red=True)
+        terminalreporter.write("".join(f"{line}\n" for line in differences))
     skipped = terminalreporter.stats.get("skipped", [])
     wanted = Counter(report.wanted for report in skipped if hasattr(report, "wanted"))
     if wanted:

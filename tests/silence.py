@@ -1,11 +1,9 @@
 """Diagnostics without their words: what is the same without them was not read out of them.
 
-A test that looks at text for people takes the fixture `codes`: each Diagnostic then says its code and its fields, so
-that what the text says of code, path, place and values can be asserted, whatever the words are:
+Under the fixture `codes` each Diagnostic says its code and its fields, whatever its words are, so that text for people
+can be looked at for what it is about (tests/messages.py):
 
-    warning: settings.yaml:2:3: parameters.ngnix: unknown-template {"name": "ngnix", "nearest": "nginx"}
-
-The words are in golden files (tests/test_words.py).
+    warning: settings.yaml:2:3: parameters.ngnix: [unknown-template value=ngnix nearest=nginx]
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from injector.diagnostics import Diagnostic
@@ -21,8 +20,8 @@ from injector.diagnostics import Diagnostic
 if TYPE_CHECKING:
     import pytest
 
-#: In the environment of a process that `tests.command` starts: `x` or `codes`.
-VARIABLE = "MESSAGES"
+#: In the environment of a process that `tests.command` starts: `x` or `codes`; and the file for the words of `codes`.
+MODE, WORDS = "MESSAGES", "MESSAGES_FILE"
 
 #: Keys of JSON that hold words for people.
 _WORDS = ("message", "help", "text", "toDo", "warnings", "notes", "facts", "detail", "why")
@@ -58,14 +57,13 @@ def wordless(value: Any) -> Any:
 
 
 _init = Diagnostic.__init__
+_LONG = 60  #: characters of a value
 
 
-def _code(of: Diagnostic) -> str:
-    fields = json.dumps(dict(of.fields), default=str, sort_keys=True) if of.fields else ""
-    return f"{of.code} {fields}".rstrip()
-
-
-_SAYS: dict[str, Callable[[Diagnostic], str]] = {"x": lambda of: "x", "codes": _code}
+def code(of: Diagnostic) -> str:
+    """What a Diagnostic says in place of words. Of long values, the names alone."""
+    fields = [f"{name}={text}" for name, value in of.fields.items() if value and len(text := str(value)) < _LONG]
+    return f"[{' '.join([of.code, *fields])}]"
 
 
 def start(mode: str) -> None:
@@ -73,7 +71,13 @@ def start(mode: str) -> None:
 
     def say(this: Diagnostic, *args: Any, **more: Any) -> None:
         _init(this, *args, **more)
-        object.__setattr__(this, "message", _SAYS[mode](this))
+        text = "x"
+        if mode == "codes":
+            text = code(this)
+            if file := os.environ.get(WORDS):
+                with Path(file).open("a") as words:
+                    words.write(f"{json.dumps([text, this.advice])}\n")
+        object.__setattr__(this, "message", text)
         object.__setattr__(this, "help", "x" if this.help else "")
 
     Diagnostic.__init__ = say  # type: ignore[method-assign]
@@ -82,13 +86,13 @@ def start(mode: str) -> None:
 @contextmanager
 def saying(mode: str) -> Iterator[None]:
     """The same for a while, in this process and in those that it starts by `tests.command`."""
-    before, variable = Diagnostic.__init__, os.environ.get(VARIABLE)
+    before, variable = Diagnostic.__init__, os.environ.get(MODE)
     start(mode)
-    os.environ[VARIABLE] = mode
+    os.environ[MODE] = mode
     try:
         yield
     finally:
         Diagnostic.__init__ = before  # type: ignore[method-assign]
-        os.environ.pop(VARIABLE)
+        os.environ.pop(MODE)
         if variable is not None:
-            os.environ[VARIABLE] = variable
+            os.environ[MODE] = variable
