@@ -27,7 +27,7 @@ OLDEST := v1.30.14
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup image dist demo test test-programs test-node test-oldest soak fuzz lint docs docs-serve diagrams bench bench-cli bench-api-server run parts manifests dashboard kubernetes-fields baseline lock clean
+.PHONY: help setup image dist demo test test-programs test-wordless test-node test-oldest soak fuzz lint docs docs-serve diagrams bench bench-cli bench-api-server run parts manifests dashboard kubernetes-fields baseline lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -57,6 +57,9 @@ test-programs: $(STAMP) ## Run the tests of the other real programs: Vault, Prom
 	$(BIN)/python -m injector.loading.shipped
 	$(WITH_PARTS) $(BIN)/python -m pytest $(TOGETHER) -m "programs and not node and not soak" $(PROGRAMS_ARGS) tests/authoring/cases \
 	  tests/cluster tests/dataplane tests/deploy tests/parts
+
+test-wordless: $(STAMP) ## Run what `make test` runs while every Diagnostic says x, in every process: nothing reads words
+	$(MAKE) test PYTHONPATH="$(CURDIR)/tests/wordless:$(CURDIR)"
 
 test-node: $(STAMP) ## Run real pods on a real node: kubelet, containerd, the image that the Dockerfile makes. Needs root
 	$(BIN)/python -m injector.loading.shipped

@@ -38,9 +38,13 @@ _PLAIN = re.compile(rf"(?<![\w./\[(=<\"'`-])(?:{_WORD}[,;]? )*{_WORD}(?![\w/=\])
 _CODE = re.compile(r"\[[a-z]+(?:-[a-z]+)*(?: [\w-]+=[^\]]*)?\]")
 
 
+#: Comments of YAML, and what click says of the program by the name that it was called by.
+_NO_MESSAGE = re.compile(r"\s*#|Usage: |Try '")
+
+
 def lines_of(text: str) -> list[str]:
     """The lines that say something: with a code, or two plain words in a row."""
-    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    lines = [line for line in text.splitlines() if not _NO_MESSAGE.match(line)]
     return [line for line in lines if _CODE.search(line) or any(" " in run for run in _PLAIN.findall(line))]
 
 
@@ -106,7 +110,7 @@ def spoken(shown: str) -> set[str]:
     codes = set(_CODE.findall(shown))
     file = Path(os.environ[silence.WORDS])
     known = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-    found = {f"{code} {words}" for code, words in known if code in codes}
+    found = {f"{code} {' '.join(words.split())}" for code, words in known if code in codes}
     return found | {line.strip() for line in lines_of(shown) if not _CODE.search(line)}
 
 
@@ -130,7 +134,8 @@ def update(words: dict[str, set[str]], whole: bool) -> None:
 
 
 def clean(text: str, *folders: Path) -> str:
-    """A text without this machine's paths, and without digests."""
+    """A text without this machine's paths, without digests and without how long something took."""
+    text = re.sub(r"\b[0-9.]+ s\b", "SECONDS s", text)
     for folder in folders:
         text = text.replace(str(folder), "FOLDER")
     return re.sub(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{12,}\b", "DIGEST", text)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,7 +62,9 @@ _LONG = 60  #: characters of a value
 
 
 def code(of: Diagnostic) -> str:
-    """What a Diagnostic says in place of words. Of long values, the names alone."""
+    """What a Diagnostic says in place of words. A template's author chose those of `deny` and `warn`: they stay."""
+    if of.code in ("denied", "template-warning"):
+        return of.message
     fields = [f"{name}={text}" for name, value in of.fields.items() if value and len(text := str(value)) < _LONG]
     return f"[{' '.join([of.code, *fields])}]"
 
@@ -83,15 +86,28 @@ def start(mode: str) -> None:
     Diagnostic.__init__ = say  # type: ignore[method-assign]
 
 
+#: Functions that remember Diagnostics which they made.
+_CACHES = {"injector.authoring.lint.pod_schema": "_checked", "injector.authoring.lint.rules._pod_security": "refusals"}
+
+
+def forget() -> None:
+    """What was made in another mode is made anew."""
+    for module, name in _CACHES.items():
+        if module in sys.modules:
+            getattr(sys.modules[module], name).cache_clear()
+
+
 @contextmanager
 def saying(mode: str) -> Iterator[None]:
     """The same for a while, in this process and in those that it starts by `tests.command`."""
     before, variable = Diagnostic.__init__, os.environ.get(MODE)
+    forget()
     start(mode)
     os.environ[MODE] = mode
     try:
         yield
     finally:
+        forget()
         Diagnostic.__init__ = before  # type: ignore[method-assign]
         os.environ.pop(MODE)
         if variable is not None:

@@ -15,6 +15,7 @@ from injector.settings import Settings
 from injector.templates.load import load_template
 from injector.templates.template import Template
 from tests.authoring.commands import GALLERY, ROOT, injector
+from tests.messages import Golden
 from tests.unit.test_docs import table
 
 SOURCES = {
@@ -103,45 +104,45 @@ def test_sections_of_the_gallery_are_up_to_date(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("overlay", "says"),
+    "overlay",
     [
-        ("spec: {}", "It adds nothing to a sample pod with port 8080."),
-        ('{{ deny("no pods on Sundays") }}', "no pods on Sundays"),
-        ('{{ fail("declare a port") }}', "declare a port"),
+        "spec: {}",
+        '{{ deny("no pods on Sundays") }}',
+        '{{ fail("declare a port") }}',
     ],
 )
-def test_a_template_that_adds_nothing_says_so(overlay: str, says: str) -> None:
+def test_a_template_that_adds_nothing_says_so(overlay: str, golden: Golden) -> None:
     text = section(load_template("policy", {"template.yaml": "description: x", "overlay.yaml.j2": overlay}))
-    assert says in text.partition("## What it adds")[2]
+    golden(text.partition("## What it adds")[2])
     assert "None." in text.partition("## Parameters")[2]
 
 
-def test_where_no_value_of_a_required_parameter_is_known_it_says_so() -> None:
+def test_where_no_value_of_a_required_parameter_is_known_it_says_so(golden: Golden) -> None:
     sources = {
         "template.yaml": "parameters: {x: {type: string, required: true, minLength: 9}}",
         "overlay.yaml.j2": "{}",
     }
-    assert "depends on its required parameters" in section(load_template("x", sources))
+    golden(section(load_template("x", sources)))
 
 
 @pytest.mark.parametrize(
-    ("schema", "words"),
+    "schema",
     [
-        ({"type": "integer"}, "an integer"),
-        ({"type": "integer", "minimum": 1}, "an integer from 1"),
-        ({"type": "number", "exclusiveMinimum": 0, "maximum": 1}, "a number up to 1 above 0"),
-        ({"type": "integer", "multipleOf": 5}, "an integer, a multiple of 5"),
-        ({"type": "integer", "format": "port"}, "a port from 1 to 65535"),
-        ({"type": "string", "enum": ["a", "", True]}, 'one of `a`, `""`, `true`'),
-        ({"type": "string", "const": "x"}, "only `x`"),
-        ({"type": "string", "minLength": 1, "maxLength": 1}, "a string, 1 character"),
-        ({"type": "array", "minItems": 1, "uniqueItems": True}, "a list, at least 1 item, no duplicates"),
-        ({"type": "object", "maxProperties": 9}, "an object, as JSON, up to 9 keys"),
-        ({"type": ["string", "null"]}, "a string or null"),
+        {"type": "integer"},
+        {"type": "integer", "minimum": 1},
+        {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+        {"type": "integer", "multipleOf": 5},
+        {"type": "integer", "format": "port"},
+        {"type": "string", "enum": ["a", "", True]},
+        {"type": "string", "const": "x"},
+        {"type": "string", "minLength": 1, "maxLength": 1},
+        {"type": "array", "minItems": 1, "uniqueItems": True},
+        {"type": "object", "maxProperties": 9},
+        {"type": ["string", "null"]},
     ],
 )
-def test_types_and_bounds_in_words(schema: dict[str, object], words: str) -> None:
-    assert takes(schema) == words
+def test_types_and_bounds_in_words(schema: dict[str, object], golden: Golden) -> None:
+    golden(takes(schema))
 
 
 @pytest.mark.parametrize(("text", "shown"), [("a", "`a`"), ("", ""), ("`a`", "`` `a` ``"), ("a\n  b", "`a b`")])
@@ -152,18 +153,18 @@ def test_code_survives_backticks(text: str, shown: str) -> None:
 # ------------------------------------------------------------------------------------------------- in a README
 
 
-def test_write_makes_the_section_and_leaves_the_rest(folder: Path) -> None:
+def test_write_makes_the_section_and_leaves_the_rest(folder: Path, golden: Golden) -> None:
     readme = folder / "README.md"
     stale = injector("docs", folder, "--check", readme)
     assert (stale.code, stale.out) == (1, "")
-    assert f"update it: injector docs {folder} --write {readme}" in stale.err
+    golden(stale.err)
     assert injector("docs", folder, "--write", readme).code == 0
     text = readme.read_text()
     assert text.startswith(f"# Mine\n\n{BEGIN}\n\n## Parameters\n") and text.endswith(f"\n{END}\n\nMy own words.\n")
     assert "old\n" not in text
     assert injector("docs", folder, "--check", readme).code == 0
     before = readme.stat().st_mtime_ns
-    assert "is up to date" in injector("docs", folder, "--write", readme).err
+    golden(injector("docs", folder, "--write", readme).err)
     assert readme.stat().st_mtime_ns == before
 
 
@@ -208,10 +209,11 @@ def test_wrong_usage(args: tuple[str, ...]) -> None:
     assert (done.code, done.out) == (2, "")
 
 
-def test_what_is_not_there_is_named(folder: Path) -> None:
-    assert "did you mean nginx?" in injector("docs", "ngnix").err
+def test_what_is_not_there_is_named(folder: Path, golden: Golden) -> None:
+    golden(injector("docs", "ngnix").err)
     assert "No such file" in injector("docs", folder, "--check", folder / "no.md").err
     (folder / "template.yaml").write_text("descripton: x\n")
     done = injector("docs", "./shipper", cwd=folder.parent)
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("./shipper/template.yaml:1:1: error: ") and "^" in done.err
+    assert "^" in done.err
+    golden(done.err)

@@ -10,6 +10,7 @@ import pytest
 from injector.cli.watch import watch
 from injector.loading.template_folders import gallery_path
 from tests.authoring.commands import injector
+from tests.messages import Golden
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: app, image: app:1}]}\n"
 
@@ -25,31 +26,31 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", ["inject", "explain"])
-def test_a_neighbour_that_nobody_asked_for_is_told_of(folder: Path, command: str) -> None:
+def test_a_neighbour_that_nobody_asked_for_is_told_of(folder: Path, command: str, golden: Golden) -> None:
     arguments = (command, "--templates-dir", folder, folder / "web.yaml")
     assert injector(*arguments).code == 1
     done = injector(*arguments, "--templates", "mine", "--param", "mine.app-port=8080")
     assert done.code == 0, done.err
-    assert (
-        f"warning: other is ignored, because it cannot be loaded and is not in --templates: {folder}/other" in done.err
-    )
+    golden(done.err)
     assert "mine" in done.out
     broken = injector(*arguments, "--templates", "other")
-    assert (broken.code, f"{folder}/other: error: there is no overlay.yaml.j2" in broken.err) == (1, True)
+    assert broken.code == 1
+    golden(broken.err)
 
 
-def test_templates_are_not_chosen_for_what_is_in_a_cluster(folder: Path) -> None:
+def test_templates_are_not_chosen_for_what_is_in_a_cluster(folder: Path, golden: Golden) -> None:
     done = injector("explain", "--templates", "mine", "pod/web")
-    assert (done.code, "--templates is for manifests" in done.err) == (2, True)
+    assert done.code == 2
+    golden(done.err)
 
 
 @pytest.mark.parametrize("link", ["secret.conf.j2", "tests/secret.yaml"])
-def test_a_copy_takes_nothing_that_a_link_leads_out_to(folder: Path, link: str) -> None:
+def test_a_copy_takes_nothing_that_a_link_leads_out_to(folder: Path, link: str, golden: Golden) -> None:
     (folder / "secret").write_text("password")
     (folder / "mine" / link).symlink_to(folder / "secret")
     done = injector("new", "copy", "--from", folder / "mine", "--dir", folder)
     assert done.code == 1
-    assert f"{folder}/mine/{link} is a link that leads out of the template's folder" in done.err
+    golden(done.err)
     assert not (folder / "copy").exists()
 
 
@@ -60,7 +61,9 @@ def test_a_copy_follows_links_within(folder: Path) -> None:
     assert (folder / "copy/README.md").read_text() != ""
 
 
-def test_a_preview_outlives_whatever_a_save_leads_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_preview_outlives_whatever_a_save_leads_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], golden: Golden
+) -> None:
     file = tmp_path / "overlay.yaml.j2"
     file.write_text("a")
     texts = iter(["first\n", ZeroDivisionError("of\x1b a save"), "third\n", KeyboardInterrupt()])
@@ -75,5 +78,5 @@ def test_a_preview_outlives_whatever_a_save_leads_to(tmp_path: Path, capsys: pyt
     assert watch(lambda: [file], draw, "mine") == 0
     shown = capsys.readouterr().out
     assert shown.startswith("first\n===== ")
-    assert "Error: the injector itself failed: ZeroDivisionError: of? a save. This is a bug" in shown
+    golden(shown)
     assert shown.endswith("third\n")

@@ -25,6 +25,7 @@ from injector.names import legal_name
 from injector.templates.load import load_template
 from tests import parts
 from tests.authoring.commands import GALLERY, ROOT, injector
+from tests.messages import Golden
 
 NEW = "mine"
 LONG = "an-unusually-long-name-for-a-sidecar"
@@ -145,10 +146,10 @@ def test_what_the_starter_describes_runs(copies: Path, tmp_path: Path) -> None:
         assert answer(port, "/healthz") == "ok"
         assert answer(port, "/") == "good morning"
         process.send_signal(signal.SIGQUIT)
-        assert process.wait(10) == 0
+        assert process.wait(300) == 0
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(300)
 
 
 def answer(port: int, path: str) -> str:
@@ -163,24 +164,24 @@ def answer(port: int, path: str) -> str:
             time.sleep(0.05)
 
 
-def test_it_says_what_it_made_and_what_comes_next_and_those_commands_work(tmp_path: Path) -> None:
+def test_it_says_what_it_made_and_what_comes_next_and_those_commands_work(tmp_path: Path, golden: Golden) -> None:
     done = injector("new", "hello", cwd=tmp_path)
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
-    assert lines[0] == "Made hello: README.md, nginx.conf.j2, overlay.yaml.j2, template.yaml, tests/first.yaml."
+    golden(lines[0])
     commands = [re.split(r"  +", line.strip())[0] for line in lines[2:]]
-    assert commands == ["injector render hello", "injector lint hello", "injector test hello"]
+    golden(commands)
     for command in commands:
         assert injector(*command.split()[1:], cwd=tmp_path).code == 0, command
 
 
-def test_nothing_is_ever_overwritten(tmp_path: Path) -> None:
+def test_nothing_is_ever_overwritten(tmp_path: Path, golden: Golden) -> None:
     (tmp_path / "hello").mkdir()
     assert injector("new", "hello", cwd=tmp_path).code == 0  # an empty folder holds nothing to lose
     before = files_below(tmp_path)
     again = injector("new", "hello", cwd=tmp_path)
     assert (again.code, again.out) == (1, "")
-    assert "hello already exists and is not empty" in again.err
+    golden(again.err)
     (tmp_path / "file").write_text("mine\n")
     assert injector("new", "file", cwd=tmp_path).code == 1
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
@@ -208,24 +209,25 @@ def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
         ("x" * 64, "x" * 63),
     ],
 )
-def test_a_name_that_is_none_gets_the_nearest(tmp_path: Path, name: str, near: str) -> None:
+def test_a_name_that_is_none_gets_the_nearest(tmp_path: Path, name: str, near: str, golden: Golden) -> None:
     done = injector("new", "--", name, cwd=tmp_path)
     assert (done.code, done.out) == (2, "")
-    assert "is not a name of a template" in done.err
+    golden(done.err)
     assert (f"write {near}" in done.err) is bool(near)
     assert legal_name(name) == near
     assert not list(tmp_path.iterdir())
 
 
-def test_a_template_that_there_is_not_gets_the_nearest(tmp_path: Path) -> None:
+def test_a_template_that_there_is_not_gets_the_nearest(tmp_path: Path, golden: Golden) -> None:
     done = injector("new", "x", "--from", "ngnix", cwd=tmp_path)
-    assert done.code == 2 and "did you mean nginx?" in done.err
+    assert done.code == 2
+    golden(done.err)
 
 
-def test_a_name_too_long_for_its_parts_is_refused(tmp_path: Path) -> None:
+def test_a_name_too_long_for_its_parts_is_refused(tmp_path: Path, golden: Golden) -> None:
     done = injector("new", "x" * 60, cwd=tmp_path)
     assert (done.code, done.out) == (1, "")
-    assert "is too long" in done.err and "-config would have 67 characters" in done.err
+    golden(done.err)
     assert not list(tmp_path.iterdir())
 
 
@@ -263,7 +265,7 @@ def test_a_name_of_the_gallery_is_told(tmp_path: Path) -> None:
 def test_the_scaffold_is_in_the_wheel(tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path],
-        cwd=ROOT, check=True, capture_output=True, timeout=120,
+        cwd=ROOT, check=True, capture_output=True, timeout=300,
     )  # fmt: skip
     [wheel] = tmp_path.glob("*.whl")
     names = set(ZipFile(wheel).namelist())

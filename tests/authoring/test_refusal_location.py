@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.authoring.commands import injector
+from tests.messages import Golden
 
 HEAD = "spec:\n  containers:\n  - name: side\n    image: side:1\n"
 
@@ -37,7 +38,9 @@ HEAD = "spec:\n  containers:\n  - name: side\n    image: side:1\n"
         ),
     ],
 )
-def test_a_refusal_is_told_at_the_authors_line(tmp_path: Path, overlay: str, place: str, message: str) -> None:
+def test_a_refusal_is_told_at_the_authors_line(
+    tmp_path: Path, overlay: str, place: str, message: str, golden: Golden
+) -> None:
     folder = tmp_path / "mine"
     (folder / "tests").mkdir(parents=True)
     (folder / "template.yaml").write_text("description: x\n")
@@ -49,19 +52,20 @@ def test_a_refusal_is_told_at_the_authors_line(tmp_path: Path, overlay: str, pla
     assert rendered.err.startswith(f"{line}invalid-pod: {message} [invalid-pod]\n")
     assert rendered.err.rstrip().endswith("^")
     tested = injector("test", folder)
-    headline, _, help_ = message.partition("; ")
-    assert (tested.code, f"\n{line}{headline} [invalid-pod]\n" in tested.out) == (1, True)
+    help_ = message.partition("; ")[2]
+    assert tested.code == 1
+    golden(tested.out)
     assert not help_ or f"= {help_}\n" in tested.out
     linted = injector("lint", folder, "--only", "renders", "--only", "schema", "--only", "mount-without-volume")
     told = [words for words in linted.out.splitlines() if ": error: " in words]
     assert [words.partition(": error: ")[0].split(":")[1] for words in told] == [place.partition(":")[0]]
 
 
-def test_an_item_without_a_name_is_told_at_its_line(tmp_path: Path) -> None:
+def test_an_item_without_a_name_is_told_at_its_line(tmp_path: Path, golden: Golden) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "template.yaml").write_text("description: x\n")
     (folder / "overlay.yaml.j2").write_text(f"{HEAD}  - image: other:1\n")
     rendered = injector("render", folder)
     assert (rendered.code, rendered.out) == (1, "")
-    assert rendered.err.startswith(f"{folder}/overlay.yaml.j2:5:5: error: template-failed: spec.containers: ")
+    golden(rendered.err)

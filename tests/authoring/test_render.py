@@ -22,6 +22,7 @@ import pytest
 
 from injector.cli.watch import window
 from tests.authoring.commands import GALLERY, environment, injector
+from tests.messages import Golden
 
 TEMPLATE = """\
 description: Ships logs.
@@ -86,19 +87,18 @@ def template(tmp_path: Path) -> Path:
 # ------------------------------------------------------------------------------------------------- what it shows
 
 
-def test_overlay_and_files_of_a_folder(template: Path) -> None:
+def test_overlay_and_files_of_a_folder(template: Path, golden: Golden) -> None:
     done = injector("render", "./logger", "--param", "level=debug", cwd=template.parent)
     assert done.code == 0
-    assert done.out.startswith("# overlay of logger\nspec:\n")
-    assert re.search(r"^# words.txt, in ConfigMap web-logger-\w+\nlevel debug\n", done.out, re.MULTILINE)
+    golden(done.out)
 
 
-def test_only_one_file_as_the_sidecar_reads_it(template: Path) -> None:
+def test_only_one_file_as_the_sidecar_reads_it(template: Path, golden: Golden) -> None:
     done = injector("render", template, "--file", "words.txt")
     assert (done.code, done.out) == (0, "level info\n")
     other = injector("render", template, "--file", "word.txt")
     assert (other.code, other.out) == (1, "")
-    assert "logger has no config file word.txt; did you mean words.txt?" in other.err
+    golden(other.err)
 
 
 def test_a_file_that_is_delivered_by_an_annotation_can_be_seen_too(template: Path) -> None:
@@ -123,13 +123,13 @@ def test_forms_exclude_one_another(template: Path, options: tuple[str, ...]) -> 
     assert injector("render", template, *options).code == 2
 
 
-def test_a_mistake_is_shown_with_its_line_and_a_caret(template: Path) -> None:
+def test_a_mistake_is_shown_with_its_line_and_a_caret(template: Path, golden: Golden) -> None:
     (template / "overlay.yaml.j2").write_text(OVERLAY.replace("params.level", "params.levl"))
     done = injector("render", "./logger", cwd=template.parent)
     assert (done.code, done.out) == (1, "")
     first, line, caret = done.err.splitlines()
-    assert re.fullmatch(r"\./logger/overlay\.yaml\.j2:6:\d+: error: .*did you mean level\?.* \[[a-z-]+\]", first)
-    assert line == '    6 |     args: [--level, "{{ params.levl }}"]'
+    golden(first)
+    golden(line)
     assert line[caret.index("^") :].startswith(("levl", "params.levl", "{{ params.levl", '"{{ params.levl'))
 
 
@@ -140,25 +140,26 @@ def test_others_may_be_broken(template: Path) -> None:
     assert injector("render", "logger", "--templates-dir", template.parent).code == 0
 
 
-def test_what_is_not_served_says_why(template: Path) -> None:
+def test_what_is_not_served_says_why(template: Path, golden: Golden) -> None:
     pod = "kind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, image: a}]}\n"
     done = injector("render", template, "-f", "-", stdin=pod)
     assert (done.code, done.out) == (1, "")
-    assert "logger: failed: not-served: " in done.err and "declare a port" in done.err
+    assert "declare a port" in done.err
+    golden(done.err)
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    "name",
     [
-        ("ngnix", "did you mean nginx?"),
-        ("./nowhere", "no such folder"),
-        ("x" * 300, 'no template "xxx'),
+        "ngnix",
+        "./nowhere",
+        "x" * 300,
     ],
 )
-def test_a_template_that_there_is_not(template: Path, name: str, says: str) -> None:
+def test_a_template_that_there_is_not(template: Path, name: str, golden: Golden) -> None:
     done = injector("render", name, cwd=template.parent)
     assert (done.code, done.out) == (1, "")
-    assert says in done.err
+    golden(done.err)
 
 
 def test_a_folder_goes_before_a_template_of_the_gallery(template: Path) -> None:
@@ -215,7 +216,7 @@ def test_colours_are_for_terminals(template: Path, no_colour: str) -> None:
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "injector", "render", str(template), "--diff"]
     env = {**environment(), "NO_COLOR": no_colour}
-    subprocess.run(command, stdout=theirs, stderr=subprocess.DEVNULL, env=env, check=True, timeout=60)
+    subprocess.run(command, stdout=theirs, stderr=subprocess.DEVNULL, env=env, check=True, timeout=300)
     os.close(theirs)
     text = os.read(ours, 100_000)
     os.close(ours)
@@ -273,18 +274,18 @@ def on_a_terminal(*args: str, cwd: Path, rows: int = 0) -> Iterator[Screen]:
         yield Screen(process, ours)
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(300)
         os.close(ours)
 
 
-def test_the_preview_follows_the_author(template: Path) -> None:
+def test_the_preview_follows_the_author(template: Path, golden: Golden) -> None:
     overlay, config = template / "overlay.yaml.j2", template / "logger.yaml.j2"
     with on_a_terminal("render", "./logger", "--pod", "web.yaml", "--watch", cwd=template.parent) as shown:
         first = shown.until("# overlay of logger", "level: info")
-        assert first.startswith("./logger, watching 5 files; press Ctrl-C to stop")
+        golden(first)
 
         config.write_text("level: {{ params.level }}\nworkload: {{ workload.name }}\n")
-        assert "logger.yaml.j2 changed at" in shown.until("workload: web").splitlines()[0]
+        golden(shown.until("workload: web").splitlines()[0])
 
         overlay.write_text(OVERLAY.replace("params.level", "params.levl"))
         broken = shown.until("did you mean level?", "^", without="# overlay of")
@@ -303,7 +304,7 @@ def test_the_preview_follows_the_author(template: Path) -> None:
         shown.until("image: logger:1", without="error")
 
         shown.type("\x03")
-        assert shown.process.wait(10) == 0
+        assert shown.process.wait(300) == 0
         assert "Traceback" not in shown.text and "Stopped" not in shown.text
 
 
@@ -314,7 +315,7 @@ def test_a_parameter_that_is_not_declared_yet_is_an_error_in_place(template: Pat
         manifest.write_text(TEMPLATE.replace("files:", "  size: {type: integer, default: 1}\nfiles:"))
         shown.until("+kind: ConfigMap", without="no parameter")
         shown.type("\x03")
-        assert shown.process.wait(10) == 0
+        assert shown.process.wait(300) == 0
 
 
 def test_settings_are_watched_too(template: Path) -> None:
@@ -330,12 +331,12 @@ def test_settings_are_watched_too(template: Path) -> None:
         shown.until('unknown key "podDefaults"; did you mean podDefault?')
 
 
-def test_a_small_terminal_shows_the_part_that_changed(template: Path) -> None:
+def test_a_small_terminal_shows_the_part_that_changed(template: Path, golden: Golden) -> None:
     config = template / "logger.yaml.j2"
     config.write_text("".join(f"key{n}: {n}\n" for n in range(100)))
     with on_a_terminal("render", "./logger", "--watch", cwd=template.parent, rows=24) as shown:
         first = shown.until("# overlay of logger", "key")
-        assert re.search(r"; lines 1 to 21 of \d+$", first.splitlines()[0])
+        golden(first.splitlines()[0])
         assert "key99" not in first
         config.write_text(config.read_text().replace("key70: 70", "key70: seventy"))
         second = shown.until("key70: seventy", "key69")
@@ -365,7 +366,7 @@ def test_the_part_in_sight(text: str, before: str, first: int, last: int) -> Non
     assert window(text, before, 0, 0).text == text
 
 
-def test_without_a_terminal_each_version_stands_below_a_line(template: Path) -> None:
+def test_without_a_terminal_each_version_stands_below_a_line(template: Path, golden: Golden) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "injector", "render", str(template), "--file", "words.txt", "--watch"],
         stdout=subprocess.PIPE,
@@ -377,20 +378,21 @@ def test_without_a_terminal_each_version_stands_below_a_line(template: Path) -> 
         assert process.stdout.readline() == b"level info\n"
         (template / "words.txt.j2").write_text("words {{ params.level }}\n")
         head = process.stdout.readline().decode()
-        assert re.fullmatch(r"===== \S+/logger, words\.txt\.j2 changed at \d\d:\d\d:\d\d =====\n", head)
+        golden(head)
         assert process.stdout.readline() == b"words info\n"
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 0
+        assert process.wait(300) == 0
         assert process.stderr.read() == b""
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(300)
 
 
-def test_a_folder_without_a_manifest_is_told_so(tmp_path: Path) -> None:
+def test_a_folder_without_a_manifest_is_told_so(tmp_path: Path, golden: Golden) -> None:
     (tmp_path / "exporter").mkdir()
     done = injector("render", "exporter", cwd=tmp_path)
-    assert (done.code, done.err) == (1, "Error: exporter: is not a template: no template.yaml\n")
+    assert done.code == 1
+    golden(done.err)
 
 
 def folder(tmp_path: Path, overlay: str) -> None:
@@ -401,91 +403,60 @@ def folder(tmp_path: Path, overlay: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("overlay", "place", "words"),
+    "overlay",
     [
-        (
-            "  - {name: a, image: 'x:1'}\n  - {name: w_x, image: 'x:1'}\n",
-            "4:5",
-            'spec.initContainers[w_x]: "w_x" is not a valid name (at most 63 lower case letters, digits and dashes, '
-            "no dash at an end)",
-        ),
-        (
-            "  - name: a\n    image: x:1\n    ports: [{containerPort: 8090}, {containerPort: '8081'}]\n",
-            "5:52",
-            'ports[8081,TCP].containerPort: it is "8081"; it must be an integer; write it without quotes',
-        ),
-        (
-            "  - name: a\n    image: x:1\n    volumeMounts:\n    - {name: b, mountPath: /b}\n"
-            "    - {name: c, mountPath: /c}\n  volumes: [{name: b, emptyDir: {}}]\n",
-            "7:7",
-            'volumeMounts[/c]: there is no volume "c"; add it to spec.volumes',
-        ),
-        (
-            "  - name: a\n    image: x:1\n    command: sh -c 'echo a'\n",
-            "5:14",
-            """[a].command: it is "sh -c 'echo a'"; it must be a list; write ["sh", "-c", "echo a"]""",
-        ),
-        (
-            "  - {name: a, image: 'x:1'}\n  volumes: [{name: b, configMap: {name: b, defaultMode: 644}}]\n",
-            "4:57",
-            "spec.volumes[b].configMap.defaultMode: it is 644; write 0644",
-        ),
+        "  - {name: a, image: 'x:1'}\n  - {name: w_x, image: 'x:1'}\n",
+        "  - name: a\n    image: x:1\n    ports: [{containerPort: 8090}, {containerPort: '8081'}]\n",
+        "  - name: a\n    image: x:1\n    volumeMounts:\n    - {name: b, mountPath: /b}\n"
+        "    - {name: c, mountPath: /c}\n  volumes: [{name: b, emptyDir: {}}]\n",
+        "  - name: a\n    image: x:1\n    command: sh -c 'echo a'\n",
+        "  - {name: a, image: 'x:1'}\n  volumes: [{name: b, configMap: {name: b, defaultMode: 644}}]\n",
     ],
 )
-def test_a_refused_pod_is_told_at_its_own_line(tmp_path: Path, overlay: str, place: str, words: str) -> None:
+def test_a_refused_pod_is_told_at_its_own_line(tmp_path: Path, overlay: str, golden: Golden) -> None:
     folder(tmp_path, f"spec:\n  containers:\n{overlay}")
     done = injector("render", "mine", cwd=tmp_path)
     assert done.code == 1
-    assert f"mine/overlay.yaml.j2:{place}: error: invalid-pod: " in done.err
-    assert words in done.err
+    golden(done.err)
 
 
 @pytest.mark.parametrize(
-    ("overlay", "place", "words"),
+    ("overlay", "place"),
     [
-        ("    secret: x\n", "5:5", "there is no field `secret` here; "),
-        ("  volumes: [{name: v, emptyDir: true}]\n", "5:33", "emptyDir is a boolean; it has to be a mapping"),
-        ("    tty: ${params.debug}\n", "5:10", "${params.debug} is plain text here: no value is put in its place"),
-        (
-            "annotations: {a: b}\n",
-            "5:1",
-            "annotations is on the same level as `spec`, where it has no effect; write it below `m",
-        ),
+        ("    secret: x\n", "5:5"),
+        ("  volumes: [{name: v, emptyDir: true}]\n", "5:33"),
+        ("    tty: ${params.debug}\n", "5:10"),
+        ("annotations: {a: b}\n", "5:1"),
     ],
 )
-def test_what_gets_nowhere_is_told(tmp_path: Path, overlay: str, place: str, words: str) -> None:
+def test_what_gets_nowhere_is_told(tmp_path: Path, overlay: str, place: str, golden: Golden) -> None:
     folder(tmp_path, f"spec:\n  containers:\n  - name: a\n    image: x:1\n{overlay}")
     (tmp_path / "mine" / "template.yaml").write_text("parameters:\n  debug: {type: boolean, default: false}\n")
     done = injector("render", "mine", cwd=tmp_path)
     lines = [line for line in done.err.splitlines() if f"mine/overlay.yaml.j2:{place}: " in line]
-    assert words in lines[0], done.err
+    golden(lines[0])
 
 
-def test_lines_of_an_included_file_that_are_not_indented_are_told(tmp_path: Path) -> None:
+def test_lines_of_an_included_file_that_are_not_indented_are_told(tmp_path: Path, golden: Golden) -> None:
     overlay = 'metadata:\n  labels:\n    {% include "_l.j2" %}\nspec:\n  containers:\n  - {name: a, image: "x:1"}\n'
     folder(tmp_path, overlay)
     (tmp_path / "mine" / "_l.j2").write_text("team: web\n")
     done = injector("render", "mine", cwd=tmp_path)
-    assert (
-        "warning: mine/_l.j2:1:1: team is on the same level as `spec`, where it has no effect; indent each line of"
-        in done.err
-    )
+    golden(done.err)
 
 
-def test_the_cause_of_a_refusal_stands_before_it(tmp_path: Path) -> None:
+def test_the_cause_of_a_refusal_stands_before_it(tmp_path: Path, golden: Golden) -> None:
     folder(tmp_path, "spec:\n  containers:\n  - name: a\n    image: x:1\n    ports: [{port: 80}]\n")
     done = injector("render", "mine", cwd=tmp_path)
     first, second = (line for line in done.err.splitlines() if "error: " in line)
-    assert first == "mine/overlay.yaml.j2:5:14: error: there is no field `port` here; write containerPort [schema]"
-    assert "has no containerPort; write containerPort in place of port" in second
+    golden(first)
+    golden(second)
 
 
-def test_a_field_that_kubernetes_drops_is_told(tmp_path: Path) -> None:
+def test_a_field_that_kubernetes_drops_is_told(tmp_path: Path, golden: Golden) -> None:
     overlay = "x-anchors: {}\nspec:\n  containers:\n  - name: a\n    image: x:1\n    imagePullPolice: Always\n"
     folder(tmp_path, overlay)
     done = injector("render", "mine", cwd=tmp_path)
     assert done.code == 0
     [warning] = done.err.splitlines()
-    assert warning == (
-        "warning: mine/overlay.yaml.j2:6:5: there is no field `imagePullPolice` here; did you mean imagePullPolicy?"
-    )
+    golden(warning)

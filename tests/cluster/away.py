@@ -34,7 +34,7 @@ class ApiServerAlone(ControlPlane):
 
     def start_api_server_again(self) -> None:
         """Start it as it was, and wait until it answers. In the main thread: the kernel ends it with its thread."""
-        self._again("kube-apiserver").wait_until_ready(lambda: self.api.text("/readyz") == "ok", timeout=180)
+        self._again("kube-apiserver").wait_until_ready(lambda: self.api.text("/readyz") == "ok", timeout=300)
 
     def restart_etcd(self) -> None:
         """End etcd in the middle of whatever it does, and start it again with what it has on disk."""

@@ -49,13 +49,13 @@ class Balancer:
 
     def __enter__(self) -> Balancer:
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(60)
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(300)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(60)
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(300)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(60)
+        self._thread.join(300)
         self._loop.close()
 
     async def _start(self) -> None:

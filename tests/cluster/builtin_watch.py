@@ -40,7 +40,7 @@ class Prober:
 
     def __exit__(self, *_: object) -> None:
         self._end.set()
-        self._thread.join(60)
+        self._thread.join(300)
 
     def _run(self) -> None:
         while not self._end.wait(0.05):

@@ -103,7 +103,7 @@ class ControlPlane:
         self._spawn("kube-apiserver", self._api_server_flags(etcd, files))
         etcd_process, process = self._processes["etcd"], self._processes["kube-apiserver"]
         etcd_process.wait_until_ready(lambda: urlopen(f"{etcd}/health", timeout=2).status == 200)
-        process.wait_until_ready(lambda: self.api.text("/readyz") == "ok", timeout=180)
+        process.wait_until_ready(lambda: self.api.text("/readyz") == "ok", timeout=300)
 
     def _start_controllers(self) -> None:
         files = {
@@ -115,7 +115,7 @@ class ControlPlane:
             "cert-dir": self.folder / "controllers",
         }
         process = self._spawn("kube-controller-manager", self._controller_flags(files))
-        process.wait_until_ready(lambda: self.api.exists("ServiceAccount", "default", "default"), timeout=180)
+        process.wait_until_ready(lambda: self.api.exists("ServiceAccount", "default", "default"), timeout=300)
 
     _more_names: Sequence[str] = ("kubernetes.default.svc",)
 

@@ -107,7 +107,7 @@ class Installed:
         log = self.folder / f"server-{next(self._starts)}.log"
         self.process = Process(command, log, {"KUBECONFIG": str(kubeconfig)}, PROJECT)
         url = f"http://{address}:{self.metrics_port}/readyz"
-        self.process.wait_until_ready(lambda: urlopen(url, timeout=2).status == 200, 120)
+        self.process.wait_until_ready(lambda: urlopen(url, timeout=2).status == 200, 300)
 
     def stop(self) -> None:
         if self.process is not None:

@@ -49,7 +49,7 @@ def free_port() -> int:
 def eventually(
     what: str,
     check: Callable[[], T | None],
-    timeout: float = 60,
+    timeout: float = 300,
     every: float = 0.02,
     unless: type[Exception] | None = None,
 ) -> T:
@@ -126,7 +126,7 @@ class Process:
         """All that it has said so far."""
         return self.log_file.read_text(errors="replace")
 
-    def wait_until_ready(self, ready: Callable[[], object], timeout: float = 90) -> None:
+    def wait_until_ready(self, ready: Callable[[], object], timeout: float = 300) -> None:
         """Wait for `ready()`; raise ProcessError as soon as the process ends, or after the timeout."""
 
         def check() -> bool:
@@ -139,7 +139,7 @@ class Process:
         except TimeoutError as error:
             raise ProcessError(f"{error}; its log ends:\n{self.log[-3000:]}") from None
 
-    def stop(self, signal_number: int = signal.SIGTERM, timeout: float = 60) -> int:
+    def stop(self, signal_number: int = signal.SIGTERM, timeout: float = 300) -> int:
         """Send the signal, wait for the end, and return the exit code; kill it after the timeout."""
         if self.popen.poll() is None:
             self.popen.send_signal(signal_number)

@@ -18,7 +18,7 @@ def make_room(control_plane: ControlPlane) -> None:
     Namespaces of the one who asks come after it.
     """
     unlabel_namespaces(control_plane)
-    eventually("nobody has the namespace", lambda: not control_plane.api.exists("Namespace", NAME), 120)
+    eventually("nobody has the namespace", lambda: not control_plane.api.exists("Namespace", NAME), 300)
     for kind in CONFIGURATIONS:
         assert not control_plane.api.exists(kind, NAME), f"a test has left {kind} {NAME}"
     wait_until_in_force(control_plane)

@@ -166,7 +166,7 @@ class Shipped:
         log = self._folder / f"server-{port}.log"
         process = Process([*program, *container["args"], *ports], log, env, self.code)
         ready = f"http://{address}:{metrics_port}{container['readinessProbe']['httpGet']['path']}"
-        process.wait_until_ready(lambda: urlopen(ready, timeout=2).status == 200, 120)
+        process.wait_until_ready(lambda: urlopen(ready, timeout=2).status == 200, 300)
         return process
 
     @property
@@ -192,4 +192,4 @@ def clear(control_plane: ControlPlane) -> None:
     for kind in _OF_THE_CLUSTER:
         control_plane.kubectl("delete", kind, NAME, "--ignore-not-found")
     control_plane.kubectl("delete", "namespace", NAME, "--ignore-not-found", "--wait=false")
-    eventually("nobody has the namespace", lambda: not control_plane.api.exists("Namespace", NAME), 120)
+    eventually("nobody has the namespace", lambda: not control_plane.api.exists("Namespace", NAME), 300)

@@ -131,7 +131,7 @@ def test_two_that_lead_at_once_do_not_fight(install: Install) -> None:
     one, two = installation.server(lease="one"), installation.server(lease="two")
     wait_in_order(installation)
     with new_pods(installation) as seen, Prober(installation) as prober:
-        eventually("an authority is followed by another", lambda: len(installation.held().old) > 0, 120)
+        eventually("an authority is followed by another", lambda: len(installation.held().old) > 0, 300)
         wait_in_order(installation)
     assert len(installation.leaders()) == 2
     assert (seen.wrong, prober.wrong, installation.failed_calls()) == ([], [], [])
@@ -150,10 +150,10 @@ def test_a_leader_that_ends_hands_over_and_goes_on_serving_while_it_drains(insta
     assert installation.leaders() == [first]
     assert first.process
     first.process.popen.terminate()
-    eventually("the other leads", lambda: second in installation.leaders(), 14)
+    eventually("the other leads", lambda: second in installation.leaders(), 300)
     assert first.process.popen.poll() is None, "it still drains"
     assert first.metric("injector_leader") == 0
-    assert first.process.popen.wait(90) == 0
+    assert first.process.popen.wait(300) == 0
 
 
 def test_a_missing_permission_is_told_by_its_name(install: Install) -> None:
@@ -179,7 +179,7 @@ def test_a_port_that_is_taken(install: Install) -> None:
     second.process.kill()
     second.command = [a if not a.startswith("--port=") else f"--port={first.port}" for a in second.command]
     second.start(wait=False)
-    second.process.popen.wait(90)
+    second.process.popen.wait(300)
     assert "task-failed" in second.log
     assert "Address already in use" in second.log
 
@@ -190,7 +190,7 @@ def test_without_a_namespace_it_does_not_start(control_plane: ControlPlane, inst
     server.process.kill()
     server.command = [argument for argument in server.command if not argument.startswith("--namespace")]
     server.start(wait=False)
-    assert server.process.popen.wait(90) == 1
+    assert server.process.popen.wait(300) == 1
     assert "certificates.source builtin needs the injector's own namespace" in server.log
     with pytest.raises(ApiError):
         installation.api.get("Secret", SECRET, installation.name)

@@ -139,8 +139,8 @@ def put(installation: BuiltinInstallation, name: str) -> None:
 def complete(installation: BuiltinInstallation) -> InjectorServer:
     """Start a leader and wait until it has completed what is under way; it goes on."""
     leader = installation.server(wait=False, behind=False)
-    eventually("it leads", lambda: leader in installation.leaders(), 60)
-    eventually("it is done", lambda: done(installation), 60)
+    eventually("it leads", lambda: leader in installation.leaders(), 300)
+    eventually("it is done", lambda: done(installation), 300)
     return leader
 
 
@@ -227,10 +227,10 @@ def test_a_leader_is_killed_in_the_middle_of_a_step(installation: BuiltinInstall
             leader = installation.server(
                 wait=False, behind=False, only_reads=middle.only_reads, settleSeconds=middle.settle
             )
-            eventually("it is in the middle", lambda: picture(installation) == middle.reached, 60)
+            eventually("it is in the middle", lambda: picture(installation) == middle.reached, 300)
             assert leader.process and leader.process.popen.poll() is None
             leader.process.kill()
-            assert leader.process.popen.wait(10) == -signal.SIGKILL
+            assert leader.process.popen.wait(300) == -signal.SIGKILL
             assert picture(installation) == middle.reached
             complete(installation)
             goes_on(seen, prober)

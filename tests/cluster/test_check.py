@@ -496,7 +496,7 @@ def test_waiting_until_it_is_well(control_plane: ControlPlane, installed: Instal
     with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as waiting:
         assert waiting.stderr and " failed; " in waiting.stderr.readline()
         installed.start()
-        out, _ = waiting.communicate(timeout=180)
+        out, _ = waiting.communicate(timeout=300)
     assert waiting.returncode == 0, out
 
 

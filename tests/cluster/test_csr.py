@@ -85,7 +85,7 @@ def test_a_person_approves_and_the_command_waits(
         told = re.fullmatch(r"to approve it: kubectl (certificate approve \S+)\n", line)
         assert told, line
         control_plane.kubectl(*told[1].split())
-        waiting.communicate(timeout=120)
+        waiting.communicate(timeout=300)
     assert waiting.returncode == 0
     assert sorted(file.name for file in folder.iterdir()) == ["ca.crt", "server.crt", "server.key"]
     assert (folder / "server.key").stat().st_mode & 0o777 == 0o600

@@ -11,7 +11,7 @@ from injector.reasons import Effect, Reason
 from tests.cluster.api import ApiError
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
-from tests.fuzz.run import FIRST, SECONDS, fuzz
+from tests.fuzz.run import SECONDS, fuzz
 from tests.fuzz.targets import TARGETS, Target
 from tests.unit.support import snapshot
 
@@ -42,5 +42,5 @@ def test_for_some_seconds(control_plane: ControlPlane, namespace: NamespaceFacto
                 if result.reason is Reason.INJECTED and label == "required":
                     assert guard(result.object, where, snapshot(template)).allowed
 
-    fuzz(Target(TARGETS["pods"].given, is_accepted_with_its_sidecar), SECONDS, FIRST)
+    fuzz(Target(TARGETS["pods"].given, is_accepted_with_its_sidecar), SECONDS)
     assert seen[Reason.INJECTED], seen

@@ -53,7 +53,7 @@ def scheduler(control_plane: ControlPlane) -> Iterator[None]:
     thread.start()
     yield
     done.set()
-    thread.join(10)
+    thread.join(300)
 
 
 class Terminal:
@@ -134,4 +134,4 @@ def test_with_kubectl(control_plane: ControlPlane, tmp_path: Path) -> None:
     terminal.type(delete_webhooks)
     assert not set(CONFIGURATIONS) & set(installed(control_plane))
     terminal.type(delete)
-    eventually("it is gone", lambda: not installed(control_plane), 120)
+    eventually("it is gone", lambda: not installed(control_plane), 300)

@@ -42,7 +42,7 @@ def test_it_follows_labels_annotations_quotas_and_limit_ranges(
         async with await Client.connect(str(control_plane.kubeconfig)) as client:
             store = Namespaces(client, timing=QUICK, on_change=changed.append)
             store.start()
-            await asyncio.wait_for(store.synced.wait(), 60)
+            await asyncio.wait_for(store.synced.wait(), 300)
             changed.clear()
             first, other_first = store.get(ns), store.get(other)
             assert first.labels["injection"] == "enabled"
@@ -89,7 +89,7 @@ def test_without_the_permission_quotas_are_unknown_and_asked_for_rarely(
         async with await Client.connect(user_with(control_plane, rule("get list watch", "namespaces"))) as client:
             store = Namespaces(client)
             store.start()
-            await asyncio.wait_for(store.synced.wait(), 60)
+            await asyncio.wait_for(store.synced.wait(), 300)
             assert store.get(ns).quotas == ()
             assert store.last_error is None
             await asyncio.sleep(3)
@@ -133,7 +133,7 @@ def test_fetch_gives_the_stores_own_object_when_nothing_is_newer(
         async with await Client.connect(str(control_plane.kubeconfig)) as client:
             store = Namespaces(client, timing=QUICK)
             store.start()
-            await asyncio.wait_for(store.synced.wait(), 60)
+            await asyncio.wait_for(store.synced.wait(), 300)
             assert await store.fetch(ns) is store.get(ns)
             assert store.get(ns).annotations == {"a": "b"}
             await store.stop()  # from here on the store is behind
@@ -161,7 +161,7 @@ def test_api_server_away(control_plane: ControlPlane, namespace: NamespaceFactor
         async with Relay(control_plane) as relay, await Client.connect(relay.kubeconfig(tmp_path)) as client:
             store = Namespaces(client, timing=QUICK)
             store.start()
-            await asyncio.wait_for(store.synced.wait(), 60)
+            await asyncio.wait_for(store.synced.wait(), 300)
             known = store.get(ns)
             relay.cut()
             await until(lambda: store.last_error is not None)

@@ -228,7 +228,7 @@ def test_namespaces_are_their_own(control_plane: ControlPlane, server: InjectorS
     assert "denied: DELETE of policed, a shop" in refusal(lambda: api.delete("Namespace", "policed"))
     assert annotated("nothing") == ""
     api.delete("Namespace", "policed")
-    eventually("the namespace is gone", lambda: not api.exists("Namespace", "policed"), 120)
+    eventually("the namespace is gone", lambda: not api.exists("Namespace", "policed"), 300)
 
 
 def test_a_namespace_with_what_is_not_deleted_says_so(control_plane: ControlPlane, shop: str) -> None:
@@ -242,9 +242,9 @@ def test_a_namespace_with_what_is_not_deleted_says_so(control_plane: ControlPlan
         conditions = api.get("Namespace", shop)["status"].get("conditions") or ()
         return next((c["message"] for c in conditions if c["type"] == "NamespaceDeletionContentFailure"), "")
 
-    assert "denied: kept is kept" in eventually("the namespace says why", why, 120)
+    assert "denied: kept is kept" in eventually("the namespace says why", why, 300)
     api.patch("ConfigMap", "kept", {"metadata": {"labels": {"keep": None}}}, shop)
-    eventually("the namespace is gone", lambda: not api.exists("Namespace", shop), 120)
+    eventually("the namespace is gone", lambda: not api.exists("Namespace", shop), 300)
 
 
 def test_nobody_is_asked_about_webhooks_themselves(control_plane: ControlPlane, shop: str) -> None:

@@ -50,7 +50,7 @@ class Relayed:
         self.kubeconfig = Path(self._relay.kubeconfig(folder))
 
     def _run(self, work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(300)
 
     @property
     def connections(self) -> int:
@@ -73,7 +73,7 @@ class Relayed:
     def close(self) -> None:
         self._run(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(60)
+        self._thread.join(300)
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def test_list_in_pages_then_watch(control_plane: ControlPlane, namespace: Namesp
                 client, path(ns), data_of, on_change=lambda key, kept: changes.append((key, kept)), timing=timing
             )
             reflector.start()
-            await asyncio.wait_for(reflector.synced.wait(), 60)
+            await asyncio.wait_for(reflector.synced.wait(), 300)
             assert {f"{ns}/map-{number}" for number in range(25)} <= set(reflector.items)
             await asyncio.to_thread(api.create, config_map("late", {"a": "1"}), ns)
             await until(lambda: reflector.items.get(f"{ns}/late") == {"a": "1"})

@@ -31,6 +31,8 @@ from tests.cluster.stream import Seen, Stream
 from tests.compat.released import released
 from tests.deploy.helm import NAME
 
+pytestmark = pytest.mark.soak(minutes=5)
+
 KEPT = PROJECT / "tests" / "compat"
 STATUS = "sidecar.injector/status"
 
@@ -82,7 +84,7 @@ def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(params=[pytest.param("helm-3", marks=pytest.mark.soak(minutes=2)), "helm-4", "kubectl"])
+@pytest.fixture(params=["helm-3", "helm-4", "kubectl"])
 def shipped(
     control_plane: ControlPlane, room: None, tmp_path: Path, version: str, request: pytest.FixtureRequest
 ) -> Iterator[Shipped]:

@@ -103,7 +103,7 @@ def test_controllers_try_again_when_it_is_back(
     for where in (shop, other):
         for kind in workloads():
             count = REFUSALS.get(kind, USUAL_REFUSALS)
-            eventually(f"{kind} was refused often", lambda: refusals(installed, where, kind) >= count, 120)  # noqa: B023
+            eventually(f"{kind} was refused often", lambda: refusals(installed, where, kind) >= count, 300)  # noqa: B023
     told(installed, shop)
     api.delete(somebody["kind"], somebody["metadata"]["name"])
     installed.start()

@@ -125,7 +125,7 @@ class Installation:
         log = self.folder / f"server-{next(self._starts)}.log"
         self.process = Process([*INJECTOR, *container["args"], *arguments], log, env, PROJECT)
         url = f"http://{address}:{self.metrics_port}{container['readinessProbe']['httpGet']['path']}"
-        self.process.wait_until_ready(lambda: urlopen(url, timeout=2).status == 200, 120)
+        self.process.wait_until_ready(lambda: urlopen(url, timeout=2).status == 200, 300)
 
     def stop(self) -> None:
         """At once: nobody waits for the answers that draining is for."""

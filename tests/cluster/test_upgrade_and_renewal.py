@@ -34,7 +34,7 @@ def served(installation: BuiltinInstallation) -> x509.Certificate:
 def renewed(installation: BuiltinInstallation, seen: Seen, prober: Prober) -> None:
     """Wait for the next certificate, and until it was used for a while."""
     before = served(installation)
-    eventually("it is renewed", lambda: served(installation) != before, 40)
+    eventually("it is renewed", lambda: served(installation) != before, 300)
     goes_on(seen, prober)
 
 

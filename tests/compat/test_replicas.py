@@ -43,7 +43,7 @@ class Replica:
 
     def end(self) -> None:
         self.process.stdin.close()
-        assert self.process.wait(30) == 0
+        assert self.process.wait(300) == 0
         self.process.stdout.close()
 
 

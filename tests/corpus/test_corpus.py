@@ -153,12 +153,12 @@ def test_all_at_once(variant, tmp_path, templates_once):
     assert same(objects(back.out), [without_marks(o) for name in names for o in objects(MANIFESTS[name].data)])
 
 
-def test_json_that_yaml_cannot_hold_is_named(templates_once):
+def test_json_that_yaml_cannot_hold_is_named(templates_once, golden):
     """JSON may escape half of a surrogate pair; beside YAML nothing could read that."""
     half, beside = FOLDER / "json/half-surrogate.json", FOLDER / "kinds/pod.yaml"
     both = run("inject", str(beside), str(half))
     assert (both.status, both.out) == (1, b"")
-    assert both.error.startswith(f"{half}, document 1, line 1: a string holds half of a surrogate pair")
+    golden(both.error)
 
 
 def test_a_text_that_looks_like_an_escape_is_none(tmp_path, templates_once):
@@ -186,15 +186,15 @@ def test_as_a_program_of_its_own(name, templates_once):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    "name",
     [
-        ("broken/key-twice.yaml", 'the key "image" appears twice'),
-        ("broken/utf-16.yaml", "is UTF-16; save it as UTF-8"),
-        ("ports/taken-by-envoy.yaml", "failed: conflict"),
-        ("namespaces/required-impostor.yaml", "refused: not-overridable"),
+        "broken/key-twice.yaml",
+        "broken/utf-16.yaml",
+        "ports/taken-by-envoy.yaml",
+        "namespaces/required-impostor.yaml",
     ],
 )
-def test_errors_are_sentences_without_a_traceback(name, said):
+def test_errors_are_sentences_without_a_traceback(name, golden):
     program = subprocess.run(
         [sys.executable, "-m", "injector", "inject", str(FOLDER / name)],
         capture_output=True,
@@ -202,5 +202,5 @@ def test_errors_are_sentences_without_a_traceback(name, said):
         env={**os.environ, "PYTHONPATH": str(Path.cwd())},
     )
     assert (program.returncode, program.stdout) == (1, b"")
-    assert said in program.stderr.decode()
+    golden(program.stderr.decode())
     assert "Traceback" not in program.stderr.decode()

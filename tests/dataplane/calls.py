@@ -45,7 +45,7 @@ class Answer(NamedTuple):
         return json.loads(self.body)
 
 
-def eventually(look: Callable[[], Found | None], seconds: float = 60) -> Found:
+def eventually(look: Callable[[], Found | None], seconds: float = 300) -> Found:
     """What `look` finds, once it finds something: programs write their logs a little later than their answers."""
     end = time.monotonic() + seconds
     while not (found := look()):

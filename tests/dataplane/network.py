@@ -46,7 +46,7 @@ class Namespace:
     def run(self, *command: str) -> str:
         """What a program prints that runs in here. Raises CalledProcessError."""
         line = [str(require("ip")), "netns", "exec", self.name, *command]
-        return subprocess.run(line, check=True, capture_output=True, text=True, timeout=60).stdout
+        return subprocess.run(line, check=True, capture_output=True, text=True, timeout=300).stdout
 
 
 @dataclass(frozen=True)
@@ -90,4 +90,4 @@ def _enter(descriptor: int) -> None:
 
 
 def _ip(*arguments: str) -> None:
-    subprocess.run([str(require("ip")), *arguments], check=True, capture_output=True, timeout=60)
+    subprocess.run([str(require("ip")), *arguments], check=True, capture_output=True, timeout=300)

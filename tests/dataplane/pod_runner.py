@@ -127,7 +127,7 @@ class RunningPod:
                 raise PodFailed(f"container {name} does not start: {self.errors(name)}")
             time.sleep(0.02)
 
-    def stop(self, name: str, sign: signal.Signals = signal.SIGTERM, seconds: float = 30) -> int:
+    def stop(self, name: str, sign: signal.Signals = signal.SIGTERM, seconds: float = 300) -> int:
         """Ends a container, by SIGKILL if it takes longer than `seconds`; what it returned."""
         process = self._processes[name]
         if process.poll() is None:
@@ -136,7 +136,7 @@ class RunningPod:
                 process.wait(seconds)
             except subprocess.TimeoutExpired:
                 process.kill()
-        return process.wait(30)
+        return process.wait(300)
 
     def launch(self, container: Object) -> subprocess.Popen[bytes]:
         """Starts one container."""

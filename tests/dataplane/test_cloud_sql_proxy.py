@@ -142,7 +142,7 @@ def test_it_takes_connections_until_the_last_one_has_ended(run: Run, secrets: di
 
     class Slow(Handler):
         def do_POST(self) -> None:
-            answer.wait(60)
+            answer.wait(300)
             self.send_response(401)
             self.send_header("Content-Length", "0")
             self.end_headers()

@@ -59,7 +59,7 @@ def test_oauth2_proxy(tmp_path: Path) -> None:
     authority = str(next(Path("/etc/ssl/certs").glob("*.pem")))
     for way, text in files(name, base, file):
         path.write_text(text.replace("/etc/oauth2-proxy-ca/ca.crt", authority))
-        done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, (way, done.stdout, done.stderr)
 
 
@@ -71,7 +71,7 @@ def test_fluent_bit(tmp_path: Path) -> None:
     variants = list(files(name, base, file))
     for way, text in variants:
         path.write_text(text)
-        done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, (way, done.stdout, done.stderr)
     for start in range(0, len(variants), 16):
         check_start(line[0], variants[start : start + 16], tmp_path / str(start))

@@ -21,11 +21,18 @@ from tests.parts import require
 
 
 def _cases(name: str, *beside: dict[str, Any]) -> list[Any]:
+    """Each edge with one of the bases, which take turns; with the other bases in `make test-programs`."""
     template = load_template(name, read_folder(GALLERY / name))
-    cases = [dict(base) for base in ({}, *beside)]
-    cases += [{**base, parameter: value} for base in ({}, *beside) for parameter, value in edges(template)]
-    unique = {json.dumps(case, sort_keys=True): case for case in cases}
-    return [pytest.param(case, id=text[:60]) for text, case in unique.items()]
+    bases = ({}, *beside)
+    cases = [(dict(base), True) for base in bases]
+    for number, (parameter, value) in enumerate(edges(template)):
+        turn = number % len(bases)
+        cases += [({**base, parameter: value}, place == turn) for place, base in enumerate(bases)]
+    unique = {json.dumps(case, sort_keys=True): (case, now) for case, now in reversed(cases)}
+    return [
+        pytest.param(case, id=text[:60], marks=() if now else pytest.mark.programs)
+        for text, (case, now) in reversed(unique.items())
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +56,7 @@ def _files(injection: Injection, folder: Path) -> dict[str, str]:
 
 
 def _run(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -170,7 +170,7 @@ def test_what_is_written_while_the_receiver_is_away_comes_later(run: Run) -> Non
     with run("fluent-bit", target(output="forward"), pod=writing_pod()) as pod:
         eventually(lambda: "retry" in pod.errors("fluent-bit-sidecar"))
         with forward_receiver(pod.network.outside, PORT) as received:
-            eventually(lambda: set(range(50)) <= set(all_lines(received)), 90)
+            eventually(lambda: set(range(50)) <= set(all_lines(received)), 300)
 
 
 def test_a_restart_goes_on_where_it_was(run: Run) -> None:

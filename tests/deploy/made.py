@@ -58,8 +58,8 @@ metadata:
 
 
 def install_manifest(helm: Helm) -> str:
-    """deploy/install.yaml: the namespace, and what the chart renders to by default."""
-    return INSTALL_HEAD + helm.text(namespace=NAME)
+    """deploy/install.yaml: the namespace, and what the chart renders to; Helm 4 ends each part with a blank line."""
+    return INSTALL_HEAD + helm.text(namespace=NAME).replace("\n\n---\n", "\n---\n")
 
 
 def settings_section() -> dict[str, Any]:

@@ -148,7 +148,7 @@ def rule_groups() -> dict[str, Any]:
 
 
 def promtool(*words: str | Path) -> str:
-    done = subprocess.run([parts.require("promtool"), *words], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run([parts.require("promtool"), *words], capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -38,7 +38,7 @@ def is_ready(pod: Object) -> bool:
     return any(c["type"] == "Ready" and c["status"] == "True" for c in pod["status"].get("conditions", []))
 
 
-def wait_until_ready(api: Api, namespace: str, name: str, timeout: float = 90) -> Object:
+def wait_until_ready(api: Api, namespace: str, name: str, timeout: float = 300) -> Object:
     """The pod when it is Ready. What it waits for is in the error otherwise."""
 
     def ready() -> Object | None:

@@ -50,7 +50,7 @@ class Installation:
             [one] = self.api.get("Pod", pod, NAME)["status"]["containerStatuses"]
             return bool(one["ready"] and one.get("containerID") != container)
 
-        eventually("the replica is ready again", other, 90)
+        eventually("the replica is ready again", other, 300)
 
     def pods(self) -> list[Object]:
         """Those that are not being deleted."""
@@ -61,7 +61,7 @@ class Installation:
         self.api.patch("Deployment", NAME, {"spec": {"replicas": replicas}}, NAME)
         self.rolled_out()
         if not replicas:
-            eventually("no replica is left", lambda: not self.api.list("Pod", NAME), 90)
+            eventually("no replica is left", lambda: not self.api.list("Pod", NAME), 300)
 
     @contextmanager
     def settings(self, **changed: Any) -> Iterator[None]:
@@ -87,7 +87,7 @@ class Installation:
         def all_have() -> bool:
             return all(self._loads(one) > loaded.get(one["metadata"]["name"], 0) for one in self.pods())
 
-        eventually("each replica has loaded the change", all_have, 90)
+        eventually("each replica has loaded the change", all_have, 300)
 
     def _loads(self, pod: Object) -> int:
         return self.node.kubectl("logs", "-n", NAME, pod["metadata"]["name"]).stdout.count('"snapshot-swapped"')

@@ -17,8 +17,9 @@ _HEAD = """\
 
 `make test-node` starts a Kubernetes cluster with one node and with a real kubelet, containerd and runc. It installs
 the injector from the image that the Dockerfile makes, and runs real pods. In the table below, `make soak` makes the
-rows with 1,000 pods, those with rolling restarts or killed replicas, and those that measure a pod's start. `make
-test-node NODE_ARGS=--update` and `make soak SOAK="tests/node --update"` replace the rows of the tests that they run.
+rows with 1,000 pods, those with rolling restarts or killed replicas, those of the pages in docs/coming-from, what a
+node leaves behind, and those that measure a pod's start. `make test-node NODE_ARGS=--update` and `make soak
+SOAK="tests/node --update"` replace the rows of the tests that they run.
 The seconds depend on the machine, which is named below, so compare rows only with one another. Of the gallery's
 sidecars only fluentd has no row: its program is a Ruby gem, which no image here has.
 

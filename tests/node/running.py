@@ -84,7 +84,7 @@ class Node(ControlPlane):
             "containerd.toml", flags.containerd(self._debian / "root", self.folder, SANDBOX).encode()
         )
         self._spawn_inside("containerd", self._debian / "root/usr/bin/containerd", f"--config={containerd}")
-        eventually("containerd answers", lambda: self.ctr("version"), 60)
+        eventually("containerd answers", lambda: self.ctr("version"), 300)
         kubeconfig = self.kubeconfig_for("system:kube-scheduler")
         self._spawn("kube-scheduler", [f"--kubeconfig={kubeconfig}", "--leader-elect=false", "--bind-address=127.0.0.1",
                                        "--kube-api-qps=500", "--kube-api-burst=1000"])  # fmt: skip
@@ -94,7 +94,7 @@ class Node(ControlPlane):
         file = self._write("proxy.json", json.dumps(configuration).encode())
         self._spawn_inside("kube-proxy", self._parts / "kube-proxy", f"--config={file}")
         self.start_kubelet()
-        self._processes["kubelet"].wait_until_ready(self._node_is_ready, 120)
+        self._processes["kubelet"].wait_until_ready(self._node_is_ready, 300)
 
     def start_kubelet(self) -> None:
         """Start it; pods that run go on running."""
@@ -132,7 +132,7 @@ class Node(ControlPlane):
     def run_inside(self, *words: str | Path, check: bool = True) -> str:
         """What a program prints that runs in all of the node's namespaces; this process is only in the network's."""
         done = subprocess.run(
-            self.namespaces.inside(*words), capture_output=True, text=True, check=False, timeout=180,
+            self.namespaces.inside(*words), capture_output=True, text=True, check=False, timeout=300,
             env={**os.environ, **self._environment},
         )  # fmt: skip
         if check and done.returncode:

@@ -75,7 +75,7 @@ class Doings:
         """As docs/certificates.md says."""
         before = self._held("ca.crt")
         self.api.delete("Secret", SECRET, NAME)
-        eventually("another authority", partial(self._other, "ca.crt", before), 150)
+        eventually("another authority", partial(self._other, "ca.crt", before), 300)
 
     def upgraded(self) -> None:
         """A rolling upgrade."""
@@ -100,7 +100,7 @@ class Doings:
         """Two serving certificates later, and one authority."""
         for key in ("tls.crt", "tls.crt", "ca.crt"):
             before = self._held(key)
-            eventually(f"another {key}", partial(self._other, key, before), 150)
+            eventually(f"another {key}", partial(self._other, key, before), 300)
 
     def _other(self, key: str, before: str) -> bool:
         return self._held(key) not in ("", before)

@@ -51,7 +51,7 @@ def test_envoy_by_ports(start: Try) -> None:
     assert answer.code == 200 and "X-Request-Id" in answer.text
     url = f"http://{web['status']['podIP']}:{PORT}/out"
     assert call(web["status"]["podIP"], f"/get?url={url}").text.startswith("status 200")
-    eventually("its log has it", lambda: '/out"' in start.log(web, "envoy-sidecar"), 20)
+    eventually("its log has it", lambda: '/out"' in start.log(web, "envoy-sidecar"), 300)
 
 
 def test_nginx(start: Try) -> None:
@@ -86,7 +86,7 @@ def test_fluent_bit(start: Try) -> None:
     parts.require("fluent-bit")
     writer = {"args": ["log", "/var/log/app/app.log"], "ports": [], "readinessProbe": None}
     web = start("fluent-bit", {"output": "stdout"}, container=writer)
-    eventually("ten lines came", lambda: len(re.findall(r"line \d+", start.log(web, "fluent-bit-sidecar"))) > 10, 30)
+    eventually("ten lines came", lambda: len(re.findall(r"line \d+", start.log(web, "fluent-bit-sidecar"))) > 10, 300)
 
 
 def test_otel_collector(start: Try) -> None:

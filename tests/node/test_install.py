@@ -73,7 +73,7 @@ def test_what_a_replica_takes(injector: Installation, record_property: Record) -
         found = [usage().get(name, (0, 0)) for name in sorted(names)]
         return found if all(memory and cpu for memory, cpu in found) else None
 
-    found = eventually("kubelet has measured both", measured, 60)
+    found = eventually("kubelet has measured both", measured, 300)
     assert all(memory < 512 * 2**20 for memory, _ in found)
     record_property("MiB", " and ".join(f"{memory / 2**20:.0f}" for memory, _ in found))
     record_property("CPU seconds since the start", " and ".join(f"{cpu / 1e9:.1f}" for _, cpu in found))

@@ -42,7 +42,7 @@ def delete_under_way(start: Try, web: Object) -> tuple[Answer, dict[str, str]]:
         ended = times(start.api.get("Pod", name, space), "terminated", "finishedAt")
         return ended if ended.keys() == statuses(web).keys() else None
 
-    ended = eventually("its containers have ended", all_ended, 60)
+    ended = eventually("its containers have ended", all_ended, 300)
     start.api.patch("Pod", name, {"metadata": {"finalizers": None}}, space)
     asking.join()
     return answers[0], ended
@@ -101,7 +101,7 @@ def test_out_of_memory(start: Try) -> None:
         "memory-limit": "32Mi",
     }
     web = start("container", helper)
-    eventually("it was out of memory", lambda: was_killed(start, web, "helper") == "OOMKilled", 60)
+    eventually("it was out of memory", lambda: was_killed(start, web, "helper") == "OOMKilled", 300)
     now = statuses(start.api.get("Pod", "web", start.space))
     assert now["app"]["restartCount"] == 0 and now["app"]["ready"]
 
@@ -134,7 +134,7 @@ def again(start: Try, web: Object, before: dict[str, Object]) -> dict[str, Objec
         changed = now[SIDECAR].get("containerID") != before[SIDECAR]["containerID"]
         return now if changed and now[SIDECAR]["ready"] else None
 
-    return eventually("the sidecar is ready again", other, 60)
+    return eventually("the sidecar is ready again", other, 300)
 
 
 @pytest.mark.parametrize(("name", "of"), [("app", "containers"), (SIDECAR, "initContainers")])
@@ -154,7 +154,7 @@ def test_resized_in_place(start: Try, name: str, of: str) -> None:
         now = statuses(start.api.get("Pod", "web", start.space))[name]
         return bool(now.get("resources", {}).get("limits", {}).get("memory") == "1Gi")
 
-    eventually("it has more", resized, 60)
+    eventually("it has more", resized, 300)
     now = statuses(start.api.get("Pod", "web", start.space))
     assert {n: s["restartCount"] for n, s in now.items()} == {n: s["restartCount"] for n, s in before.items()}
     assert set(answers) == {200}
@@ -174,7 +174,7 @@ def test_kubectl_exec_logs_port_forward_and_debug(start: Try) -> None:
         status = start.api.get("Pod", "web", start.space)["status"]
         return any("terminated" in one["state"] for one in status.get("ephemeralContainerStatuses", []))
 
-    eventually("the ephemeral container has ended", debugged, 60)
+    eventually("the ephemeral container has ended", debugged, 300)
     assert "app web /debug" in start.log(web, "debugger")
     forwarded = start.node.forwarded(start.space, "web", PORT)
     with forwarded as port:
@@ -206,7 +206,7 @@ def test_probes_through_the_redirect(start: Try, form: str) -> None:
         said = start.api.list("Event", start.space, fieldSelector="involvedObject.name=deaf,reason=Unhealthy")
         return any("Readiness" in event["message"] for event in said)
 
-    eventually("the probe fails where the app does not listen", refused, 60)
+    eventually("the probe fails where the app does not listen", refused, 300)
     assert not statuses(start.api.get("Pod", deaf["metadata"]["name"], start.space))["app"]["ready"]
 
 

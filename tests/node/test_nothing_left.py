@@ -17,6 +17,8 @@ from tests.deploy.helm import ROOT
 from tests.node.images import gallery
 from tests.node.running import missing
 
+pytestmark = pytest.mark.soak(minutes=5)
+
 #: Starts a node with a pod, says so, and waits.
 RUN = """
 import sys
@@ -75,7 +77,7 @@ def traces(folder: str) -> list[str]:
 def stop(process: subprocess.Popen[str], folder: str) -> None:
     assert process.stdin
     process.stdin.close()
-    assert process.wait(60) == 0
+    assert process.wait(300) == 0
 
 
 def kill(process: subprocess.Popen[str], folder: str) -> None:
@@ -116,5 +118,5 @@ def test_nothing_is_left(end: Callable[[subprocess.Popen[str], str], None]) -> N
         other, another = begin()
         stop(other, another)
         assert not traces(another)
-    eventually("nothing is left", lambda: not traces(folder), 60)
+    eventually("nothing is left", lambda: not traces(folder), 300)
     assert machine() == before

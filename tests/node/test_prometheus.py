@@ -47,7 +47,7 @@ def test_alerts_and_panels(
         eventually(f"{alert} fires", firing, 60, every=0.5)
 
     try:
-        eventually("it scrapes both", lambda: len(prometheus.query("injector_snapshot_info")) == 2, 60)
+        eventually("it scrapes both", lambda: len(prometheus.query("injector_snapshot_info")) == 2, 300)
         nginx = {"sidecar.injector/templates": "nginx", "nginx.sidecar.injector/app-port": "8080"}
         injector.api.create(deployment("web", 3, containers=[app()], nodeName=None, annotations=nginx), space)
         wait_until_available(injector.api, "web", space)
@@ -69,7 +69,7 @@ def test_alerts_and_panels(
         # What was counted stays in view for the ten minutes of its expression.
         may = {*_OF_THE_MACHINE, "InjectorCallsRefused", "PodsWithoutSidecar", "InjectorUnreadable"}
         with suppress(TimeoutError):
-            eventually("it is silent", lambda: set(prometheus.firing()) <= may, 60)
+            eventually("it is silent", lambda: set(prometheus.firing()) <= may, 300)
         assert set(prometheus.firing()) <= may
         drawn = {
             panel["title"]: all(prometheus.lines(query, began, time.time()) for query in panel["targets"])

@@ -27,6 +27,8 @@ from tests.node.calls import is_ready
 from tests.node.installation import Installation
 from tests.node.running import Node
 
+pytestmark = pytest.mark.soak(minutes=5)
+
 #: Pods that cannot be: fluentd has no image here, and the login provider that `web` names is the reader's own.
 _CANNOT_BE = {"logged", "web"}
 #: Pods whose sidecar runs a program that not every machine has.
@@ -63,7 +65,7 @@ class RealPods:
             return [name for name in names if name not in cannot]
 
         try:
-            eventually("every pod of the page is Ready", lambda: not unready(), 90)
+            eventually("every pod of the page is Ready", lambda: not unready(), 300)
         except TimeoutError as error:
             raise AssertionError(f"{error}: {unready()}") from None
 

@@ -45,7 +45,7 @@ def asking(url: str, **fields: Any) -> Object:
 def test_a_job_completes(start: Try, url: str) -> None:
     """Job: its app calls a Service by name through Envoy and ends; the Job completes, and Envoy ends too"""
     start.api.create(job("once", containers=[asking(url)]), start.space)
-    ended = eventually("the Job ends", lambda: condition(start.api.get("Job", "once", start.space)), 90)
+    ended = eventually("the Job ends", lambda: condition(start.api.get("Job", "once", start.space)), 300)
     [made] = start.api.list("Pod", start.space, labelSelector="job-name=once")
     assert ended == "Complete", start.log(made, "app")
     assert sidecar_names(made) == ENVOY and made["status"]["phase"] == "Succeeded"
@@ -55,7 +55,7 @@ def test_a_job_completes(start: Try, url: str) -> None:
 def test_a_job_that_fails_fails(start: Try, url: str) -> None:
     """Job whose app fails: the Job fails, and the sidecar does not keep it running"""
     start.api.create(job("fails", containers=[asking(f"{url}fail")]), start.space)
-    assert eventually("the Job ends", lambda: condition(start.api.get("Job", "fails", start.space)), 90) == "Failed"
+    assert eventually("the Job ends", lambda: condition(start.api.get("Job", "fails", start.space)), 300) == "Failed"
 
 
 def test_a_cron_job_completes(start: Try, url: str) -> None:
@@ -66,13 +66,13 @@ def test_a_cron_job_completes(start: Try, url: str) -> None:
         {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "rare"}, "spec": spec}, start.space
     )
     start.node.kubectl("create", "job", "-n", start.space, "--from=cronjob/rare", "now")
-    assert eventually("the Job ends", lambda: condition(start.api.get("Job", "now", start.space)), 90) == "Complete"
+    assert eventually("the Job ends", lambda: condition(start.api.get("Job", "now", start.space)), 300) == "Complete"
 
 
 def test_deployment_through_a_service(start: Try, url: str) -> None:
     """Deployment: its pods are Ready with Envoy, and answer at the Service's address"""
     address = start.api.get("Service", "web", start.space)["spec"]["clusterIP"]
-    eventually("kube-proxy knows the pods", lambda: call(address, "/", 80).code == 200)
+    eventually("kube-proxy knows the pods", lambda: call(address, "/", 300).code == 200)
     assert "X-Request-Id" in call(address, "/service", 80).text
 
 
@@ -123,7 +123,7 @@ def test_required_with_the_injector_away_and_back(start: Try, injector: Installa
             said = [c for one in sets for c in one["status"].get("conditions", []) if c["type"] == "ReplicaFailure"]
             return bool(said) and not start.api.list("Pod", space)
 
-        eventually("its pod is refused", refused, 60)
+        eventually("its pod is refused", refused, 300)
     finally:
         injector.scale(2)
     # What the ReplicaSet waits before it tries again has doubled with each refusal; a new one begins anew.

@@ -151,7 +151,7 @@ def server(image: Path, base: Path, opened: Path) -> Iterator[tuple[Process, int
     process = Process(inside(base, image, *words, run=opened), opened / "server.log", folder=Path("/"))
     try:
         ready = f"http://127.0.0.1:{metrics_port}/readyz"
-        process.wait_until_ready(lambda: urllib.request.urlopen(ready, timeout=2).status == 200, 30)
+        process.wait_until_ready(lambda: urllib.request.urlopen(ready, timeout=2).status == 200, 300)
         yield process, port, metrics_port
     finally:
         process.kill()
@@ -164,7 +164,7 @@ def test_a_library_that_the_base_lacks_is_noticed(base: Path, image: Path, opene
         file.unlink()
     assert [file for file, why in unloadable(lacking, image).items() if "_re2" in file and "libstdc++.so.6" in why]
     command = inside(lacking, image, *entrypoint(), "serve", "--standalone")
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode and "libstdc++.so.6" in done.stderr
 
 

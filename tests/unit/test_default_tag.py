@@ -14,6 +14,7 @@ from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.render import render_overlay
 from injector.templates.snapshot import Snapshot, build_snapshot
+from tests.messages import Golden
 from tests.unit.support import ENABLED, REQUIRED, named, web
 from tests.unit.templates.build import context, template
 
@@ -127,9 +128,10 @@ def test_a_value_that_is_not_given_is_none() -> None:
 
 
 @pytest.mark.parametrize("overlay", ["spec: !default {}", "!default {}", "spec: {containers: !default []}"])
-def test_it_is_for_single_fields(overlay: str) -> None:
-    with pytest.raises(InjectionError, match="`!default` cannot be used here; it is for single elements and fields"):
+def test_it_is_for_single_fields(overlay: str, golden: Golden) -> None:
+    with pytest.raises(InjectionError) as caught:
         render_overlay(template(overlay), context())
+    golden(caught.value)
 
 
 def test_what_is_replaced_has_no_default() -> None:

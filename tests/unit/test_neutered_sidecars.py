@@ -14,6 +14,7 @@ from injector.pods.context import Cluster, Namespace, Object
 from injector.reasons import Effect, Reason
 from injector.settings import RequiredSettings, Settings
 from injector.templates.snapshot import Snapshot, build_snapshot
+from tests.messages import Golden
 from tests.unit.support import REQUIRED, named, web
 
 OVERLAY = """
@@ -160,10 +161,12 @@ def _plain(pod: Object, **fields: Any) -> Object:
         ({"restartPolicy": "Always"}, {"restartPolicy": "Never"}),
     ],
 )
-def test_a_plain_container_that_ends_in_the_place_of_a_native_sidecar(fields: Object, spec: Object) -> None:
+def test_a_plain_container_that_ends_in_the_place_of_a_native_sidecar(
+    fields: Object, spec: Object, golden: Golden
+) -> None:
     pod = _plain(injected(), **fields)
     pod["spec"] |= spec
-    assert "the container is a plain container" in refused(pod)
+    golden(refused(pod))
 
 
 def test_left_open_a_plain_container_that_is_restarted() -> None:

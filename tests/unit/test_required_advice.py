@@ -12,6 +12,7 @@ from injector.pods.context import Cluster, Object
 from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.snapshot import build_snapshot
+from tests.messages import Golden
 from tests.unit.support import ENABLED, REQUIRED
 
 OVERLAY = """
@@ -42,35 +43,28 @@ def pod(app: dict[str, Any] | None = None, *others: Object, **spec: Any) -> Obje
 
 
 @pytest.mark.parametrize(
-    ("given", "place", "words", "never"),
+    ("given", "place", "words"),
     [
-        (pod({"env": [{"name": "LOGS", "value": "/mine"}]}), "spec.containers[web].env[LOGS]", APP, "listed as"),
+        (pod({"env": [{"name": "LOGS", "value": "/mine"}]}), "spec.containers[web].env[LOGS]", APP),
         (
             pod({"volumeMounts": [{"name": "mine", "mountPath": "/logs"}]}, volumes=[{"name": "mine", "emptyDir": {}}]),
             "spec.containers[web].volumeMounts[/logs]",
             APP,
-            "listed as",
         ),
-        (
-            pod(None, {"name": "ship", "image": "mine:1", "args": ["--none"]}),
-            "spec.initContainers[ship].args",
-            LIST,
-            "injection=",
-        ),
+        (pod(None, {"name": "ship", "image": "mine:1", "args": ["--none"]}), "spec.initContainers[ship].args", LIST),
         (
             pod(volumes=[{"name": "ship-logs", "hostPath": {"path": "/"}}]),
             "spec.volumes[ship-logs]",
             "; remove your own volume ship-logs from the pod",
-            "listed as",
         ),
     ],
 )
-def test_what_a_refused_pod_is_told(given: Object, place: str, words: str, never: str) -> None:
+def test_what_a_refused_pod_is_told(given: Object, place: str, words: str, golden: Golden) -> None:
     refused = inject(given, REQUIRED, SNAPSHOT)
     assert refused.reason is Reason.NOT_OVERRIDABLE
-    assert place in refused.message and words in refused.message and never not in refused.message
+    assert place in refused.message
+    golden(refused.message)
     if words is APP:
-        assert "to be labelled injection=enabled; template" in refused.message
         done = inject(given, ENABLED, SNAPSHOT)
         assert done.reason is Reason.INJECTED and any(place in warning for warning in done.warning_lines)
 
@@ -94,18 +88,16 @@ CLUSTER = build_snapshot(
 )
 
 
-def test_a_refusal_names_where_each_template_came_from_and_who_can_change_it() -> None:
+def test_a_refusal_names_where_each_template_came_from_and_who_can_change_it(golden: Golden) -> None:
     """Under `required` the pod's annotation only adds: to take another template is not in its author's hands."""
     given = pod()
     given["metadata"]["annotations"] = {"sidecar.injector/templates": "plain"}
     hardened = replace(REQUIRED, labels={**REQUIRED.labels, "pod-security.kubernetes.io/enforce": "baseline"})
     refused = inject(given, hardened, CLUSTER)
     assert refused.reason is Reason.POD_SECURITY
-    assert "template root comes from the settings' default, which a cluster admin can change" in refused.message
-    assert "template plain comes from pod annotation sidecar.injector/templates, which" in refused.message
-    assert refused.message.endswith("a pod's annotation can add templates, but cannot remove one")
+    golden(refused.message)
     of_namespace = replace(hardened, annotations={"sidecar.injector/templates": "root,plain"})
     refused = inject(given, of_namespace, CLUSTER)
     assert refused.diagnostic is not None
-    assert set(refused.diagnostic.fields["origins"].values()) == {"namespace annotation sidecar.injector/templates"}
-    assert f"anyone who can annotate namespace {of_namespace.name} can change" in refused.message
+    golden(set(refused.diagnostic.fields["origins"].values()))
+    golden(refused.message)

@@ -8,6 +8,7 @@ import pytest
 
 from injector.authoring.cases.suite import Suite
 from injector.diagnostics import spoken_path
+from tests.messages import Golden
 
 EXPECT = "expect: {decision: injected}"
 DECISIONS = "it has to be one of: amended, failed, injected, refused, skipped, unchanged"
@@ -291,19 +292,17 @@ def test_a_tag_before_a_bracket_is_read_and_columns_behind_it_are_right(suite: C
     assert text.split("\n")[2][82] == "1"
 
 
-def test_a_file_that_is_not_text_is_a_problem(suite: Callable[..., Suite], tmp_path) -> None:
+def test_a_file_that_is_not_text_is_a_problem(suite: Callable[..., Suite], tmp_path, golden: Golden) -> None:
     suite("cases: []\n")
     (tmp_path / "logger/tests/cases.yaml").write_bytes(b"\xff\xfe")
     found = suite()
-    assert [str(p) for p in found.problems] == ["logger/tests/cases.yaml: error: is not UTF-8 text (byte 0) [case]"]
+    golden([str(p) for p in found.problems])
 
 
-def test_two_cases_cannot_share_a_golden_file(suite: Callable[..., Suite]) -> None:
+def test_two_cases_cannot_share_a_golden_file(suite: Callable[..., Suite], golden: Golden) -> None:
     expect = "expect: {decision: injected, golden: a.golden.yaml}"
     found = suite(f"cases:\n- name: a\n  {expect}\n- name: b\n  {expect}\n")
-    assert [(p.place.line, p.message) for p in found.problems] == [
-        (5, "a.golden.yaml is the golden file of “a” already")
-    ]
+    golden([(p.place.line, p.message) for p in found.problems])
 
 
 def test_manifests_and_golden_files_are_no_case_files(suite: Callable[..., Suite]) -> None:

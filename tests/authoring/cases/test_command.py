@@ -16,6 +16,7 @@ import click
 import pytest
 
 from tests.authoring.cases.conftest import TEMPLATE, Done
+from tests.messages import Golden
 
 Write = Callable[..., Path]
 Run = Callable[..., Done]
@@ -51,21 +52,12 @@ def test_good_cases(write: Write, run: Run) -> None:
     assert done.err.startswith("4 cases passed; ")
 
 
-def test_a_bad_case(write: Write, run: Run) -> None:
+def test_a_bad_case(write: Write, run: Run, golden: Golden) -> None:
     folder = write(TWO)
     done = run(folder)
     assert done.code == 1
-    assert done.out.splitlines() == [
-        f"FAILED {folder}/tests/cases.yaml: bad",
-        f"{folder}/tests/cases.yaml:5:22: error: decision: expected refused, found injected: "
-        "the pod got its sidecar (logger) [decision]",
-        "    5 |   expect: {decision: refused}",
-        "      |                      ^",
-        "",
-        f"{folder}: 1 passed, 1 failed; 3 of 3 parameters keep their default in every case, "
-        "and 6 of 7 branches are never reached",
-    ]
-    assert done.err.startswith("1 case passed, 1 case failed; ")
+    golden(done.out.splitlines())
+    golden(done.err)
 
 
 def test_verbose_has_a_line_for_each(write: Write, run: Run) -> None:
@@ -100,39 +92,41 @@ def test_paths_that_are_no_templates(write: Write, run: Run, path: str) -> None:
         run(folder / path)
 
 
-def test_no_case_at_all_is_a_failure(write: Write, run: Run) -> None:
+def test_no_case_at_all_is_a_failure(write: Write, run: Run, golden: Golden) -> None:
     folder = write()
     done = run(folder)
     assert (done.code, done.out) == (1, f"{folder}: no cases\n")
-    assert done.err == "no case was found: write one into tests/*.yaml beside a template.yaml, with `cases:`\n"
+    golden(done.err)
 
 
-def test_a_template_that_does_not_load(write: Write, run: Run) -> None:
+def test_a_template_that_does_not_load(write: Write, run: Run, golden: Golden) -> None:
     folder = write(GOOD, **{"template.yaml": TEMPLATE.replace("type: integer", "type: intger")})
     done = run(folder)
     assert done.code == 1
     assert done.out.splitlines()[0].startswith(f"{folder}/template.yaml:4:")
-    assert done.out.splitlines()[-1] == f"{folder}: no case was run"
-    assert done.err == "no case was run\n"
+    golden(done.out.splitlines()[-1])
+    golden(done.err)
 
 
-def test_a_broken_case_file_fails_beside_good_cases(write: Write, run: Run) -> None:
+def test_a_broken_case_file_fails_beside_good_cases(write: Write, run: Run, golden: Golden) -> None:
     folder = write(GOOD, **{"tests/broken.yaml": "cases:\n- name: [\n"})
     done = run(folder)
     assert done.code == 1
-    assert f"{folder}/tests/broken.yaml:2:10: error: not YAML: a value is missing here [case]" in done.out
-    assert done.err.startswith("1 case passed, 1 other problem; ")
+    golden(done.out)
+    golden(done.err)
 
 
-def test_choosing_by_name(write: Write, run: Run) -> None:
+def test_choosing_by_name(write: Write, run: Run, golden: Golden) -> None:
     folder = write(TWO)
     done = run(folder, "-k", "good and not bad")
     assert (done.code, done.out) == (0, f"{folder}: 1 passed\n")
-    assert done.err.startswith("1 case passed, 1 not selected; ")
+    golden(done.err)
     done = run(folder, "-k", "nothing")
-    assert (done.code, done.err) == (1, "no case was run: no name matches -k 'nothing'\n")
-    with pytest.raises(click.UsageError, match="a word is missing at its end"):
+    assert done.code == 1
+    golden(done.err)
+    with pytest.raises(click.UsageError) as caught:
         run(folder, "-k", "good and")
+    golden(caught.value)
 
 
 def test_stopping_at_the_first_failure(write: Write, run: Run) -> None:
@@ -143,40 +137,28 @@ def test_stopping_at_the_first_failure(write: Write, run: Run) -> None:
     assert done.data["failed"] + done.data["templates"][0]["leftOut"] == 200
 
 
-def test_coverage_as_a_list_and_as_a_bound(write: Write, run: Run) -> None:
+def test_coverage_as_a_list_and_as_a_bound(write: Write, run: Run, golden: Golden) -> None:
     folder = write(GOOD)
     done = run(folder, "--coverage", "--fail-under", "5")
     assert done.code == 0
-    assert done.out.splitlines() == [
-        f"{folder}/template.yaml:3:3: not reached: parameter level",
-        f"{folder}/template.yaml:4:3: not reached: parameter port",
-        f"{folder}/template.yaml:5:3: not reached: parameter tags",
-        f"{folder}/extra.conf.j2:2:10: not reached: inline if",
-        f"{folder}/logger.yaml.j2:7:7: not reached: if",
-        f"{folder}/logger.yaml.j2:9:15: not reached: for",
-        f"{folder}/overlay.yaml.j2:1:7: not reached: if",
-        f"{folder}/overlay.yaml.j2:3:9: not reached: elif",
-        f"{folder}/overlay.yaml.j2:6:7: not reached: if",
-        f"{folder}: 10.0% of its parameters and branches are reached",
-        f"{folder}: 1 passed; 3 of 3 parameters keep their default in every case, "
-        "and 6 of 7 branches are never reached",
-    ]
+    golden(done.out.splitlines())
     done = run(folder, "--fail-under", "10.5")
-    assert (done.code, f"error: {folder}: coverage is 10.0%, which is less than 10.5%" in done.err) == (1, True)
+    assert done.code == 1
+    golden(done.err)
     assert run(write(ALL), "--fail-under", "100").code == 0
 
 
-def test_a_missing_program_is_loud_and_may_be_a_failure(write: Write, run: Run) -> None:
+def test_a_missing_program_is_loud_and_may_be_a_failure(write: Write, run: Run, golden: Golden) -> None:
     template = TEMPLATE.replace("{template: extra.conf.j2}", '{template: extra.conf.j2, validate: [no-such, "{path}"]}')
     folder = write(ALL, **{"template.yaml": template})
     done = run(folder)
     assert done.code == 0
     warning = f"no-such is not on PATH, so config files were not checked: {folder}/extra.conf of 2 cases"
     assert done.err.splitlines()[0] == f"warning: {warning}"
-    assert done.err.splitlines()[1].startswith("4 cases passed, 2 config files not checked; ")
+    golden(done.err.splitlines()[1])
     done = run(folder, "--require-programs")
     assert done.code == 1
-    assert "extra.conf: no-such is not on PATH, so it cannot be checked [validate]" in done.out
+    golden(done.out)
     assert "warning" not in done.err
 
 
@@ -198,7 +180,7 @@ def test_json(write: Write, run: Run) -> None:
     }  # fmt: skip
 
 
-def test_junit(write: Write, run: Run, tmp_path: Path) -> None:
+def test_junit(write: Write, run: Run, tmp_path: Path, golden: Golden) -> None:
     folder = write(TWO.replace("bad", '"bad \\x01 <&>"'), **{"tests/broken.yaml": "cases: []\n"})
     file = tmp_path / "out.xml"
     assert run(folder, "--junit", file).code == 1
@@ -212,18 +194,19 @@ def test_junit(write: Write, run: Run, tmp_path: Path) -> None:
     assert len(good) == 0
     assert bad.get("name") == "bad \ufffd <&>"
     assert (bad[0].tag, bad[0].get("type")) == ("failure", "decision")
-    assert f"{folder}/tests/cases.yaml:5:22: error: decision" in (bad[0].text or "")
+    golden(bad[0].text or "")
     assert (broken[0].tag, broken.get("name")) == ("error", "tests/broken.yaml:1:1")
 
 
-def test_junit_into_a_folder_that_is_not_there(write: Write, run: Run, tmp_path: Path) -> None:
+def test_junit_into_a_folder_that_is_not_there(write: Write, run: Run, tmp_path: Path, golden: Golden) -> None:
     done = run(write(GOOD), "--junit", tmp_path / "no/out.xml")
-    assert (done.code, done.err) == (1, f"Error: {tmp_path}/no/out.xml: No such file or directory")
+    assert done.code == 1
+    golden(done.err)
 
 
 def test_progress_and_colours_are_for_terminals(write: Write) -> None:
     command = [sys.executable, "-m", "injector", "test", str(write(TWO))]
-    plain = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    plain = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert "\x1b" not in plain.stdout + plain.stderr
     shown = _on_a_terminal(command, {})
     assert "\r\x1b[K1/2" in shown
@@ -247,7 +230,7 @@ def test_stopping_it_ends_the_programs(write: Write, tmp_path: Path) -> None:
         while not (pid.exists() and pid.read_text().strip()) and time.monotonic() < until:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=300)
     finally:
         process.kill()
     assert (process.returncode, err.strip()) == (130, "Stopped.")
@@ -265,5 +248,5 @@ def _on_a_terminal(command: list[str], environment: dict[str, str]) -> str:
     except OSError:  # all who write are gone
         pass
     os.close(parent)
-    assert process.wait(60) == 1
+    assert process.wait(300) == 1
     return shown.decode()

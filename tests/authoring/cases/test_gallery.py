@@ -1,4 +1,4 @@
-"""The whole gallery lints clean, warnings included, and its cases pass, within a minute of processor time.
+"""The whole gallery lints clean, warnings included, and its cases pass.
 
 What it shows is what authors copy.
 """
@@ -41,7 +41,6 @@ def test_the_gallery_lints_clean_and_its_cases_pass(tested: Done) -> None:
     lint = injector("lint", "templates/")
     assert (lint.code, lint.out) == (0, ""), lint.err
     assert tested.code == 0, tested.out + tested.err
-    assert lint.seconds + tested.seconds < 60
 
 
 @pytest.mark.parametrize("name", GALLERY)

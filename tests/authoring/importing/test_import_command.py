@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from pathlib import Path
 
 import click
@@ -16,6 +15,7 @@ from injector.authoring.importing.find import CONFIG_FIELDS, METADATA
 from injector.authoring.importing.imports import import_configs
 from injector.settings import parse_settings
 from tests.authoring.commands import ROOT, injector
+from tests.messages import Golden
 
 PLAIN = """\
 containers:
@@ -98,11 +98,11 @@ spec:
 """
 
 
-def test_a_file_becomes_a_template_that_lints_without_an_error(tmp_path: Path) -> None:
+def test_a_file_becomes_a_template_that_lints_without_an_error(tmp_path: Path, golden: Golden) -> None:
     (tmp_path / "sidecarconfig.yaml").write_text(PLAIN)
     done = injector("import", "sidecarconfig.yaml", cwd=tmp_path)
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("Made sidecarconfig: README.md, overlay.yaml.j2, template.yaml, tests/imported.yaml.\n")
+    golden(done.out)
     assert injector("test", tmp_path / "sidecarconfig").code == 0
     linted = json.loads(injector("lint", tmp_path / "sidecarconfig", "--output", "json").out)
     assert [problem for problem in linted["problems"] if problem["severity"] == "error"] == []
@@ -113,10 +113,10 @@ def test_a_file_becomes_a_template_that_lints_without_an_error(tmp_path: Path) -
     assert spec["volumes"] == yaml.safe_load(PLAIN)["volumes"]
 
 
-def test_the_second_form_reaches_every_container(tmp_path: Path) -> None:
+def test_the_second_form_reaches_every_container(tmp_path: Path, golden: Golden) -> None:
     told = imported(tmp_path, NAMED)
     assert "Made" in told
-    assert "templatesKey: injector.tumblr.com/request" in told
+    golden(told)
     spec = pod_of(tmp_path, "test-1-1-2", DEPLOYMENT)
     every = {"env": [{"name": "DATACENTER", "value": "dc01"}]}
     mount = {"name": "some-config", "mountPath": "/etc/some-config"}
@@ -169,13 +169,11 @@ def test_config_maps_in_a_stream_or_a_list(tmp_path: Path, form: str) -> None:
     assert 'name: "{{ files.configmap }}"' in overlay
 
 
-def test_a_key_may_hold_a_list_of_configs(tmp_path: Path) -> None:
+def test_a_key_may_hold_a_list_of_configs(tmp_path: Path, golden: Golden) -> None:
     configs = "- name: one\n  env: [{name: A, value: a}]\n- name: two:v2\n  containers: [{name: b, image: b}]\n  x: 1\n"
     told = imported(tmp_path, config_map("sidecars", sidecars_yaml=configs, numbers="[1, 2]\n", nothing="[]\n"))
     assert sorted(folder.name for folder in tmp_path.iterdir()) == ["one", "two-v2"]
-    assert "standard input:10:7: warning: there is no field x in a sidecar config" in told
-    assert "the key numbers is not a sidecar config" in told
-    assert "the key nothing is not a sidecar config" in told
+    golden(told)
 
 
 def test_the_settings_that_it_prints_are_settings(tmp_path: Path) -> None:
@@ -275,65 +273,57 @@ def test_what_cannot_be_carried_over_is_told_at_its_place(text: str, told: str) 
     assert told in click.unstyle(diagnostics_text(result.problems))
 
 
-def test_with_an_error_nothing_is_written(tmp_path: Path) -> None:
+def test_with_an_error_nothing_is_written(tmp_path: Path, golden: Golden) -> None:
     done = injector("import", "-", "--output", tmp_path / "made", stdin=f"{NAMED}---\ncontainers: 5\n")
     assert (done.code, done.out) == (1, "")
-    assert "error: containers is 5; it has to be a list [import]\n" in done.err
+    golden(done.err)
     assert not (tmp_path / "made").exists()
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    "line",
     [
-        ("vloumes: []", "11:1: warning: there is no field vloumes in a sidecar config, so it is left out"),
-        ("environment: []", "11:1: warning: there is no field environment in a sidecar config, so it is left out"),
-        ("image: a", "11:1: warning: there is no field image in a sidecar config, so it is left out; did you mean con"),
-        ("hostIPC: true", "11:1: warning: hostIPC becomes spec.hostIPC of every pod; some injectors"),
-        ("dnsPolicy: None", "11:1: warning: dnsPolicy becomes spec.dnsPolicy, but in a cluster the API server"),
-        ("prependContainers: true", "11:1: warning: prependContainers is left out, because the order is fixed: "),
-        ("inherits: base.yaml", "11:1: warning: `inherits` works only in local config files. It is ignored here"),
-        ("env: [{name: A, value: a}, {name: A, value: b}]", "11:8: warning: variable `A` is defined twice; the last"),
+        "vloumes: []",
+        "environment: []",
+        "image: a",
+        "hostIPC: true",
+        "dnsPolicy: None",
+        "prependContainers: true",
+        "inherits: base.yaml",
+        "env: [{name: A, value: a}, {name: A, value: b}]",
     ],
 )  # fmt: skip
-def test_what_is_left_out_or_other_is_a_warning(tmp_path: Path, line: str, told: str) -> None:
+def test_what_is_left_out_or_other_is_a_warning(tmp_path: Path, line: str, golden: Golden) -> None:
     config = "containers:\n- name: a\n  image: a:1\n  imagePulPolicy: Always\n  volumeMounts:\n"
     config += "  - {name: v, mountPath: /v}\n"
     said = imported(tmp_path, f"{config}# five\n# more\n# lines\n# here\n{line}\n", "--name", "it")
-    assert f"standard input:{told}" in said
-    assert (
-        "standard input:4:3: warning: there is no field `imagePulPolicy` here; Kubernetes drops it, so the import "
-        "leaves it out"
-    ) in said
-    assert "= did you mean imagePullPolicy?" in said
-    assert 'standard input:6:6: warning: no volume "v" in the config, so each pod must define it' in said
+    golden(said)
     overlay = (tmp_path / "it" / "overlay.yaml.j2").read_text()
     assert not {"vloumes", "environment", "prependContainers", "imagePulPolicy"} & set(
         overlay.replace(":", " ").split()
     )
 
 
-def test_what_is_at_no_place_is_told_without_one(tmp_path: Path) -> None:
+def test_what_is_at_no_place_is_told_without_one(tmp_path: Path, golden: Golden) -> None:
     done = injector("import", "-", cwd=tmp_path, stdin=config_map("injector", README="words\n"))
     assert done.code == 1
-    help_ = "a config has containers or volumes at its top; to start a template of your own, run injector new NAME"
-    assert done.err.endswith(f"\nerror: no sidecar config was found [import]\n      = {help_}\n")
-    assert "did you mean" not in done.err
+    golden(done.err)
 
 
-def test_places_in_a_config_map_are_those_of_the_file(tmp_path: Path) -> None:
+def test_places_in_a_config_map_are_those_of_the_file(tmp_path: Path, golden: Golden) -> None:
     (tmp_path / "maps.yaml").write_text("# first\n" + config_map("injector", one=PLAIN.replace("IfNotPresent", "5")))
     done = injector("import", "maps.yaml", cwd=tmp_path)
     assert done.code == 1
-    assert done.err.startswith("maps.yaml:10:24: error: imagePullPolicy is 5; it has to be a string [import]\n")
+    golden(done.err)
     assert "   10 |       imagePullPolicy: 5\n      |                        ^" in done.err
 
 
-def test_a_key_that_is_no_yaml_is_told_when_it_looks_like_a_config(tmp_path: Path) -> None:
+def test_a_key_that_is_no_yaml_is_told_when_it_looks_like_a_config(tmp_path: Path, golden: Golden) -> None:
     text = config_map("injector", one="containers:\n- {name: a, image: {{ .x }}\n", two=PLAIN, notes="a: b: c\n")
     done = injector("import", "-", "--output", tmp_path / "made", stdin=text)
     assert (done.code, (tmp_path / "made").exists()) == (1, False)
     assert "standard input:7:" in done.err
-    assert "the key notes is not a sidecar config, so it is ignored" in done.err
+    golden(done.err)
 
 
 def test_names_are_told_apart(tmp_path: Path) -> None:
@@ -342,10 +332,10 @@ def test_names_are_told_apart(tmp_path: Path) -> None:
     assert sorted(f.name for f in tmp_path.iterdir()) == ["batch-sidecarconfig", "other", "web-sidecarconfig"]
 
 
-def test_another_name_than_pods_ask_for_is_told(tmp_path: Path) -> None:
+def test_another_name_than_pods_ask_for_is_told(tmp_path: Path, golden: Golden) -> None:
     told = imported(tmp_path, NAMED, "--name", "mine")
-    assert 'standard input:1:7: warning: with --name mine, pods that ask for "Test_1:1.2" do not get this' in told
-    assert "do not get" not in imported(tmp_path, NAMED, "--name", "test-1-1-2")
+    golden(told)
+    golden(imported(tmp_path, NAMED, "--name", "test-1-1-2"))
 
 
 def test_problems_are_told_line_by_line() -> None:
@@ -355,15 +345,15 @@ def test_problems_are_told_line_by_line() -> None:
     assert lines == [1, 3, 3, 4, 5]
 
 
-def test_two_configs_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_two_configs_of_one_name_are_refused(tmp_path: Path, golden: Golden) -> None:
     done = injector(
         "import", "-", "--output", tmp_path / "made", stdin="name: a_b\nhostPID: true\n---\nname: a-b\nhostPID: true\n"
     )
     assert done.code == 1
-    assert "standard input:4:7: error: the config at standard input:1:1 would also become template a-b" in done.err
+    golden(done.err)
     both = injector("import", "-", "--name", "x", stdin="hostPID: true\n---\nhostPID: true\n")
     assert both.code == 1
-    assert "--name: error: there are 2 configs; leave --name out" in both.err
+    golden(both.err)
 
 
 def test_nothing_is_written_over_unless_it_is_told_so(tmp_path: Path) -> None:
@@ -423,22 +413,21 @@ def test_of_labels_and_annotations_those_of_the_config_itself_count(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("inherits", "told"),
+    "inherits",
     [
-        ("child.yaml", "inherits from itself"),
-        ("gone.yaml", "cannot be read: No such file or directory"),
-        ('"a\\0b"', "cannot be read: embedded null byte"),
-        (".", "cannot be read: Is a directory"),
-        ("two.yaml", "has 2 sidecar configs; `inherits` needs a file with exactly one"),
+        "child.yaml",
+        "gone.yaml",
+        '"a\\0b"',
+        ".",
+        "two.yaml",
     ],
 )
-def test_what_cannot_be_inherited(tmp_path: Path, inherits: str, told: str) -> None:
+def test_what_cannot_be_inherited(tmp_path: Path, inherits: str, golden: Golden) -> None:
     (tmp_path / "two.yaml").write_text("hostPID: true\n---\nhostPID: true\n")
     (tmp_path / "child.yaml").write_text(f"name: child\ninherits: {inherits}\n")
     done = injector("import", "child.yaml", cwd=tmp_path)
     assert done.code == 1
-    assert "child.yaml:2:11: error: " in done.err
-    assert told in done.err
+    golden(done.err)
 
 
 def test_hostile_names_stay_in_their_folder(tmp_path: Path) -> None:
@@ -450,19 +439,18 @@ def test_hostile_names_stay_in_their_folder(tmp_path: Path) -> None:
     assert [f.name for f in tmp_path.iterdir()] == ["out"]
 
 
-def test_large_input(tmp_path: Path) -> None:
+def test_large_input(tmp_path: Path, golden: Golden) -> None:
     many = "containers:\n" + "".join(f"- {{name: c{n}, image: 'a:1', args: [{'x' * 200}]}}\n" for n in range(300))
     imported(tmp_path, many, "--name", "many")
-    started = time.monotonic()
     done = injector("import", "-", stdin="containers:\n" + "- {name: a, image: a}\n" * 250_000)
     assert (done.code, done.out) == (1, "")
-    assert "standard input: error: larger than 4 MiB, which is too large for a sidecar config [import]" in done.err
+    golden(done.err)
     bomb = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
         f"{chr(b)}: &{chr(b)} [{','.join(['*' + chr(b - 1)] * 10)}]\n" for b in range(ord("b"), ord("k"))
     )
     done = injector("import", "-", stdin=bomb)
-    assert (done.code, "too many values" in done.err) == (1, True)
-    assert time.monotonic() - started < 100
+    assert done.code == 1
+    golden(done.err)
 
 
 @pytest.mark.parametrize("args", [(), ("-", "--name", "No Name"), ("-", "-")])
@@ -471,13 +459,13 @@ def test_wrong_usage(args: tuple[str, ...]) -> None:
     assert injector("import", *args, stdin=PLAIN).out == ""
 
 
-def test_input_that_is_not_there(tmp_path: Path) -> None:
+def test_input_that_is_not_there(tmp_path: Path, golden: Golden) -> None:
     done = injector("import", tmp_path / "gone.yaml")
     assert (done.code, done.out) == (1, "")
-    assert "No such file or directory" in done.err
+    golden(done.err)
     (tmp_path / "latin.yaml").write_bytes("name: caf\xe9\n".encode("latin-1"))
     done = injector("import", "latin.yaml", cwd=tmp_path)
-    assert "latin.yaml:1: error: the byte 0xe9 is not UTF-8; save the file as UTF-8 [import]" in done.err
+    golden(done.err)
 
 
 def test_the_page_says_what_becomes_of_every_field() -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from injector.cli.main import main
 from tests.authoring.lint.support import BASE, write
+from tests.messages import Golden
 
 ROOT = Path(__file__).resolve().parents[3]
 #: A number as a variable's value, and no startupProbe: an error and a warning.
@@ -68,28 +69,18 @@ def lint_anew(*args: object, code: str, **environment: str) -> subprocess.Comple
     return done
 
 
-def test_a_clean_template_is_quiet() -> None:
+def test_a_clean_template_is_quiet(golden: Golden) -> None:
     done = lint(BASE)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "1 template, no problems\n")
+    assert (done.returncode, done.stdout) == (0, "")
+    golden(done.stderr)
 
 
-def test_a_problem_is_one_line_the_place_and_what_to_do(tmp_path: Path) -> None:
+def test_a_problem_is_one_line_the_place_and_what_to_do(tmp_path: Path, golden: Golden) -> None:
     write(tmp_path, {"overlay.yaml.j2": BROKEN})
     done = lint("tool", cwd=tmp_path)
     assert done.returncode == 1
-    assert done.stdout == (
-        "tool/overlay.yaml.j2:7:27: error: value is 19901; it has to be a string [schema]\n"
-        "    7 |     - {name: PORT, value: {{ params.port }}}\n"
-        "      |                           ^\n"
-        "      = put it in quotes (found with this sample: a Deployment with port 8080)\n"
-        "\n"
-        "tool/overlay.yaml.j2:3:5: warning: container `tool` has no startupProbe, so the app does not wait for it"
-        " [startup-probe]\n"
-        "    3 |   - name: tool\n"
-        "      |     ^\n"
-        "      = add a startupProbe (httpGet, tcpSocket, grpc or exec) with a short periodSeconds\n"
-    )
-    assert done.stderr == "1 template, 1 error, 1 warning\nmore about [schema]: injector lint --explain schema\n"
+    golden(done.stdout)
+    golden(done.stderr)
 
 
 def test_errors_are_told_first_and_the_readme_last(tmp_path: Path) -> None:
@@ -102,21 +93,20 @@ def test_errors_are_told_first_and_the_readme_last(tmp_path: Path) -> None:
     assert told == [(name, kind) for kind in kinds for name in ("a", "b")]
 
 
-def test_templates_are_found_within_folders_too(tmp_path: Path) -> None:
+def test_templates_are_found_within_folders_too(tmp_path: Path, golden: Golden) -> None:
     write(tmp_path / "policies" / "labels", {})
     write(tmp_path / "policies" / ".hidden", {})
     (tmp_path / "policies" / "notes").mkdir()
     assert lint(tmp_path).stderr == lint(tmp_path / "policies").stderr == "1 template, no problems\n"
     write(tmp_path / "a" / "b" / "c", {})
-    assert lint(tmp_path / "a").stderr == "1 template, no problems\n"
-    assert lint(tmp_path).stderr == "1 template, no problems\n", "there is an end to it"
+    golden(lint(tmp_path / "a").stderr)
+    golden(lint(tmp_path).stderr)
 
 
-def test_a_version_that_is_still_to_come_is_looked_at_as_the_newest(tmp_path: Path) -> None:
+def test_a_version_that_is_still_to_come_is_looked_at_as_the_newest(tmp_path: Path, golden: Golden) -> None:
     done = lint(write(tmp_path, {"overlay.yaml.j2": BROKEN}), "--only", "schema", "--kubernetes-version", "1.99")
-    assert done.returncode == 1 and done.stderr.startswith(
-        "no schema for Kubernetes 1.99 is installed; the schema for 1."
-    )
+    assert done.returncode == 1
+    golden(done.stderr)
 
 
 def test_warnings_count_when_it_is_strict(tmp_path: Path) -> None:
@@ -125,15 +115,15 @@ def test_warnings_count_when_it_is_strict(tmp_path: Path) -> None:
     assert lint(tmp_path / "tool", "--strict").returncode == 1
 
 
-def test_the_folder_where_one_is_counts_when_none_is_given(tmp_path: Path) -> None:
+def test_the_folder_where_one_is_counts_when_none_is_given(tmp_path: Path, golden: Golden) -> None:
     write(tmp_path, {})
-    assert lint(cwd=tmp_path).stderr == "1 template, no problems\n"
-    assert lint(cwd=tmp_path / "tool").stderr == "1 template, no problems\n"
+    golden(lint(cwd=tmp_path).stderr)
+    golden(lint(cwd=tmp_path / "tool").stderr)
 
 
-def test_a_file_stands_for_its_template_and_each_template_counts_once(tmp_path: Path) -> None:
+def test_a_file_stands_for_its_template_and_each_template_counts_once(tmp_path: Path, golden: Golden) -> None:
     tool = write(tmp_path, {})
-    assert lint(tool / "overlay.yaml.j2", tool, tmp_path).stderr == "1 template, no problems\n"
+    golden(lint(tool / "overlay.yaml.j2", tool, tmp_path).stderr)
 
 
 def test_order_is_that_of_the_paths_however_long_each_takes(tmp_path: Path) -> None:
@@ -143,11 +133,11 @@ def test_order_is_that_of_the_paths_however_long_each_takes(tmp_path: Path) -> N
     assert re.findall(r"^(.)/tool/", done.stdout, re.MULTILINE) == ["b", "a", "c"]
 
 
-def test_rules_are_chosen(tmp_path: Path) -> None:
+def test_rules_are_chosen(tmp_path: Path, golden: Golden) -> None:
     tool = write(tmp_path, {"overlay.yaml.j2": BROKEN})
     assert lint(tool, "--disable", "schema").stderr.startswith("1 template, 1 warning\n")
     assert lint(tool, "--only", "schema").stderr.startswith("1 template, 1 error\n")
-    assert lint(tool, "--disable", "schema,startup-probe").stderr == "1 template, no problems\n"
+    golden(lint(tool, "--disable", "schema,startup-probe").stderr)
 
 
 def test_colours_are_for_terminals(tmp_path: Path) -> None:
@@ -162,22 +152,22 @@ def test_colours_are_for_terminals(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "message"),
+    "args",
     [
-        (["--explain", "shcema"], "there is no rule `shcema`; did you mean schema?"),
-        (["--disable", "startup_prob"], "did you mean startup-probe?"),
-        (["--only", "schema", "--disable", "schema"], "so that no rule is left"),
-        (["--only", "xyz"], "there is no rule `xyz`; injector lint --rules says what each rule finds"),
-        (["--kubernetes-version", "1.4"], "no schema for Kubernetes 1.4 is installed; available are 1.25 to 1."),
-        (["--kubernetes-version", "new"], '"new" is not a version such as 1.33'),
-        (["--output", "xml"], "'xml' is not one of"),
-        (["no-such-folder"], "'no-such-folder' does not exist"),
+        ["--explain", "shcema"],
+        ["--disable", "startup_prob"],
+        ["--only", "schema", "--disable", "schema"],
+        ["--only", "xyz"],
+        ["--kubernetes-version", "1.4"],
+        ["--kubernetes-version", "new"],
+        ["--output", "xml"],
+        ["no-such-folder"],
     ],
 )
-def test_wrong_usage(args: list[str], message: str) -> None:
+def test_wrong_usage(args: list[str], golden: Golden) -> None:
     done = lint(*args)
     assert (done.returncode, done.stdout) == (2, "")
-    assert message in done.stderr
+    golden(done.stderr)
 
 
 def test_rules_are_listed_and_explained() -> None:
@@ -191,15 +181,16 @@ def test_rules_are_listed_and_explained() -> None:
             assert explained.stdout.startswith(f"{name} (") and "\nBad\n    # " in explained.stdout
 
 
-def test_what_keeps_a_template_from_loading_is_explained_too() -> None:
+def test_what_keeps_a_template_from_loading_is_explained_too(golden: Golden) -> None:
     done = lint("--explain", "yaml")
-    assert done.returncode == 0 and done.stdout.startswith("yaml (error): template.yaml, or the text that a file")
+    assert done.returncode == 0
+    golden(done.stdout)
 
 
 # ------------------------------------------------------------------------------------- other versions, no schemas
 
 
-def test_the_schema_is_that_of_the_version(tmp_path: Path) -> None:
+def test_the_schema_is_that_of_the_version(tmp_path: Path, golden: Golden) -> None:
     tool = write(
         tmp_path,
         {"overlay.yaml.j2": WARNED.replace("    resources:", "    lifecycle: {stopSignal: SIGTERM}\n    resources:")},
@@ -207,18 +198,19 @@ def test_the_schema_is_that_of_the_version(tmp_path: Path) -> None:
     new = lint(tool, "--only", "schema", "--kubernetes-version", "1.36")
     old = lint(tool, "--only", "schema", "--kubernetes-version", "1.30")
     assert (new.returncode, old.returncode) == (0, 1)
-    assert "there is no field `stopSignal` here" in old.stdout and "; Kubernetes 1.37 has this field\n" in old.stdout
+    golden(old.stdout)
 
 
-def test_missing_schemas_are_said_and_can_be_done_without(tmp_path: Path) -> None:
+def test_missing_schemas_are_said_and_can_be_done_without(tmp_path: Path, golden: Golden) -> None:
     tool = write(tmp_path, {"overlay.yaml.j2": BROKEN})
     # as on a machine without the package: no module of this name can be found
     absent = "import sys; sys.modules['kubernetes_validate'] = None"
     done = lint_anew(tool, code=absent)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "pip install 'sidecar-injector[lint]'" in done.stderr and "--disable schema" in done.stderr
+    assert "--disable schema" in done.stderr
+    golden(done.stderr)
     # the injection itself refuses the pod too, in fewer words
-    assert lint_anew(tool, "--disable", "schema", code=absent).stderr.startswith("1 template, 1 error, 1 warning\n")
+    golden(lint_anew(tool, "--disable", "schema", code=absent).stderr)
 
 
 # -------------------------------------------------------------------------------------------------- outputs
@@ -281,13 +273,10 @@ def test_sarif_names_what_is_no_rule_too(tmp_path: Path) -> None:
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].startswith("file:///")
 
 
-def test_github_escapes_what_would_end_a_command(tmp_path: Path) -> None:
+def test_github_escapes_what_would_end_a_command(tmp_path: Path, golden: Golden) -> None:
     tool = write(tmp_path / "a,b:c%", {"overlay.yaml.j2": BROKEN})
     done = lint(tool.relative_to(tmp_path), "--output", "github", cwd=tmp_path)
-    assert done.stdout.splitlines()[1] == (
-        "::error file=a%2Cb%3Ac%25/tool/overlay.yaml.j2,line=7,col=27,title=schema::"
-        "value is 19901; it has to be a string (put it in quotes (found with this sample: a Deployment with port 8080))"
-    )
+    golden(done.stdout.splitlines()[1])
 
 
 # ------------------------------------------------------------------------------------------------- garbage
@@ -323,20 +312,22 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("files", GARBAGE.values(), ids=GARBAGE)
-def test_garbage_is_a_problem_with_a_place_and_never_a_traceback(files: dict[str, str], tmp_path: Path) -> None:
+def test_garbage_is_a_problem_with_a_place_and_never_a_traceback(
+    files: dict[str, str], tmp_path: Path, golden: Golden
+) -> None:
     write(tmp_path, files, clean=False)
     done = lint("tool", cwd=tmp_path)
-    assert "injector itself failed" not in done.stderr
+    golden(done.stderr)
     if files is not GARBAGE["empty files"]:
         assert done.returncode == 1, done.stdout + done.stderr
-    assert re.match(r"tool(/[\w.]+(:\d+){0,2})?: (error|warning): .* \[[a-z-]+\]\n", done.stdout)
+    golden(done.stdout)
 
 
-def test_a_folder_that_is_no_template_says_what_is_missing(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_template_says_what_is_missing(tmp_path: Path, golden: Golden) -> None:
     (tmp_path / "templat.yaml").write_text("")
     done = lint(tmp_path)
     assert done.returncode == 1
-    assert "neither a template (no template.yaml, but templat.yaml) nor a folder of templates" in done.stdout
+    golden(done.stdout)
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
@@ -346,11 +337,12 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     assert done.returncode == 1 and "UTF-8" in done.stdout and "tool/overlay.yaml.j2" in done.stdout
 
 
-def test_a_file_that_is_of_no_template(tmp_path: Path) -> None:
+def test_a_file_that_is_of_no_template(tmp_path: Path, golden: Golden) -> None:
     write(tmp_path, {})
     (tmp_path / "notes.txt").write_text("")
     done = lint("notes.txt", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (1, "notes.txt: error: this is not a file of a template [file]\n")
+    assert done.returncode == 1
+    golden(done.stdout)
 
 
 def test_the_folder_above(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from injector.authoring.lint.suppressions import disables
 from tests.authoring.lint.support import BASE, found, write
+from tests.messages import Golden
 
 MANIFEST = (BASE / "template.yaml").read_text()
 OVERLAY = (BASE / "overlay.yaml.j2").read_text()
@@ -67,23 +68,17 @@ def test_at_the_margin_of_the_manifest_it_is_for_the_whole_template(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("comment", "message"),
+    "comment",
     [
-        (
-            "# lint: disable=image-tag",
-            "this comment gives no reason for disabling `image-tag`; add the reason at the end of the comment",
-        ),
-        ("# lint: disable=image-tags built by hand", "there is no rule `image-tags`; did you mean image-tag?"),
-        ("# lint: disable=", "this comment switches no rule off"),
-        (
-            "# lint: disable=schema just in case",
-            "the rule `schema` finds nothing here, so this comment switches nothing off",
-        ),
+        "# lint: disable=image-tag",
+        "# lint: disable=image-tags built by hand",
+        "# lint: disable=",
+        "# lint: disable=schema just in case",
     ],
 )
-def test_a_comment_that_should_not_be_there(comment: str, message: str, tmp_path: Path) -> None:
+def test_a_comment_that_should_not_be_there(comment: str, tmp_path: Path, golden: Golden) -> None:
     problems = lint(tmp_path, UNTAGGED.replace("example.com/tool", f"example.com/tool  {comment}"))
-    assert [m for rule, m, line in problems if rule == "disable" and line == 7] == [message]
+    golden([m for rule, m, line in problems if rule == "disable" and line == 7])
 
 
 def test_what_was_not_looked_for_says_nothing_of_a_comment(tmp_path: Path) -> None:
@@ -98,8 +93,9 @@ def test_the_rule_about_comments_cannot_be_switched_off(tmp_path: Path) -> None:
     assert [rule for rule, _, _ in problems] == ["disable"]
 
 
-def test_a_readme_that_explains_comments_has_none() -> None:
+def test_a_readme_that_explains_comments_has_none(golden: Golden) -> None:
     text = "Write `# lint: disable=schema why`:\n\n    x: 1  # lint: disable=schema why\n"
     assert list(disables({"README.md": text})) == []
     [comment] = disables({"README.md": "<!-- lint: disable=readme-parameters of another template -->\ntext\n"})
-    assert (comment.rules, comment.reason, comment.line) == (("readme-parameters",), "of another template", 2)
+    assert (comment.rules, comment.line) == (("readme-parameters",), 2)
+    golden(comment.reason)

@@ -18,6 +18,7 @@ from injector.templates.load import load_template
 from injector.templates.parameter_schema import make_parameter
 from injector.templates.parameter_values import value_of
 from tests.authoring.lint.support import found, write
+from tests.messages import Golden
 
 
 def subject(tmp_path: Path, files: dict[str, str], *, clean: bool = True) -> Subject:
@@ -70,13 +71,13 @@ parameters:
 """
 
 
-def test_defaults_come_first_then_each_edge_that_makes_a_difference(tmp_path: Path) -> None:
+def test_defaults_come_first_then_each_edge_that_makes_a_difference(tmp_path: Path, golden: Golden) -> None:
     overlay = 'spec: {containers: [{name: tool, image: "tool:1", args: ["{{ params.mode }}"]}]}\n'
     made = subject(tmp_path, {"template.yaml": PARAMETERS, "overlay.yaml.j2": overlay})
     titles = [rendering.title for rendering in made.renderings]
     assert titles[0] == "a Deployment with port 8080" and "a Job" in titles
     assert [r.given for r in made.renderings if r.given] == [{"mode": "loud"}]
-    assert titles[-1] == 'a Deployment with port 8080, mode = "loud"'
+    golden(titles[-1])
     assert made.failures == ()
 
 
@@ -191,7 +192,7 @@ spec:
 """
 
 
-def test_each_mistake_is_told_at_the_authors_line_and_column(tmp_path: Path) -> None:
+def test_each_mistake_is_told_at_the_authors_line_and_column(tmp_path: Path, golden: Golden) -> None:
     folder = write(tmp_path, {"overlay.yaml.j2": WRONG, "template.yaml": "description: A tool.\n"})
     places = {(p.place.line, p.place.column): p.message for p in found(folder, only=frozenset({"schema"}))}
     lines = WRONG.split("\n")
@@ -203,17 +204,17 @@ def test_each_mistake_is_told_at_the_authors_line_and_column(tmp_path: Path) -> 
         (21, "sizelimit"),
         (24, "terminationGracePeriod"),
     }
-    assert places[(5, 5)] == "there is no field `comand` here; did you mean command?"
+    golden(places[(5, 5)])
 
 
-def test_a_wrong_value_is_told_at_the_value_wherever_it_comes_from(tmp_path: Path) -> None:
+def test_a_wrong_value_is_told_at_the_value_wherever_it_comes_from(tmp_path: Path, golden: Golden) -> None:
     files = {
         "template.yaml": "description: A tool.\n",
         "overlay.yaml.j2": '{% from "_c.j2" import container %}\nspec:\n  containers:\n{{ container() }}\n',
         "_c.j2": '{% macro container() %}\n  - name: tool\n    image: "tool:1"\n    tty: "yes"\n{% endmacro %}\n',
     }
     [problem] = found(write(tmp_path, files), only=frozenset({"schema"}))
-    assert str(problem).partition("tool/_c.j2:")[2] == '4:10: error: tty is "yes"; it has to be true or false [schema]'
+    golden(str(problem).partition("tool/_c.j2:")[2])
 
 
 def test_a_missing_field_is_told_where_it_is_missing(tmp_path: Path) -> None:
@@ -246,27 +247,23 @@ def test_the_sample_pods_themselves_are_right(tmp_path: Path) -> None:
         assert [error for rendering in renderings for error in schema_errors(rendering.after, version)] == []
 
 
-def test_a_file_that_there_is_not_is_told_once(tmp_path: Path) -> None:
+def test_a_file_that_there_is_not_is_told_once(tmp_path: Path, golden: Golden) -> None:
     overlay = (
         "spec:\n  containers:\n  - {name: tool, image: 'tool:1', volumeMounts: [{name: c, mountPath: /c}]}\n"
         '  volumes:\n  - {name: c, configMap: {name: "{{ files.configmap }}", items: [{key: b.yaml, path: b}]}}\n'
     )
     files = {"template.yaml": "files: {a.yaml: {}}\n", "a.yaml.j2": "a: 1\n", "overlay.yaml.j2": overlay}
     problems = found(write(tmp_path, files), only=frozenset({"renders", "unknown-file"}))
-    assert [(p.code, p.place.line, p.message) for p in problems] == [
-        ("unknown-file", 5, "the template makes no file b.yaml; did you mean a.yaml?")
-    ]
+    golden([(p.code, p.place.line, p.message) for p in problems])
 
 
-def test_a_template_that_serves_no_pod_that_was_tried_is_not_called_clean(tmp_path: Path) -> None:
+def test_a_template_that_serves_no_pod_that_was_tried_is_not_called_clean(tmp_path: Path, golden: Golden) -> None:
     manifest = 'parameters:\n  key: {type: string, pattern: "^k[0-9]{9}$", description: A key.}\n'
     overlay = "{% if params.key is none %}\n  {{ fail('set key') }}\n{% endif %}\nspec: {hostname: [x]}\n"
     folder = write(tmp_path, {"template.yaml": manifest, "overlay.yaml.j2": overlay})
     [problem] = found(folder, only=frozenset({"renders", "schema"}))
     assert (problem.code, problem.place.line, problem.place.column) == ("renders", 2, 6)
-    assert problem.message.startswith(
-        "the template works for none of the sample pods, so nothing was checked; it says: set key"
-    )
+    golden(problem.message)
     with_example = manifest.replace("description", "examples: [k123456789], description")
     folder = write(tmp_path, {"template.yaml": with_example, "overlay.yaml.j2": overlay})
     assert {(p.code, p.place.line) for p in found(folder, only=frozenset({"renders", "schema"}))} == {("schema", 4)}

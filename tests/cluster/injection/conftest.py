@@ -28,7 +28,7 @@ def injector(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFacto
     """The injector in force for every namespace with its label, as long as the tests of this folder run."""
     api = control_plane.api
     # modules of another folder may have come between those of this one
-    eventually("nobody has the namespace", lambda: not api.exists("Namespace", HOME), 120)
+    eventually("nobody has the namespace", lambda: not api.exists("Namespace", HOME), 300)
     api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}})
     control_plane.wait_for_default_account(HOME)
     server = InjectorServer(

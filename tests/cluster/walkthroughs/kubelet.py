@@ -134,7 +134,7 @@ class Kubelet:
 
     def __exit__(self, *_: object) -> None:
         self._done.set()
-        self._thread.join(30)
+        self._thread.join(300)
         for balancer in self._services.values():
             balancer.__exit__(None, None, None)
         for running in self.processes.values():

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import base64
 
+import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.walkthroughs.conftest import Open
+
+pytestmark = pytest.mark.programs
 
 
 def test_from_the_first_command_to_the_last(control_plane: ControlPlane, opened: Open) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.walkthroughs.conftest import Open
+
+pytestmark = pytest.mark.programs
 
 SIDECAR = {"name": "busybox2", "image": "busybox", "command": ["sleep", "3600"], "imagePullPolicy": "IfNotPresent"}
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.walkthroughs.conftest import Open
+
+pytestmark = pytest.mark.programs
 
 
 def test_from_the_first_command_to_the_last(control_plane: ControlPlane, opened: Open) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import yaml
 
 from injector.settings import parse_settings
@@ -9,6 +10,8 @@ from tests.cluster.controlplane import ControlPlane
 from tests.cluster.walkthroughs.conftest import Open
 from tests.cluster.walkthroughs.walkthrough import PAGES
 from tests.deploy.helm import Helm, one
+
+pytestmark = pytest.mark.programs
 
 PREFIX = "sidecar-injector-webhook.morven.me"
 

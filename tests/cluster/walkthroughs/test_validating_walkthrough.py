@@ -10,6 +10,8 @@ from tests.cluster.controlplane import ControlPlane
 from tests.cluster.processes import eventually
 from tests.cluster.walkthroughs.conftest import Open
 
+pytestmark = pytest.mark.programs
+
 GROUP = "project.openshift.io"
 #: What OpenShift has and a plain API server has not: the resource, and everybody's right to ask for a project.
 DEFINITION = {

@@ -112,7 +112,7 @@ def clear(control_plane: ControlPlane, before: set[tuple[str, str, str]]) -> Non
         if kind in CONFIGURATIONS:
             wait_until_in_force(control_plane, kind)
     for kind, namespace, name in made:
-        eventually(f"{kind} {name} is gone", lambda: not api.exists(kind, name, namespace or None), 120)  # noqa: B023
+        eventually(f"{kind} {name} is gone", lambda: not api.exists(kind, name, namespace or None), 300)  # noqa: B023
 
 
 def folder_of(page: str, folder: Path) -> Path:

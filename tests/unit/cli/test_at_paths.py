@@ -1,7 +1,6 @@
 """`inject`, `explain`, `render` where the settings have `paths`: objects of every kind, and the pods of workloads."""
 
 import json
-import re
 from functools import partial
 
 import pytest
@@ -90,26 +89,23 @@ PORTS = "/ports=validating:Fail:ports"
 # ------------------------------------------------------------------------------------------------------------ inject
 
 
-def test_what_is_completed_is_written_and_all_else_keeps_its_bytes(at):
+def test_what_is_completed_is_written_and_all_else_keeps_its_bytes(at, golden):
     done = at("inject", CLAIMS, "-", stdin=f"{SERVICE}---\n{CLAIM}---\nkind: Unknown\n")
     assert done.code == 0
     assert done.out.startswith(f"{SERVICE}---\n")
     assert done.documents[1]["spec"] == {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast"}
     assert "namespace" not in done.documents[1]["metadata"]
-    changed = "  existing lines changed: 1 (line 10)\n"  # of a flow mapping
-    assert done.err == f"persistentvolumeclaim/data: amended with claim\n{changed}1 amended, 2 without a pod.\n"
+    golden(done.err)
     again = at("inject", CLAIMS, "-", stdin=done.out)
     assert again.out == done.out
-    assert again.err.startswith("persistentvolumeclaim/data: unchanged: nothing-to-add: ")
+    golden(again.err)
     assert at("uninject", CLAIMS, "-", stdin=done.out).out == done.out
 
 
-def test_a_refusal_writes_nothing(at):
+def test_a_refusal_writes_nothing(at, golden):
     done = at("inject", f"{CLAIMS} {PORTS}", "--user", "bob", "-", stdin=f"{CLAIM}---\n{SERVICE}")
     assert (done.code, done.out) == (1, "")
-    assert "service/web: refused: denied: low port for bob (ports/overlay.yaml.j2:1)\n" in done.err
-    assert "  in standard input, document 2, line 5, namespace default, path /ports\n" in done.err
-    assert done.err.endswith("that failed or were refused, the result would be: 1 amended.\n")
+    golden(done.err)
 
 
 def test_the_report_as_json(at):
@@ -119,61 +115,59 @@ def test_the_report_as_json(at):
     assert (service["outcome"], service["reason"], service["paths"]) == ("refused", "denied", ["/ports"])
 
 
-def test_policies_only_puts_no_sidecar_in(at):
+def test_policies_only_puts_no_sidecar_in(at, golden):
     text = f"{CLAIM}---\n{POD}"
     done = at("inject", CLAIMS, "--policies-only", "-", stdin=text)
     assert done.code == 0
     assert done.documents[0]["spec"]["storageClassName"] == "fast"
     assert done.out.endswith(f"---\n{POD}")
-    assert done.err.endswith("1 amended, 1 for which there is no policy.\n")
+    golden(done.err)
 
 
-def test_manifests_are_checked_before_anybody_applies_them(at):
+def test_manifests_are_checked_before_anybody_applies_them(at, golden):
     words = (f"{CLAIMS} {PORTS}", "--user", "bob")
     text = f"{CLAIM}---\n{POD}---\n{SERVICE}"
     done = at("check-manifests", *words, "-", stdin=text)
     assert (done.code, done.out) == (1, "")
-    assert "service/web: refused: denied: low port for bob (ports/overlay.yaml.j2:1)\n" in done.err
-    assert done.err.endswith("1 refused, 1 amended, 1 for which there is no policy.\n")
+    golden(done.err)
     assert at("check-manifests", *words, "-", stdin=CLAIM).code == 0
 
 
-def test_what_is_refused_as_a_program_reads_it(at, tmp_path):
+def test_what_is_refused_as_a_program_reads_it(at, tmp_path, golden):
     file = tmp_path / "shop.yaml"
     file.write_text(f"{CLAIM}---\n{SERVICE}")
     words = ("check-manifests", f"{CLAIMS} {PORTS}", "--user", "bob", str(file), "--output")
     [found] = json.loads(at(*words, "json").out)["problems"]
     assert (found["rule"], found["severity"], found["file"], found["line"]) == ("denied", "error", str(file), 5)
-    assert found["message"] == "service/web: low port for bob (ports/overlay.yaml.j2:1)"
+    golden(found["message"])
     [run] = json.loads(at(*words, "sarif").out)["runs"]
-    assert run["tool"]["driver"]["name"] == "injector check-manifests"
+    golden(run["tool"]["driver"]["name"])
     [result] = run["results"]
     [location] = result["locations"]
     assert (result["ruleId"], result["level"]) == ("denied", "error")
     assert location["physicalLocation"]["region"] == {"startLine": 5}
-    assert at(*words, "github").out.startswith(f"::error file={file},line=5,title=denied::service/web: low port for")
+    golden(at(*words, "github").out)
 
 
-def test_without_paths_there_is_nothing_to_check(program):
+def test_without_paths_there_is_nothing_to_check(program, golden):
     done = program("check-manifests", "-", stdin=SERVICE)
     assert (done.code, done.out) == (2, "")
-    assert "The settings have no `paths`, so there are no policies. Give --settings FILE." in done.err
+    golden(done.err)
 
 
-def test_who_asks_is_not_known_and_that_is_said(at):
+def test_who_asks_is_not_known_and_that_is_said(at, golden):
     done = at("inject", PORTS, "-", stdin=SERVICE)
     assert done.code == 1
-    assert "service/web: refused: template-failed: ports/overlay.yaml.j2:1:" in done.err
-    assert "who makes the request; name this user: --user NAME and --group NAME\n" in done.err
+    golden(done.err)
     let = at("inject", PORTS.replace("Fail", "Ignore"), "-", stdin=SERVICE)
     assert (let.code, let.out) == (0, SERVICE)
-    assert "service/web: skipped: template-failed: admitted without changes: " in let.err
+    golden(let.err)
 
 
 @pytest.mark.parametrize(("template", "hint"), [("whose", True), ("which", False), ("which,maker", False)])
-def test_it_is_said_of_what_looks_at_the_user_alone(at, template, hint):
+def test_it_is_said_of_what_looks_at_the_user_alone(at, template, hint, golden):
     done = at("inject", f"/x=validating:Fail:{template}", "-", stdin=SERVICE)
-    assert "service/web: refused: denied: " in done.err
+    golden(done.err)
     assert ("a template here reads the user who makes the request" in done.err) is hint
 
 
@@ -203,7 +197,7 @@ def test_parameters_of_the_command_line_and_of_annotations(at):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in WORKLOADS if kind != "Pod"])
-def test_the_pods_of_a_workload_are_asked_about_with_their_sidecar(at, kind):
+def test_the_pods_of_a_workload_are_asked_about_with_their_sidecar(at, kind, golden):
     done = at("inject", "/pods=mutating:Fail:label", "-", stdin=WORKLOADS[kind])
     spec = done.documents[0]["spec"]
     pod = (spec["jobTemplate"]["spec"] if kind == "CronJob" else spec)["template"]
@@ -211,31 +205,24 @@ def test_the_pods_of_a_workload_are_asked_about_with_their_sidecar(at, kind):
     assert {"generateName", "ownerReferences", "namespace"}.isdisjoint(pod["metadata"])
     assert {"apiVersion", "kind"}.isdisjoint(pod)
     assert "logger" in [c["name"] for c in pod["spec"]["initContainers"]]
-    name = f"{kind.lower()}/web"
-    assert f"{name}: injected with logger\n" in done.err
-    assert f"{name}, its pods: amended with label\n" in done.err
+    golden(done.err)
     again = at("inject", "/pods=mutating:Fail:label", "-", stdin=done.out)
     assert again.out == done.out
 
 
-def test_a_pod_of_a_controller_looks_like_one(at):
+def test_a_pod_of_a_controller_looks_like_one(at, golden):
     paths = "/bare=validating:Fail:bare"
     assert at("inject", paths, "-", stdin=WORKLOADS["Deployment"]).code == 0
     refused = at("inject", paths, "-", stdin=POD)
-    assert "pod/alone: refused: denied: a bare pod" in refused.err
+    golden(refused.err)
     made = at("inject", "/maker=validating:Fail:maker", "-", stdin=WORKLOADS["Deployment"])
-    maker = "system:serviceaccount:kube-system:replicaset-controller"
-    assert f"deployment/web, its pods: refused: denied: made by {maker}" in made.err
+    golden(made.err)
 
 
-def test_a_workload_is_asked_about_itself_before_its_pods(at):
+def test_a_workload_is_asked_about_itself_before_its_pods(at, golden):
     done = at("inject", "/size=mutating:Fail:sized /pods=mutating:Fail:label", "-", stdin=WORKLOADS["Deployment"])
     assert done.documents[0]["spec"]["replicas"] == 2
-    assert [line.split(" with ")[0] for line in done.err.splitlines() if ": added" not in line][:3] == [
-        "deployment/web: amended",
-        "deployment/web: injected",
-        "deployment/web, its pods: amended",
-    ]
+    golden([line.split(" with ")[0] for line in done.err.splitlines() if ": added" not in line][:3])
 
 
 def test_a_path_is_asked_again_after_another_has_changed_the_object(at):
@@ -283,49 +270,40 @@ def test_what_is_no_object_is_no_trouble(at, text):
     assert explained.code in (0, 1)
 
 
-def test_templates_that_there_are_not_are_told(at):
+def test_templates_that_there_are_not_are_told(at, golden):
     done = at("inject", "/claims=mutating:Ignore:clam", "-", stdin=CLAIM)
     assert (done.code, done.out) == (0, CLAIM)
-    assert re.search(r'warning: \S+\.json:1:\d+: paths\[/claims\]\.templates: there is no template "clam"', done.err)
+    golden(done.err)
 
 
-def test_a_group_without_a_user_is_wrong_usage(program):
+def test_a_group_without_a_user_is_wrong_usage(program, golden):
     done = program("inject", "--group", "a", "-", stdin="")
-    assert done.code == 2 and "--group is a group of --user NAME" in done.err
+    assert done.code == 2
+    golden(done.err)
 
 
 # ----------------------------------------------------------------------------------------------------------- explain
 
 
-def test_why_an_object_is_refused(at):
+def test_why_an_object_is_refused(at, golden):
     done = at("explain", f"{CLAIMS} {PORTS}", "--user", "bob", "-", stdin=SERVICE)
     assert done.code == 1
-    assert "service/web (namespace default, standard input, document 1, line 1)" in done.out
-    assert "  /claims: not called, because claim is for CREATE of persistentvolumeclaims (v1)\n" in done.out
-    assert (
-        "  /ports (validating, failurePolicy Fail):\n    yes  ports, for: CREATE, UPDATE of services (v1)\n" in done.out
-    )
-    assert "\nResult at /ports: denied: low port for bob" in done.out
+    golden(done.out)
 
 
-def test_why_a_template_is_not_for_it(at):
+def test_why_a_template_is_not_for_it(at, golden):
     chosen = "/chosen=mutating:Fail:chosen"
     done = at("explain", chosen, "-", stdin=SERVICE)
     assert done.code == 0
-    assert "    no   chosen, namespaces: the labels of namespace default do not match\n" in done.out
-    assert "\nResult at the paths: not-for-templates: " in done.out
+    golden(done.out)
     done = at("explain", chosen, "--namespace-label", "tier=a", "-", stdin=SERVICE)
-    assert "    yes  chosen, namespaces: the labels of namespace default match\n" in done.out
-    assert "    no   chosen, selector:   the object's labels do not match\n" in done.out
+    golden(done.out)
 
 
-def test_a_pod_s_paths_come_with_its_injection(at):
+def test_a_pod_s_paths_come_with_its_injection(at, golden):
     done = at("explain", "/pods=mutating:Fail:label /bare=validating:Fail:bare", "-", stdin=WORKLOADS["Deployment"])
     assert done.code == 0
-    assert "Result: injected: a pod made now gets its sidecar (logger)" in done.out
-    assert "in which the API server calls them for CREATE of pods (v1), for the pods of this object:" in done.out
-    assert "    add /metadata/labels/of\n" in done.out
-    assert "\nResult at /pods, the pods of this object: amended: " in done.out
+    golden(done.out)
 
 
 def test_explanations_as_json(at):
@@ -340,10 +318,11 @@ def test_explanations_as_json(at):
     ]
 
 
-def test_files_without_anything_to_tell_of(at):
-    assert at("explain", "", "-", stdin=SERVICE).err.endswith("no object has a pod or a pod template")
+def test_files_without_anything_to_tell_of(at, golden):
+    golden(at("explain", "", "-", stdin=SERVICE).err)
     done = at("explain", CLAIMS, "-", stdin=SERVICE)  # there are paths, so why none is for it is told
-    assert done.code == 0 and "/claims: not called, because " in done.out
+    assert done.code == 0
+    golden(done.out)
     both = at("explain", CLAIMS, "-", stdin=f"{SERVICE}---\n{CLAIM}")
     assert "service/web" not in both.out and "persistentvolumeclaim/data" in both.out
 
@@ -380,59 +359,55 @@ def test_the_overlay_for_a_bare_object_and_for_one_of_a_file(at, tmp_path):
     assert found["object"]["spec"]["storageClassName"] == "fast"
 
 
-def test_operations_users_and_the_object_before(at, tmp_path):
+def test_operations_users_and_the_object_before(at, tmp_path, golden):
     file = tmp_path / "service.yaml"
     file.write_text(SERVICE)
     denied = at("render", "", "ports", str(file), "--user", "bob")
     assert (denied.code, denied.out) == (1, "")
-    assert "ports: refused: denied: low port for bob" in denied.err
-    assert "low port for sample" in at("render", "", "ports", str(file)).err
+    golden(denied.err)
+    golden(at("render", "", "ports", str(file)).err)
     assert at("render", "", "ports", str(file), "--operation", "UPDATE", "--old", str(file)).code == 0
     wrong = at("render", "", "ports", str(file), "--operation", "DELETE")
-    assert "ports: skipped: not-for-templates: ports is for CREATE, UPDATE of services (v1)" in wrong.err
+    golden(wrong.err)
 
 
-def test_a_template_of_pods_as_at_a_path(at, tmp_path):
+def test_a_template_of_pods_as_at_a_path(at, tmp_path, golden):
     file = tmp_path / "web.yaml"
     file.write_text(WORKLOADS["Deployment"])
     assert "of: Deployment-web" in at("render", "", "label", str(file), "--operation", "CREATE").out
-    assert "made by replicaset" in at("render", "", "maker", str(file), "--user", "replicaset").err
+    golden(at("render", "", "maker", str(file), "--user", "replicaset").err)
 
 
-def test_what_is_not_for_templates_of_paths(at, program, templates_dir, tmp_path):
+def test_what_is_not_for_templates_of_paths(at, program, templates_dir, tmp_path, golden):
     claims = tmp_path / "claims.yaml"
     claims.write_text(f"{CLAIM}---\n{CLAIM}")
-    assert "has 2 objects for claim" in at("render", "", "claim", str(claims)).err
+    golden(at("render", "", "claim", str(claims)).err)
     usage = program("render", templates_dir / "claim", "--file", "a.conf")
-    assert (
-        usage.code == 2
-        and "--file is only for templates that add sidecars; claim is for objects at a path" in usage.err
-    )
+    assert usage.code == 2
+    golden(usage.err)
     both = program("render", templates_dir / "claim", claims, "--pod", claims)
     assert both.code == 2 and "Either FILE or --pod FILE" in both.err
 
 
 @pytest.mark.parametrize(
-    ("manifest", "overlay", "words"),
+    ("manifest", "overlay"),
     [
         (
             "for: {apiGroups: [apps], resources: [deployments]}",
             "{% for c in object.spec.containers %}{{ warn(c.name) }}{% endfor %}",
-            "1:25: error: deployments have no `object.spec.containers`; write object.spec.template.spec.containers",
         ),
         (
             "for: {resources: [services]}",
             '{% set service = request.object %}{% if service.spec.type == "NodePort" %}{{ deny("no") }}{% endif %}',
-            "1:41: error: `request` has no `object` here; write object in place of request.object",
         ),
-        ("for: {resources: [services]}", 'deny("no")', "; to call deny write {{ deny(...) }}"),
+        ("for: {resources: [services]}", 'deny("no")'),
     ],
 )
-def test_habits_of_policies_of_other_tools(run, tmp_path, manifest, overlay, words):
+def test_habits_of_policies_of_other_tools(run, tmp_path, manifest, overlay, golden):
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "template.yaml").write_text(f"description: Mine.\n{manifest}\n")
     (folder / "overlay.yaml.j2").write_text(overlay)
     result = run("lint", str(folder))
     assert result.code == 1
-    assert words in result.out
+    golden(result.out)

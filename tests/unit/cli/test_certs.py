@@ -122,22 +122,18 @@ def test_a_manifest_is_filled_where_it_calls_the_service(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("manifest", "found"),
+    "manifest",
     [
-        (MANIFEST.replace("sidecars", "shop"), "they call injector in other, injector in shop"),
-        ("kind: ConfigMap", "there is no webhook entry that calls a Service"),
-        (
-            "kind: MutatingWebhookConfiguration\nwebhooks: [1, {clientConfig: {service: 1}}, {clientConfig: 1}]",
-            "no webhook",
-        ),
+        MANIFEST.replace("sidecars", "shop"),
+        "kind: ConfigMap",
+        "kind: MutatingWebhookConfiguration\nwebhooks: [1, {clientConfig: {service: 1}}, {clientConfig: 1}]",
     ],
 )
-def test_a_manifest_that_does_not_call_the_service_makes_nothing(tmp_path, manifest, found):
+def test_a_manifest_that_does_not_call_the_service_makes_nothing(tmp_path, manifest, golden):
     (tmp_path / "webhooks.yaml").write_text(manifest)
     out = run("--out", tmp_path / "certs", "--fill", tmp_path / "webhooks.yaml")
     assert out.exit_code == 1
-    assert "webhooks.yaml: no webhook entry calls the Service injector in namespace sidecars" in str(out.exception)
-    assert found in str(out.exception)
+    golden(str(out.exception))
     assert (out.stdout, (tmp_path / "certs").exists()) == ("", False)
 
 

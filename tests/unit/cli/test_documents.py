@@ -141,49 +141,47 @@ LAUGHS = "\n".join(
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    "text",
     [
-        (b"x: 1\n---\na: 1\nb: 2\na: 3\n", 'f.yaml:5:1: the key "a" appears twice (document 2)'),
-        (b"a: [\n", "f.yaml:1:5: a value is missing here"),
-        (b"a: 1\nb: \x01\n", "f.yaml:2:4: U+0001 is not allowed in YAML"),
-        (b"a: \xff\n", "f.yaml, line 1: byte 0xff is not UTF-8"),
-        ("a: 1".encode("utf-16"), "f.yaml: is UTF-16; save it as UTF-8"),
-        (b"a: &a [*a]", "f.yaml:1:4: an alias contains itself"),
-        (b"a: *b", "f.yaml:1:4: * begins an alias"),
-        (b"a: " + b"[" * 5000 + b"]" * 5000, "f.yaml, document 1"),
-        (LAUGHS.encode(), "f.yaml:1:26: too many values"),
-        (
-            b"\xef\xbb\xbfa: 1\r\n---\r\n# c\r\nb: [1\r\nc: 2\r\n",
-            "f.yaml:5:1: a comma or the ] of the bracket that opens on line 4",
-        ),
-        (b"a: 1\n---\nb:\n  c: {d: 1\n  e: 2\n", "f.yaml:5:3: a comma or the } of the bracket that opens on line 4"),
-        (b"# Source\nspec:\n  replicas: {{ .Values.n }}\n", "f.yaml:3:13: this is the template of a Helm chart"),
-        (b"{{- if .Values.on }}\na: 1\n{{- end }}\n", "f.yaml:1:1: this is the template of a Helm chart"),
-        (b'a: {{ include "x" . | nindent 4 }}\n', "f.yaml:1:4: this is the template of a Helm chart"),
-        (b'a: "{{ x }}\nb: 1\n', "f.yaml:1:4: the quote that begins here does not end"),
-        (b'{"a": 1,\n "a": 2}', 'f.yaml, document 1, line 1: the key "a" occurs twice'),
-        (b'{"a": NaN}', "f.yaml, document 1, line 1: NaN is not JSON"),
-        (b'{"a": 1e999}', "f.yaml, document 1, line 1: the number 1e999 is too large"),
-        (b"a: 1\n---\nb: " + b"[" * 100_000, "f.yaml, document 2, line 3: values nested deeper than 200"),
-        (b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}", "f.yaml, document 1, line 1: values nested deeper"),
+        b"x: 1\n---\na: 1\nb: 2\na: 3\n",
+        b"a: [\n",
+        b"a: 1\nb: \x01\n",
+        b"a: \xff\n",
+        "a: 1".encode("utf-16"),
+        b"a: &a [*a]",
+        b"a: *b",
+        b"a: " + b"[" * 5000 + b"]" * 5000,
+        LAUGHS.encode(),
+        b"\xef\xbb\xbfa: 1\r\n---\r\n# c\r\nb: [1\r\nc: 2\r\n",
+        b"a: 1\n---\nb:\n  c: {d: 1\n  e: 2\n",
+        b"# Source\nspec:\n  replicas: {{ .Values.n }}\n",
+        b"{{- if .Values.on }}\na: 1\n{{- end }}\n",
+        b'a: {{ include "x" . | nindent 4 }}\n',
+        b'a: "{{ x }}\nb: 1\n',
+        b'{"a": 1,\n "a": 2}',
+        b'{"a": NaN}',
+        b'{"a": 1e999}',
+        b"a: 1\n---\nb: " + b"[" * 100_000,
+        b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}",
     ],
 )
-def test_what_cannot_be_read_names_its_place(text, says):
+def test_what_cannot_be_read_names_its_place(text, golden):
     with pytest.raises(DocumentError) as caught:
         read_documents(Input("f.yaml", text))
-    assert str(caught.value).startswith(says)
+    golden(str(caught.value))
 
 
-def test_what_cannot_be_read_is_shown():
+def test_what_cannot_be_read_is_shown(golden):
     with pytest.raises(DocumentError) as caught:
         read_documents(Input("f.yaml", b"a: 1\r\n---\r\nb:\r\n  c: 1\r\n\td: 2\r\n"))
-    assert str(caught.value) == "f.yaml:5:1: tabs cannot be used here; YAML is indented with spaces only (document 2)"
+    golden(str(caught.value))
     assert caught.value.diagnostic.excerpt == "    5 |  d: 2\n      | ^"
 
 
-def test_a_json_file_that_is_no_json_is_not_taken_for_yaml():
-    with pytest.raises(DocumentError, match=r"f\.json, document 1, line 1: not JSON"):
+def test_a_json_file_that_is_no_json_is_not_taken_for_yaml(golden):
+    with pytest.raises(DocumentError) as caught:
         documents("{a: 1}", "f.json")
+    golden(caught.value)
 
 
 #: Manifests of many habits, each a pod or a workload that gets a sidecar.

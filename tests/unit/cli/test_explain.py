@@ -18,7 +18,7 @@ def says(annotations):
     return POD_SAYS.replace("{{{}}}", f"{{{annotations}}}")
 
 
-def test_a_label_that_is_assumed_is_said(run):
+def test_a_label_that_is_assumed_is_said(run, golden):
     granted = "injection=enabled is assumed"
     assert granted in run("explain", "-", stdin=POD).out
     assert granted not in run("explain", "--namespace-label", "injection=required", "-", stdin=POD).out
@@ -26,50 +26,44 @@ def test_a_label_that_is_assumed_is_said(run):
     assert granted not in run("explain", "-", stdin=POD + space).out
     assert granted in run("explain", "-", stdin=POD + space.replace("default", "shop")).out
     other = run("explain", "-", stdin=POD + space.replace("injection: disabled", "injektion: enabled")).out
-    assert (
-        f"the input has no Namespace named default with label injection (it has injektion=enabled), so {granted}."
-        in other
-    )
+    golden(other)
 
 
-def test_a_label_of_an_unknown_value_is_pointed_at(run):
+def test_a_label_of_an_unknown_value_is_pointed_at(run, golden):
     out = run("explain", "--namespace-label", "injection=enable", "-", stdin=POD).out
-    assert "namespace label injection=enable is not one of enabled, required, disabled" in out
+    golden(out)
 
 
-def test_misspelt_annotations_are_told_once_whether_the_pod_is_injected_or_not(run):
-    injct = "annotation sidecar.injector/injct has no effect; did you mean sidecar.injector/inject?"
+def test_misspelt_annotations_are_told_once_whether_the_pod_is_injected_or_not(run, golden):
     for label in ("injection=enabled", "injection=none"):
-        assert (
-            run("explain", "--namespace-label", label, "-", stdin=says("sidecar.injector/injct: 'no'")).out.count(injct)
-            == 1
-        )
+        out = run("explain", "--namespace-label", label, "-", stdin=says("sidecar.injector/injct: 'no'")).out
+        assert out.count("[unknown-annotation key=sidecar.injector/injct nearest=sidecar.injector/inject]") == 1
     for key in ("level", "logger.level"):
         lost = run("inject", "--templates", "logger", "-", stdin=says(f"sidecar.injector/{key}: debug")).err
-        assert f"sidecar.injector/{key} has no effect; did you mean logger.sidecar.injector/level?" in lost
+        golden(lost)
     for known in ("sidecar.injector/status: failed", "sidecar.injector/proxyImage: x", "injct: x"):
-        assert "has no effect; did you mean" not in run("explain", "-", stdin=says(known)).out
+        golden(run("explain", "-", stdin=says(known)).out)
 
 
-def test_what_is_neither_a_file_nor_a_name_in_a_cluster(run):
+def test_what_is_neither_a_file_nor_a_name_in_a_cluster(run, golden):
     for words in (["web"], ["deploy", "web"]):
         result = run("explain", *words)
-        assert result.err.endswith("no such file; for an object in a cluster write KIND/NAME: deploy/web")
+        golden(result.err)
 
 
-def test_settings_that_name_no_template_are_noted(run, tmp_path):
+def test_settings_that_name_no_template_are_noted(run, tmp_path, golden):
     file = tmp_path / "settings.yaml"
     file.write_text("parameters: {enoy: {cpu-request: 1}}\n")
     out = run("explain", "--settings", str(file), "-", stdin=WORKLOADS["Deployment"]).out
-    assert 'parameters.enoy: there is no template "enoy"; did you mean envoy?' in out
+    golden(out)
 
 
-def test_a_workload_s_own_annotation_is_told_by_inject_as_well(run):
+def test_a_workload_s_own_annotation_is_told_by_inject_as_well(run, golden):
     text = WORKLOADS["Deployment"].replace(
         "  name: web\n", "  name: web\n  labels: {sidecar.injector/inject: 'no'}\n", 1
     )
     err = run("inject", "--templates", "logger", "-", stdin=text).err
-    assert "sidecar.injector/inject on deployment/web itself has no effect" in err
+    golden(err)
 
 
 def test_what_people_came_for_stands_before_the_long_lists(run):
@@ -80,17 +74,17 @@ def test_what_people_came_for_stands_before_the_long_lists(run):
     assert failed.count("no template") == 1
 
 
-def test_render_says_that_nobody_mounts_a_file_and_takes_a_folder(run, templates_dir, tmp_path, monkeypatch):
+def test_render_says_that_nobody_mounts_a_file_and_takes_a_folder(run, templates_dir, tmp_path, monkeypatch, golden):
     overlay = templates_dir / "logger" / "overlay.yaml.j2"
     overlay.write_text(overlay.read_text().replace('"{{ files.configmap }}"', "logger"))
-    assert "logger.yaml: no volume in the overlay uses `configMap: {name: " in run("render", "logger").err
+    golden(run("render", "logger").err)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "template.yml").write_text("description: x\n")
-    assert "no template.yaml, but template.yml" in run("render", str(tmp_path / "mine")).err
+    golden(run("render", str(tmp_path / "mine")).err)
     (tmp_path / "mine" / "template.yaml").write_text("description: x\n")
     (tmp_path / "mine" / "overlay.yaml.j2").write_text("spec: {}\n")
     monkeypatch.chdir(tmp_path)
-    assert run("render", "mine").out.startswith("# overlay of mine")
+    golden(run("render", "mine").out)
 
 
 @pytest.mark.parametrize("no_colour", ["", "1"])
@@ -99,23 +93,18 @@ def test_no_color_is_heeded_at_a_terminal(no_colour, tmp_path):
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "injector", "inject", str(tmp_path / "pod.yaml")]
     env = {**os.environ, "NO_COLOR": no_colour}
-    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=theirs, env=env, check=True, timeout=60)
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=theirs, env=env, check=True, timeout=300)
     os.close(theirs)
     text = os.read(ours, 10_000)
     os.close(ours)
     assert (b"\x1b" in text) is not bool(no_colour)
 
 
-@pytest.mark.parametrize(("port", "code", "now"), [
-    ("x", 1, """Result now: {reason}
-  the pod starts without its sidecar
-  the same as recorded
-"""),
-    ("80", 0, """Result now: injected: a pod made now gets its sidecar (envoy)
-  this differs from the recorded result: the pod, its namespace, the templates or the settings have changed since then
-"""),
+@pytest.mark.parametrize(("port", "code"), [
+    ("x", 1),
+    ("80", 0),
 ])  # fmt: skip
-def test_a_failed_pod_shows_what_is_recorded_and_whether_it_would_fail_now(run, port, code, now):
+def test_a_failed_pod_shows_what_is_recorded_and_whether_it_would_fail_now(run, port, code, golden):
     wrong = "envoy.sidecar.injector/app-port"
     reason = f'bad-parameter: pod annotation {wrong} = "x": must be a port from 1 to 65535'
     record = f"sidecar.injector/status: failed, sidecar.injector/reason: '{reason}', {wrong}: '{port}'"
@@ -123,13 +112,13 @@ def test_a_failed_pod_shows_what_is_recorded_and_whether_it_would_fail_now(run, 
     result = run("explain", "-", stdin=pod)
     first = f"Recorded when it was created (2026-11-20T10:00:00Z): failed: {reason}\n\nDecision, step by step:"
     assert result.code == code and first in result.out
-    assert now.format(reason=reason) in result.out
+    golden(result.out)
     [data] = json.loads(run("explain", "--output", "json", "-", stdin=pod).out)
     assert data["recorded"] == {"reason": reason, "created": "2026-11-20T10:00:00Z"}
     assert "recorded" not in json.loads(run("explain", "--output", "json", "-", stdin=POD).out)[0]
 
 
-def test_a_refused_pod_is_said_to_be_refused(run):
+def test_a_refused_pod_is_said_to_be_refused(run, golden):
     pod = says("envoy.sidecar.injector/app-port: x")
     out = run("explain", "--namespace-label", "injection=required", "-", stdin=pod).out
-    assert "\n  the pod is refused\n  what to do: docs/reasons.md#" in out
+    golden(out)

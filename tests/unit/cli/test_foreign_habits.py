@@ -9,30 +9,28 @@ import pytest
 from injector.cli.foreign_habits import _COMMANDS, command_help
 from injector.cli.main import COMMANDS
 from tests import command
+from tests.messages import Golden
 from tests.unit.cli.test_wrong_values import WEB, said
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    "name",
     [
-        ("template", "to put sidecars into manifests: injector inject FILE; to see what a template makes of a pod: "),
-        ("kube-inject", "to put sidecars into manifests: injector inject FILE"),
-        ("injekt", "did you mean inject?"),
-        ("auto-inject", "did you mean inject?"),
-        ("uninjct", "did you mean uninject?"),
-        ("validate", "for templates: injector lint DIR; for manifests and policies: injector check-manifests"),
-        ("version", "run injector --version"),
-        ("build", "build it first: kustomize build DIR | injector inject -"),
-        (
-            "apply",
-            "injector inject does not change a cluster; to apply its output: injector inject FILE | kubectl apply -f -",
-        ),
-        ("web.yaml", "run injector inject web.yaml"),
-        ("frobnicate", "the commands are inject, uninject, "),
+        "template",
+        "kube-inject",
+        "injekt",
+        "auto-inject",
+        "uninjct",
+        "validate",
+        "version",
+        "build",
+        "apply",
+        "web.yaml",
+        "frobnicate",
     ],
 )
-def test_a_command_of_another_program(name: str, words: str) -> None:
-    assert command_help(name, list(COMMANDS)).startswith(words)
+def test_a_command_of_another_program(name: str, golden: Golden) -> None:
+    golden(command_help(name, list(COMMANDS)))
 
 
 def test_no_command_of_ours_is_called_one_of_others() -> None:
@@ -110,9 +108,9 @@ def test_the_key_of_an_annotation_is_a_parameter_too(tmp_path: Path) -> None:
     assert (done.code, "cpu: 300m" in done.out) == (0, True), done.err
 
 
-def test_all_templates_of_several_options(tmp_path: Path) -> None:
+def test_all_templates_of_several_options(tmp_path: Path, golden: Golden) -> None:
     done = said(tmp_path, "inject", "--templates", "nginx", "--templates", "fluent-bit,nginx", "web.yaml")
-    assert "deployment/web: injected with nginx, fluent-bit" in done.err
+    golden(done.err)
 
 
 FILES = {
@@ -132,59 +130,53 @@ FILES = {
 
 
 @pytest.mark.parametrize(
-    ("file", "words"),
+    "file",
     [
-        (
-            "k/kustomization.yaml",
-            ":1: this is a Kustomization, not a manifest; build it first: kustomize build k | inj",
-        ),
-        ("old/kustomization.yml", ":1: this is a Kustomization, not a manifest; build it first: kustomize build old |"),
-        (
-            "chart/Chart.yaml",
-            ":1: this is the Chart.yaml of a Helm chart, not a manifest; render the chart first: helm",
-        ),
-        ("chart/values.yaml", ":1: these are the values of a Helm chart, not a manifest; render the chart first: helm"),
-        ("plain.yaml", ":1: these are the values of a Helm chart"),
-        ("compose.yaml", ":1: this is a Compose file"),
-        ("pod.yaml", ":1: it has no kind, so it is not a Kubernetes object; add apiVersion: v1 and kind: Pod"),
-        ("kid.yaml", ":1: it has no kind, so it is not a Kubernetes object; write kind, not Kind"),
-        ("list.yaml", ":2: a manifest is a mapping with apiVersion and kind, and this is a list"),
-        ("web.jsonnet", ": this is Jsonnet; evaluate it first: jsonnet web.jsonnet | injector inject -"),
-        (
-            "empty.yaml",
-            ": it is empty. If you redirect the output to the same file (> empty.yaml), "
-            "the shell empties the file first",
-        ),
+        "k/kustomization.yaml",
+        "old/kustomization.yml",
+        "chart/Chart.yaml",
+        "chart/values.yaml",
+        "plain.yaml",
+        "compose.yaml",
+        "pod.yaml",
+        "kid.yaml",
+        "list.yaml",
+        "web.jsonnet",
+        "empty.yaml",
     ],
 )
 @pytest.mark.parametrize("name", ["inject", "uninject", "explain"])
-def test_a_file_that_is_no_manifest(tmp_path: Path, name: str, file: str, words: str) -> None:
+def test_a_file_that_is_no_manifest(tmp_path: Path, name: str, file: str, golden: Golden) -> None:
     (tmp_path / file).parent.mkdir(exist_ok=True)
     (tmp_path / file).write_text(FILES[file])
     done = command.run(name, file, cwd=tmp_path)
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith(f"Error: {file}{words}"), done.err
+    golden(done.err)
 
 
-def test_what_is_no_manifest_in_a_folder_is_told_beside_others(tmp_path: Path) -> None:
+def test_what_is_no_manifest_in_a_folder_is_told_beside_others(tmp_path: Path, golden: Golden) -> None:
     (tmp_path / "k").mkdir()
     for name, text in (("kustomization.yaml", FILES["k/kustomization.yaml"]), ("web.yaml", WEB)):
         (tmp_path / "k" / name).write_text(text)
     done = command.run("inject", "k", cwd=tmp_path)
-    assert (done.code, "warning: k/kustomization.yaml: this is a Kustomization" in done.err) == (0, True), done.err
+    assert done.code == 0
+    golden(done.err)
     (tmp_path / "k" / "web.yaml").unlink()
     assert command.run("inject", "k", cwd=tmp_path).code == 1
 
 
-def test_an_empty_input_beside_others_and_from_a_pipe_is_told(tmp_path: Path) -> None:
+def test_an_empty_input_beside_others_and_from_a_pipe_is_told(tmp_path: Path, golden: Golden) -> None:
     (tmp_path / "empty.yaml").write_text("")
     (tmp_path / "blank.yaml").write_text(FILES["blank.yaml"])
     beside = said(tmp_path, "inject", "empty.yaml", "web.yaml")
-    assert (beside.code, "warning: empty.yaml: it is empty. " in beside.err) == (0, True), beside.err
+    assert beside.code == 0
+    golden(beside.err)
     piped = command.run("inject", "-", cwd=tmp_path)
-    assert (piped.code, "warning: standard input: it is empty; look at" in piped.err) == (0, True), piped.err
+    assert piped.code == 0
+    golden(piped.err)
     blank = command.run("inject", "blank.yaml", cwd=tmp_path)
-    assert (blank.code, "warning: blank.yaml: it holds no object" in blank.err) == (0, True), blank.err
+    assert blank.code == 0
+    golden(blank.err)
 
 
 @pytest.mark.parametrize(
@@ -205,37 +197,33 @@ def test_an_input_that_is_not_there(tmp_path: Path, args: tuple[str, ...], words
 
 
 @pytest.mark.parametrize(
-    ("args", "words"),
+    "args",
     [
-        (("test", "--coverage", "80"), "Error: --coverage takes no value; for a limit write --fail-under 80\n"),
-        (("test", "--coverage=80%"), "Error: --coverage takes no value; for a limit write --fail-under 80\n"),
-        (("inject", "--check", "yes", "web.yaml"), "; --check takes no value; remove yes\n"),
-        (("list", "--failed", "false"), "Error: --failed takes no value; remove --failed false\n"),
-        (("lint", "--strict=true"), "Error: --strict takes no value; remove true\n"),
-        (("test", "--fail-under", "80%"), "'80%': it must be a number from 0 to 100; write 80\n"),
-        (("check", "--wait=5m"), "'5m': it must be a number from 0 to 86400; write 300\n"),
-        (("certs", "--days", "forever"), "'forever': it must be a whole number from 1 to 36500\n"),
-        (("serve", "--port", "8443/tcp"), "'8443/tcp': it must be a port from 1 to 65535; write 8443\n"),
-        (("serve", "--port", "84430"), "'84430': it must be a port from 1 to 65535\n"),
+        ("test", "--coverage", "80"),
+        ("test", "--coverage=80%"),
+        ("inject", "--check", "yes", "web.yaml"),
+        ("list", "--failed", "false"),
+        ("lint", "--strict=true"),
+        ("test", "--fail-under", "80%"),
+        ("check", "--wait=5m"),
+        ("certs", "--days", "forever"),
+        ("serve", "--port", "8443/tcp"),
+        ("serve", "--port", "84430"),
     ],
 )
-def test_a_value_that_an_option_does_not_take(tmp_path: Path, args: tuple[str, ...], words: str) -> None:
+def test_a_value_that_an_option_does_not_take(tmp_path: Path, args: tuple[str, ...], golden: Golden) -> None:
     done = said(tmp_path, *args)
-    assert done.err.endswith(words)
+    golden(done.err)
 
 
-def test_a_file_behind_an_option_without_a_value_is_a_file(tmp_path: Path) -> None:
+def test_a_file_behind_an_option_without_a_value_is_a_file(tmp_path: Path, golden: Golden) -> None:
     (tmp_path / "1").write_text(WEB)
-    assert said(tmp_path, "inject", "--check", "1").err.endswith("1 would change: run injector inject --in-place\n")
+    golden(said(tmp_path, "inject", "--check", "1").err)
 
 
 @pytest.mark.parametrize("name", ["PORT", "METRICS_PORT"])
 def test_a_variable_that_kubernetes_sets_for_a_service(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, golden: Golden
 ) -> None:
     monkeypatch.setenv(f"INJECTOR_{name}", "tcp://10.96.14.2:443")
-    service, option = f"injector-{name}"[:-5].lower().replace("_", "-"), f"--{name}".lower().replace("_", "-")
-    assert said(tmp_path, "serve", "--standalone").err.endswith(
-        f"it must be a port from 1 to 65535; Kubernetes sets INJECTOR_{name} for a Service called {service}: write "
-        f"enableServiceLinks: false into the pod's spec, or give {option}\n"
-    )
+    golden(said(tmp_path, "serve", "--standalone").err)

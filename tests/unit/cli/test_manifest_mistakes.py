@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.messages import Golden
 from tests.unit.cli.test_wrong_values import WEB, annotated, said
 
 _NGINX = 'nginx.sidecar.injector/rate-limit: "50"'
@@ -14,42 +15,21 @@ _NO_EFFECT = "pod annotation nginx.sidecar.injector/rate-limit has no effect, be
 
 @pytest.mark.parametrize("name", ["inject", "explain"])
 @pytest.mark.parametrize(
-    ("annotations", "args", "words"),
+    ("annotations", "args"),
     [
-        (
-            _NGINX,
-            (),
-            f"{_NO_EFFECT} get nginx, write sidecar.injector/templates: nginx; to get both, "
-            "write sidecar.injector/templates: envoy,nginx",
-        ),
-        (
-            f"{_NGINX}, sidecar.injector/templates: envoy",
-            (),
-            "to also get nginx, write sidecar.injector/templates: envoy,nginx",
-        ),
-        (_NGINX, ("--templates", "envoy"), f"{_NO_EFFECT} also get nginx, write --templates envoy,nginx"),
-        (
-            _NGINX,
-            ("--namespace-label", "injection=required"),
-            "to also get nginx, write sidecar.injector/templates: envoy,nginx",
-        ),
-        (
-            f'{_NGINX}, nginx.sidecar.injector/gzip: "no", nginx.sidecar.injector/rate-burst: "1"',
-            (),
-            "nginx.sidecar.injector/rate-limit, nginx.sidecar.injector/gzip and 1 more have no effect",
-        ),
-        (
-            f"{_NGINX}, fluentd.sidecar.injector/image: a",
-            (),
-            "to also get fluentd, write sidecar.injector/templates: envoy,nginx,fluentd",
-        ),
+        (_NGINX, ()),
+        (f"{_NGINX}, sidecar.injector/templates: envoy", ()),
+        (_NGINX, ("--templates", "envoy")),
+        (_NGINX, ("--namespace-label", "injection=required")),
+        (f'{_NGINX}, nginx.sidecar.injector/gzip: "no", nginx.sidecar.injector/rate-burst: "1"', ()),
+        (f"{_NGINX}, fluentd.sidecar.injector/image: a", ()),
     ],
 )
 def test_parameters_of_a_template_that_the_pod_does_not_get(
-    tmp_path: Path, name: str, annotations: str, args: tuple[str, ...], words: str
+    tmp_path: Path, name: str, annotations: str, args: tuple[str, ...], golden: Golden
 ) -> None:
     done = said(tmp_path, name, "web.yaml", *args, manifest=annotated(f"{{{annotations}}}"))
-    assert words in done.out + done.err
+    golden(done.out + done.err)
 
 
 @pytest.mark.parametrize(
@@ -66,28 +46,27 @@ def test_parameters_of_a_template_that_the_pod_does_not_get(
     ],
 )
 def test_parameters_that_have_their_effect_or_none_for_another_reason(
-    tmp_path: Path, annotations: str, args: tuple[str, ...], settings: str
+    tmp_path: Path, annotations: str, args: tuple[str, ...], settings: str, golden: Golden
 ) -> None:
     given = ("--settings", "settings.yaml", *args)
     done = said(tmp_path, "inject", "web.yaml", *given, manifest=annotated(f"{{{annotations}}}"), settings=settings)
-    assert "no effect, because the pod gets" not in done.err
+    golden(done.err)
 
 
 @pytest.mark.parametrize("name", ["inject", "explain"])
 @pytest.mark.parametrize(
-    ("annotation", "words"),
+    "annotation",
     [
-        ("envoy/log-level: debug", "write envoy.sidecar.injector/log-level"),
-        ("sidecar.injector/params: a", "or, to set a parameter, <template>.sidecar.injector/<name>"),
-        ('sidecar-injector.io/inject: "false"', "for this injector write sidecar.injector/inject"),
-        ("Injector/templates: nginx", "for this injector write sidecar.injector/templates"),
-        ('inject: "false"', "for this injector write sidecar.injector/inject"),
+        "envoy/log-level: debug",
+        "sidecar.injector/params: a",
+        'sidecar-injector.io/inject: "false"',
+        "Injector/templates: nginx",
+        'inject: "false"',
     ],
 )
-def test_names_that_are_nearly_ours(tmp_path: Path, name: str, annotation: str, words: str) -> None:
+def test_names_that_are_nearly_ours(tmp_path: Path, name: str, annotation: str, golden: Golden) -> None:
     done = said(tmp_path, name, "web.yaml", manifest=annotated(f"{{{annotation}}}"))
-    assert f"pod annotation {annotation.partition(':')[0]} has no effect; " in done.out + done.err
-    assert words in done.out + done.err
+    golden(done.out + done.err)
 
 
 @pytest.mark.parametrize(
@@ -115,26 +94,23 @@ _PORTS = "ports: [{containerPort: 8080}]}"
 
 @pytest.mark.parametrize("name", ["inject", "explain"])
 @pytest.mark.parametrize(
-    ("after", "words"),
+    "after",
     [
-        (
-            "}\n      ports: [{containerPort: 80}]",
-            "spec.ports: there is no field `ports` here; it belongs in a container",
-        ),
-        ("}\n      replicas: 2", "here; it belongs in the spec of the workload (beside `template`)"),
-        ("}\n      nodeselector: {a: b}", "there is no field `nodeselector` here; did you mean nodeSelector?"),
-        (", environment: {A: b}}", "there is no field `environment` here; write env, with an item"),
-        (", hostNetwork: true}", "here; it belongs in the pod's spec (beside `containers`)"),
+        "}\n      ports: [{containerPort: 80}]",
+        "}\n      replicas: 2",
+        "}\n      nodeselector: {a: b}",
+        ", environment: {A: b}}",
+        ", hostNetwork: true}",
     ],
 )
-def test_a_field_that_kubernetes_has_elsewhere(tmp_path: Path, name: str, after: str, words: str) -> None:
+def test_a_field_that_kubernetes_has_elsewhere(tmp_path: Path, name: str, after: str, golden: Golden) -> None:
     done = said(tmp_path, name, "web.yaml", manifest=WEB.replace(_PORTS, f"{_PORTS[:-1]}{after}"))
-    assert words in done.out + done.err
+    golden(done.out + done.err)
 
 
-def test_a_field_of_a_newer_kubernetes_is_left_alone(tmp_path: Path) -> None:
+def test_a_field_of_a_newer_kubernetes_is_left_alone(tmp_path: Path, golden: Golden) -> None:
     manifest = WEB.replace(_PORTS, f"{_PORTS}\n      frobnication: {{a: b}}\n      x-mine: 1")
-    assert "there is no field" not in said(tmp_path, "inject", "web.yaml", manifest=manifest).err
+    golden(said(tmp_path, "inject", "web.yaml", manifest=manifest).err)
 
 
 @pytest.mark.parametrize(
@@ -160,15 +136,12 @@ def test_the_cause_stands_before_what_the_template_says(tmp_path: Path, ports: s
     assert f"line {10 if 'spec.containers' in cause else 11}, namespace" in done.err
 
 
-def test_templates_that_do_not_load_and_nobody_asks_for_are_told_in_one_line(tmp_path: Path) -> None:
+def test_templates_that_do_not_load_and_nobody_asks_for_are_told_in_one_line(tmp_path: Path, golden: Golden) -> None:
     for name in ("a", "b", "c", "d", "e"):
         (tmp_path / "own" / name).mkdir(parents=True)
         (tmp_path / "own" / name / "template.yaml").write_text("description: [\n")
     done = said(tmp_path, "inject", "web.yaml", "--templates", "nginx", "--templates-dir", "own")
-    assert done.err.startswith(
-        "warning: 5 templates are ignored, because they cannot be loaded and are not in --templates: "
-        "a, b, c and 2 more. To see what is wrong, run injector lint own\n"
-    )
+    golden(done.err)
 
 
 def test_a_kind_of_another_group_may_have_more_fields(tmp_path: Path) -> None:

@@ -18,9 +18,10 @@ def test_files_are_put_there_and_taken_away(tmp_path):
     assert modes["server.key"] == 0o600 and modes["server.crt"] & 0o077 == 0o044
 
 
-def test_a_file_in_its_place(tmp_path):
+def test_a_file_in_its_place(tmp_path, golden):
     (tmp_path / "file").write_text("")
-    with pytest.raises(SettingsError, match="Not a directory"):
+    with pytest.raises(SettingsError) as caught:
         FolderTarget(tmp_path / "file").read()
+    golden(caught.value)
     with pytest.raises(SettingsError, match="file"):
         FolderTarget(tmp_path / "file" / "below").write({"a.crt": b""})

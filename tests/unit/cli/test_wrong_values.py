@@ -8,6 +8,7 @@ import pytest
 
 from tests import command
 from tests.command import Done
+from tests.messages import Golden
 
 WEB = """\
 apiVersion: apps/v1
@@ -34,24 +35,24 @@ def annotated(annotations: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("key", "meant"),
+    "key",
     [
-        ("sidecar-injector/templates", "sidecar.injector/templates"),
-        ("sidecarinjector/inject", "sidecar.injector/inject"),
-        ("sidecar_injector/template", "sidecar.injector/templates"),
-        ("envoy.sidecar-injector/app-port", "envoy.sidecar.injector/app-port"),
+        "sidecar-injector/templates",
+        "sidecarinjector/inject",
+        "sidecar_injector/template",
+        "envoy.sidecar-injector/app-port",
     ],
 )
 @pytest.mark.parametrize("name", ["inject", "explain"])
-def test_a_prefix_with_other_dots_is_told(tmp_path: Path, name: str, key: str, meant: str) -> None:
+def test_a_prefix_with_other_dots_is_told(tmp_path: Path, name: str, key: str, golden: Golden) -> None:
     done = said(tmp_path, name, "web.yaml", manifest=annotated(f'{{{key}: "8080"}}'))
-    assert f"pod annotation {key} has no effect; did you mean {meant}?" in done.out + done.err
+    golden(done.out + done.err)
 
 
 @pytest.mark.parametrize("key", ["sidecar.injector.example/inject", "other-injector/inject", "injector/inject"])
-def test_the_annotation_of_another_injector_is_left_alone(tmp_path: Path, key: str) -> None:
+def test_the_annotation_of_another_injector_is_left_alone(tmp_path: Path, key: str, golden: Golden) -> None:
     done = said(tmp_path, "inject", "web.yaml", manifest=annotated(f'{{{key}: "yes"}}'))
-    assert "has no effect; did you mean" not in done.err
+    golden(done.err)
 
 
 @pytest.mark.parametrize(
@@ -137,31 +138,17 @@ def test_an_option_of_another_program_leads_to_ours(tmp_path: Path, option: str,
 
 
 @pytest.mark.parametrize(
-    ("manifest", "words"),
+    "manifest",
     [
-        (
-            WEB.replace("containers:", "container:"),
-            "deployment/web: skipped: malformed-pod: spec.containers: a pod has at least one container; write "
-            "containers, not container",
-        ),
-        (
-            WEB.replace("      - {", "        {"),
-            "deployment/web: skipped: malformed-pod: spec.containers: it is a mapping; it has to be a list; begin each "
-            "item with `- name: `",
-        ),
-        (
-            "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n",
-            "service/web holds no pod, so there is nothing to inject.",
-        ),
-        (
-            "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n---\napiVersion: v1\nkind: Secret\n",
-            "service/web and 1 more hold no pod, so there is nothing to inject.",
-        ),
+        WEB.replace("containers:", "container:"),
+        WEB.replace("      - {", "        {"),
+        "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n",
+        "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n---\napiVersion: v1\nkind: Secret\n",
     ],
 )
-def test_an_object_without_a_right_pod_is_named(tmp_path: Path, manifest: str, words: str) -> None:
+def test_an_object_without_a_right_pod_is_named(tmp_path: Path, manifest: str, golden: Golden) -> None:
     done = said(tmp_path, "inject", "web.yaml", manifest=manifest)
-    assert words in done.err.splitlines()
+    golden(done.err.splitlines())
     assert done.out == manifest
 
 
@@ -218,12 +205,12 @@ def test_a_value_for_an_annotation_is_written_as_yaml_needs_it(tmp_path: Path, a
         ('["--verbose --port"]', ""),
     ],
 )
-def test_arguments_with_blanks_between_them(tmp_path: Path, args: str, meant: str) -> None:
+def test_arguments_with_blanks_between_them(tmp_path: Path, args: str, meant: str, golden: Golden) -> None:
     given = ("--templates", "container", "--param", "container.image=a:1", "--param", f"container.args={args}")
     done = said(tmp_path, "inject", *given, "web.yaml")
     assert done.code == 0
-    assert meant in done.err
-    assert ("is a list with one item, which contains spaces" in done.err) == bool(meant)
+    assert ("joined-arguments" in done.err) is bool(meant)
+    golden(done.err)
 
 
 @pytest.mark.parametrize("name", ["inject", "explain"])
@@ -242,51 +229,47 @@ def test_a_no_to_another_injector(tmp_path: Path, name: str, annotations: str, t
     assert (words in done.out + done.err) == told
 
 
-def test_a_yes_to_another_injector(tmp_path: Path) -> None:
+def test_a_yes_to_another_injector(tmp_path: Path, golden: Golden) -> None:
     manifest = annotated("{linkerd.io/inject: enabled}")
     done = said(tmp_path, "inject", "web.yaml", "--namespace-label", "injection=x", manifest=manifest)
-    assert 'to get a sidecar from this injector, set the annotation sidecar.injector/inject: "true"' in done.err
+    golden(done.err)
     args = ("inject", "--settings", "settings.yaml", "web.yaml")
     own = said(tmp_path, *args, settings="prefix: linkerd.io\n", manifest=annotated("{linkerd.io/inject: disabled}"))
-    assert "has no effect" not in own.err
+    golden(own.err)
 
 
-def test_a_pod_of_another_injector_is_named(tmp_path: Path) -> None:
+def test_a_pod_of_another_injector_is_named(tmp_path: Path, golden: Golden) -> None:
     manifest = WEB + "      - {name: linkerd-proxy, image: a}\n"
     done = said(tmp_path, "uninject", "web.yaml", manifest=manifest)
     assert (done.code, done.out) == (0, manifest)
-    assert "linkerd-proxy comes from Linkerd: run linkerd uninject FILE" in done.err
+    golden(done.err)
 
 
 @pytest.mark.parametrize(
-    ("field", "words"),
+    "field",
     [
-        (
-            "env: {A: b}",
-            "spec.containers[web].env: it is a mapping; it has to be a list; write an item for each, as in",
-        ),
-        ("env: [A=b]", "spec.containers[web].env[0]: it is a string; it has to be a mapping; write {name: A, value"),
-        ("volumeMounts: {a: /b}", "as in `- {name: a, mountPath: /b}`"),
-        ("args: --port 80", 'spec.containers[web].args: it is a string; it has to be a list; write ["--port", "80"]'),
+        "env: {A: b}",
+        "env: [A=b]",
+        "volumeMounts: {a: /b}",
+        "args: --port 80",
     ],
 )
 @pytest.mark.parametrize("policies", [False, True])
-def test_a_list_of_a_container_that_is_none(tmp_path: Path, field: str, words: str, policies: bool) -> None:
+def test_a_list_of_a_container_that_is_none(tmp_path: Path, field: str, policies: bool, golden: Golden) -> None:
     manifest = WEB.replace("ports: [{containerPort: 8080}]", field)
     settings = "paths: {/validate/env: {type: validating, templates: [deny-env]}}\n"
     name = "check-manifests" if policies else "inject"
     args = (name, "--settings", "settings.yaml", "web.yaml")
     done = said(tmp_path, *args, manifest=manifest, settings=settings if policies else "")
-    assert "deployment/web: skipped: malformed-pod: " in done.err
-    assert words in done.err
+    golden(done.err)
     listed = "apiVersion: v1\nkind: List\nitems:\n- " + manifest.replace("\n", "\n  ").rstrip() + "\n"
-    assert words in said(tmp_path, "inject", "web.yaml", manifest=listed).err
+    golden(said(tmp_path, "inject", "web.yaml", manifest=listed).err)
 
 
-def test_a_variable_that_is_a_number(tmp_path: Path) -> None:
+def test_a_variable_that_is_a_number(tmp_path: Path, golden: Golden) -> None:
     manifest = WEB.replace("ports:", "env: [{name: A, value: 8}], ports:")
     done = said(tmp_path, "inject", "web.yaml", manifest=manifest)
-    assert "warning: the API server refuses this pod: spec.containers[0].env[0].value: value is a number" in done.err
+    golden(done.err)
 
 
 def test_a_cron_job_without_its_job_is_told_once(tmp_path: Path) -> None:
@@ -295,31 +278,29 @@ def test_a_cron_job_without_its_job_is_told_once(tmp_path: Path) -> None:
     assert (done.code, done.err.count("cronjob/web")) == (1, 1)
 
 
-def test_values_under_the_names_of_templates(tmp_path: Path) -> None:
+def test_values_under_the_names_of_templates(tmp_path: Path, golden: Golden) -> None:
     values = "replicaCount: 1\nenvoy:\n  cpuLimit: 500m\n  retries: 3\n"
     done = said(tmp_path, "inject", "web.yaml", manifest=values)
-    assert (
-        'a settings file (--settings FILE), such as parameters: {envoy: {cpu-limit: "500m", retries: 3}}; to render'
-        in done.err
-    )
+    golden(done.err)
 
 
 @pytest.mark.parametrize("value", ["@a.json", "a.json", "file://a.json"])
-def test_a_file_for_a_value(tmp_path: Path, value: str) -> None:
+def test_a_file_for_a_value(tmp_path: Path, value: str, golden: Golden) -> None:
     (tmp_path / "a.json").write_text("[]")
     done = said(tmp_path, "inject", "--param", f"envoy.clusters={value}", "web.yaml")
-    assert (done.code, 'write --param envoy.clusters="$(cat a.json)"' in done.err) == (2, True)
+    assert done.code == 2
+    golden(done.err)
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    "name",
     [
-        ("check-manifests", "a policy is a template that the settings list at a path. Use --settings FILE"),
-        ("inject", "run injector check-manifests --settings FILE"),
+        "check-manifests",
+        "inject",
     ],
 )
-def test_an_option_for_policies(tmp_path: Path, name: str, words: str) -> None:
-    assert words in said(tmp_path, name, "--policy", "deny-env", "web.yaml").err
+def test_an_option_for_policies(tmp_path: Path, name: str, golden: Golden) -> None:
+    golden(said(tmp_path, name, "--policy", "deny-env", "web.yaml").err)
 
 
 def test_all_missing_annotations_are_one_list(tmp_path: Path) -> None:
@@ -333,29 +314,28 @@ NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: default, labels: 
 
 @pytest.mark.parametrize("name", ["inject", "explain"])
 @pytest.mark.parametrize("label", ['"true"', "enable", "Enabled"])
-def test_a_namespace_label_that_chooses_nothing(tmp_path: Path, name: str, label: str) -> None:
+def test_a_namespace_label_that_chooses_nothing(tmp_path: Path, name: str, label: str, golden: Golden) -> None:
     done = said(tmp_path, name, "web.yaml", manifest=NAMESPACE % label + WEB)
-    words = f"namespace label injection={label.strip(chr(34))} is not one of enabled, required, disabled"
-    assert f"{words}; it does not apply; write injection: enabled" in done.out + done.err
+    golden(done.out + done.err)
 
 
 @pytest.mark.parametrize(
-    ("label", "meant"),
-    [('"false"', "disabled"), ("disable", "disabled"), ('"off"', "disabled"), ("require", "required")],
+    "label",
+    ['"false"', "disable", '"off"', "require"],
 )
-def test_a_namespace_label_that_means_another_choice(tmp_path: Path, label: str, meant: str) -> None:
+def test_a_namespace_label_that_means_another_choice(tmp_path: Path, label: str, golden: Golden) -> None:
     done = said(tmp_path, "inject", "web.yaml", manifest=NAMESPACE % label + WEB)
-    assert f"it does not apply; write injection: {meant}\n" in done.err
+    golden(done.err)
 
 
 @pytest.mark.parametrize("label", ["enabled", "required", "disabled"])
-def test_a_namespace_label_that_chooses(tmp_path: Path, label: str) -> None:
-    assert "does not apply" not in said(tmp_path, "inject", "web.yaml", manifest=NAMESPACE % label + WEB).err
+def test_a_namespace_label_that_chooses(tmp_path: Path, label: str, golden: Golden) -> None:
+    golden(said(tmp_path, "inject", "web.yaml", manifest=NAMESPACE % label + WEB).err)
 
 
-def test_a_parameter_of_a_template_that_no_pod_gets(tmp_path: Path) -> None:
+def test_a_parameter_of_a_template_that_no_pod_gets(tmp_path: Path, golden: Golden) -> None:
     done = said(tmp_path, "inject", "web.yaml", "--templates", "nginx", "--param", "fluent-bit.port=1")
-    assert "warning: --param fluent-bit.port has no effect: no pod here gets fluent-bit\n" in done.err
+    golden(done.err)
     used = said(tmp_path, "inject", "web.yaml", "--templates", "nginx", "--param", "nginx.gzip=false")
     assert "no effect" not in used.err
     (tmp_path / "injected.yaml").write_text(used.out)
@@ -364,99 +344,87 @@ def test_a_parameter_of_a_template_that_no_pod_gets(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameter", "words"),
+    "parameter",
     [
-        ("container.image=Registry.Example/Web:1-Alpine", "write registry.example/web:1-Alpine"),
-        ("container.image=Web@sha256:" + "a" * 64, "write web@sha256:" + "a" * 64),
-        ("container.memory-limit=100MB", "write 100Mi"),
-        ("container.memory-limit=1 GiB", "write 1Gi"),
-        ('envoy.exclude-inbound-ports=["443"]', "write it without quotes"),
+        "container.image=Registry.Example/Web:1-Alpine",
+        "container.image=Web@sha256:" + "a" * 64,
+        "container.memory-limit=100MB",
+        "container.memory-limit=1 GiB",
+        'envoy.exclude-inbound-ports=["443"]',
     ],
 )
-def test_a_value_of_a_format_that_is_nearly_right(tmp_path: Path, parameter: str, words: str) -> None:
+def test_a_value_of_a_format_that_is_nearly_right(tmp_path: Path, parameter: str, golden: Golden) -> None:
     template = parameter.partition(".")[0]
     done = said(tmp_path, "inject", "web.yaml", "--templates", template, "--param", parameter)
     assert done.code == 1
-    assert f"; {words}\n" in done.err
+    golden(done.err)
 
 
-def test_a_file_without_a_pod_is_named_with_what_it_holds(tmp_path: Path) -> None:
+def test_a_file_without_a_pod_is_named_with_what_it_holds(tmp_path: Path, golden: Golden) -> None:
     service = "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n"
     done = said(tmp_path, "render", "nginx", "--pod", "web.yaml", manifest=service)
-    assert done.err == (
-        "Error: web.yaml: holds Service, and no pod; use a file with one Pod, "
-        "or with one workload such as a Deployment\n"
-    )
+    golden(done.err)
 
 
-def test_render_takes_one_template(tmp_path: Path) -> None:
+def test_render_takes_one_template(tmp_path: Path, golden: Golden) -> None:
     done = said(tmp_path, "render", "nginx", "fluent-bit")
     assert done.code == 2
-    assert "File fluent-bit does not exist. The command renders one TEMPLATE, for the pod in one FILE." in done.err
+    golden(done.err)
 
 
-def test_a_key_beside_the_dash_of_its_item(tmp_path: Path) -> None:
+def test_a_key_beside_the_dash_of_its_item(tmp_path: Path, golden: Golden) -> None:
     manifest = "spec:\n  containers:\n  - name: a\n  image: a:1\n    tty: true\n"
     done = said(tmp_path, "inject", "web.yaml", manifest=manifest)
-    assert (
-        "web.yaml:4:3: this line is at the same indentation as the - of its list item; indent it to column 5"
-        in done.err
-    )
+    golden(done.err)
 
 
-@pytest.mark.parametrize(
-    ("file", "what"), [("Chart.yaml", "a Helm chart"), ("kustomization.yaml", "a Kustomize folder")]
-)
-def test_a_folder_of_another_tool(tmp_path: Path, file: str, what: str) -> None:
+@pytest.mark.parametrize("file", ["Chart.yaml", "kustomization.yaml"])
+def test_a_folder_of_another_tool(tmp_path: Path, file: str, golden: Golden) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / file).write_text("name: mine\n")
     for name in ("render", "lint"):
         done = command.run(name, "./mine", cwd=tmp_path)
-        assert (
-            f"it is {what}, without a template.yaml; start a template with `injector new NAME`" in done.out + done.err
-        )
+        golden(done.out + done.err)
 
 
 @pytest.mark.parametrize(
-    ("annotations", "line"),
+    "annotations",
     [
-        ("\n        a: b\n        envoy.sidecar.injector/cpu-limit: much", 10),
-        ("{sidecar.injector/templates: ngnix}", 7),
+        "\n        a: b\n        envoy.sidecar.injector/cpu-limit: much",
+        "{sidecar.injector/templates: ngnix}",
     ],
 )
-def test_the_line_of_an_annotation(tmp_path: Path, annotations: str, line: int) -> None:
+def test_the_line_of_an_annotation(tmp_path: Path, annotations: str, golden: Golden) -> None:
     manifest = WEB.replace("labels: {app: web}, annotations: {}}", "X").replace(
         "{X", f"\n      annotations: {annotations}"
     )
     if "{" in annotations:
         manifest = annotated(annotations)
     done = said(tmp_path, "inject", "web.yaml", manifest=f"apiVersion: v1\nkind: Service\n---\n{manifest}")
-    assert f"  in web.yaml, document 2, line {line + 3}, namespace default\n" in done.err, done.err
+    golden(done.err)
 
 
-def test_the_line_of_a_namespaces_annotation_and_within_a_list(tmp_path: Path) -> None:
+def test_the_line_of_a_namespaces_annotation_and_within_a_list(tmp_path: Path, golden: Golden) -> None:
     namespace = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: default\n  annotations:\n"
     namespace += "    sidecar.injector/templates: x\n"
     done = said(tmp_path, "inject", "web.yaml", manifest=f"{WEB}---\n{namespace}")
-    assert "  in web.yaml, document 2, line 17, namespace default\n" in done.err, done.err
+    golden(done.err)
     listed = "kind: List\nitems:\n- kind: Pod\n  metadata:\n    annotations: {a: 1}\n"
     done = said(tmp_path, "inject", "web.yaml", manifest=listed)
-    assert "  in web.yaml, document 1, line 5, namespace default\n" in done.err, done.err
+    golden(done.err)
 
 
-def test_a_workload_without_its_template(tmp_path: Path) -> None:
+def test_a_workload_without_its_template(tmp_path: Path, golden: Golden) -> None:
     done = said(tmp_path, "inject", "web.yaml", manifest=WEB.replace("  template:", "  templates:"))
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith(
-        "deployment/web: failed: malformed-pod: spec.template: it is missing, and a Deployment has its pod template "
-        "there; write template, not templates\n  in web.yaml, document 1, line 4, namespace default\n"
-    )
+    golden(done.err)
     patch = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 2}\n"
     patched = said(tmp_path, "inject", "web.yaml", manifest=patch)
     assert (patched.code, patched.out) == (0, patch)
-    assert "warning: deployment/web (web.yaml, document 1, line 1): spec.template: it is missing" in patched.err
+    golden(patched.err)
     explained = said(tmp_path, "explain", "web.yaml", manifest=patch)
-    assert (explained.code, "spec.template: it is missing" in explained.err) == (1, True)
+    assert explained.code == 1
+    golden(explained.err)
 
 
 @pytest.mark.parametrize("name", ["inject", "explain"])
@@ -468,20 +436,17 @@ def test_a_namespace_with_an_annotation_of_the_labels_name(tmp_path: Path, name:
     assert words in done.out + done.err
 
 
-def test_a_receipt_with_another_prefix(tmp_path: Path) -> None:
+def test_a_receipt_with_another_prefix(tmp_path: Path, golden: Golden) -> None:
     once = said(tmp_path, "inject", "--settings", "settings.yaml", "web.yaml", settings="prefix: x.example\n")
     again = said(tmp_path, "uninject", "web.yaml", manifest=once.out)
     assert (again.code, again.out) == (1, "")
-    assert "it has a receipt with another prefix (x.example/receipt); give the settings" in again.err
-    assert "it has a receipt with another prefix" in said(tmp_path, "inject", "web.yaml", manifest=once.out).err
+    golden(again.err)
+    golden(said(tmp_path, "inject", "web.yaml", manifest=once.out).err)
 
 
-def test_a_parameter_without_effect(tmp_path: Path) -> None:
+def test_a_parameter_without_effect(tmp_path: Path, golden: Golden) -> None:
     idle = said(tmp_path, "inject", "web.yaml", "--param", "envoy.app-port=9999")
-    assert (
-        "warning: --param envoy.app-port has no effect together with the current values "
-        "of the other parameters of envoy; for its description: injector docs envoy" in idle.err
-    )
+    golden(idle.err)
     for params in (
         ("envoy.intercept=ports", "envoy.app-port=9999"),
         ("envoy.cpu-limit=1",),
@@ -492,30 +457,30 @@ def test_a_parameter_without_effect(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("theirs", "ours"),
+    "theirs",
     [
-        ("traffic.sidecar.istio.io/excludeOutboundPorts", "exclude-outbound-ports"),
-        ("config.linkerd.io/skip-outbound-ports", "exclude-outbound-ports"),
-        ("sidecar.istio.io/proxyCPULimit", "cpu-limit"),
+        "traffic.sidecar.istio.io/excludeOutboundPorts",
+        "config.linkerd.io/skip-outbound-ports",
+        "sidecar.istio.io/proxyCPULimit",
     ],
 )
 def test_a_parameter_of_another_injector_that_a_template_of_the_pod_has_too(
-    tmp_path: Path, theirs: str, ours: str
+    tmp_path: Path, theirs: str, golden: Golden
 ) -> None:
     manifest = annotated(f'{{{theirs}: "100"}}')
     done = said(tmp_path, "inject", "web.yaml", manifest=manifest)
-    assert f'has no effect here; write envoy.sidecar.injector/{ours}: "100"\n' in done.err
+    golden(done.err)
     assert (
         "no effect"
         not in said(tmp_path, "inject", "web.yaml", "--templates", "always-pull-images", manifest=manifest).err
     )
 
 
-def test_a_yes_by_another_key(tmp_path: Path) -> None:
+def test_a_yes_by_another_key(tmp_path: Path, golden: Golden) -> None:
     done = said(tmp_path, "inject", "web.yaml", manifest=annotated('{sidecar.injector/enabled: "true"}'))
-    assert "sidecar.injector/enabled has no effect; did you mean sidecar.injector/inject?\n" in done.err
+    golden(done.err)
 
 
-def test_fields_are_kubectl_s_to_explain(tmp_path: Path) -> None:
+def test_fields_are_kubectl_s_to_explain(tmp_path: Path, golden: Golden) -> None:
     done = said(tmp_path, "explain", "deployment.spec.template.spec")
-    assert "for the fields of an object, run kubectl explain deployment.spec.template.spec" in done.err
+    golden(done.err)

@@ -9,7 +9,6 @@ import json
 import socket
 import ssl
 import threading
-import time
 from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
@@ -34,6 +33,7 @@ from injector.telemetry import Metrics
 from injector.webhook.certificate_sources import ssl_context_of
 from injector.webhook.tls import CertificateError
 from tests.cluster.away import until
+from tests.processor_time import at_most
 from tests.unit.cluster.fault_server import Asked, Write, answer, listed, serving, status, stream
 
 NOW = datetime.datetime.now(datetime.UTC)
@@ -282,9 +282,8 @@ def test_a_mistake_does_not_end_the_renewal_for_good(tmp_path: Path) -> None:
 def test_beginnings_without_an_end_cost_no_time() -> None:
     """As much as a Secret or a webhook configuration can hold: it is read in the loop that answers reviews."""
     text = b"-----BEGIN CERTIFICATE-----\n" * 37_000
-    begin = time.perf_counter()
-    assert read_certificates(text + pem_of([ONE.certificate]) + text) == (ONE.certificate,)
-    assert time.perf_counter() - begin < 2
+    with at_most(400):
+        assert read_certificates(text + pem_of([ONE.certificate]) + text) == (ONE.certificate,)
 
 
 @pytest.mark.parametrize(
@@ -331,7 +330,7 @@ def test_a_pair_in_memory_is_served() -> None:
     with ours, client.wrap_socket(ours, server_hostname="injector.sidecars.svc") as tls:
         assert tls.recv(1) == b"x"
         assert tls.version() == "TLSv1.3"
-    thread.join(10)
+    thread.join(300)
 
 
 def test_a_pair_that_has_ended_is_not_served() -> None:

@@ -13,6 +13,7 @@ import pytest
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.connection import NoClusterError, context_namespace, open_api
+from tests.messages import Golden
 from tests.unit.cluster.fault_server import Handler, answer, item, listed, serving, status, stream
 
 
@@ -37,12 +38,13 @@ def error_of(folder: Path, data: bytes) -> ApiError:
     return caught.value
 
 
-def test_refusals_are_what_the_status_says(tmp_path: Path) -> None:
+def test_refusals_are_what_the_status_says(tmp_path: Path, golden: Golden) -> None:
     body = status(403, "Forbidden", "no new content", causes=[{"reason": "NamespaceTerminating"}], retryAfterSeconds=3)
     error = error_of(tmp_path, answer(403, body))
-    assert (error.status, error.reason, error.message) == (403, "Forbidden", "no new content")
+    assert (error.status, error.reason) == (403, "Forbidden")
+    golden(error.message)
     assert (error.causes, error.retry_after, error.expired) == (("NamespaceTerminating",), 3, False)
-    assert str(error) == "Forbidden (403): no new content"
+    golden(str(error))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ def test_an_answer_that_breaks_off(tmp_path: Path, data: bytes) -> None:
     assert (error.status, error.reason) == (0, "Unreachable")
 
 
-def test_a_deadline_covers_the_whole_answer(tmp_path: Path) -> None:
+def test_a_deadline_covers_the_whole_answer(tmp_path: Path, golden: Golden) -> None:
     async def handler(asked, write):
         await write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
         while True:
@@ -81,14 +83,15 @@ def test_a_deadline_covers_the_whole_answer(tmp_path: Path) -> None:
 
     async def get(client: Client) -> float:
         began = asyncio.get_running_loop().time()
-        with pytest.raises(ApiError, match="in time"):
+        with pytest.raises(ApiError) as caught:
             await client.get("/x", deadline=0.3)
+        golden(caught.value)
         return asyncio.get_running_loop().time() - began
 
     assert 0.2 < talk(tmp_path, handler, get) < 2
 
 
-def test_an_answer_without_end_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_without_end_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden: Golden) -> None:
     monkeypatch.setattr("injector.cluster.client._LARGEST_ANSWER", 100_000)
     monkeypatch.setattr("injector.cluster.client._LARGEST_EVENT", 100_000)
 
@@ -98,12 +101,14 @@ def test_an_answer_without_end_is_cut(tmp_path: Path, monkeypatch: pytest.Monkey
             await write(b"x" * 10_000)
 
     async def both(client: Client) -> None:
-        with pytest.raises(ApiError, match="more than"):
+        with pytest.raises(ApiError) as caught:
             await client.get("/x")
-        with pytest.raises(ApiError, match="cannot be reached"):
+        golden(caught.value)
+        with pytest.raises(ApiError) as caught_2:
             async with client.watch("/x", "1", seconds=5) as events:
                 async for _ in events:
                     raise AssertionError("no event came")
+        golden(caught_2.value)
 
     talk(tmp_path, handler, both)
 
@@ -154,12 +159,13 @@ def test_a_body_arrives_and_pages_follow(tmp_path: Path) -> None:
     ("answered", "expected"),
     [({"major": "1", "minor": "36"}, (1, 36)), ({"major": "1", "minor": "31+"}, (1, 31)), ({"major": ""}, None)],
 )
-def test_version(tmp_path: Path, answered: dict[str, str], expected: tuple[int, int] | None) -> None:
+def test_version(tmp_path: Path, answered: dict[str, str], expected: tuple[int, int] | None, golden: Golden) -> None:
     if expected:
         assert talk(tmp_path, saying(answer(200, answered)), lambda client: client.version()) == expected
     else:
-        with pytest.raises(ApiError, match="does not give a version"):
+        with pytest.raises(ApiError) as caught:
             talk(tmp_path, saying(answer(200, answered)), lambda client: client.version())
+        golden(caught.value)
 
 
 def test_refused_credentials_are_read_again_at_most_once_a_minute(
@@ -212,20 +218,21 @@ def test_a_bad_kubeconfig_is_one_sentence(text: str, tmp_path: Path) -> None:
     assert len(message) < 400
 
 
-def test_no_kubeconfig_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_kubeconfig_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden: Golden) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(
-        NoClusterError, match=r"\$KUBECONFIG is not set, there is no .*/.kube/config, and this is not a pod"
-    ):
+    with pytest.raises(NoClusterError) as caught:
         asyncio.run(open_api())
-    with pytest.raises(NoClusterError, match="/nowhere is not a file"):
+    golden(caught.value)
+    with pytest.raises(NoClusterError) as caught_2:
         asyncio.run(open_api("/nowhere"))
+    golden(caught_2.value)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
-    with pytest.raises(NoClusterError, match="the pod's service account: Service token file does not exist"):
+    with pytest.raises(NoClusterError) as caught_3:
         asyncio.run(open_api())
+    golden(caught_3.value)
 
 
 def test_in_a_pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

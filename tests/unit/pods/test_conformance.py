@@ -78,10 +78,10 @@ def test_whatever_is_changed_in_the_sidecar_is_named(change, said):
     assert differences(actual, overridable={"envoy": list(change)}) == ()
 
 
-def test_variables_are_named_without_their_values():
+def test_variables_are_named_without_their_values(golden):
     actual = injected()
     envoy(actual)["env"].append({"name": "LD_PRELOAD", "value": "hunter2"})
-    assert differences(actual) == ("spec.initContainers[envoy].env[LD_PRELOAD]: it differs from the template's value",)
+    golden(differences(actual))
 
 
 def test_an_overridable_field_must_still_be_set():
@@ -101,27 +101,23 @@ def test_every_part_that_is_stripped_is_named(field):
         assert any(f"[{item['name']}]: it is missing" in sentence for sentence in differences(actual))
 
 
-def test_another_source_for_the_sidecars_volume_is_named():
+def test_another_source_for_the_sidecars_volume_is_named(golden):
     actual = injected()
     conf = next(volume for volume in actual["spec"]["volumes"] if volume["name"] == "conf")
     conf["configMap"]["name"] = "mine"
-    assert differences(actual) == ('spec.volumes[conf].configMap.name: the pod has "mine"; the template has "conf-1"',)
+    golden(differences(actual))
     del conf["configMap"]
     conf["emptyDir"] = {}
-    assert any("volumes[conf].configMap: it is missing" in sentence for sentence in differences(actual))
+    golden(differences(actual))
 
 
-def test_what_every_app_container_must_have_is_checked():
+def test_what_every_app_container_must_have_is_checked(golden):
     actual = injected()
     app = actual["spec"]["containers"][0]
     app["env"][0]["value"] = "http://evil"
     app["volumeMounts"] = [mount for mount in app["volumeMounts"] if mount["mountPath"] != "/etc/conf"]
     app["imagePullPolicy"] = "Never"
-    assert differences(actual) == (
-        "spec.containers[app].env[HTTP_PROXY].value: it differs from the template's value",
-        "spec.containers[app].volumeMounts[/etc/conf]: it is missing; the template has a mapping",
-        'spec.containers[app].imagePullPolicy: the pod has "Never"; the template has "Always"',
-    )
+    golden(differences(actual))
 
 
 def test_a_second_variable_of_the_same_name_does_not_get_past():

@@ -136,18 +136,15 @@ def test_a_container_that_another_webhook_added_later_is_patched_too():
     assert len(changes(final, again.pod)) == 3
 
 
-def test_the_pods_own_wins_and_the_difference_is_told():
+def test_the_pods_own_wins_and_the_difference_is_told(golden):
     container, told = into_app({"image": "other:2", "args": ["a"], "workingDir": "/w"}, args=["b"])
     assert (container["image"], container["args"], container["workingDir"]) == ("web:1", ["b"], "/w")
-    assert told == (
-        'spec.containers[app].image: the pod\'s "web:1" stays; the template has "other:2"',
-        "spec.containers[app].args: the pod's a list stays; the template has a list",
-    )
+    golden(told)
 
 
-def test_no_variables_value_is_ever_told():
+def test_no_variables_value_is_ever_told(golden):
     _, told = into_app({"env": [{"name": "P", "value": "theirs"}]}, env=[{"name": "P", "value": "hunter2"}])
-    assert told == ("spec.containers[app].env[P].value: the pod's value stays; the template has another value",)
+    golden(told)
 
 
 def test_maps_and_lists_that_the_pod_lacks_are_made():
@@ -302,13 +299,13 @@ def test_into_one_container(mine, theirs, result):
     assert container == expected
 
 
-def test_a_volumes_source_belongs_to_one_side():
+def test_a_volumes_source_belongs_to_one_side(golden):
     pod = app_pod(volumes=[{"name": "v", "emptyDir": {}}, {"name": "w"}])
     result = merged(
         pod, {"spec": {"volumes": [{"name": "v", "configMap": {"name": "c"}}, {"name": "w", "secret": {}}]}}
     )
     assert result.pod["spec"]["volumes"] == [{"name": "v", "emptyDir": {}}, {"name": "w", "secret": {}}]
-    assert lines(result) == ("spec.volumes[v].configMap: the pod keeps it unset; the template has a mapping",)
+    golden(lines(result))
 
 
 def test_every_replace_is_noted_and_an_unneeded_one_changes_nothing():
@@ -330,7 +327,7 @@ def test_every_replace_is_noted_and_an_unneeded_one_changes_nothing():
     assert result.pod["spec"]["containers"][1] == {"name": "new", "image": "i"}
 
 
-def test_what_a_pods_own_budget_and_system_rule_out_is_left_out():
+def test_what_a_pods_own_budget_and_system_rule_out_is_left_out(golden):
     overlay = {
         "spec": {
             "hostPID": True,
@@ -350,47 +347,42 @@ def test_what_a_pods_own_budget_and_system_rule_out_is_left_out():
     assert "hostPID" not in spec
     assert spec["containers"][1]["resources"] == {"requests": {"ephemeral-storage": "1Gi"}}
     assert spec["containers"][1]["securityContext"] == {"windowsOptions": {}}
-    assert "spec.containers[new].resources.requests.cpu: left out, the pod's own spec.resources cover it" in lines(
-        result
-    )
+    golden(lines(result))
     assert len(result.differences) == 5
 
 
 @pytest.mark.parametrize(
-    ("spec", "place"),
+    "spec",
     [
-        ({"containers": "x"}, 'spec.containers: the pod has "x" where Kubernetes expects a list'),
-        ({"containers": [], "volumes": {}}, "spec.volumes: the pod has a mapping where Kubernetes expects a list"),
-        (
-            {"containers": [{"name": "app", "env": 7}]},
-            "spec.containers[app].env: the pod has 7 where Kubernetes expects a list",
-        ),
+        {"containers": "x"},
+        {"containers": [], "volumes": {}},
+        {"containers": [{"name": "app", "env": 7}]},
     ],
 )
-def test_a_pod_of_an_impossible_shape_is_refused_by_name(spec, place):
+def test_a_pod_of_an_impossible_shape_is_refused_by_name(spec, golden):
     with pytest.raises(InjectionError) as caught:
         merged({"spec": spec}, envoy_overlay())
     assert caught.value.reason is Reason.INVALID_POD
-    assert str(caught.value) == place
+    golden(str(caught.value))
 
 
 @pytest.mark.parametrize(
-    ("element", "message"),
+    "element",
     [
-        ({"emptyDir": {}}, "has no name"),
-        ({"name": ""}, "has no name"),
-        ({"name": ["x"]}, "has a list as its name"),
-        ({"name": True}, "has a boolean as its name; put it in quotes"),
-        ({"nam": "x"}, "has no name; write name in place of nam"),
-        ("x", "is a string; begin each item with `- name: `"),
+        {"emptyDir": {}},
+        {"name": ""},
+        {"name": ["x"]},
+        {"name": True},
+        {"nam": "x"},
+        "x",
     ],
 )
 @pytest.mark.parametrize("of_pod", [{}, {"volumes": [{"name": "v"}]}])
-def test_an_overlays_element_without_its_key_is_the_templates_fault(element, message, of_pod):
+def test_an_overlays_element_without_its_key_is_the_templates_fault(element, of_pod, golden):
     with pytest.raises(InjectionError) as caught:
         merged(app_pod(**of_pod), {"spec": {"volumes": [element]}})
     assert caught.value.reason is Reason.TEMPLATE_FAILED
-    assert str(caught.value) == f"spec.volumes: an item of the overlay {message}"
+    golden(str(caught.value))
 
 
 def test_an_element_that_an_overlay_names_twice_is_one():
@@ -400,11 +392,10 @@ def test_an_element_that_an_overlay_names_twice_is_one():
     assert merged(result.pod, overlay).pod is result.pod
 
 
-def test_an_element_that_is_no_object_is_nobodys():
-    with pytest.raises(
-        InjectionError, match=r"spec\.containers\[80\]: the pod has 80 where Kubernetes expects an object"
-    ):
+def test_an_element_that_is_no_object_is_nobodys(golden):
+    with pytest.raises(InjectionError) as caught:
         merged({"spec": {"containers": [80]}}, {"spec": {"containers": [{"name": "80", "image": "i"}]}})
+    golden(caught.value)
 
 
 def test_what_is_not_touched_is_shared():
@@ -415,7 +406,7 @@ def test_what_is_not_touched_is_shared():
     assert result["spec"]["affinity"] is pod["spec"]["affinity"]
 
 
-def test_the_size_of_an_app_container_is_its_authors_and_no_difference_worth_telling():
+def test_the_size_of_an_app_container_is_its_authors_and_no_difference_worth_telling(golden):
     pod = app_pod()
     pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "2"}, "limits": {"memory": "1Gi"}}
     defaults = {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}}
@@ -425,5 +416,5 @@ def test_the_size_of_an_app_container_is_its_authors_and_no_difference_worth_tel
     resources = result.pod["spec"]["containers"][0]["resources"]
     assert resources == {"requests": {"cpu": "2", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
     [told] = lines(result)
-    assert told.startswith("spec.containers[app].imagePullPolicy: ")
+    golden(told)
     assert into_app({"resources": defaults}, resources={"requests": {"cpu": "2"}})[1], "of a sidecar it is told"

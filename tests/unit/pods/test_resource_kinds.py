@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from injector.pods.resource_kinds import Resource, in_a_namespace, resource_of
+from tests.messages import Golden
 
 
 @pytest.mark.parametrize(
@@ -51,9 +52,10 @@ def test_the_plurals_of_kubernetes_are_nobodys_to_choose(version: str, kind: str
 
 
 @pytest.mark.parametrize("obj", [{}, {"kind": "Pod"}, {"apiVersion": "v1", "kind": ""}, {"apiVersion": 1, "kind": "X"}])
-def test_an_object_without_a_kind_is_none(obj: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="apiVersion and a kind"):
+def test_an_object_without_a_kind_is_none(obj: dict[str, object], golden: Golden) -> None:
+    with pytest.raises(ValueError) as caught:
         resource_of(obj)
+    golden(caught.value)
 
 
 def test_what_lies_in_no_namespace() -> None:

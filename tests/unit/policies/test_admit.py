@@ -16,6 +16,7 @@ from injector.policies.request import ObjectRequest
 from injector.reasons import Effect, Reason
 from injector.settings import parse_settings
 from injector.templates.snapshot import Snapshot, build_snapshot
+from tests.messages import Golden
 
 PATH = "/objects"
 CLAIM = {
@@ -63,15 +64,15 @@ def test_an_object_is_completed_and_then_lacks_nothing() -> None:
     assert (again.reason, again.effect, again.patch) == (Reason.NOTHING_TO_ADD, Effect.SKIP, ())
 
 
-def test_what_the_author_wrote_stays_and_is_told_without_its_value() -> None:
+def test_what_the_author_wrote_stays_and_is_told_without_its_value(golden: Golden) -> None:
     found = amended(
         snapshot({"claim": CLAIM}), asked({"spec": {"storageClassName": "s3cret"}}, "persistentvolumeclaims")
     )
     assert found.patch == ()
-    assert found.warning_lines == ("spec.storageClassName: the object's value stays; the template has another value",)
+    golden(found.warning_lines)
 
 
-def test_parameters_come_from_the_object_its_namespace_and_the_settings() -> None:
+def test_parameters_come_from_the_object_its_namespace_and_the_settings(golden: Golden) -> None:
     claim = {"metadata": {"annotations": {"claim.sidecar.injector/class": "own"}}, "spec": {}}
     snap = snapshot({"claim": CLAIM})
     assert amended(snap, asked(claim, "persistentvolumeclaims")).object["spec"] == {"storageClassName": "own"}
@@ -82,7 +83,7 @@ def test_parameters_come_from_the_object_its_namespace_and_the_settings() -> Non
     assert amended(snap, bare).object["spec"] == {"storageClassName": "ours"}
     claim = {"metadata": {"annotations": {"claim.sidecar.injector/clas": "own"}}, "spec": {}}
     [warning] = amended(snap, asked(claim, "persistentvolumeclaims")).warning_lines
-    assert warning == "object annotation claim.sidecar.injector/clas: no such parameter; did you mean class?"
+    golden(warning)
 
 
 @pytest.mark.parametrize(
@@ -120,20 +121,20 @@ def test_maps_are_filled_in_and_lists_are_whole(
     assert (found.object is obj) is (after is None)
 
 
-def test_a_policy_sees_the_review() -> None:
+def test_a_policy_sees_the_review(golden: Golden) -> None:
     snap = snapshot({"service": SERVICE}, type="validating")
     user = {"userInfo": {"username": "bob"}}
     one = {"spec": {"type": "LoadBalancer"}}
     refused = amended(snap, asked(one, "services", **user))
     assert (refused.effect, refused.code) == (Effect.REFUSE, 403)
-    assert refused.message == "denied: none for bob (service/overlay.yaml.j2:1)"
+    golden(refused.message)
     assert amended(snap, asked({"spec": {"type": "ClusterIP"}}, "services", **user)).allowed
     kept = {"metadata": {"labels": {"keep": "yes"}}, "spec": {}}
     assert "denied: kept" in amended(snap, asked({}, "services", "DELETE", kept)).message
     assert amended(snap, asked({}, "services", "DELETE", {"metadata": {"labels": {}}})).allowed
 
 
-def test_all_of_the_review_is_there() -> None:
+def test_all_of_the_review_is_there(golden: Golden) -> None:
     names = "request.operation request.name request.options.kind request.dryRun user.groups[0] oldObject.a"
     hole = " ~ ".join(names.split())
     template = {
@@ -142,7 +143,7 @@ def test_all_of_the_review_is_there() -> None:
     }
     review = {"name": "n", "options": {"kind": "UpdateOptions"}, "dryRun": False, "userInfo": {"groups": ["g"]}}
     found = amended(snapshot({"w": template}), asked({"a": 1}, "widgets", "UPDATE", {"a": 2}, **review))
-    assert found.message == "denied: UPDATEnUpdateOptionsfalseg2 (w/overlay.yaml.j2:1)"
+    golden(found.message)
 
 
 @pytest.mark.parametrize(
@@ -210,13 +211,13 @@ def test_ignored_namespaces_are_left_alone() -> None:
     ],
 )
 def test_a_template_that_fails_is_told_by_the_failure_policy(
-    templates: dict[str, dict[str, str]], reason: Reason
+    templates: dict[str, dict[str, str]], reason: Reason, golden: Golden
 ) -> None:
     request = asked({"spec": {"type": "ClusterIP"}}, "services")
     passed = amended(snapshot(templates), request)
     assert (passed.reason, passed.effect, passed.patch) == (reason, Effect.SKIP, ())
     [warning] = passed.warning_lines
-    assert warning.startswith(f"admitted without changes: {reason}: ")
+    golden(warning)
     refused = amended(snapshot(templates, failurePolicy="Fail"), request)
     assert (refused.reason, refused.effect, refused.warning_lines) == (reason, Effect.REFUSE, ())
 
@@ -244,15 +245,15 @@ def test_a_message_about_a_secret_does_not_quote_it(overlay: str, policy: str) -
     assert found.reason is Reason.CONFLICT or "t/overlay.yaml.j2:1:" in found.message
 
 
-def test_a_message_about_another_object_says_what_is_wrong() -> None:
+def test_a_message_about_another_object_says_what_is_wrong(golden: Golden) -> None:
     template = {
         "template.yaml": "for: {resources: [configmaps, secrets]}\n",
         "overlay.yaml.j2": "data: {a: {{ object.data[object.data.pw] }}, b: {{ object.nothing.here }}}\n",
     }
     found = amended(snapshot({"t": template}), asked({"data": {"pw": "plainly"}}, "configmaps"))
-    assert "there is nothing named 'plainly' here" in found.message
+    golden(found.message)
     found = amended(snapshot({"t": template}), asked({"data": {"pw": "pw", "a": "secretly"}}, "secrets"))
-    assert "there is nothing named 'nothing' here" in found.message
+    golden(found.message)
 
 
 def test_a_pod_without_containers_is_no_object_of_another_kind() -> None:
@@ -262,14 +263,14 @@ def test_a_pod_without_containers_is_no_object_of_another_kind() -> None:
         assert (found.reason, found.patch) == (Reason.MALFORMED_POD, ())
 
 
-def test_nothing_is_added_to_an_object_that_is_not_there() -> None:
+def test_nothing_is_added_to_an_object_that_is_not_there(golden: Golden) -> None:
     template = {
         "template.yaml": "for: {resources: [services/proxy], operations: [CONNECT]}\n",
         "overlay.yaml.j2": "spec: {a: 1}\n",
     }
     found = amended(snapshot({"adds": template}), asked({}, "services/proxy", "CONNECT"))
     assert (found.reason, found.patch) == (Reason.TEMPLATE_FAILED, ())
-    assert "cannot change the object if the request does not contain it" in found.message
+    golden(found.message)
 
 
 BROKEN = {
@@ -295,17 +296,17 @@ def test_who_makes_one_template_fail_is_not_past_the_next() -> None:
     assert found.reason is Reason.DENIED
 
 
-def test_what_the_others_complete_stays_where_one_fails() -> None:
+def test_what_the_others_complete_stays_where_one_fails(golden: Golden) -> None:
     snap = snapshot({"broken": BROKEN, "label": LABEL})
     found = amended(snap, asked({"spec": {}}, "services"))
     assert (found.reason, found.effect) == (Reason.TEMPLATE_FAILED, Effect.INJECT)
     assert found.object == {"spec": {}, "metadata": {"labels": {"seen": "yes-it-is"}}}
     [warning] = found.warning_lines
-    assert warning.startswith("left out: template-failed: broken/overlay.yaml.j2:1:")
+    golden(warning)
     assert [name for name, _ in found.templates] == ["label"]
     again = amended(snap, asked(found.object, "services"))
     assert (again.reason, again.effect, again.patch) == (Reason.TEMPLATE_FAILED, Effect.SKIP, ())
-    assert again.warning_lines[0].startswith("admitted without changes: template-failed: ")
+    golden(again.warning_lines[0])
     refused = amended(
         snapshot({"label": LABEL, "broken": BROKEN}, failurePolicy="Fail"), asked({"spec": {}}, "services")
     )
@@ -326,7 +327,7 @@ def test_a_change_that_takes_the_label_away_is_not_past_the_selector() -> None:
     assert amended(snap, asked(bare, "services", "UPDATE", bare)).reason is Reason.NOT_FOR_TEMPLATES
 
 
-def test_a_namespace_lies_in_itself_whatever_its_name() -> None:
+def test_a_namespace_lies_in_itself_whatever_its_name(golden: Golden) -> None:
     template = {
         "template.yaml": "for: {resources: [namespaces], operations: [CREATE, UPDATE]}\n"
         "namespaces: {matchLabels: {a: b}}\n",
@@ -341,13 +342,13 @@ def test_a_namespace_lies_in_itself_whatever_its_name() -> None:
     labels = {"labels": {"a": "b"}}
     assert told({"name": "shop", **labels}) == "denied: shop"
     assert told({"generateName": "shop-", **labels}) == "denied: shop-*"
-    assert told({"generateName": "kube-system", **labels}) == "denied: kube-system*"
+    golden(told({"generateName": "kube-system", **labels}))
     assert told({"name": "shop", "generateName": "sho", **labels}) == "denied: shop"
     assert told({"name": "shop"}, "UPDATE", {"name": "shop", **labels}) == "denied: shop"
-    assert told({"name": "shop"}).startswith("no template at the path")
+    golden(told({"name": "shop"}))
     patched = asked({"metadata": {"name": "kube-system", **labels}}, "namespaces", "UPDATE", name="shop")
     assert amended(snap, patched, patched.itself()).message.startswith("denied: shop (")
-    assert told({"name": "kube-system", **labels}).startswith("the injector ignores this namespace")
+    golden(told({"name": "kube-system", **labels}))
 
 
 def test_another_group_s_namespaces_lie_in_namespaces() -> None:
@@ -364,21 +365,21 @@ def test_another_group_s_namespaces_lie_in_namespaces() -> None:
         assert amended(snap, request, where).reason is reason
 
 
-def test_a_template_that_is_not_there_is_told_by_the_failure_policy() -> None:
+def test_a_template_that_is_not_there_is_told_by_the_failure_policy(golden: Golden) -> None:
     for policy, allowed in (("Ignore", True), ("Fail", False)):
         settings = parse_settings({"paths": {PATH: {"templates": ["servise"], "failurePolicy": policy}}})
         snap = build_snapshot(settings, {"service": SERVICE}, Cluster())
         assert ("unknown-template", ("paths", PATH, "templates")) in [(one.code, one.path) for one in snap.warnings]
         found = amended(snap, asked({"spec": {}}, "services"))
         assert (found.reason, found.allowed) == (Reason.UNKNOWN_TEMPLATE, allowed)
-        assert "did you mean service?" in found.message
+        golden(found.message)
 
 
-def test_a_validating_path_changes_nothing() -> None:
+def test_a_validating_path_changes_nothing(golden: Golden) -> None:
     snap = snapshot({"claim": CLAIM}, type="validating", failurePolicy="Fail")
     refused = amended(snap, asked({"spec": {}}, "persistentvolumeclaims"))
     assert refused.reason is Reason.TEMPLATE_FAILED
-    assert "list it at a path of type mutating" in refused.message
+    golden(refused.message)
     assert amended(snap, asked({"spec": {"storageClassName": "fast"}}, "persistentvolumeclaims")).allowed
 
 
@@ -417,23 +418,19 @@ def test_templates_apply_in_order_and_see_what_those_before_gave() -> None:
 
 
 @pytest.mark.parametrize(
-    ("template", "why"),
+    "template",
     [
-        (CLAIM, "it is for CREATE of persistentvolumeclaims (v1)"),
-        (
-            {"template.yaml": "description: Another.", "overlay.yaml.j2": "{{ warn(user.username) }}\n"},
-            "it reads `user`",
-        ),
+        CLAIM,
+        {"template.yaml": "description: Another.", "overlay.yaml.j2": "{{ warn(user.username) }}\n"},
     ],
 )
-def test_a_template_for_a_path_is_not_for_injection(template: dict[str, str], why: str) -> None:
+def test_a_template_for_a_path_is_not_for_injection(template: dict[str, str], golden: Golden) -> None:
     settings = parse_settings({"templates": ["claim"]})
     snap = build_snapshot(settings, {"claim": template}, Cluster())
     namespace = Namespace("shop", {"injection": "enabled"})
     found = inject({"spec": {"containers": [{"name": "web", "image": "a"}]}}, namespace, snap)
     assert found.reason is Reason.TEMPLATE_NOT_ALLOWED
-    assert f"cannot be injected, because {why}" in found.message
-    assert found.message.endswith("; list it under `paths:` in the settings instead")
+    golden(found.message)
 
 
 def test_a_name_that_the_template_gives_a_value_is_its_own() -> None:
@@ -462,11 +459,11 @@ def test_parameters_that_somebody_types_go_before_all_others() -> None:
     assert found.object["spec"] == {"storageClassName": "typed"}
 
 
-def test_a_template_that_fails_says_where_and_for_which_values() -> None:
+def test_a_template_that_fails_says_where_and_for_which_values(golden: Golden) -> None:
     broken = {**CLAIM, "overlay.yaml.j2": "spec:\n  storageClassName: {{ params.class + 1 }}\n"}
     found = amended(snapshot({"claim": broken}), asked({"spec": {}}, "persistentvolumeclaims"))
     assert found.reason is Reason.TEMPLATE_FAILED
     assert found.mistake is not None
     assert found.mistake.place is not None
     assert (found.mistake.place.file, found.mistake.place.line) == ("overlay.yaml.j2", 2)
-    assert 'class = "fast", from default' in found.message
+    golden(found.message)

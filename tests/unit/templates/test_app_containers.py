@@ -11,6 +11,7 @@ from injector.pods.context import Cluster, Namespace
 from injector.pods.fields import CONTAINER_LISTS
 from injector.settings import Settings
 from injector.templates.snapshot import Snapshot, build_snapshot
+from tests.messages import Golden
 
 _FIRST = """\
 spec:
@@ -49,17 +50,17 @@ def seen(spec: dict[str, Any], native: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("native", ["always", "never"])
-def test_every_list_as_the_templates_before_left_it_and_no_sidecar(native: str) -> None:
+def test_every_list_as_the_templates_before_left_it_and_no_sidecar(native: str, golden: Golden) -> None:
     found = seen(_APP, native)
-    assert found["seen"] == "migrate cache web"
+    golden(found["seen"])
     assert found["env"] == "web"
 
 
 @pytest.mark.parametrize("native", ["always", "never"])
 @pytest.mark.parametrize("list_", CONTAINER_LISTS[:2])
-def test_a_sidecar_that_the_pod_customises_is_none_of_the_app(native: str, list_: str) -> None:
+def test_a_sidecar_that_the_pod_customises_is_none_of_the_app(native: str, list_: str, golden: Golden) -> None:
     spec = {**_APP, list_: [*_APP[list_], {"name": "other", "image": "mine"}]}
-    assert seen(spec, native)["seen"] == "migrate cache web"
+    golden(seen(spec, native)["seen"])
 
 
 def test_lists_that_are_null() -> None:

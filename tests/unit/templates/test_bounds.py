@@ -12,6 +12,8 @@ import pytest
 from injector.errors import InjectionError, TemplateError
 from injector.reasons import Reason
 from injector.templates.render import render_files, render_overlay
+from tests.messages import Golden
+from tests.processor_time import at_most
 from tests.unit.templates.build import context, file, overlay, template
 
 _BIG = "x" * 100_000
@@ -75,10 +77,8 @@ BOMBS = {
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_bombs_end_soon(name: str) -> None:
-    started = time.process_time()
-    with pytest.raises(InjectionError) as caught:
+    with at_most(500), pytest.raises(InjectionError) as caught:
         overlay(BOMBS[name], {"big": _BIG})
-    assert time.process_time() - started < 2
     assert caught.value.reason is Reason.TEMPLATE_FAILED
     assert str(caught.value).startswith("sample/")
 
@@ -220,14 +220,16 @@ def test_the_pod_is_not_changed() -> None:
     assert pod["spec"]["containers"] == [{"name": "b"}, {"name": "a"}]
 
 
-def test_text_files_are_bounded_too() -> None:
-    with pytest.raises(InjectionError, match="larger than"):
+def test_text_files_are_bounded_too(golden: Golden) -> None:
+    with pytest.raises(InjectionError) as caught:
         file("x.conf", "{% for i in range(9999) %}" + "y" * 2000 + "{% endfor %}")
+    golden(caught.value)
     made = template(
         "{}", {"v": {"type": "string"}}, **{"x.conf.j2": "{% for i in range(9999) %}{{ params.v }}{% endfor %}"}
     )
-    with pytest.raises(InjectionError, match="larger than"):
+    with pytest.raises(InjectionError) as caught_2:
         render_files(made, context({"v": "x" * 1000}))
+    golden(caught_2.value)
 
 
 def test_a_mapping_with_many_holes_takes_no_time_for_each_two_of_its_keys() -> None:
@@ -245,9 +247,10 @@ def test_a_mapping_with_many_holes_takes_no_time_for_each_two_of_its_keys() -> N
     assert statistics.median(many) < 9 * statistics.median(few)
 
 
-def test_keys_that_holes_make_equal_are_refused() -> None:
-    with pytest.raises(InjectionError, match='the key "k7-7" appears twice'):
+def test_keys_that_holes_make_equal_are_refused(golden: Golden) -> None:
+    with pytest.raises(InjectionError) as caught:
         overlay("k7-{{ params.v }}: 1\nk7-7: 1\n", {"v": "7"})
+    golden(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -280,7 +283,5 @@ def test_round(expression: str, expected: float) -> None:
     ],
 )
 def test_what_round_refuses(expression: str) -> None:
-    began = time.process_time()
-    with pytest.raises(InjectionError, match="round"):
+    with at_most(100), pytest.raises(InjectionError, match="round"):
         overlay(f"a: {{{{ {expression} }}}}", {"many": 99_999_999, "v": "x"})
-    assert time.process_time() - began < 0.4

@@ -17,6 +17,7 @@ from injector.templates.parameters import Resolved, resolve
 from injector.templates.samples import sample_value
 from injector.templates.snapshot import SnapshotError, build_snapshot
 from injector.templates.template import Template
+from tests.messages import Golden
 from tests.unit.templates.build import template
 
 KEY = "sample.sidecar.injector/"
@@ -63,26 +64,26 @@ def test_each_member_comes_from_the_nearest_source() -> None:
     assert found.values["secret"] == {"a": "pod", "b": "namespace", "c": "settings", "d": "settings", "e": "option"}
 
 
-def test_a_member_is_typed_and_its_mistake_names_it() -> None:
+def test_a_member_is_typed_and_its_mistake_names_it(golden: Golden) -> None:
     port = {"type": "integer", "format": "port"}
     ports = template("{}", {"port-*": {"type": "object", "additionalProperties": port}})
     assert resolved(ports, {"port-http": "8080"}).values["port"] == {"http": 8080}
     error = refused(made(), {"secret-db": "UP"})
-    assert str(error).startswith(f'pod annotation {KEY}secret-db = "UP": must be')
+    golden(str(error))
     assert error.diagnostic.fields["parameter"] == "secret-db"
 
 
-def test_how_many_and_what_they_are_called() -> None:
+def test_how_many_and_what_they_are_called(golden: Golden) -> None:
     bounded = made(maxProperties=2, propertyNames={"pattern": "^[a-z]+$"})
-    assert "at most 2 keys, and has 3" in str(refused(bounded, {f"secret-{name}": "x" for name in "abc"}))
-    assert 'has the key "B"' in str(refused(bounded, {"secret-B": "x"}))
+    golden(str(refused(bounded, {f"secret-{name}": "x" for name in "abc"})))
+    golden(str(refused(bounded, {"secret-B": "x"})))
 
 
 @pytest.mark.parametrize("also", [{"required": True}, {"minProperties": 1}])
-def test_required_means_one_member(also: dict[str, Any]) -> None:
+def test_required_means_one_member(also: dict[str, Any], golden: Golden) -> None:
     error = refused(made(**also), {"secrt-db": "data/db"})
-    assert f"set annotation {KEY}secret-<name>" in error.diagnostic.help
-    assert "did you mean secret-db?" in error.diagnostic.help
+    assert error.diagnostic.fields["missing"] == ("secret-*",)
+    golden(error.diagnostic)
     assert resolved(made(**also), {"secret-a": "x"}).values["secret"] == {"a": "x"}
 
 
@@ -114,29 +115,32 @@ def test_from_and_weakens_count_for_each_member() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "words"),
+    "schema",
     [
-        ({"type": "string"}, "write `type: object`"),
-        ({"type": "object"}, "needs a schema for its values"),
-        ({**PATHS, "properties": {"db": {"type": "string"}}}, "one schema for all its members"),
-        ({"type": "object", "additionalProperties": {"pattern": "x"}}, "type must be one of"),
+        {"type": "string"},
+        {"type": "object"},
+        {**PATHS, "properties": {"db": {"type": "string"}}},
+        {"type": "object", "additionalProperties": {"pattern": "x"}},
     ],
 )
-def test_a_family_is_a_map_with_one_schema(schema: dict[str, Any], words: str) -> None:
+def test_a_family_is_a_map_with_one_schema(schema: dict[str, Any], golden: Golden) -> None:
     with pytest.raises(TemplateError) as caught:
         template("{}", {"secret-*": schema})
-    assert words in str(caught.value) and caught.value.place is not None
+    assert caught.value.place is not None
+    golden(str(caught.value))
 
 
 @pytest.mark.parametrize("name", ["secret*", "*", "secret-*-path", "secrets/*"])
-def test_a_star_elsewhere_says_how_a_family_is_written(name: str) -> None:
-    with pytest.raises(TemplateError, match=r"write secret\S*-\* for a family"):
+def test_a_star_elsewhere_says_how_a_family_is_written(name: str, golden: Golden) -> None:
+    with pytest.raises(TemplateError) as caught:
         template("{}", {name: PATHS})
+    golden(caught.value)
 
 
-def test_two_parameters_of_one_name_in_templates() -> None:
-    with pytest.raises(TemplateError, match=r"`secret` and `secret-\*` would both be params\.secret"):
+def test_two_parameters_of_one_name_in_templates(golden: Golden) -> None:
+    with pytest.raises(TemplateError) as caught:
         template("{}", {"secret-*": PATHS, "secret": {"type": "string"}})
+    golden(caught.value)
 
 
 def test_settings_are_checked_before_any_pod() -> None:
@@ -153,9 +157,9 @@ def test_samples_and_edges() -> None:
     assert {2} <= {len(edge.value) for edge in boundary_values(family)}
 
 
-def test_reference() -> None:
+def test_reference(golden: Golden) -> None:
     page = reference(made(maxProperties=3))
-    assert f"| `secret-*` | `{KEY}secret-<name>` | up to 3 annotations, each a string" in page
+    golden(page)
 
 
 def test_a_member_belongs_to_what_a_rendering_is_remembered_by() -> None:

@@ -14,6 +14,7 @@ from injector.pods.overlay import Replace
 from injector.reasons import Reason
 from injector.templates.render import RenderError, render_overlay
 from injector.templates.structure import OUTPUT
+from tests.messages import Golden
 from tests.unit.templates.build import context, file, overlay, template
 
 
@@ -54,11 +55,11 @@ def test_in_quotes_and_beside_text_it_is_a_string(value: Any, text: str) -> None
 @pytest.mark.parametrize(
     "text", ["'{{ params.v }}'", "x{{ params.v }}", "|\n    {{ params.v }}", "{'{{ params.v }}': 1}"]
 )
-def test_what_has_no_one_spelling_is_an_error_in_a_string(value: Any, text: str) -> None:
+def test_what_has_no_one_spelling_is_an_error_in_a_string(value: Any, text: str, golden: Golden) -> None:
     with pytest.raises(RenderError) as caught:
         overlay(f"b: 1\nc:\n  a: {text}\n", {"v": value})
     assert caught.value.place.line == (4 if text.startswith("|") else 3)
-    assert "is used inside a string" in str(caught.value)
+    golden(str(caught.value))
 
 
 def test_a_null_drops_its_key() -> None:
@@ -67,12 +68,13 @@ def test_a_null_drops_its_key() -> None:
     assert overlay(text, {"v": None}) == {"b": {"d": 1}, "f": {"h": 1}}
 
 
-def test_a_null_in_a_list_is_an_error() -> None:
-    with pytest.raises(RenderError, match=r"sample/overlay\.yaml\.j2:3:[0-9]+: a list's item is null"):
+def test_a_null_in_a_list_is_an_error(golden: Golden) -> None:
+    with pytest.raises(RenderError) as caught:
         overlay("a:\n- 1\n- {{ params.v }}\n", {"v": None})
+    golden(caught.value)
 
 
-def test_replace() -> None:
+def test_replace(golden: Golden) -> None:
     text = "a: !replace Always\nb: !replace {{ params.v }}\nc: !replace {d: '{{ params.v }}'}\ne: !replace null\nf: !replace '1'"
     assert overlay(text, {"v": 5}) == {
         "a": Replace("Always"),
@@ -81,16 +83,19 @@ def test_replace() -> None:
         "e": Replace(None),
         "f": Replace("1"),
     }
-    with pytest.raises(InjectionError, match="unknown tag !replace"):
+    with pytest.raises(InjectionError) as caught:
         file("x.yaml", "a: !replace 1\n")
-    with pytest.raises(InjectionError, match="unknown tag !other"):
+    golden(caught.value)
+    with pytest.raises(InjectionError) as caught_2:
         overlay("a: !other 1\n")
+    golden(caught_2.value)
 
 
-def test_keys_are_checked_for_duplicates_after_filling() -> None:
+def test_keys_are_checked_for_duplicates_after_filling(golden: Golden) -> None:
     for text in ("a: 1\n{{ params.v }}: 2\n", "{{ params.v }}: 2\na: 1\n", "'{{ params.v }}': 1\n{{ params.v }}: 2\n"):
-        with pytest.raises(RenderError, match='the key "a" appears twice'):
+        with pytest.raises(RenderError) as caught:
             overlay(text, {"v": "a"})
+        golden(caught.value)
     assert overlay("a: 1\n{{ params.v }}: 2\n", {"v": "b"}) == {"a": 1, "b": 2}
 
 
@@ -170,20 +175,23 @@ o: {{ params.v | default("unset") }}
     }
 
 
-def test_verdicts() -> None:
-    with pytest.raises(InjectionError, match="no latest here") as caught:
+def test_verdicts(golden: Golden) -> None:
+    with pytest.raises(InjectionError) as caught:
         overlay("{% if true %}\n{{ deny('no latest ' ~ 'here') }}\n{% endif %}")
+    golden(caught.value)
     assert caught.value.reason is Reason.DENIED
-    assert str(caught.value) == "no latest here (sample/overlay.yaml.j2:2)"
+    golden(str(caught.value))
     assert caught.value.code == 403
     with pytest.raises(InjectionError) as caught:
         overlay("{% set code = 402 %}{{ deny('no latest here', code=code) }}")
     assert (caught.value.reason, caught.value.code) == (Reason.DENIED, 402)
     for code in ("200", "399", "600", "'402'", "true", "402.0", "none"):
-        with pytest.raises(RenderError, match="HTTP status from 400 to 599"):
+        with pytest.raises(RenderError) as caught_2:
             overlay(f"{{% set code = {code} %}}{{{{ deny('no', code=code) }}}}")
-        with pytest.raises(TemplateError, match="HTTP status from 400 to 599"):
+        golden(caught_2.value)
+        with pytest.raises(TemplateError) as caught_3:
             template(f"{{% if false %}}{{{{ deny('no', code={code}) }}}}{{% endif %}}")
+        golden(caught_3.value)
     with pytest.raises(InjectionError) as caught:
         overlay("{{ fail('nothing to serve') }}")
     assert caught.value.reason is Reason.NOT_SERVED
@@ -193,10 +201,11 @@ def test_verdicts() -> None:
     assert render_overlay(made, context(ports=())).warnings == ("first",)
 
 
-def test_an_empty_overlay() -> None:
+def test_an_empty_overlay(golden: Golden) -> None:
     assert overlay("{% if not native %}a: 1{% endif %}\n# nothing\n") == {}
-    with pytest.raises(InjectionError, match="it has to be a partial pod"):
+    with pytest.raises(InjectionError) as caught:
         overlay("- a\n")
+    golden(caught.value)
 
 
 def test_results_are_remembered_by_what_was_read_alone() -> None:
@@ -217,7 +226,7 @@ def test_results_are_remembered_by_what_was_read_alone() -> None:
     assert type(render_overlay(made, context({"v": "1"})).overlay["b"]) is str
 
 
-def test_a_string_that_is_only_written_is_written_into_what_is_remembered() -> None:
+def test_a_string_that_is_only_written_is_written_into_what_is_remembered(golden: Golden) -> None:
     text = "a: {b: '{{ object.metadata.labels.app or 'none' }}'}\nc: {d: {{ params.v }}}\n"
     made = template(text, {"v": {"type": "string"}})
     pods = [{"metadata": {"labels": {"app": app}}, "spec": {}} for app in ("web", "shop", "api", "")]
@@ -226,12 +235,14 @@ def test_a_string_that_is_only_written_is_written_into_what_is_remembered() -> N
     assert api == {"a": {"b": "api"}, "c": {"d": "x"}}
     assert api["c"] is shop["c"]
     # what comes out too large, or not as an overlay may be, is said as ever
-    with pytest.raises(RenderError, match="larger than"):
+    with pytest.raises(RenderError) as caught:
         render_overlay(made, context({"v": "x"}, object={"metadata": {"labels": {"app": "x" * OUTPUT}}, "spec": {}}))
+    golden(caught.value)
     key = template("{{ object.metadata.labels.app }}: 1\nb: {{ params.v }}\n", {"v": {"type": "string"}})
     assert render_overlay(key, context({"v": "x"})).overlay == {"web": 1, "b": "x"}
-    with pytest.raises(RenderError, match="appears twice"):
+    with pytest.raises(RenderError) as caught_2:
         render_overlay(key, context({"v": "x"}, object={"metadata": {"labels": {"app": "b"}}, "spec": {}}))
+    golden(caught_2.value)
 
 
 def test_of_a_string_that_is_compared_counts_whether_it_is_one_of_those() -> None:

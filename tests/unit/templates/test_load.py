@@ -14,6 +14,7 @@ from injector.settings import Settings
 from injector.templates.load import load_template
 from injector.templates.snapshot import SnapshotError, build_snapshot
 from injector.templates.template import AppliesTo, FileSpec
+from tests.messages import Golden
 
 GOOD = {
     "template.yaml": """\
@@ -178,12 +179,14 @@ def test_mistakes_in_the_overlay(text: str, line: int, words: str) -> None:
     assert place.text == (text.split("\n")[line - 1] if line else "")
 
 
-def test_mistakes_in_other_files() -> None:
+def test_mistakes_in_other_files(golden: Golden) -> None:
     base = manifest("files: {x.conf: {}}\nparameters: {p: {type: string}}")
-    with pytest.raises(TemplateError, match=r"sample/_m\.j2:1:11: error: params\.q is not a parameter"):
+    with pytest.raises(TemplateError) as caught:
         load_template("sample", {**base, "x.conf.j2": "{% import '_m.j2' as m %}", "_m.j2": "{{ params.q }}"})
-    with pytest.raises(TemplateError, match=r"sample/x\.conf\.j2:2:4: error: warn\(\) is for"):
+    golden(caught.value)
+    with pytest.raises(TemplateError) as caught_2:
         load_template("sample", {**base, "x.conf.j2": "\n{{ warn('x') }}"})
+    golden(caught_2.value)
     # what an included file reads may come from the file that includes it
     load_template("sample", {**base, "x.conf.j2": "{% set y = 1 %}{% include '_m.j2' %}", "_m.j2": "{{ y }}"})
     # a name that is set under a condition may be there
@@ -191,21 +194,25 @@ def test_mistakes_in_other_files() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "A", "a_b", "a.b", "-a", "a" * 64, "a\n"])
-def test_names(name: str) -> None:
-    with pytest.raises(TemplateError, match="DNS label"):
+def test_names(name: str, golden: Golden) -> None:
+    with pytest.raises(TemplateError) as caught:
         load_template(name, GOOD)
+    golden(caught.value)
 
 
-def test_missing_files_and_size() -> None:
-    with pytest.raises(TemplateError, match=r"there is no template\.yaml"):
+def test_missing_files_and_size(golden: Golden) -> None:
+    with pytest.raises(TemplateError) as caught:
         load_template("sample", {"overlay.yaml.j2": "{}"})
-    with pytest.raises(TemplateError, match=r"rename overlay\.yml\.j2 to overlay\.yaml\.j2"):
+    golden(caught.value)
+    with pytest.raises(TemplateError) as caught_2:
         load_template("sample", {"template.yaml": "", "overlay.yml.j2": "{}"})
-    with pytest.raises(TemplateError, match="at most 1048576 fit into a ConfigMap"):
+    golden(caught_2.value)
+    with pytest.raises(TemplateError) as caught_3:
         load_template("sample", {**GOOD, "x": "y" * 1024 * 1024})
+    golden(caught_3.value)
 
 
-def test_folders(tmp_path: Path) -> None:
+def test_folders(tmp_path: Path, golden: Golden) -> None:
     folder = tmp_path / "sample"
     (folder / "tests").mkdir(parents=True)
     for name, text in {**GOOD, ".hidden": "x", "a b": "x", "tests/case.yaml": "x"}.items():
@@ -214,12 +221,15 @@ def test_folders(tmp_path: Path) -> None:
     assert read_folder(folder) == GOOD
     assert read_gallery(tmp_path) == {"sample": GOOD}
     (folder / "x.bin").write_bytes(b"\xff\xfe")
-    with pytest.raises(TemplateError, match=r"sample/x\.bin:1:1: error: the byte 0xff is not UTF-8"):
+    with pytest.raises(TemplateError) as caught:
         read_folder(folder)
-    with pytest.raises(TemplateError, match="cannot be read"):
+    golden(caught.value)
+    with pytest.raises(TemplateError) as caught_2:
         read_folder(tmp_path / "nothing")
-    with pytest.raises(TemplateError, match="cannot be read"):
+    golden(caught_2.value)
+    with pytest.raises(TemplateError) as caught_3:
         read_gallery(tmp_path / "nothing")
+    golden(caught_3.value)
 
 
 def test_the_gallery_loads() -> None:
@@ -247,7 +257,7 @@ for: {resource: []}
 """
 
 
-def test_everything_that_is_wrong_with_a_manifest_is_told_at_once() -> None:
+def test_everything_that_is_wrong_with_a_manifest_is_told_at_once(golden: Golden) -> None:
     files = {"template.yaml": SEVERAL, "overlay.yaml.j2": "a: {{ params.nothing }}"}
     with pytest.raises(TemplateError) as caught:
         load_template("mine", files)
@@ -257,7 +267,8 @@ def test_everything_that_is_wrong_with_a_manifest_is_told_at_once() -> None:
         build_snapshot(Settings(), {"mine": files, "other": {}}, Cluster(), origins={"mine": "./mine"}, trial=try_new)
     said = [str(error) for error in built.value.errors]
     assert [one.removeprefix("./") for one in said[:11]] == [str(error) for error in caught.value.all]
-    assert len(said) == 12 and "there is no template.yaml" in said[11]
+    assert len(said) == 12
+    golden(said[11])
 
 
 def test_one_mistake_has_no_others() -> None:
@@ -267,15 +278,15 @@ def test_one_mistake_has_no_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    "files",
     [
-        (("template.yaml", "overlay.yaml"), "there is no overlay.yaml.j2; rename overlay.yaml to overlay.yaml.j2"),
-        (("template.yml", "overlay.yaml.j2"), "there is no template.yaml; rename template.yml to template.yaml"),
-        (("template.yaml", "pod.yaml.j2"), "there is no overlay.yaml.j2; the files are: pod.yaml.j2, template.yaml"),
-        ((), "there is no template.yaml"),
+        ("template.yaml", "overlay.yaml"),
+        ("template.yml", "overlay.yaml.j2"),
+        ("template.yaml", "pod.yaml.j2"),
+        (),
     ],
 )
-def test_a_file_of_another_name_is_to_be_renamed(files: tuple[str, ...], said: str) -> None:
+def test_a_file_of_another_name_is_to_be_renamed(files: tuple[str, ...], golden: Golden) -> None:
     with pytest.raises(TemplateError) as caught:
         load_template("mine", dict.fromkeys(files, ""))
-    assert caught.value.message == said
+    golden(caught.value.message)

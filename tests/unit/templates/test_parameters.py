@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -19,6 +18,8 @@ from injector.templates.parameter_keywords import FORMATS
 from injector.templates.parameters import resolve
 from injector.templates.snapshot import build_snapshot
 from injector.templates.template import Template
+from tests.messages import Golden
+from tests.processor_time import at_most
 from tests.unit.templates.build import template
 
 _KEY = "sample.sidecar.injector/"
@@ -40,7 +41,7 @@ def refused(schema: dict[str, Any], raw: Any) -> str:
     return str(caught.value)
 
 
-def test_precedence() -> None:
+def test_precedence(golden: Golden) -> None:
     one = made(app_port=PORT)
     pod, namespace = {f"{_KEY}app-port": "1"}, {f"{_KEY}app-port": "2"}
     settings = Settings(parameters={"sample": {"app-port": 3}})
@@ -52,13 +53,7 @@ def test_precedence() -> None:
         resolve(one, {}, {}, Settings()),
     ]
     assert [r.values["app_port"] for r in found] == [4, 1, 2, 3, 8080]
-    assert [r.origins["app-port"] for r in found] == [
-        "--param sample.app-port",
-        f"pod annotation {_KEY}app-port",
-        f"namespace annotation {_KEY}app-port",
-        "setting parameters.sample.app-port",
-        "default",
-    ]
+    golden([r.origins["app-port"] for r in found])
 
 
 def test_what_the_namespace_says_counts_after_a_pod_for_which_nothing_is_said() -> None:
@@ -68,63 +63,60 @@ def test_what_the_namespace_says_counts_after_a_pod_for_which_nothing_is_said() 
     assert resolve(one, {}, {}, Settings()).values["app_port"] == 8080
 
 
-def test_a_parameter_without_a_value_is_null_unless_required() -> None:
+def test_a_parameter_without_a_value_is_null_unless_required(golden: Golden) -> None:
     assert resolve(made(v={"type": "string"}), {}, {}, Settings()).values == {"v": None}
-    with pytest.raises(InjectionError, match=f"needs v .a port from 1 to 65535.; set annotation {_KEY}v"):
+    with pytest.raises(InjectionError) as caught:
         resolve(made(v={"type": "integer", "format": "port", "required": True}), {}, {}, Settings())
+    golden(caught.value)
 
 
-def test_a_missing_one_is_asked_for_by_its_example() -> None:
+def test_a_missing_one_is_asked_for_by_its_example(golden: Golden) -> None:
     one = made(
         v={"type": "string", "pattern": "^[a-z.]+:[0-9]+$", "required": True, "examples": ["logs.example:24224"]}
     )
-    with pytest.raises(InjectionError, match=r'needs v \(such as "logs\.example:24224"\); set annotation'):
+    with pytest.raises(InjectionError) as caught:
         resolve(one, {}, {}, Settings())
+    golden(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("excluded", "words"),
+    "excluded",
     [
-        ({"pattern": "^a"}, "must not be a string that matches ^a"),
-        ({"enum": ["a", "b"]}, "must not be one of a, b"),
-        ({"const": "a"}, 'must not be "a"'),
-        ({"format": "cidr"}, "must not be an address range"),
-        ({"minLength": 1}, "is forbidden by the keyword `not` in the parameter's declaration"),
+        {"pattern": "^a"},
+        {"enum": ["a", "b"]},
+        {"const": "a"},
+        {"format": "cidr"},
+        {"minLength": 1},
     ],
 )
-def test_what_not_rules_out_is_said(excluded: dict[str, Any], words: str) -> None:
+def test_what_not_rules_out_is_said(excluded: dict[str, Any], golden: Golden) -> None:
     raw = "10.0.0.0/8" if "format" in excluded else "a"
-    assert words in refused({"type": "string", "not": excluded}, raw)
-    assert f"[0] {words}" in refused({"type": "array", "items": {"type": "string", "not": excluded}}, raw)
+    golden(refused({"type": "string", "not": excluded}, raw))
+    golden(refused({"type": "array", "items": {"type": "string", "not": excluded}}, raw))
 
 
-def test_an_unknown_one_is_a_warning_with_the_nearest_spelling() -> None:
+def test_an_unknown_one_is_a_warning_with_the_nearest_spelling(golden: Golden) -> None:
     annotations = {f"{_KEY}app_prt": "1", f"{_KEY}zzz": "1", "other/app-port": "1", f"{_KEY}file.x.conf": "text"}
     found = resolve(made(app_port=PORT), annotations, {}, Settings())
-    assert tuple(warning.warning_line for warning in found.warnings) == (
-        f"pod annotation {_KEY}app_prt: no such parameter; did you mean app-port?",
-        f"pod annotation {_KEY}zzz: no such parameter; there are: app-port",
-        f"pod annotation {_KEY}file.x.conf: no such parameter; there are: app-port",
-    )
+    golden(tuple(warning.warning_line for warning in found.warnings))
     long = resolve(made(app_port=PORT), {_KEY + "x" * 300: "1"}, {}, Settings()).warnings
     assert len(long[0].warning_line) <= 120
 
 
-def test_what_is_meant_for_a_missing_one_is_told_with_it() -> None:
+def test_what_is_meant_for_a_missing_one_is_told_with_it(golden: Golden) -> None:
     needed = {"type": "integer", "format": "port", "required": True}
     template = made(app_port=needed)
     for typed in ({f"{_KEY}zzz": "1", f"{_KEY}app_prt": "1"}, {f"{_KEY}app_prt": "1", f"{_KEY}ap-port": "1"}):
         with pytest.raises(InjectionError) as error:
             resolve(template, typed, {}, Settings())
-        assert str(error.value).endswith(
-            f"; set annotation {_KEY}app-port; pod annotation {_KEY}app_prt: no such parameter; did you mean app-port?"
-        )
+        golden(str(error.value))
     with pytest.raises(InjectionError) as error:
         resolve(template, {f"{_KEY}zzz": "1"}, {}, Settings())
     assert "zzz" not in str(error.value)
     closed = made(app_port={**needed, "from": ["settings"]})
-    with pytest.raises(InjectionError, match=r"app-port is ignored: only the settings may set it\Z"):
+    with pytest.raises(InjectionError) as caught:
         resolve(closed, {f"{_KEY}app-port": "1"}, {}, Settings())
+    golden(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -155,41 +147,36 @@ def test_strings_become_values(schema: dict[str, Any], raw: str, expected: Any) 
 
 
 @pytest.mark.parametrize(
-    ("schema", "raw", "words"),
+    ("schema", "raw"),
     [
-        ({"type": "integer"}, "5.0", "must be an integer"),
-        ({"type": "integer"}, " 5", "must be an integer"),
-        ({"type": "integer"}, "0x10", "must be an integer"),
-        ({"type": "integer"}, "\u0665", "must be an integer"),
-        ({"type": "integer"}, "9" * 5000, "must be an integer"),
-        ({"type": "integer"}, "", "must be an integer"),
-        ({"type": "integer", "minimum": 1, "maximum": 5}, "6", "must be an integer from 1 to 5"),
-        ({"type": "integer", "format": "port"}, "0", "must be a port from 1 to 65535"),
-        ({"type": "number"}, "nan", "must be a number"),
-        ({"type": "number"}, "inf", "must be a number"),
-        ({"type": "number"}, "1e999999999", "must be a number"),
-        ({"type": "boolean"}, "True", "must be true or false"),
-        ({"type": "boolean"}, "yes", "must be true or false"),
-        ({"type": "boolean"}, "1", "must be true or false"),
-        ({"type": "array"}, "[1", "must be a list"),
-        ({"type": "array", "items": {"type": "integer"}}, "1,x", "must be a list (comma-separated, or JSON)"),
-        (
-            {"type": "array", "items": {"type": "string", "format": "cidr"}},
-            "10.0.0.0/8,x",
-            "[1] must be an address range",
-        ),
-        ({"type": "object"}, "[]", "must be a JSON object"),
-        ({"type": "object"}, '{"a": NaN}', "must be a JSON object"),
-        ({"type": "object"}, "[" * 100_000, "must be a JSON object"),
-        ({"type": "string", "enum": ["a", "b"]}, "c", "must be one of a, b"),
-        ({"type": "string", "pattern": "^a+$"}, "b", "must be a string that matches ^a+$"),
-        ({"type": "string"}, "x" * 200_000, "no longer than"),
+        ({"type": "integer"}, "5.0"),
+        ({"type": "integer"}, " 5"),
+        ({"type": "integer"}, "0x10"),
+        ({"type": "integer"}, "\u0665"),
+        ({"type": "integer"}, "9" * 5000),
+        ({"type": "integer"}, ""),
+        ({"type": "integer", "minimum": 1, "maximum": 5}, "6"),
+        ({"type": "integer", "format": "port"}, "0"),
+        ({"type": "number"}, "nan"),
+        ({"type": "number"}, "inf"),
+        ({"type": "number"}, "1e999999999"),
+        ({"type": "boolean"}, "True"),
+        ({"type": "boolean"}, "yes"),
+        ({"type": "boolean"}, "1"),
+        ({"type": "array"}, "[1"),
+        ({"type": "array", "items": {"type": "integer"}}, "1,x"),
+        ({"type": "array", "items": {"type": "string", "format": "cidr"}}, "10.0.0.0/8,x"),
+        ({"type": "object"}, "[]"),
+        ({"type": "object"}, '{"a": NaN}'),
+        ({"type": "object"}, "[" * 100_000),
+        ({"type": "string", "enum": ["a", "b"]}, "c"),
+        ({"type": "string", "pattern": "^a+$"}, "b"),
+        ({"type": "string"}, "x" * 200_000),
     ],
 )
-def test_wrong_values_are_errors_that_say_what_is_allowed(schema: dict[str, Any], raw: str, words: str) -> None:
+def test_wrong_values_are_errors_that_say_what_is_allowed(schema: dict[str, Any], raw: str, golden: Golden) -> None:
     message = refused(schema, raw)
-    assert message.startswith(f"pod annotation {_KEY}v = ")
-    assert words in message
+    golden(message)
     assert len(message) < 250
     assert "\n" not in message
 
@@ -209,37 +196,29 @@ _LABELS = {"type": "object", "minProperties": 1, "maxProperties": 2, "propertyNa
 
 
 @pytest.mark.parametrize(
-    ("schema", "raw", "words"),
+    ("schema", "raw"),
     [
-        (_MOUNTS, '[{"nam": "a", "path": "/b"}]', 'v[0] has the unknown key "nam"; did you mean name?'),
-        (_MOUNTS, '[{"x": "a"}]', 'v[0] has the unknown key "x"; its keys are: mode, name, path'),
-        (_MOUNTS, '[{"name": "a"}]', 'v[0] has no key "path"; it needs name, path'),
-        (_MOUNTS, "[]", "must have at least 1 item, and has 0"),
-        (_MOUNTS, '[{"name":1,"path":1},{"name":1,"path":1}]', "v[0].name must be a string"),
-        (
-            _MOUNTS,
-            '[{"name":"a","path":1},{"name":"a","path":1}]',
-            "has a duplicate item; each item must appear only once",
-        ),
-        (_MOUNTS, '[{"name":"a","path":1,"mode":1.5}]', "v[0].mode must be an integer or a string"),
-        (_MOUNTS, '[{"name":"a" "path":1}]', "is not valid JSON: the error is at column 14; it must be a list"),
-        (
-            _MOUNTS,
-            '[{"name":"a",\n"path" 1}]',
-            "is not valid JSON: the error is at line 2, column 8; it must be a list",
-        ),
-        (_LABELS, "[]", "is a list; it must be a JSON object with at least 1 key and at most 2 keys"),
-        (_LABELS, "{}", "must have at least 1 key, and has 0"),
-        (_LABELS, '{"a":1,"b":1,"c":1}', "must have at most 2 keys, and has 3"),
-        (_LABELS, '{"A":1}', 'has the key "A", which must be a string that matches ^[a-z]+$'),
-        ({"type": "array", "contains": {"const": "a"}}, "b,c", 'must have an item that is "a"'),
-        ({"type": "string", "enum": [f"n{n}" for n in range(25)]}, "x", "n18, n19 and 5 more"),
-        ({"type": "string", "anyOf": [{"pattern": "^a"}, {"const": "b"}]}, "c", 'a string that matches ^a or "b"'),
-        ({"type": "string", "not": {"type": ["string"]}}, "c", "must not be a string"),
+        (_MOUNTS, '[{"nam": "a", "path": "/b"}]'),
+        (_MOUNTS, '[{"x": "a"}]'),
+        (_MOUNTS, '[{"name": "a"}]'),
+        (_MOUNTS, "[]"),
+        (_MOUNTS, '[{"name":1,"path":1},{"name":1,"path":1}]'),
+        (_MOUNTS, '[{"name":"a","path":1},{"name":"a","path":1}]'),
+        (_MOUNTS, '[{"name":"a","path":1,"mode":1.5}]'),
+        (_MOUNTS, '[{"name":"a" "path":1}]'),
+        (_MOUNTS, '[{"name":"a",\n"path" 1}]'),
+        (_LABELS, "[]"),
+        (_LABELS, "{}"),
+        (_LABELS, '{"a":1,"b":1,"c":1}'),
+        (_LABELS, '{"A":1}'),
+        ({"type": "array", "contains": {"const": "a"}}, "b,c"),
+        ({"type": "string", "enum": [f"n{n}" for n in range(25)]}, "x"),
+        ({"type": "string", "anyOf": [{"pattern": "^a"}, {"const": "b"}]}, "c"),
+        ({"type": "string", "not": {"type": ["string"]}}, "c"),
     ],
 )
-def test_a_wrong_value_names_its_part_and_the_keyword(schema: dict[str, Any], raw: str, words: str) -> None:
-    assert words in refused(schema, raw)
+def test_a_wrong_value_names_its_part_and_the_keyword(schema: dict[str, Any], raw: str, golden: Golden) -> None:
+    golden(refused(schema, raw))
 
 
 FORMAT_CASES = {
@@ -258,19 +237,20 @@ SETTINGS = Settings(parameters={"sample": {"v": "settings"}})
 
 
 @pytest.mark.parametrize(
-    ("setters", "expected", "told"),
+    ("setters", "expected"),
     [
-        (None, "pod", []),
-        (["settings", "namespace", "pod"], "pod", []),
-        (["namespace", "settings"], "namespace", ["pod annotation sample.sidecar.injector/v is ignored: only the namespace and the settings may set it"]),
-        (["settings"], "settings", ["namespace annotation sample.sidecar.injector/v is ignored: only the settings may set it", "pod annotation sample.sidecar.injector/v is ignored: only the settings may set it"]),
-        (["pod"], "pod", ["setting parameters.sample.v is ignored: only the pod may set it", "namespace annotation sample.sidecar.injector/v is ignored: only the pod may set it"]),
+        (None, "pod"),
+        (["settings", "namespace", "pod"], "pod"),
+        (["namespace", "settings"], "namespace"),
+        (["settings"], "settings"),
+        (["pod"], "pod"),
     ],
 )  # fmt: skip
-def test_who_may_set_a_parameter(setters: list[str] | None, expected: str, told: list[str]) -> None:
+def test_who_may_set_a_parameter(setters: list[str] | None, expected: str, golden: Golden) -> None:
     one = made(v={"type": "string", **({"from": setters} if setters else {})})
     found = resolve(one, {f"{_KEY}v": "pod"}, {f"{_KEY}v": "namespace"}, SETTINGS)
-    assert (found.values["v"], [warning.warning_line for warning in found.warnings]) == (expected, told)
+    assert found.values["v"] == expected
+    golden([warning.warning_line for warning in found.warnings])
     assert resolve(one, {f"{_KEY}v": "pod"}, {}, Settings(), {"v": "option"}).values["v"] == "option"
 
 
@@ -292,10 +272,10 @@ def test_a_missing_one_is_asked_of_those_who_may_set_it(setters: list[str], word
         resolve(made(v={"type": "string", "required": True, "from": setters}), {}, {}, Settings())
 
 
-def test_settings_that_set_what_they_may_not_are_told() -> None:
+def test_settings_that_set_what_they_may_not_are_told(golden: Golden) -> None:
     sources = {"sample": {"template.yaml": "parameters: {v: {type: string, from: [pod]}}", "overlay.yaml.j2": "{}"}}
     built = build_snapshot(SETTINGS, sources, Cluster())
-    assert built.warnings[-1].located == "settings: parameters.sample.v: it is ignored: only the pod may set it"
+    golden(built.warnings[-1].located)
 
 
 @pytest.mark.parametrize(
@@ -363,19 +343,18 @@ _MANY = ",".join(f'{{"a{n}":{n}}}' for n in range(900))
 )
 def test_no_annotation_takes_long(schema: dict[str, Any], raw: str) -> None:
     one = made(v={"type": "array", **schema})
-    began = time.process_time()
-    try:
-        resolve(one, {f"{_KEY}v": raw}, {}, Settings())
-    except InjectionError as error:
-        assert len(str(error)) < 400
-    assert time.process_time() - began < 0.5
+    with at_most(120):
+        try:
+            resolve(one, {f"{_KEY}v": raw}, {}, Settings())
+        except InjectionError as error:
+            assert len(str(error)) < 400
 
 
 @pytest.mark.parametrize(
     "raw", ["a," * 2001, "[" + "1," * 2000 + "1]", '[{"a":[' + "1," * 1998 + "1]}, 1]", "[" * 60 + "]" * 60]
 )
-def test_how_much_a_list_may_hold(raw: str) -> None:
-    assert "must hold no more than 2000 values" in refused({"type": "array"}, raw)
+def test_how_much_a_list_may_hold(raw: str, golden: Golden) -> None:
+    golden(refused({"type": "array"}, raw))
     assert value({"type": "array"}, "a," * 2000) == ["a"] * 2000
 
 
@@ -398,9 +377,10 @@ def test_keywords_are_known_everywhere(within: dict[str, Any], message: str) -> 
     assert caught.value.place is not None and caught.value.place.line > 3 and caught.value.place.column
 
 
-def test_keys_are_required_of_objects_alone() -> None:
-    with pytest.raises(TemplateError, match="is only for an object, to name its required keys"):
+def test_keys_are_required_of_objects_alone(golden: Golden) -> None:
+    with pytest.raises(TemplateError) as caught:
         made(v={"type": "string", "required": ["x"]})
+    golden(caught.value)
 
 
 def test_values_that_look_like_schemas_are_values() -> None:
@@ -432,18 +412,17 @@ def test_what_a_pattern_property_does_not_name_is_additional() -> None:
         {"type": "object", "anyOf": [{"patternProperties": {"(?=a)b": True}}]},
     ],
 )
-def test_a_pattern_that_re2_does_not_have_is_refused_when_it_is_loaded(schema: dict[str, Any]) -> None:
-    with pytest.raises(
-        TemplateError, match=r"the pattern \"\(\?=a\)b\" is not supported: there is no look-ahead"
-    ) as caught:
+def test_a_pattern_that_re2_does_not_have_is_refused_when_it_is_loaded(schema: dict[str, Any], golden: Golden) -> None:
+    with pytest.raises(TemplateError) as caught:
         made(v=schema)
+    golden(caught.value)
     assert caught.value.rule == "limit"
 
 
-def test_a_text_that_is_too_long_for_its_pattern_is_told_so() -> None:
-    assert "is longer than 2048 characters" in refused({"type": "string", "pattern": "^a*$"}, "a" * 2049)
+def test_a_text_that_is_too_long_for_its_pattern_is_told_so(golden: Golden) -> None:
+    golden(refused({"type": "string", "pattern": "^a*$"}, "a" * 2049))
     schema = {"type": "array", "items": {"type": "string", "pattern": "a*b"}}
-    assert "[1] is longer than 2048 characters" in refused(schema, "ab," + "a" * 2049)
+    golden(refused(schema, "ab," + "a" * 2049))
 
 
 @pytest.mark.parametrize("name", FORMAT_CASES)
@@ -455,12 +434,14 @@ def test_formats(name: str) -> None:
         assert FORMATS[name].words in refused(schema, text), text
 
 
-def test_values_of_the_settings_have_types_already() -> None:
+def test_values_of_the_settings_have_types_already(golden: Golden) -> None:
     one = made(v={"type": "string"}, number={"type": "integer"})
-    with pytest.raises(InjectionError, match=r"setting parameters\.sample\.v = 1\.36: must be a string"):
+    with pytest.raises(InjectionError) as caught:
         resolve(one, {}, {}, Settings(parameters={"sample": {"v": 1.36}}))
-    with pytest.raises(InjectionError, match="must be an integer"):
+    golden(caught.value)
+    with pytest.raises(InjectionError) as caught_2:
         resolve(one, {}, {}, Settings(parameters={"sample": {"number": True}}))
+    golden(caught_2.value)
 
 
 @given(st.sampled_from(["string", "integer", "number", "boolean", "array", "object"]), st.text())

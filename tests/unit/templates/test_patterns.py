@@ -9,6 +9,8 @@ import pytest
 
 from injector.templates.parameter_keywords import LONGEST, compiled, found
 from injector.templates.parameter_schema import make_parameter
+from tests.messages import Golden
+from tests.processor_time import at_most
 
 SLOW = [
     r"^(a+)+$",
@@ -39,9 +41,8 @@ SLOW = [
 def test_no_text_makes_a_pattern_slow(pattern: str, piece: str) -> None:
     text = (piece * LONGEST)[: LONGEST - 1] + "\0"
     compiled(pattern)
-    began = time.process_time()
-    found(pattern, text)
-    assert time.process_time() - began < 0.1
+    with at_most(25):
+        found(pattern, text)
 
 
 def test_that_others_would_be_slow() -> None:
@@ -67,9 +68,10 @@ def test_that_others_would_be_slow() -> None:
         ("\ud800", "surrogate"),
     ],
 )
-def test_what_there_is_not_is_said(pattern: str, why: str) -> None:
-    with pytest.raises(ValueError, match="is not supported: ") as caught:
+def test_what_there_is_not_is_said(pattern: str, why: str, golden: Golden) -> None:
+    with pytest.raises(ValueError) as caught:
         compiled(pattern)
+    golden(caught.value)
     assert why in caught.value.args[0]
     assert caught.value.args[1] == "limit"
 
@@ -77,9 +79,10 @@ def test_what_there_is_not_is_said(pattern: str, why: str) -> None:
 @pytest.mark.parametrize(
     ("pattern", "why"), [("[", "missing ]"), ("(", "missing )"), ("*", "no argument"), ("[b-a]", "range: b-a")]
 )
-def test_what_is_none_at_all_is_said(pattern: str, why: str) -> None:
-    with pytest.raises(ValueError, match="is not a regular expression: ") as caught:
+def test_what_is_none_at_all_is_said(pattern: str, why: str, golden: Golden) -> None:
+    with pytest.raises(ValueError) as caught:
         compiled(pattern)
+    golden(caught.value)
     assert why in str(caught.value)
 
 
@@ -122,8 +125,9 @@ def test_the_dialect_is_that_of_json_schema(pattern: str, text: str, fits: bool)
     assert found(pattern, text) is fits
 
 
-def test_python_s_own_dialect_has_no_say() -> None:
+def test_python_s_own_dialect_has_no_say(golden: Golden) -> None:
     letters = make_parameter("p", {"type": "string", "pattern": r"^\p{L}+$", "default": "é"})
     assert letters.schema["pattern"] == r"^\p{L}+$"
-    with pytest.raises(ValueError, match="is not allowed"):
+    with pytest.raises(ValueError) as caught:
         make_parameter("p", {"type": "string", "pattern": r"^\p{L}+$", "default": "1"})
+    golden(caught.value)

@@ -23,6 +23,7 @@ from injector.templates.load import load_template
 from injector.templates.quoting import SYNTAXES, quote, syntax_of
 from injector.templates.render import render_files, render_overlay
 from tests import parts
+from tests.messages import Golden
 from tests.unit.templates.build import context
 from tests.unit.templates.hostile import HOSTILE
 
@@ -315,36 +316,33 @@ def test_template_yaml_says_the_syntax() -> None:
     assert rendered("agent.hcl", "a {{ params.v | quote }}", "x y", "sh") == "a 'x y'"
 
 
-def test_a_file_whose_syntax_is_not_known() -> None:
-    with pytest.raises(
-        InjectionError,
-        match=r"quote needs to know the syntax of the file; set the syntax of the file in template\.yaml",
-    ):
+def test_a_file_whose_syntax_is_not_known(golden: Golden) -> None:
+    with pytest.raises(InjectionError) as caught:
         rendered("extra.conf", "a {{ params.v | quote }}", "x")
+    golden(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("file", "said", "message"),
+    ("file", "said"),
     [
-        ("a.conf", {"syntax": "hlc"}, 'there is no syntax "hlc"; did you mean hcl?'),
-        ("a.conf", {"syntax": 1}, "there is no syntax 1; "),
-        ("a.yaml", {"syntax": "toml"}, "a.yaml.j2 is YAML or JSON by its name; leave syntax out"),
+        ("a.conf", {"syntax": "hlc"}),
+        ("a.conf", {"syntax": 1}),
+        ("a.yaml", {"syntax": "toml"}),
     ],
 )
-def test_a_syntax_that_is_none(file: str, said: dict[str, Any], message: str) -> None:
+def test_a_syntax_that_is_none(file: str, said: dict[str, Any], golden: Golden) -> None:
     with pytest.raises(TemplateError) as caught:
         load_template("sample", manifest(file, said, **{f"{file}.j2": "a"}))
-    assert message in str(caught.value)
+    golden(str(caught.value))
 
 
-def test_a_source_has_one_syntax() -> None:
+def test_a_source_has_one_syntax(golden: Golden) -> None:
     sources = manifest("a.hcl", {"template": "x.j2"}, **{"x.j2": "a"})
     declared = json.loads(sources["template.yaml"])
     declared["files"]["a.toml"] = {"template": "x.j2"}
-    with pytest.raises(
-        TemplateError, match=r"x\.j2 renders files of two syntaxes; give a\.toml a \.j2 file of its own"
-    ):
+    with pytest.raises(TemplateError) as caught:
         load_template("sample", {**sources, "template.yaml": json.dumps(declared)})
+    golden(caught.value)
 
 
 def test_a_macro_quotes_for_the_file_that_it_writes_into() -> None:
@@ -361,12 +359,11 @@ def test_a_macro_quotes_for_the_file_that_it_writes_into() -> None:
     ("file", "value"),
     [("agent.hcl", "${"), ("run.sh", "$(id)"), ("nginx.conf", "$request_uri"), ("a.toml", "😀"), ("a.xml", "</a>")],
 )
-def test_quotes_of_another_syntax_let_no_value_out(file: str, value: str) -> None:
+def test_quotes_of_another_syntax_let_no_value_out(file: str, value: str, golden: Golden) -> None:
     for text in ("{{ params.v | json_quote }}", "{% set q = params.v | json_quote %}{{ q }}"):
-        with pytest.raises(
-            InjectionError, match=r"is quoted for json, and this file is \w+; write `\| quote`, without quotes"
-        ):
+        with pytest.raises(InjectionError) as caught:
             rendered(file, text, value)
+        golden(caught.value)
         assert rendered(file, text, "a b") == '"a b"'
 
 
@@ -377,9 +374,10 @@ def test_two_values_of_hcl_open_no_block() -> None:
 
 
 @pytest.mark.parametrize(("file", "value"), [("a.lua", "--"), ("a.hcl", "1//"), ("a.ini", "50%"), ("a.js", "//")])
-def test_what_begins_a_comment_is_not_harmless(file: str, value: str) -> None:
-    with pytest.raises(InjectionError, match=r"could change the file's syntax here; write `\| quote`, without quotes"):
+def test_what_begins_a_comment_is_not_harmless(file: str, value: str, golden: Golden) -> None:
+    with pytest.raises(InjectionError) as caught:
         rendered(file, "a {{ params.v }}", value)
+    golden(caught.value)
 
 
 def test_an_address_is_harmless() -> None:
@@ -390,26 +388,26 @@ def test_an_address_is_harmless() -> None:
 
 #: Places that take no quoted value, by file: `Q` stands for one.
 _NO_PLACES = [
-    ("a.sh", 'echo "Q"', "inside quotes"), ("a.sh", "echo 'Q'", "inside quotes"),
-    ("a.sh", "echo $'Q'", "inside quotes"),
-    ("a.sh", "# Q\n", "in a comment"), ("a.sh", "true;# Q\n", "in a comment"),
-    ("a.sh", "cat <<EOF\nit's\nQ\nEOF\n", "here-document"), ("a.sh", "cat <<-'E' <<F\n\tE\nQ\nF\n", "here-document"),
-    ("a.sh", "echo `printf Q`", "between backticks"), ("a.sh", "echo $Q", "directly after a $"),
-    ("a.sh", "echo \\Q", "directly after a backslash"), ("a.sh", "echo $((1 + Q))", "where only numbers are valid"),
-    ("a.sh", 'echo "$(case $a in a) echo "Q";; esac)"', "`case`"), ("a.sh", 'echo "$(echo "Q")"', "inside quotes"),
-    ("a.sh", 'echo "${a:-Q}"', "inside quotes"),
-    ("nginx.conf", 'a "Q";', "inside quotes"), ("nginx.conf", "a 'Q';", "inside quotes"),
-    ("nginx.conf", "a http://Q;", "inside a word"), ("nginx.conf", "if (Q) {", "inside a word"),
-    ("nginx.conf", "# Q\n", "in a comment"),
-    ("a.hcl", 'a = "Q"', "inside quotes"), ("a.hcl", "a = <<E\nQ\nE\n", "here-document"),
-    ("a.hcl", "/* Q */", "in a comment"), ("a.hcl", "// Q", "in a comment"),
-    ("a.toml", 'a = "Q"', "inside quotes"), ("a.toml", "a = 'Q'", "inside quotes"),
-    ("a.toml", 'a = """x\nQ"""', "inside quotes"), ("a.toml", "a = '''x\nQ'''", "inside quotes"),
-    ("a.lua", "return [[Q]]", "inside quotes"), ("a.lua", "return 'Q'", "inside quotes"),
-    ("a.lua", "--[==[ ]] Q ]==]", "in a comment"),
-    ("a.json5", "{a: 'Q'}", "inside quotes"), ("a.js", "a = `Q`", "inside quotes"), ("a.js", "/* Q */", "in a comment"),
-    ("a.env", 'A="Q"', "inside quotes"), ("a.env", "A=1 # Q", "in a comment"),
-    ("a.rules", '-A X --comment "Q"', "inside quotes"), ("a.rules", "# Q\n", "in a comment"),
+    ("a.sh", 'echo "Q"'), ("a.sh", "echo 'Q'"),
+    ("a.sh", "echo $'Q'"),
+    ("a.sh", "# Q\n"), ("a.sh", "true;# Q\n"),
+    ("a.sh", "cat <<EOF\nit's\nQ\nEOF\n"), ("a.sh", "cat <<-'E' <<F\n\tE\nQ\nF\n"),
+    ("a.sh", "echo `printf Q`"), ("a.sh", "echo $Q"),
+    ("a.sh", "echo \\Q"), ("a.sh", "echo $((1 + Q))"),
+    ("a.sh", 'echo "$(case $a in a) echo "Q";; esac)"'), ("a.sh", 'echo "$(echo "Q")"'),
+    ("a.sh", 'echo "${a:-Q}"'),
+    ("nginx.conf", 'a "Q";'), ("nginx.conf", "a 'Q';"),
+    ("nginx.conf", "a http://Q;"), ("nginx.conf", "if (Q) {"),
+    ("nginx.conf", "# Q\n"),
+    ("a.hcl", 'a = "Q"'), ("a.hcl", "a = <<E\nQ\nE\n"),
+    ("a.hcl", "/* Q */"), ("a.hcl", "// Q"),
+    ("a.toml", 'a = "Q"'), ("a.toml", "a = 'Q'"),
+    ("a.toml", 'a = """x\nQ"""'), ("a.toml", "a = '''x\nQ'''"),
+    ("a.lua", "return [[Q]]"), ("a.lua", "return 'Q'"),
+    ("a.lua", "--[==[ ]] Q ]==]"),
+    ("a.json5", "{a: 'Q'}"), ("a.js", "a = `Q`"), ("a.js", "/* Q */"),
+    ("a.env", 'A="Q"'), ("a.env", "A=1 # Q"),
+    ("a.rules", '-A X --comment "Q"'), ("a.rules", "# Q\n"),
 ]  # fmt: skip
 #: Places that take one: quotes and what begins a comment stand before it, and are none there.
 _PLACES = [
@@ -424,11 +422,11 @@ _PLACES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("file", "text", "message"), _NO_PLACES)
-def test_a_quoted_value_needs_a_place_of_its_own(file: str, text: str, message: str) -> None:
-    with pytest.raises(InjectionError, match=r"a quoted value is ") as caught:
+@pytest.mark.parametrize(("file", "text"), _NO_PLACES)
+def test_a_quoted_value_needs_a_place_of_its_own(file: str, text: str, golden: Golden) -> None:
+    with pytest.raises(InjectionError) as caught:
         rendered(file, text.replace("Q", "{{ params.w | quote }}"), "a")
-    assert message in str(caught.value)
+    golden(caught.value)
     before = text[: text.index("Q")]
     place = f"{file}.j2:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
     assert place in str(caught.value)
@@ -477,7 +475,7 @@ def test_no_script_around_a_value_runs_it(before: str, after: str) -> None:
     except (InjectionError, TemplateError):
         return
     command = ["sh", "-c", f"set -f; PATH=/nowhere\n{text}"]
-    done = subprocess.run(command, env={"PWNED": "out-of-its-place"}, capture_output=True, timeout=20)
+    done = subprocess.run(command, env={"PWNED": "out-of-its-place"}, capture_output=True, timeout=300)
     assert b"out-of-its-place" not in done.stdout + done.stderr
 
 
@@ -490,9 +488,10 @@ def overlay(script: str, value: str) -> Any:
 
 
 @pytest.mark.parametrize("script", ['echo "Q"', "echo 'Q'", "cat <<E\nQ\nE", "# Q", "echo `echo Q`"])
-def test_a_script_of_an_overlay_has_no_quotes_around_its_values(script: str) -> None:
-    with pytest.raises(InjectionError, match=r"a quoted value is ") as caught:
+def test_a_script_of_an_overlay_has_no_quotes_around_its_values(script: str, golden: Golden) -> None:
+    with pytest.raises(InjectionError) as caught:
         overlay(f"echo Q; {script}", "a")
+    golden(caught.value)
     column = 63 + len(json.dumps(f"echo {{{{ params.v | shell_quote }}}}; {script}".split("Q")[0]))
     assert f"sample/overlay.yaml.j2:1:{column}: " in str(caught.value)
-    assert overlay('echo Q && echo "it\'s" Q', "a b") == "echo 'a b' && echo \"it's\" 'a b'"
+    golden(overlay('echo Q && echo "it\'s" Q', "a b"))

@@ -22,6 +22,7 @@ from injector.templates.samples import sample_contexts
 from injector.templates.snapshot import build_snapshot
 from injector.templates.template import UNSET, Template
 from injector.templates.variables import Context
+from tests.messages import Golden
 
 GALLERY = read_gallery(gallery_path())
 
@@ -46,9 +47,9 @@ def test_without_a_list_everything_is_tried() -> None:
     assert shipped.untried({"good": GOOD}) == {"good": GOOD}
 
 
-def test_what_passed_is_on_the_list_and_what_failed_is_not() -> None:
+def test_what_passed_is_on_the_list_and_what_failed_is_not(golden: Golden) -> None:
     [wrong] = shipped.keep({"good": GOOD, "bad": BAD})
-    assert wrong.startswith("bad/overlay.yaml.j2:1:10: error: `nothing`")
+    golden(wrong)
     assert shipped.untried({"good": GOOD, "bad": BAD}) == {"bad": BAD}
 
 
@@ -100,7 +101,7 @@ def test_a_kept_template_is_the_one_that_is_compiled(name: str, monkeypatch: pyt
         assert first == second
 
 
-def test_a_kept_template_checks_values_and_places_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kept_template_checks_values_and_places_mistakes(monkeypatch: pytest.MonkeyPatch, golden: Golden) -> None:
     files = {
         "template.yaml": "description: Mine.\nparameters:\n  port: {type: integer, minimum: 1, default: 2}\n",
         "overlay.yaml.j2": "spec:\n  x: {{ 1 // (params.port - 2) }}\n",
@@ -109,8 +110,9 @@ def test_a_kept_template_checks_values_and_places_mistakes(monkeypatch: pytest.M
     shipped.keep({"mine": files})
     monkeypatch.setattr(shipped, "load_within_limits", None)
     mine = shipped.load_shipped("mine", files)
-    with pytest.raises(ValueError, match="must be an integer from 1"):
+    with pytest.raises(ValueError) as caught:
         value_of(mine.parameters["port"], "0")
+    golden(caught.value)
     context = next(sample_contexts(mine))
     with pytest.raises(RenderError, match=r"overlay.yaml.j2:2:9"):
         render_overlay(mine, context)
@@ -122,7 +124,7 @@ def test_other_versions_try_everything_again(monkeypatch: pytest.MonkeyPatch) ->
     assert shipped.untried({"good": GOOD}) == {"good": GOOD}
 
 
-def test_a_snapshot_starts_no_child_for_what_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snapshot_starts_no_child_for_what_passed(monkeypatch: pytest.MonkeyPatch, golden: Golden) -> None:
     asked: list[set[str]] = []
     monkeypatch.setattr(trial, "_child", lambda templates: (asked.append(set(templates)), ([], None))[1])
     gallery = read_gallery(gallery_path())
@@ -131,13 +133,14 @@ def test_a_snapshot_starts_no_child_for_what_passed(monkeypatch: pytest.MonkeyPa
         shipped.keep(gallery)
     build_snapshot(Settings(), gallery, Cluster(), trial=shipped.try_new)
     assert asked == []
-    with pytest.raises(Exception, match="the process that tries templates ended before it reported on this template"):
+    with pytest.raises(Exception) as caught:
         build_snapshot(Settings(), {**gallery, "mine": GOOD}, Cluster(), trial=shipped.try_new)
+    golden(caught.value)
     assert asked == [{"mine"}]
 
 
 def test_the_gallery_passes_as_an_installation_tries_it(file: Path) -> None:
     program = f"import pathlib; from injector.loading import shipped as it; it._KEPT = pathlib.Path({str(file)!r});"
     program += "raise SystemExit(bool(it.keep(it.read_gallery(it.gallery_path()))))"
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
     assert shipped.untried(read_gallery(gallery_path())) == {}

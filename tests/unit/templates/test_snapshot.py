@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from injector.pods.context import Cluster, Namespace
 from injector.settings import Settings
 from injector.templates.load import load_template
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
+from tests.messages import Golden
 
 PARAMETER = "parameters: {port: {type: integer, default: 80}}"
 
@@ -55,29 +57,26 @@ def test_the_previous_snapshot_is_kept_and_what_did_not_change_is_taken_over() -
     assert same.previous.generation == second.generation
 
 
-def test_one_bad_template_refuses_all_and_every_error_is_listed() -> None:
+def test_one_bad_template_refuses_all_and_every_error_is_listed(golden: Golden) -> None:
     bad = {"a": sources("{{ nothing }}"), "b": sources(), "c": sources(manifest="x: 1"), "d": {}}
     for trial in (None, try_new):
         with pytest.raises(SnapshotError) as caught:
             build_snapshot(Settings(templates=()), bad, Cluster(), trial=trial)
         assert [str(e) for e in caught.value.errors] == str(caught.value).split("\n")
         assert sorted(e.template for e in caught.value.errors if isinstance(e, TemplateError)) == ["a", "c", "d"]
-        assert str(caught.value.errors[0]).startswith("a/overlay.yaml.j2:1:4: error: `nothing` is not defined")
+        golden(str(caught.value.errors[0]))
 
 
-def test_settings_that_name_parameters() -> None:
-    with pytest.raises(
-        SnapshotError, match=r'settings: parameters\.a\.prot: there is no parameter "prot"; did you mean port\?'
-    ):
+def test_settings_that_name_parameters(golden: Golden) -> None:
+    with pytest.raises(SnapshotError) as caught:
         build({"a": sources()}, Settings(templates=(), parameters={"a": {"prot": 1}}))
-    with pytest.raises(SnapshotError, match=r"settings: parameters\.a\.port = true|must be an integer") as caught:
+    golden(caught.value)
+    with pytest.raises(SnapshotError) as caught:
         build({"a": sources()}, Settings(templates=(), parameters={"a": {"port": True}}))
+    golden(caught.value)
     assert isinstance(caught.value.errors[0], SettingsError)
     snapshot = build({"envoy": sources()}, Settings(templates=("envoi",), parameters={"envoi": {"port": 1}}))
-    assert [(one.code, one.located) for one in snapshot.warnings] == [
-        ("unknown-template", 'settings: templates: there is no template "envoi"; did you mean envoy?'),
-        ("unknown-template", 'settings: parameters.envoi: there is no template "envoi"; did you mean envoy?'),
-    ]
+    golden([(one.code, one.located) for one in snapshot.warnings])
 
 
 @pytest.mark.parametrize("name", ["never_selector", "always_selector", "exempt_selector"])
@@ -135,9 +134,7 @@ GOOD = {
 
 def test_trials() -> None:
     templates = {name: files for name, (files, _) in BAD.items()} | GOOD
-    started = time.monotonic()
     failed = try_templates(templates)
-    assert time.monotonic() - started < 60
     assert sorted(failed) == sorted(BAD)
     for name, error in failed.items():
         assert BAD[name][1] in str(error), str(error)
@@ -165,9 +162,14 @@ def test_trying_in_this_process() -> None:
 
 
 def test_a_snapshot_is_tried_once() -> None:
-    first = build_snapshot(Settings(templates=()), {"a": sources()}, Cluster(), trial=try_new)
-    started = time.monotonic()
-    second = build_snapshot(Settings(templates=()), {"a": sources()}, Cluster((1, 37)), first, trial=try_new)
-    assert time.monotonic() - started < 0.1
+    tried: list[str] = []
+
+    def trial(sources: Mapping[str, Mapping[str, str]], *rest: Any) -> Any:
+        tried.extend(sources)
+        return try_new(sources, *rest)
+
+    first = build_snapshot(Settings(templates=()), {"a": sources()}, Cluster(), trial=trial)
+    second = build_snapshot(Settings(templates=()), {"a": sources()}, Cluster((1, 37)), first, trial=trial)
+    assert tried == ["a"]
     assert second.cluster == Cluster((1, 37))
     assert second.generation == first.generation

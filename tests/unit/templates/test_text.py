@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from injector.errors import FaultError, InjectionError, TemplateError
 from injector.templates.holes import Run, current
 from injector.templates.quoting import check_harmless, ini_value, json_quote, nginx_quote, shell_quote
+from tests.messages import Golden
 from tests.unit.templates.build import file, overlay
 from tests.unit.templates.hostile import HOSTILE
 
@@ -55,9 +56,10 @@ def test_others_are_refused_with_file_and_line(text: str, value: str) -> None:
 
 
 @pytest.mark.parametrize("value", [True, None, ["a"], {"a": "b"}])
-def test_what_has_no_one_spelling_is_refused(value: Any) -> None:
-    with pytest.raises(InjectionError, match=r"sample/x\.conf\.j2:1:[0-9]+: "):
+def test_what_has_no_one_spelling_is_refused(value: Any, golden: Golden) -> None:
+    with pytest.raises(InjectionError) as caught:
         file("x.conf", "a {{ params.v }}", {"v": value})
+    golden(caught.value)
 
 
 def test_quoted_values_go_through_macros() -> None:
@@ -66,9 +68,10 @@ def test_quoted_values_go_through_macros() -> None:
 
 
 @pytest.mark.parametrize("name", ["nginx_quote", "ini_value"])
-def test_in_documents_there_is_nothing_to_quote(name: str) -> None:
-    with pytest.raises(TemplateError, match="it is only for text files"):
+def test_in_documents_there_is_nothing_to_quote(name: str, golden: Golden) -> None:
+    with pytest.raises(TemplateError) as caught:
         overlay(f"a: {{{{ params.v | {name} }}}}", {"v": "x"})
+    golden(caught.value)
 
 
 def script(text: str, value: str) -> str:
@@ -100,9 +103,10 @@ def test_a_script_in_a_block_scalar() -> None:
     assert made["a"] == "set -e\nprintf %s '$(id)'\n"
 
 
-def test_a_word_of_a_shell_does_not_stand_alone() -> None:
-    with pytest.raises(InjectionError, match=r"overlay\.yaml\.j2:1:\d+: no shell reads this value"):
+def test_a_word_of_a_shell_does_not_stand_alone(golden: Golden) -> None:
+    with pytest.raises(InjectionError) as caught:
         script("{{ params.v | shell_quote }}", "x")
+    golden(caught.value)
     assert script('"{{ params.v | shell_quote }}"', "x") == "'x'"
 
 
@@ -122,9 +126,10 @@ def test_json_within_a_document() -> None:
         "{% set x = 'x{{- params.v }}' %}",
     ],
 )
-def test_a_hole_within_a_string_within_a_hole_is_an_error(text: str) -> None:
-    with pytest.raises(TemplateError, match=r"join with ~") as caught:
+def test_a_hole_within_a_string_within_a_hole_is_an_error(text: str, golden: Golden) -> None:
+    with pytest.raises(TemplateError) as caught:
         overlay(text, {"v": "x"})
+    golden(caught.value)
     assert caught.value.place is not None and caught.value.place.column > 1
 
 

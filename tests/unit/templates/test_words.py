@@ -6,6 +6,7 @@ import pytest
 
 from injector.errors import TemplateError
 from injector.templates.render import RenderError
+from tests.messages import Golden
 from tests.unit.templates.build import overlay
 
 #: An expression that fails, and what is said.
@@ -39,50 +40,47 @@ def test_expressions(expression: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "words"),
+    "call",
     [
-        ("warn()", "warn(): the argument what is missing"),
-        ("fail('a', 'b')", "fail(): too many arguments"),
-        ("deny('x', cod=3)", "deny(): there is no argument named cod"),
-        ("native()", "`native` is a value here; write it without ()"),
-        ("deny('x', code=200)", "deny(): 200 is not an HTTP status from 400 to 599"),
+        "warn()",
+        "fail('a', 'b')",
+        "deny('x', cod=3)",
+        "native()",
+        "deny('x', code=200)",
     ],
 )
-def test_calls_that_never_work_where_nothing_comes_by(call: str, words: str) -> None:
+def test_calls_that_never_work_where_nothing_comes_by(call: str, golden: Golden) -> None:
     with pytest.raises(TemplateError) as caught:
         overlay(f"a: 1\n{{% if native %}}\nb: {{{{ {call} }}}}\n{{% endif %}}\n")
-    assert words in caught.value.diagnostic.message
+    golden(caught.value.diagnostic.message)
     assert caught.value.place
     assert (caught.value.place.line, caught.value.place.column) == (3, 7)
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    "text",
     [
-        ("{% for k, v in object %}{% endfor %}", "for keys and values write x.items() or x | dictsort"),
-        (
-            "{% for k, v in ports %}{% endfor %}",
-            "several variables are named here, as in `for a, b in ...`, but there is only one value for them: a number",
-        ),
-        ("{% macro m(a) %}{% endmacro %}{{ m(1, 2) }}", "m: too many arguments"),
-        ("{% macro m(a) %}{% endmacro %}{{ m(b=2) }}", "m: there is no argument named b"),
+        "{% for k, v in object %}{% endfor %}",
+        "{% for k, v in ports %}{% endfor %}",
+        "{% macro m(a) %}{% endmacro %}{{ m(1, 2) }}",
+        "{% macro m(a) %}{% endmacro %}{{ m(b=2) }}",
     ],
 )
-def test_statements(text: str, words: str) -> None:
+def test_statements(text: str, golden: Golden) -> None:
     with pytest.raises(RenderError) as caught:
         overlay(text)
-    assert words in caught.value.diagnostic.message
+    golden(caught.value.diagnostic.message)
 
 
-def test_a_macro_that_is_not_defined_on_this_way() -> None:
+def test_a_macro_that_is_not_defined_on_this_way(golden: Golden) -> None:
     macros = "{% if not native %}{% macro m() %}{% endmacro %}{% endif %}"
     with pytest.raises(RenderError) as caught:
         overlay('{% from "_m.j2" import m %}\n{{ m() }}\n', **{"_m.j2": macros})
-    assert caught.value.diagnostic.message == "_m.j2 defines m only in an {% if %} that is false here"
+    golden(caught.value.diagnostic.message)
 
 
 @pytest.mark.parametrize("quote", "\u201c\u2019")
-def test_a_typesetters_quotes_are_none(quote: str) -> None:
+def test_a_typesetters_quotes_are_none(quote: str, golden: Golden) -> None:
     with pytest.raises(TemplateError) as caught:
         overlay(f"a: 1\nb: {{{{ native | default({quote}x) }}}}\n")
-    assert "strings are quoted with plain \" or '" in str(caught.value)
+    golden(str(caught.value))

@@ -57,7 +57,7 @@ class Served:
         self.port, self.admin_port = self.app.ports
         self._waiting = loop.submit(self.app.wait())
 
-    def until(self, true: Callable[[], Any], seconds: float = 20) -> None:
+    def until(self, true: Callable[[], Any], seconds: float = 300) -> None:
         end = time.monotonic() + seconds
         while not true():
             assert time.monotonic() < end, "it did not happen in time"
@@ -73,7 +73,7 @@ class Served:
 
     def stop(self) -> None:
         self.loop.call(self.app.drain.begin)
-        self._waiting.result(30)
+        self._waiting.result(300)
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ class Loop:
     def submit(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
-    def run(self, work: Coroutine[Any, Any, Any], timeout: float = 60) -> Any:
+    def run(self, work: Coroutine[Any, Any, Any], timeout: float = 300) -> Any:
         return self.submit(work).result(timeout)
 
     def call(self, function: Callable[[], Any]) -> Any:
@@ -69,7 +69,7 @@ class Loop:
 
     def close(self) -> None:
         self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join(10)
+        self._thread.join(300)
         self.loop.close()
 
 
@@ -96,7 +96,7 @@ class Answer:
 class Client:
     """One connection. TLS unless `tls` is False; the certificate seen is in `peer` (DER)."""
 
-    def __init__(self, port: int, tls: bool = True, timeout: float = 20) -> None:
+    def __init__(self, port: int, tls: bool = True, timeout: float = 300) -> None:
         self.socket: socket.socket = socket.create_connection((HOST, port), timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.peer = b""

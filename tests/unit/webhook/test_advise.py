@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.messages import Golden
 from tests.unit.webhook.conftest import Served, write_template
 from tests.unit.webhook.support import Loop, ask_once, review, to_bytes
 
@@ -59,26 +60,27 @@ _OVERLAY = (
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob"])
-def test_a_misspelt_parameter_is_named_with_the_nearest(app: Served, kind: str) -> None:
+def test_a_misspelt_parameter_is_named_with_the_nearest(app: Served, kind: str, golden: Golden) -> None:
     [warning] = ask(app, workload(kind, {"proxy.sidecar.injector/prot": "80"}))["warnings"]
-    assert "prot" in warning and "did you mean port" in warning
+    assert "prot" in warning
+    golden(warning)
 
 
 @pytest.mark.parametrize(
-    ("obj", "words"),
+    "obj",
     [
-        (workload(annotations={"sidecar.injector/templates": "prxy"}), ['no template "prxy"', "proxy"]),
-        (workload(annotations={"proxy.sidecar.injector/port": "http"}), ["no sidecar: bad-parameter", "port"]),
-        (workload(annotations={"proxy.sidecar.injector/port": "1"}), ["will be refused: denied", "port 1 is not"]),
-        (workload(own={"proxy.sidecar.injector/port": "80"}), ["deployment/web itself", "pod template"]),
-        (workload(annotations={"sidecar.injector/inject": "flase"}), ["flase", "neither yes"]),
-        (workload(**{"sidecar.injector/injekt": "no"}), ["pod label", "did you mean sidecar.injector/inject"]),
+        workload(annotations={"sidecar.injector/templates": "prxy"}),
+        workload(annotations={"proxy.sidecar.injector/port": "http"}),
+        workload(annotations={"proxy.sidecar.injector/port": "1"}),
+        workload(own={"proxy.sidecar.injector/port": "80"}),
+        workload(annotations={"sidecar.injector/inject": "flase"}),
+        workload(**{"sidecar.injector/injekt": "no"}),
     ],
 )
-def test_what_the_pods_would_meet_is_said(app: Served, obj: dict[str, Any], words: list[str]) -> None:
+def test_what_the_pods_would_meet_is_said(app: Served, obj: dict[str, Any], golden: Golden) -> None:
     for dry_run in (False, True):
         warnings = ask(app, obj, dryRun=dry_run)["warnings"]
-        assert all(word in " | ".join(warnings) for word in words)
+        golden(" | ".join(warnings))
         assert all(len(warning) <= 120 for warning in warnings)
 
 
@@ -100,7 +102,7 @@ def test_nothing_is_said_where_there_is_nothing_to_say(
     assert "warnings" not in ask(app, obj, **fields)
 
 
-def test_an_update_is_talked_about_only_when_the_template_changed(app: Served) -> None:
+def test_an_update_is_talked_about_only_when_the_template_changed(app: Served, golden: Golden) -> None:
     before = workload(annotations={"proxy.sidecar.injector/prot": "80"})
     scaled = copy.deepcopy(before)
     scaled["spec"]["replicas"] = 3
@@ -114,7 +116,7 @@ def test_an_update_is_talked_about_only_when_the_template_changed(app: Served) -
     assert "warnings" not in ask(app, noted, operation="UPDATE", oldObject=before)
     noted["metadata"]["annotations"] = {"sidecar.injector/templates": "proxy"}
     warnings = ask(app, noted, operation="UPDATE", oldObject=before)["warnings"]
-    assert "put it into the pod template" in " | ".join(warnings)
+    golden(" | ".join(warnings))
 
 
 def test_it_is_logged_and_counted_under_the_reason_that_the_pods_would_meet(app: Served) -> None:

@@ -14,6 +14,7 @@ import jsonpatch
 import pytest
 
 from injector.webhook.review import read_review
+from tests.messages import Golden
 from tests.unit.webhook.conftest import Served, write_template
 from tests.unit.webhook.support import Client, Loop, ask_once, get, pod, review, to_bytes
 
@@ -90,17 +91,14 @@ def test_what_a_template_reads_of_the_random_suffix_is_not_shared(loop: Loop, tm
     app.stop()
 
 
-def test_a_denial_is_answered_with_the_code_of_its_template(loop: Loop, tmp_path: Path) -> None:
+def test_a_denial_is_answered_with_the_code_of_its_template(loop: Loop, tmp_path: Path, golden: Golden) -> None:
     write_template(tmp_path / "templates", **{"overlay.yaml.j2": '{{ deny("pay first", code=402) }}'})
     app = Served(loop, tmp_path).ready()
     for _ in range(2):  # also from the cache
         response = ask_once(app.port, to_bytes(review(pod()))).json["response"]
         assert not response["allowed"]
         assert (response["status"]["code"], response["status"]["reason"]) == (402, "Forbidden")
-        assert response["status"]["message"] == (
-            "denied: pay first (proxy/overlay.yaml.j2:1); "
-            "template proxy comes from the settings' default, which a cluster admin can change"
-        )
+        golden(response["status"]["message"])
     app.stop()
 
 

@@ -169,7 +169,7 @@ def test_ten_thousand_silent_connections(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (count + 500, hard))
     server = FreshServer(tmp_path, "--standalone")
     try:
-        eventually("it is ready", lambda: is_ready(server), 60)
+        eventually("it is ready", lambda: is_ready(server), 300)
         with Client(server.port) as caller, flood(server.port, count // 2), flood(server.port, count // 2, b"\x16"):
             end = time.monotonic() + 10
             assert caller.ask(to_bytes(review(pod()))).code == 200

@@ -91,7 +91,7 @@ class Sender(threading.Thread):
         end = time.monotonic() + 60
         while True:
             with contextlib.suppress(ConnectionRefusedError):
-                return Client(self.server.port, timeout=60)
+                return Client(self.server.port, timeout=300)
             assert time.monotonic() < end, "the port does not open"
             time.sleep(0.002)
 
@@ -116,13 +116,13 @@ def test_reviews_from_the_moment_that_the_port_opens_get_their_verdict(fresh: Fr
     for sender in senders:
         sender.start()
     for sender in senders:
-        assert sender.first.wait(60)
+        assert sender.first.wait(300)
     assert not fresh.ready(), "the first reviews came before the first snapshot"
     eventually("it is ready", fresh.ready)
     for sender in senders:
         sender.ready.set()
     for sender in senders:
-        sender.join(60)
+        sender.join(300)
         assert not sender.is_alive(), "every review is answered"
         assert len(sender.responses) > MORE
     reasons = [response["auditAnnotations"]["reason"] for sender in senders for response in sender.responses]

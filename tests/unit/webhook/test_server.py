@@ -21,6 +21,7 @@ from injector.webhook.lifecycle import Drain
 from injector.webhook.server import Server, seconds_for
 from injector.webhook.tls import make_context
 from tests.cluster.processes import eventually
+from tests.messages import Golden
 from tests.unit.webhook.support import HOST, Client, Loop, ask_once, get, make_certificate, running_loop
 
 LIMITS = Limits(
@@ -128,9 +129,9 @@ def test_content_type_with_a_charset_is_json_too(running: Running) -> None:
     assert ask_once(running.port, b"{}", headers={"Content-Type": "Application/JSON; charset=utf-8"}).code == 200
 
 
-def test_reviews_that_cannot_be_read_early_or_late(running: Running) -> None:
+def test_reviews_that_cannot_be_read_early_or_late(running: Running, golden: Golden) -> None:
     with Client(running.port) as client:
-        assert client.ask(b"bad").json["message"] == "that was bad"
+        golden(client.ask(b"bad").json["message"])
         assert client.ask(b"later bad").code == 413
         assert client.ask(b"x").code == 200
 
@@ -217,7 +218,7 @@ def test_a_small_body_does_not_wait_for_all_large_ones(running: Running) -> None
         order.clear()
         for client in clients:
             client.send(b"x" * 70_000, path="/slow")
-        assert begun.wait(10)
+        assert begun.wait(300)
         time.sleep(0.05)  # the others are there, or nearly
         assert small.ask(b"{}", path="/slow").code == 200
         assert order.index(2) <= 2
@@ -361,7 +362,7 @@ def test_drain_loses_nothing(tmp_path: Path) -> None:
         assert drain.under_way
         eventually("everybody was told, and came again", lambda: min(closes) >= 1)
         endpoint[0] = new.port  # what kube-proxy does when it has heard
-        done.result(20)
+        done.result(300)
         for thread in threads:
             thread.join()
         new.stop()
@@ -375,7 +376,7 @@ def test_an_answer_under_way_is_not_cut_off_by_the_stop(running: Running) -> Non
         eventually("the answer is under way", lambda: running.server.busy)
         stopping = running.loop.submit(running.server.stop(5))
         assert client.receive().json == {"later": 5}
-        stopping.result(10)
+        stopping.result(300)
         assert client.closed_by_server(5)
     with pytest.raises(OSError):
         Client(running.port)

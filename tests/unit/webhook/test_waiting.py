@@ -30,6 +30,7 @@ from injector.webhook.evaluators import GuardEvaluator, MutateEvaluator
 from injector.webhook.namespace_resolver import NamespaceResolver
 from injector.webhook.pipeline import Pipeline
 from injector.webhook.record import Recorder
+from tests.messages import Golden
 from tests.unit.webhook.conftest import TEMPLATE
 from tests.unit.webhook.support import lines_of, pod, review, to_bytes
 
@@ -247,7 +248,7 @@ def test_without_a_second_opinion_the_stores_word_holds() -> None:
     [InjectionError(Reason.FILES_FAILED, "ConfigMap shop/x was not created: quota"), RuntimeError("bug hunter2")],
 )
 @pytest.mark.parametrize("labels", [ENABLED, REQUIRED])
-def test_config_maps_that_cannot_be_created(error: Exception, labels: dict[str, str]) -> None:
+def test_config_maps_that_cannot_be_created(error: Exception, labels: dict[str, str], golden: Golden) -> None:
     async def go() -> None:
         cluster = World(stored={"shop": Namespace("shop", labels)}, ensure_error=error)
         webhook = Webhook(cluster, Kept(snapshot(WITH_FILE)))
@@ -256,9 +257,9 @@ def test_config_maps_that_cannot_be_created(error: Exception, labels: dict[str, 
         assert response["allowed"] == (labels is ENABLED)
         if response["allowed"]:
             assert annotations(response)["sidecar.injector/status"] == "failed"
-            assert "was not created" in response["warnings"][0]
+            golden(response["warnings"][0])
         else:
-            assert "was not created" in response["status"]["message"]
+            golden(response["status"]["message"])
         assert "hunter2" not in json.dumps(response)
         cluster.ensure_error = None
         assert reason(await webhook.ask(pod())) == "injected", "a failure is not remembered"

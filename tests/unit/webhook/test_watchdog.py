@@ -21,6 +21,7 @@ from typing import IO, Any
 import pytest
 
 from tests.cluster.processes import eventually, free_port
+from tests.messages import Golden
 from tests.unit.webhook.conftest import write_template
 from tests.unit.webhook.support import ask_once, get, make_certificate, pod, review, to_bytes
 
@@ -99,13 +100,13 @@ class Hung:
 def hung(tmp_path: Path) -> Iterator[Hung]:
     made = Hung(tmp_path)
     try:
-        eventually("it is ready", lambda: get(made.metrics_port, "/readyz").code == 200, 30)
+        eventually("it is ready", lambda: get(made.metrics_port, "/readyz").code == 200, 300)
         yield made
     finally:
         made.close()
 
 
-def test_kubelet_gets_no_answer_and_an_admin_sees_where_it_hangs(hung: Hung) -> None:
+def test_kubelet_gets_no_answer_and_an_admin_sees_where_it_hangs(hung: Hung, golden: Golden) -> None:
     assert hung.healthy(PROBE_SECONDS)
     assert hung.errors.read_text() == ""
     hung.hang()
@@ -113,11 +114,12 @@ def test_kubelet_gets_no_answer_and_an_admin_sees_where_it_hangs(hung: Hung) -> 
         assert not hung.healthy(PROBE_SECONDS)
     stacks = eventually("the stacks are written", hung.errors.read_text)
     assert stacks.startswith("Timeout (0:00:05)!")
-    assert 'telemetry/logs.py", line' in stacks and "in flush" in stacks
+    assert "in flush" in stacks
+    golden(stacks)
     assert "registry.example" not in stacks, "no values"
 
     hung.read()
-    eventually("it goes on when it can", lambda: hung.healthy(PROBE_SECONDS), 30)
+    eventually("it goes on when it can", lambda: hung.healthy(PROBE_SECONDS), 300)
 
     def longest() -> float:
         told = [line["seconds"] for line in hung.lines if line["event"] == "event-loop-late"]
