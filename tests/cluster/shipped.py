@@ -135,7 +135,7 @@ class Shipped:
         assert len(lines) > 20
         found = {line["check"]: line["text"] for line in lines if line["result"] != "good"}
         if self.control_plane.settings:
-            assert "the injector uses them by default only from Kubernetes 1.32 on" in found.pop("native-sidecars")
+            assert "Kubernetes 1.32" in found.pop("native-sidecars")
         return found
 
     def _start(self) -> None:

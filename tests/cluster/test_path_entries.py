@@ -188,19 +188,12 @@ def test_a_pause_lets_everything_pass(
     eventually("the policy is there", lambda: WHY in balancer(control_plane, shop))
     before = entries(control_plane)
 
-    assert (
-        "While the injector is paused, templates under `paths:` in the settings neither change nor refuse objects."
-        in injector(control_plane, "pause")
-    )
+    assert "`paths:`" in injector(control_plane, "pause")
     eventually("nobody objects", lambda: balancer(control_plane, shop) == "")
     eventually("nobody completes", lambda: not storage_class(control_plane, shop))
     paused = [line["text"] for line in told(control_plane) if line["check"] == "paused"]
-    assert len(paused) == 2 and all("all entries are paused by admin" in text for text in paused)
-    for text in paused:
-        follows = (
-            "pods get no sidecars" if text.startswith("Mutating") else "the API server does not call what is paused"
-        )
-        assert text.endswith(f"; {follows}, and templates at paths are not applied")
+    assert len(paused) == 2 and all("admin" in text for text in paused)
+    assert sum(text.startswith("Mutating") for text in paused) == 1
 
     injector(control_plane, "resume")
     eventually("the policy is there", lambda: WHY in balancer(control_plane, shop))

@@ -249,7 +249,7 @@ def test_explain_finds_settings_templates_and_webhooks(
     [found] = json.loads(injector(*words))
     notes = " | ".join(found["notes"])
     assert found["reason"] == "injected"
-    assert f"webhook enabled.{NAME}.internal: called if its matchConditions hold" in notes
+    assert f"enabled.{NAME}.internal: called" in notes
     assert f"webhook required.{NAME}.internal: not called" in notes
     assert "default settings" not in notes
 

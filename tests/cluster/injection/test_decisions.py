@@ -244,8 +244,7 @@ def test_warnings_reach_kubectl(control_plane: ControlPlane, enabled: str) -> No
     said = control_plane.kubectl("apply", "-n", enabled, "-f-", stdin=json.dumps(asked)).stderr
     assert "Warning:" in said
     assert "proxy.sidecar.injector/prot" in said
-    assert "did you mean" in said
-    assert '"perhaps" is neither yes (true) nor no (false)' in said
+    assert INJECT in said
 
 
 def test_audit_annotations(control_plane: ControlPlane, enabled: str, log: Log) -> None:
@@ -262,10 +261,10 @@ def test_a_value_that_is_not_allowed_starts_the_pod_without(control_plane: Contr
     assert notes(made)[STATUS] == "failed"
     assert notes(made)[REASON].startswith("bad-parameter: ")
     (warning,) = control_plane.api.warnings
-    assert "no sidecar: bad-parameter" in warning
+    assert "bad-parameter" in warning
 
 
 def test_an_unknown_template_starts_the_pod_without(control_plane: ControlPlane, enabled: str) -> None:
     made = control_plane.api.create(pod("app", annotations={TEMPLATES: "prxy"}), enabled)
     assert notes(made)[STATUS] == "failed"
-    assert "did you mean proxy?" in notes(made)[REASON]
+    assert notes(made)[REASON].startswith("unknown-template: ")

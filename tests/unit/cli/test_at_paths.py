@@ -164,11 +164,10 @@ def test_who_asks_is_not_known_and_that_is_said(at, golden):
     golden(let.err)
 
 
-@pytest.mark.parametrize(("template", "hint"), [("whose", True), ("which", False), ("which,maker", False)])
-def test_it_is_said_of_what_looks_at_the_user_alone(at, template, hint, golden):
+@pytest.mark.parametrize("template", ["whose", "which", "which,maker"])
+def test_it_is_said_of_what_looks_at_the_user_alone(at, template, golden):
     done = at("inject", f"/x=validating:Fail:{template}", "-", stdin=SERVICE)
     golden(done.err)
-    assert ("a template here reads the user who makes the request" in done.err) is hint
 
 
 def test_a_template_that_fails_leaves_the_others_their_say(at):
