@@ -110,7 +110,7 @@ def spoken(shown: str) -> set[str]:
     codes = set(_CODE.findall(shown))
     file = Path(os.environ[silence.WORDS])
     known = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-    found = {f"{code} {' '.join(words.split())}" for code, words in known if code in codes}
+    found = {f"{code} {' '.join(clean(words).split())}" for code, words in known if code in codes}
     return found | {line.strip() for line in lines_of(shown) if not _CODE.search(line)}
 
 
@@ -133,9 +133,20 @@ def update(words: dict[str, set[str]], whole: bool) -> None:
         file.write_text("".join(f"{line}\n" for line in sorted(before | lines)))
 
 
+#: What differs from run to run: how long something took, ports, nginx' times and processes, digests.
+_PASSING = {
+    r"\b[0-9.]+ s\b": "SECONDS s",
+    r"(?<=127\.0\.0\.1:)\d{5}\b": "PORT",
+    r"(\b\d{4}/\d\d/\d\d )?\b\d\d:\d\d:\d\d\b": "TIME",
+    r"\b\d+#\d+: ": "PROCESS: ",
+    r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{12,}\b": "DIGEST",
+}
+
+
 def clean(text: str, *folders: Path) -> str:
-    """A text without this machine's paths, without digests and without how long something took."""
-    text = re.sub(r"\b[0-9.]+ s\b", "SECONDS s", text)
+    """A text without this machine's paths, and without what differs from run to run."""
     for folder in folders:
         text = text.replace(str(folder), "FOLDER")
-    return re.sub(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{12,}\b", "DIGEST", text)
+    for pattern, name in _PASSING.items():
+        text = re.sub(pattern, name, text)
+    return text

@@ -258,7 +258,7 @@ def test_without_envoy_the_demo_says_how_to_get_it(monkeypatch, golden):
     golden(caught.value)
 
 
-def test_the_demo_runs_through(program, golden):
+def test_the_demo_runs_through(program):
     try:
         demo_traffic.find_envoy()
     except ProgramError as error:
@@ -271,4 +271,4 @@ def test_the_demo_runs_through(program, golden):
     for text in ("reason: injected", "+  - name: envoy-sidecar\n", "reason: pod-opted-out", "reason: already-injected"):
         assert text in result.out
     assert re.search(r"GET http://127\.0\.0\.1:\d+/hello .*: 200 OK\n", result.out)
-    golden(result.out)
+    assert "x-request-id: " in result.out

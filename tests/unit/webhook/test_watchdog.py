@@ -21,7 +21,6 @@ from typing import IO, Any
 import pytest
 
 from tests.cluster.processes import eventually, free_port
-from tests.messages import Golden
 from tests.unit.webhook.conftest import write_template
 from tests.unit.webhook.support import ask_once, get, make_certificate, pod, review, to_bytes
 
@@ -106,7 +105,7 @@ def hung(tmp_path: Path) -> Iterator[Hung]:
         made.close()
 
 
-def test_kubelet_gets_no_answer_and_an_admin_sees_where_it_hangs(hung: Hung, golden: Golden) -> None:
+def test_kubelet_gets_no_answer_and_an_admin_sees_where_it_hangs(hung: Hung) -> None:
     assert hung.healthy(PROBE_SECONDS)
     assert hung.errors.read_text() == ""
     hung.hang()
@@ -114,8 +113,7 @@ def test_kubelet_gets_no_answer_and_an_admin_sees_where_it_hangs(hung: Hung, gol
         assert not hung.healthy(PROBE_SECONDS)
     stacks = eventually("the stacks are written", hung.errors.read_text)
     assert stacks.startswith("Timeout (0:00:05)!")
-    assert "in flush" in stacks
-    golden(stacks)
+    assert 'telemetry/logs.py", line' in stacks and "in flush" in stacks
     assert "registry.example" not in stacks, "no values"
 
     hung.read()
