@@ -14,7 +14,7 @@ from tests import messages, silence
     ("text", "left"),
     [
         ("warning: pod annotation a.b/c has no effect; did you mean a.b/d?", "warning: … a.b/c … a.b/d?"),
-        ("web: skipped: malformed-pod: please write `a-b: c`", "web: skipped: malformed-pod: … `a-b: …`"),
+        ("web: skipped: malformed-pod: please write `a-b: c`", "…: skipped: malformed-pod: … `a-b: c`"),
         ('there is no template "ngnix"; there are: nginx', '… "ngnix"; …: …'),
         ("a: 1", None),
         ("# a comment of four words", None),
