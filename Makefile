@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# Five at a time, as most of the long tests wait for a cluster; in the order that tests/conftest.py gives them.
-TOGETHER := -n 5 --dist loadfile --no-loadscope-reorder
+# Four at a time, as most of the long tests wait for a cluster; in the order that tests/conftest.py gives them.
+TOGETHER := -n 4 --dist loadfile --no-loadscope-reorder
 PYTEST_ARGS ?= $(TOGETHER) -m "not programs and not node and not soak"
 # What runs after it has this environment's commands on PATH, and the real programs when its tests require them.
 WITH_PARTS := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.parts
@@ -55,7 +55,7 @@ test: $(STAMP) ## Run the tests, with a real control plane, Envoy, nginx, Helm (
 
 test-programs: $(STAMP) ## Run the tests of the other real programs: Vault, Prometheus, Chromium, Helm 3, the image
 	$(BIN)/python -m injector.loading.shipped
-	$(WITH_PARTS) $(BIN)/python -m pytest $(TOGETHER) -m "programs and not node and not soak" $(PROGRAMS_ARGS) tests/authoring/cases \
+	$(WITH_PARTS) $(BIN)/python -m pytest $(TOGETHER) -m "programs and not node and not soak" $(PROGRAMS_ARGS) tests/authoring/cases tests/compat \
 	  tests/cluster tests/dataplane tests/deploy tests/parts
 
 test-wordless: $(STAMP) ## Run what `make test` runs while every Diagnostic says x, in every process: nothing reads words

@@ -40,6 +40,7 @@ def loaded_once() -> Iterator[None]:
         yield
 
 
+@pytest.mark.soak(minutes=3)
 @pytest.mark.parametrize("part", PARTS)
 def test_templates_cases_settings_and_manifests(part: str, switch: Switch) -> None:
     check(part)
@@ -113,6 +114,7 @@ def test_explanations_by_wrong_settings(text: str, switch: Switch, tmp_path: Pat
     explained(switch, "--settings", str(tmp_path / "settings.yaml"))
 
 
+@pytest.mark.soak(minutes=3)
 @pytest.mark.usefixtures("loaded_once")
 @pytest.mark.parametrize("case", BROKEN, ids=[case["name"] for case in BROKEN])
 def test_explanations_by_broken_templates(case: dict[str, Any], switch: Switch, tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ from tests.deploy.values import together
 from tests.golden.entrances import Case, read_case
 from tests.unit.support import stored
 
+pytestmark = pytest.mark.programs
+
 HERE = Path(__file__).parent
 #: The line of an overlay's container that has its image.
 _IMAGE = re.compile(r"^( +)image: .*$", re.MULTILINE)

@@ -17,6 +17,8 @@ from tests.cluster.certificates import Authority
 from tests.compat.released import PROJECT, released
 from tests.unit.support import names, stored, web
 
+pytestmark = pytest.mark.programs
+
 #: Each of these makes something else: redirection by init containers, files by annotation and ConfigMap, mounts in the
 #: app's containers, values put in the place of the pod's own.
 _TEMPLATES = (["envoy"], ["nginx"], ["fluent-bit"], ["fluentd"], ["fault"], ["envoy", "always-pull-images"])

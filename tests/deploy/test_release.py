@@ -20,6 +20,8 @@ from injector import __version__
 from tests import parts
 from tests.deploy.helm import CHART, ROOT
 
+pytestmark = pytest.mark.programs
+
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 REPOSITORY = "registry.test/team/sidecar-injector"
 
@@ -124,7 +126,6 @@ def run(script: str, folder: Path, **env: str) -> int:
     return subprocess.run(shell, cwd=folder, env={**os.environ, **env}, capture_output=True, check=False).returncode
 
 
-@pytest.mark.programs
 def test_actionlint_has_nothing_to_say(tmp_path: Path) -> None:
     actionlint = parts.require("actionlint")
     done = subprocess.run([actionlint, "-no-color", *WORKFLOWS], capture_output=True, text=True, cwd=ROOT)
