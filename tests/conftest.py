@@ -136,7 +136,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         if config.getoption("--update"):
             messages.update(words, whole)
         else:
-            config.stash[_DIFFERENCES] = list(messages.differences(words, whole))
+            config.stash[_DIFFERENCES] = list(messages.differences(words))
             if config.stash[_DIFFERENCES] and not session.exitstatus:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -114,14 +114,12 @@ def spoken(shown: str) -> set[str]:
     return found | {line.strip() for line in lines_of(shown) if not _CODE.search(line)}
 
 
-def differences(words: dict[str, set[str]], whole: bool) -> Iterator[str]:
-    """What differs from tests/words: lines that are new and, if the whole of the tests ran, lines that are gone."""
+def differences(words: dict[str, set[str]]) -> Iterator[str]:
+    """Lines that tests/words does not have. One that nobody says any more goes when the whole run writes them anew."""
     for name, lines in sorted(words.items()):
         file = WORDS / f"{name}.txt"
         before = set(file.read_text().splitlines()) if file.exists() else set()
-        gone = sorted(before - lines) if whole else []
-        yield from (f"{name}.txt: - {line}" for line in gone)
-        yield from (f"{name}.txt: + {line}" for line in sorted(lines - before))
+        yield from (f"{name}.txt: {line}" for line in sorted(lines - before))
 
 
 def update(words: dict[str, set[str]], whole: bool) -> None:
@@ -147,6 +145,7 @@ def clean(text: str, *folders: Path) -> str:
     """A text without this machine's paths, and without what differs from run to run."""
     for folder in folders:
         text = text.replace(str(folder), "FOLDER")
+    text = text.replace(str(ROOT.parent), "PROJECT")
     for pattern, name in _PASSING.items():
         text = re.sub(pattern, name, text)
     return text

@@ -263,19 +263,19 @@ PODS: tuple[dict[str, str], ...] = (
 
 
 @pytest.fixture
-def helm3_release(control_plane: ControlPlane, namespace: NamespaceFactory, tmp_path: Path) -> Iterator[Release]:
-    made = Release(control_plane, 3, namespace(), tmp_path)
+def one_release(control_plane: ControlPlane, namespace: NamespaceFactory, tmp_path: Path) -> Iterator[Release]:
+    made = Release(control_plane, 4, namespace(), tmp_path)
     yield made
     made.uninstall()
 
 
 def test_selectors_and_words_mean_to_the_api_server_what_they_mean_to_the_injector(
-    control_plane: ControlPlane, namespace: NamespaceFactory, helm3_release: Release
+    control_plane: ControlPlane, namespace: NamespaceFactory, one_release: Release
 ) -> None:
     values = {"alwaysSelector": ALWAYS, "yesValues": ["ja", "it's", "a\\b"], "noValues": []}
-    helm3_release.install({"settings": values})
+    one_release.install({"settings": values})
     where = namespace(labels={OWN: "yes"})
-    entry = f"opted-in.{helm3_release.name}.internal"
+    entry = f"opted-in.{one_release.name}.internal"
     wait_until_in_force(control_plane)
 
     def called(**metadata: dict[str, str]) -> bool:
@@ -291,19 +291,19 @@ def test_selectors_and_words_mean_to_the_api_server_what_they_mean_to_the_inject
     assert called(labels={"sidecar.injector/inject": "jA"})
     assert not called(annotations={"sidecar.injector/inject": "yes"})
     assert called(annotations={"sidecar.injector/inject": "JA"})
-    helm3_release.uninstall()
+    one_release.uninstall()
     wait_until_in_force(control_plane)
     assert not called(annotations={"sidecar.injector/inject": "JA"})
 
 
 def test_advice_is_asked_for_when_a_person_changes_what_pods_will_be(
-    control_plane: ControlPlane, namespace: NamespaceFactory, helm3_release: Release
+    control_plane: ControlPlane, namespace: NamespaceFactory, one_release: Release
 ) -> None:
     api = control_plane.api
-    helm3_release.install({})
+    one_release.install({})
     shop = namespace(labels={"injection": "enabled", OWN: "yes"})
     plain = namespace(labels={OWN: "yes"})
-    entry = f"advice.{helm3_release.name}.internal"
+    entry = f"advice.{one_release.name}.internal"
 
     def calls() -> int:
         return control_plane.webhook_calls(entry)
@@ -336,12 +336,12 @@ def job_spec() -> Object:
 
 
 def test_a_failure_policy_is_what_it_says(
-    control_plane: ControlPlane, namespace: NamespaceFactory, helm3_release: Release
+    control_plane: ControlPlane, namespace: NamespaceFactory, one_release: Release
 ) -> None:
-    helm3_release.install({"webhooks": {"enabled": {"failurePolicy": "Fail"}}})
+    one_release.install({"webhooks": {"enabled": {"failurePolicy": "Fail"}}})
     shop = namespace(labels={"injection": "enabled", OWN: "yes"})
     wait_until_in_force(control_plane)
     with pytest.raises(ApiError, match="failed calling webhook"):
         control_plane.api.create(pod("web"), shop, dry_run=True)
-    helm3_release.install({})
+    one_release.install({})
     eventually("it is Ignore again", lambda: control_plane.api.create(pod("web"), shop, dry_run=True))
