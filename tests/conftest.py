@@ -131,14 +131,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     config, words = session.config, session.config.stash[_WORDS]
     if hasattr(config, "workeroutput"):
         config.workeroutput["words"] = {family: sorted(lines) for family, lines in words.items()}
-    elif silence.MODE not in os.environ:
-        whole = not config.option.keyword and config.args_source is pytest.Config.ArgsSource.TESTPATHS
-        if config.getoption("--update"):
-            messages.update(words, whole)
-        else:
-            config.stash[_DIFFERENCES] = list(messages.differences(words))
-            if config.stash[_DIFFERENCES] and not session.exitstatus:
-                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    elif config.getoption("--update"):
+        messages.update(
+            words, whole=not config.option.keyword and config.args_source is pytest.Config.ArgsSource.TESTPATHS
+        )
+    else:
+        config.stash[_DIFFERENCES] = list(messages.differences(words))
+        if config.stash[_DIFFERENCES] and not session.exitstatus:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 _DIFFERENCES = pytest.StashKey[list[str]]()
