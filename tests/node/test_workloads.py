@@ -72,7 +72,7 @@ def test_a_cron_job_completes(start: Try, url: str) -> None:
 def test_deployment_through_a_service(start: Try, url: str) -> None:
     """Deployment: its pods are Ready with Envoy, and answer at the Service's address"""
     address = start.api.get("Service", "web", start.space)["spec"]["clusterIP"]
-    eventually("kube-proxy knows the pods", lambda: call(address, "/", 300).code == 200)
+    eventually("kube-proxy knows the pods", lambda: call(address, "/", 80).code == 200)
     assert "X-Request-Id" in call(address, "/service", 80).text
 
 
