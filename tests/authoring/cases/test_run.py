@@ -302,11 +302,11 @@ def test_another_template_that_does_not_load_is_told_once_at_its_place(
     assert (problem["template"], problem["file"], problem["line"]) == (str(beside), "overlay.yaml.j2", 1)
 
 
-def test_a_case_without_end_is_ended(problems: Problems, monkeypatch: pytest.MonkeyPatch, golden: Golden) -> None:
+def test_a_case_without_end_is_ended(problems: Problems, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cases_run, "SECONDS", 0.05)
     loops = "{% for a in range(300) %}{% for b in range(300) %}{% set c = (a ~ b) | upper %}{% endfor %}{% endfor %}\n"
     text = "cases:\n- name: a\n  expect: {decision: injected}\n"
-    golden("".join(problems(text, **{"overlay.yaml.j2": loops + OVERLAY})))
+    assert "[limit]" in "".join(problems(text, **{"overlay.yaml.j2": loops + OVERLAY}))
 
 
 def test_the_pod_of_a_case_is_not_changed(suite: Callable[..., Suite]) -> None:
