@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import signal
@@ -20,6 +21,9 @@ from tests.messages import Golden, Sections
 # Machines are busy: how long an example takes says nothing.
 settings.register_profile("here", deadline=None)
 settings.load_profile("here")
+
+# Looking for garbage among all tests took a tenth of their processor time.
+gc.set_threshold(50_000, 20, 100)
 
 # A shell ignores SIGINT for what it starts in the background, and every program that the tests start would inherit it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -65,7 +69,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """What many tests will need is got beside the first ones."""
+    """What many tests will need is got beside the first ones. What is here now stays: nobody looks for garbage in it."""
+    gc.freeze()
     folders = {_folder(item) for item in session.items}
     if "dataplane" in folders:
         parts.begin_to_get("nginx")

@@ -87,7 +87,11 @@ def start(mode: str) -> None:
 
 
 #: Functions that remember Diagnostics which they made.
-_CACHES = {"injector.authoring.lint.pod_schema": "_checked", "injector.authoring.lint.rules._pod_security": "refusals"}
+_CACHES = {
+    "injector.authoring.template_mistakes": "template_mistakes",
+    "injector.authoring.lint.pod_schema": "_checked",
+    "injector.authoring.lint.rules._pod_security": "refusals",
+}
 
 
 def forget() -> None:

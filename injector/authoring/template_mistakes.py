@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from jinja2 import TemplateSyntaxError, nodes
@@ -47,8 +48,13 @@ _DOLLAR = re.compile(r"(?:^|[:,\[=-])[ \t]*[\"']?(\$)\{\{\s*params\.(\w+)\s*\}\}
 _SHELL_REFERENCE = re.compile(r"(?:\$\{|<%=?)\s*(params)\.([A-Za-z]\w*)\s*(?:\}|%>)")
 
 
-def template_mistakes(template: Template) -> Iterator[Diagnostic]:
+@lru_cache(maxsize=256)  # several rules ask, and each command of a run
+def template_mistakes(template: Template) -> tuple[Diagnostic, ...]:
     """Warnings about what the text of the files and the declarations show."""
+    return tuple(_mistakes(template))
+
+
+def _mistakes(template: Template) -> Iterator[Diagnostic]:
     parameters = {parameter.variable: parameter for parameter in template.parameters.values()}
     for file, source in template.sources.items():
         if not file.endswith(".j2"):

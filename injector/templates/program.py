@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from types import CodeType
 from typing import Any, NoReturn
 
-from jinja2 import BaseLoader, TemplateSyntaxError, meta, nodes
+from jinja2 import BaseLoader, TemplateSyntaxError, nodes
 from jinja2 import Template as JinjaTemplate
 from jinja2.environment import Environment as JinjaEnvironment
 
@@ -299,7 +299,6 @@ class Program:
         begin_with_first(tree)
         files = frozenset(f for f in self._sources if f.endswith(".j2"))
         loader.facts[source] = syntax.restrict_tree(tree, document=environment.document, files=files)
-        loader.undeclared[source] = meta.find_undeclared_variables(tree)
         return tree
 
     def _refuse(self, message: str, file: str, code: int, rule: str = "syntax", word: str = "") -> NoReturn:
@@ -328,5 +327,6 @@ class _Loader(BaseLoader):
         if not isinstance(environment, Environment):
             raise TypeError("this loader serves the injector's own environment")
         if name not in self.code:
-            self.code[name] = environment.compile(self._parse(environment, self, name), name, name)
+            tree = self._parse(environment, self, name)
+            self.code[name], self.undeclared[name] = environment.compiled(tree, name)
         return JinjaTemplate.from_code(environment, self.code[name], globals or {})

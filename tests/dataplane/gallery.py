@@ -13,7 +13,9 @@ from injector.injection import Injection
 from injector.loading.template_folders import read_folder
 from injector.pods.context import Cluster, Namespace, Object, Workload
 from injector.settings import Settings
+from injector.templates.load import load_template
 from injector.templates.snapshot import Snapshot, build_snapshot
+from injector.templates.template import Template
 
 GALLERY = Path(__file__).parents[2] / "templates"
 ENABLED = Namespace("default", {"injection": "enabled"})
@@ -23,6 +25,12 @@ APP = Path(__file__).with_name("app.py")
 #: The app's ports: HTTP, gRPC, and a server that speaks first.
 HTTP_PORT, GRPC_PORT, GREETING_PORT = 8080, 9000, 2525
 APP_FILES = {"app": {"app.py": APP.read_text()}}
+
+
+@cache
+def gallery_template(name: str) -> Template:
+    """A template of the gallery."""
+    return load_template(name, read_folder(GALLERY / name))
 
 
 @cache

@@ -15,10 +15,8 @@ from typing import Any
 import pytest
 
 from injector.authoring.lint.boundary_values import boundary_values, paired_values
-from injector.loading.template_folders import read_folder
 from injector.reasons import Effect
-from injector.templates.load import load_template
-from tests.dataplane.gallery import GALLERY, app_pod, injected
+from tests.dataplane.gallery import app_pod, gallery_template, injected
 from tests.parts import require
 
 pytestmark = pytest.mark.programs
@@ -34,7 +32,7 @@ def root() -> None:
 
 def files(name: str, base: dict[str, Any], file: str) -> Iterator[tuple[dict[str, Any], str]]:
     """Every distinct text of a config file, with the parameters that made it; what is not served makes none."""
-    template = load_template(name, read_folder(GALLERY / name))
+    template = gallery_template(name)
     ways = [{p.name: edge.value} for p in template.parameters.values() for edge in boundary_values(p)]
     seen = set()
     for way in [{}, *ways, *paired_values(list(template.parameters.values()))]:
@@ -47,7 +45,7 @@ def files(name: str, base: dict[str, Any], file: str) -> Iterator[tuple[dict[str
 
 def command(name: str, file: str, path: Path) -> list[str]:
     """The command that the template declares for its file, with the program of this machine."""
-    declared = load_template(name, read_folder(GALLERY / name)).files[file].validate
+    declared = gallery_template(name).files[file].validate
     return [str(require(name)), *(word.replace("{path}", str(path)) for word in declared[1:])]
 
 

@@ -12,17 +12,15 @@ import pytest
 import yaml
 
 from injector.injection import Injection
-from injector.loading.template_folders import read_folder
-from injector.templates.load import load_template
 from tests.dataplane.edges import edges
-from tests.dataplane.gallery import GALLERY, app_pod, config_maps, injected
+from tests.dataplane.gallery import app_pod, config_maps, gallery_template, injected
 from tests.dataplane.network import Network, network
 from tests.parts import require
 
 
 def _cases(name: str, *beside: dict[str, Any]) -> list[Any]:
     """Each edge with one of the bases, which take turns; with the other bases in `make test-programs`."""
-    template = load_template(name, read_folder(GALLERY / name))
+    template = gallery_template(name)
     bases = ({}, *beside)
     cases = [(dict(base), True) for base in bases]
     for number, (parameter, value) in enumerate(edges(template)):
@@ -66,7 +64,7 @@ def test_envoy(parameters: dict[str, Any], tmp_path: Path, net: Network, checked
     injection = injected("envoy", parameters)
     files = _files(injection, tmp_path)
     container = next(c for c in injection.object["spec"]["initContainers"] if c["name"] == "envoy-sidecar")
-    declared = load_template("envoy", read_folder(GALLERY / "envoy")).files["envoy.yaml"].validate
+    declared = gallery_template("envoy").files["envoy.yaml"].validate
     line = " ".join(container["args"])
     if files["envoy.yaml"] + line not in checked:
         arguments = [a.replace("/etc/envoy", str(tmp_path)) for a in container["args"]]
@@ -108,7 +106,7 @@ def test_nginx(parameters: dict[str, Any], tmp_path: Path, checked: set[str]) ->
 def test_fault(parameters: dict[str, Any], tmp_path: Path, checked: set[str]) -> None:
     envoy = str(require("envoy"))
     text = _files(injected("fault", parameters), tmp_path)["envoy.yaml"]
-    declared = load_template("fault", read_folder(GALLERY / "fault")).files["envoy.yaml"].validate
+    declared = gallery_template("fault").files["envoy.yaml"].validate
     if text not in checked:
         _run(envoy, *(word.replace("{path}", str(tmp_path / "envoy.yaml")) for word in declared[1:]))
         checked.add(text)
