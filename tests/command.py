@@ -22,17 +22,17 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event, Lock, Thread
 
 from tests import silence
 
 ROOT = Path(__file__).resolve().parents[1]
 _LARGEST = 128 * 1024  #: of a call: arguments and environment
 _PR_SET_PDEATHSIG = 1
-_one_at_a_time = Lock()
+_one_at_a_time = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class Running:
         self.pid = int(connection.recv(_LARGEST))
         self.returncode: int | None = None
         self.seconds = 0.0
-        self._ended = Event()  # any thread may ask
-        Thread(target=self._hear, args=[connection], daemon=True).start()
+        self._ended = threading.Event()  # any thread may ask
+        threading.Thread(target=self._hear, args=[connection], daemon=True).start()
 
     def _hear(self, connection: socket.socket) -> None:
         with connection:
@@ -208,6 +208,24 @@ def _become(streams: list[int], args: list[str], cwd: str, env: dict[str, str], 
         resource.setrlimit(what, (most, most))
 
 
+def _end(code: int) -> None:
+    """End as the interpreter does, but let the kernel take the memory back: object by object takes longer than most
+    commands.
+    """
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
     _serve(socket.socket(fileno=int(sys.argv[1])))
-    runpy.run_module("injector", run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module("injector", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            raise
+        _end(int(end.code or 0))

@@ -69,7 +69,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """What many tests will need is got beside the first ones. What is here now stays: nobody looks for garbage in it."""
+    """What many tests will need is got beside the first ones. What is here now is no garbage."""
     gc.freeze()
     folders = {_folder(item) for item in session.items}
     if "dataplane" in folders:

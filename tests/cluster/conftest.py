@@ -116,6 +116,8 @@ def injector_server(
 
     yield create
     processes: list[Process] = [server.process for server in servers if server.process]
+    for process in processes:  # they drain at the same time
+        process.popen.terminate()
     for process in processes:
         process.stop()
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from tests.cluster.api import Api, Object
 from tests.cluster.objects import pod
 
-#: Creations a second, at most: what else runs on the machine needs some of it too.
-RATE = 80.0
 #: Who creates them at the same time.
 _WORKERS = 8
 #: Different pods: what is the same but for its name costs the server one injection.
@@ -49,7 +47,7 @@ class Stream:
     The pods name no node, so that nobody runs them, and are deleted at the end.
     """
 
-    def __init__(self, api: Api, namespace: str, wanted: str, per_second: float = RATE) -> None:
+    def __init__(self, api: Api, namespace: str, wanted: str, per_second: float) -> None:
         self.seen = Seen()
         self._api = api
         self._namespace = namespace

@@ -87,8 +87,10 @@ def start(injector_server: Callable[..., InjectorServer]) -> Start:
 
 
 @pytest.fixture
-def stream(control_plane: ControlPlane, configure_webhooks: ConfigureWebhooks) -> Callable[..., Stream]:
-    """Registers the mutating entry and the guard of a `required` namespace, and makes the stream into it."""
+def stream(control_plane: ControlPlane, configure_webhooks: ConfigureWebhooks, total: int) -> Callable[..., Stream]:
+    """Registers the mutating entry and the guard of a `required` namespace, and makes the stream into it: all pods in a
+    quarter of a minute, and more of them while the changes take longer.
+    """
 
     def make(namespace: str, client_config: Callable[[str], Any]) -> Stream:
         fields = {"failurePolicy": "Fail", "timeoutSeconds": 10}
@@ -97,7 +99,7 @@ def stream(control_plane: ControlPlane, configure_webhooks: ConfigureWebhooks) -
         guard = webhook(f"guard.{namespace}.example", client_config("/validate"), namespace, **fields)
         configure_webhooks(mutate)
         configure_webhooks(guard, validating=True)
-        return Stream(control_plane.api, namespace, wanted="proxy")
+        return Stream(control_plane.api, namespace, wanted="proxy", per_second=total / 15)
 
     return make
 
