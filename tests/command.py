@@ -100,7 +100,8 @@ class Running:
     def send_signal(self, number: int) -> None:
         """Send it a signal, unless it has ended."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with contextlib.suppress(ProcessLookupError):  # it has ended at this moment
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         """SIGTERM, as Kubernetes does."""

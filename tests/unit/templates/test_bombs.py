@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import resource
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,11 @@ def test_lint_and_test_refuse_it(command: str, name: str, tmp_path: Path) -> Non
     assert "Traceback" not in told and "itself failed" not in told
 
 
-def test_a_trial_refuses_all_and_takes_what_is_right() -> None:
-    failed = try_templates({**BOMBS, "right": {"template.yaml": MANIFEST, "overlay.yaml.j2": OVERLAY}})
-    assert set(BOMBS) == set(failed)
+@pytest.mark.parametrize(
+    "names", [OF_EACH_KIND, pytest.param(BOMBS, marks=pytest.mark.soak(minutes=10))], ids=["", "all"]
+)
+def test_a_trial_refuses_all_and_takes_what_is_right(names: Iterable[str]) -> None:
+    bombs = {name: BOMBS[name] for name in names}
+    failed = try_templates({**bombs, "right": {"template.yaml": MANIFEST, "overlay.yaml.j2": OVERLAY}})
+    assert set(bombs) == set(failed)
     assert not [error for error in failed.values() if "the trial" in error.message], failed
