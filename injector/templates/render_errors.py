@@ -239,6 +239,7 @@ def _frames(traceback: TracebackType | None) -> list[tuple[str, int | None]]:
     while traceback is not None:
         compiled = traceback.tb_frame.f_globals.get("__jinja_template__")
         if compiled is not None:
-            found.append((compiled.name, compiled.get_corresponding_lineno(traceback.tb_lineno) - 1))
+            code = compiled.get_corresponding_lineno(traceback.tb_lineno)
+            found.append((compiled.name, code - 1 if code else None))  # 0: what only a test runner adds
         traceback = traceback.tb_next
     return found

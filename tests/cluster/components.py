@@ -71,8 +71,8 @@ def etcd(url: str, peer_url: str, folder: Path) -> list[str]:
         # The API server's own compaction begins anew with each of its starts; an hour of pods is more than etcd holds.
         "--auto-compaction-mode=periodic",
         "--auto-compaction-retention=1m",
-        "--heartbeat-interval=10",
-        "--election-timeout=100",
+        "--heartbeat-interval=100",  # each is work, and nobody else is there to hear it
+        "--election-timeout=500",
         "--log-level=warn",
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import functools
 import importlib
 import io
 import json
@@ -22,6 +23,7 @@ from injector.errors import FaultError, InjectionError, TemplateError
 from injector.templates.load import load_template
 from injector.templates.quoting import SYNTAXES, quote, syntax_of
 from injector.templates.render import render_files, render_overlay
+from injector.templates.template import Template
 from tests import parts
 from tests.messages import Golden
 from tests.unit.templates.build import context
@@ -60,9 +62,13 @@ def library(name: str) -> Any:
 
 def rendered(file: str, text: str, value: Any, syntax: str = "") -> str:
     """A config file with a value in it, through all of a template."""
+    return render_files(_made(file, text, syntax), context({"v": value, "w": "second"}))[file]
+
+
+@functools.cache
+def _made(file: str, text: str, syntax: str) -> Template:
     said = {"syntax": syntax} if syntax else {}
-    made = load_template("sample", manifest(file, said, **{f"{file}.j2": text}))
-    return render_files(made, context({"v": value, "w": "second"}))[file]
+    return load_template("sample", manifest(file, said, **{f"{file}.j2": text}))
 
 
 def manifest(file: str, said: dict[str, Any], **sources: str) -> dict[str, str]:
