@@ -48,7 +48,7 @@ _DOLLAR = re.compile(r"(?:^|[:,\[=-])[ \t]*[\"']?(\$)\{\{\s*params\.(\w+)\s*\}\}
 _SHELL_REFERENCE = re.compile(r"(?:\$\{|<%=?)\s*(params)\.([A-Za-z]\w*)\s*(?:\}|%>)")
 
 
-@lru_cache(maxsize=256)  # several rules ask, and each command of a run
+@lru_cache(maxsize=256)  # several rules ask, and each command that a process runs
 def template_mistakes(template: Template) -> tuple[Diagnostic, ...]:
     """Warnings about what the text of the files and the declarations show."""
     return tuple(_mistakes(template))

@@ -80,6 +80,11 @@ def failing(control_plane: ControlPlane, *args: str) -> list[str]:
     return [line["check"] for line in failed]
 
 
+def about(lines: list[dict[str, Any]], check: str, name: str) -> list[str]:
+    """The results of the lines of a check that name something."""
+    return [line["result"] for line in lines if line["check"] == check and name in line["text"]]
+
+
 def warned(lines: list[dict[str, Any]]) -> list[str]:
     """The checks that warn."""
     return [line["check"] for line in lines if line["result"] == "warning"]
@@ -104,7 +109,7 @@ def test_each_permission_that_is_taken_away_is_named(
         role = installed.role("ClusterRole" if line.everywhere else "Role")
         role["rules"] = [rule for rule in role["rules"] if rule != line.rule()]
         installed.api.replace(role)
-        eventually(f"{line.feature} is told", partial(_told, control_plane, line), every=0.2)
+        eventually(f"{line.feature} is told", partial(_told, control_plane, line, role["kind"]), every=0.2)
         installed.api.replace(installed.role(role["kind"]))
     eventually("all is well again", partial(_all_allowed, control_plane), every=0.2)
     installed.api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": installed.settings}}, where)
@@ -121,14 +126,14 @@ def _all_allowed(control_plane: ControlPlane) -> bool:
     return all(verdict.severity == "note" for verdict in _permissions(control_plane))
 
 
-def _told(control_plane: ControlPlane, line: Permission) -> bool:
-    """Whether this line alone is said to be missing."""
+def _told(control_plane: ControlPlane, line: Permission, kind: str) -> bool:
+    """Whether this line alone is said to be missing, why it matters, and where to add it."""
     wrong = [verdict for verdict in _permissions(control_plane) if verdict.severity != "note"]
     if [verdict.code for verdict in wrong] != [f"permission {line.feature}"]:
         return False
     [verdict] = wrong
     assert verdict.severity == ("warning" if line.optional else "error")
-    assert verdict.help
+    assert f"'s {kind}," in verdict.help and line.reason in verdict.message
     return True
 
 
@@ -154,6 +159,8 @@ def test_an_entry_that_was_changed(control_plane: ControlPlane, installed: Insta
     try:
         code = "object-selector" if what == "pods" else f"entry {first['name'].partition('.')[0]}"
         assert {*failing(control_plane)} == {code}
+        [field] = BROKEN[what]
+        assert "failed" in about(checked(control_plane)[1], code, field)
     finally:
         installed.put_right(configuration["kind"])
 
@@ -186,9 +193,10 @@ def test_an_entry_and_a_configuration_that_are_gone(
     configuration = installed.webhooks()[1]
     installed.api.delete(configuration["kind"], installed.at.name)
     try:
-        found = failing(control_plane)
-        assert {"entry guard", "registered", "required-guarded"} <= {*found}
-        assert "entry advice" in warned(checked(control_plane)[1])
+        assert {"entry guard", "registered", "required-guarded"} <= {*failing(control_plane)}
+        _, lines = checked(control_plane)
+        assert "entry advice" in warned(lines)
+        assert about(lines, "required-guarded", f"namespace {labelled['required']}:") == ["failed"]
     finally:
         installed.put_right(configuration["kind"])
 
@@ -202,7 +210,9 @@ def test_labels_that_are_misspelt(
     try:
         code, lines = checked(control_plane)
         assert failing(control_plane) == ["namespace-label"] * 2
-        assert {"namespace-label", "namespace-ignored"} <= {*warned(lines)}
+        told = {name: about(lines, "namespace-label", f"namespace {name} ") for name in (one, other, third)}
+        assert told == {one: ["failed"], other: ["failed"], third: ["warning"]}
+        assert about(lines, "namespace-ignored", f"namespace {ignored} ") == ["warning"]
         assert code == 1
     finally:
         control_plane.api.patch("Namespace", ignored, {"metadata": {"labels": {"injection": None}}})
@@ -213,7 +223,7 @@ def test_labels_that_are_misspelt(
 def test_namespaces_beyond_those_that_the_webhooks_are_limited_to(
     control_plane: ControlPlane, namespace: NamespaceFactory, installed: Installed, labelled: dict[str, str]
 ) -> None:
-    namespace(labels={"injection": "enabled", "team": "shop"})
+    here = namespace(labels={"injection": "enabled", "team": "shop"})
     limited = installed.webhooks()
     for configuration in limited:
         for entry in configuration["webhooks"]:
@@ -222,9 +232,10 @@ def test_namespaces_beyond_those_that_the_webhooks_are_limited_to(
 
     def told() -> bool:
         _, lines = checked(control_plane)
-        wrong = sorted((line["check"], line["result"]) for line in lines if line["result"] != "good")
-        tried = [line["result"] for line in lines if line["check"] == "injection"]
-        return wrong == [("namespace-outside", result) for result in ("failed", "warning")] and tried == ["good"]
+        wrong = {value: about(lines, "namespace-outside", f"{name}:") for value, name in labelled.items()}
+        right = wrong == {"enabled": ["warning"], "required": ["failed"]}
+        others = [line for line in lines if line["result"] != "good" and line["check"] != "namespace-outside"]
+        return right and not others and about(lines, "injection", f"namespace {here} ") == ["good"]
 
     try:
         eventually("each is named, nothing else is wrong, and a pod is tried where one is injected", told)
@@ -298,12 +309,14 @@ def test_wrong_settings_and_templates(control_plane: ControlPlane, installed: In
     api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": "podDefalt: skip\n"}}, where)
     try:
         assert failing(control_plane) == ["settings"]
+        assert about(checked(control_plane)[1], "settings", "podDefalt") == ["failed"]
     finally:
         api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": installed.settings}}, where)
     files = {"template.yaml": "description: x\n", "overlay.yaml.j2": "spec: {{ params.nothing }}\n"}
     api.create(config_map("broken", files, labels={"sidecar.injector/template": "true"}), where)
     try:
         assert failing(control_plane) == ["template"]
+        assert about(checked(control_plane)[1], "template", "broken/overlay.yaml.j2:1:17: ") == ["failed"]
     finally:
         api.delete("ConfigMap", "broken", where)
 
@@ -376,6 +389,9 @@ def test_what_its_pods_need_and_is_not_there(control_plane: ControlPlane, instal
     try:
         # what a missing account may not is no news
         assert sorted(failing(control_plane)) == ["service-account", "settings"]
+        _, lines = checked(control_plane)
+        assert about(lines, "settings", f"{where}/given") == ["failed"]
+        assert about(lines, "service-account", f"{where}/{name}") == ["failed"]
     finally:
         api.create(account)
         api.patch("Deployment", name, [{"op": "remove", "path": f"{at}/0"}], where, "json")
@@ -454,15 +470,16 @@ def test_waiting_until_it_is_well(control_plane: ControlPlane, installed: Instal
 def test_before_an_installation(control_plane: ControlPlane, namespace: NamespaceFactory, installed: Installed) -> None:
     _, lines = checked(control_plane, "--pre")
     assert "installed" in warned(lines) and "pod-security" not in warned(lines)
-    namespace(labels={"pod-security.kubernetes.io/enforce": "baseline"})
+    strict = namespace(labels={"pod-security.kubernetes.io/enforce": "baseline"})
     _, lines = checked(control_plane, "--pre")
-    assert "pod-security" in warned(lines)
+    assert about(lines, "pod-security", f"namespace {strict},") == ["warning"]
     kubeconfig = user_with(control_plane, rule("get list", "namespaces pods"), READS_WEBHOOKS)
     command = ["check", "--pre", "-n", "elsewhere", "--output", "json", "--kubeconfig", kubeconfig]
     result = CliRunner().invoke(cli, command, standalone_mode=False)
     assert result.return_value == 1
     lines = [line for section in json.loads(result.stdout)["sections"] for line in section["checks"]]
-    assert "may-install" in [line["check"] for line in lines if line["result"] == "failed"]
+    assert about(lines, "may-install", "create clusterroles") == ["failed"]
+    assert about(lines, "may-install", "create mutatingwebhookconfigurations") == ["failed"]
 
 
 def test_of_two_injectors_one_has_to_be_named(
@@ -475,6 +492,7 @@ def test_of_two_injectors_one_has_to_be_named(
     control_plane.api.create(second)
     try:
         assert failing(control_plane) == ["cluster"]
+        assert about(checked(control_plane)[1], "cluster", f"{installed.namespace}, {other}") == ["failed"]
         code, lines = checked(control_plane, "-n", installed.namespace)
         assert code == 0 and "other-webhooks" in [line["check"] for line in lines]
         assert "registered" in failing(control_plane, "-n", other)

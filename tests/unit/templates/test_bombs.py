@@ -63,7 +63,7 @@ def test_lint_and_test_refuse_it(command: str, name: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "names", [OF_EACH_KIND, pytest.param(BOMBS, marks=pytest.mark.soak(minutes=10))], ids=["", "all"]
+    "names", [OF_EACH_KIND, pytest.param(BOMBS, marks=pytest.mark.soak(minutes=10))], ids=["kinds", "all"]
 )
 def test_a_trial_refuses_all_and_takes_what_is_right(names: Iterable[str]) -> None:
     bombs = {name: BOMBS[name] for name in names}
