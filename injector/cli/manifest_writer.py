@@ -10,12 +10,14 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import yaml
 
 from injector.pods.overlay import Replace
-from injector.templates.yaml_writer import LONGEST_KEY
+from injector.templates.yaml_writer import LONGEST_KEY, quoted
 
 #: Words that some reader takes for a boolean, a null or a number (YAML 1.1 type repository; go-yaml; YAML 1.2 core).
 _WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"))
@@ -24,6 +26,12 @@ _NUMBER_LIKE = re.compile(r"[-+._]*[0-9][0-9a-fA-FxXoOtTzZ_,.:eE+\- ]*|(?:[-+]\.
 
 #: Line ends of YAML 1.1 that are none in YAML 1.2: escaped, or one of the two readers changes them.
 _ODD_BREAK = re.compile("[\r\x85\u2028\u2029]")
+#: What PyYAML, and every reader, takes for itself without quotes; `:` only outside of brackets.
+_PLAIN = re.compile(r"[A-Za-z/][\w./@+=-]*(?:(?::| |, )[A-Za-z0-9_/.][\w./@+=-]*)*", re.ASCII)
+#: What may stand within single quotes, and in a block scalar.
+_PRINTABLE = re.compile("[\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010fffe]*")
+#: A text of one line that is not plain by its first character.
+_QUOTED = re.compile(rf"[#,\[\]{{}}&*!|>'\"%@`]{_PRINTABLE.pattern}")
 #: The head of a text of several lines, behind its tag and its anchor.
 _TEXT_HEAD = re.compile(r"[|>][-+0-9]*(?=[ \t]*(?:#[^\n]*)?\r?\n)")
 
@@ -62,15 +70,19 @@ def _written_length(character: str) -> int:
 
 
 def _represent_text(dumper: Dumper, text: str) -> yaml.ScalarNode:
-    if _ODD_BREAK.search(text):
+    if _ODD_BREAK.search(text) or ("\n" in text and not _is_literal(text)):
         style = '"'
-    elif "\n" in text and text.strip():
+    elif "\n" in text:
         style = "|"
-    elif text.strip("+-.").lower() in _WORDS or _NUMBER_LIKE.fullmatch(text):
+    elif _is_word(text) or _NUMBER_LIKE.fullmatch(text):
         style = "'"
     else:
         style = ""
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style or None)
+
+
+def _is_word(text: str) -> bool:
+    return text.strip("+-.").lower() in _WORDS
 
 
 def _represent_replace(dumper: Dumper, tagged: Replace) -> yaml.Node:
@@ -88,12 +100,10 @@ def dump_yaml(value: Any) -> str:
 
     The tags of an overlay are written as its author wrote them: `!replace Always`.
     """
-    text: str = yaml.dump(
-        value, Dumper=Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=math.inf
-    )
-    # A document that is one plain scalar is closed by "..."; nothing else is, and nothing needs it. A line of dots that
-    # a value ends with is indented.
-    return text.removesuffix("...\n") if text.endswith("\n...\n") else text
+    if isinstance(value, dict | list) and value:
+        with suppress(UnwritableError):
+            return "\n".join([*block_lines(value, _DUMPED), ""])
+    return _emitted(value)
 
 
 class UnwritableError(Exception):
@@ -107,43 +117,91 @@ class Style(NamedTuple):
     list: int
 
 
-def block_lines(value: Any, style: Style) -> list[str]:
-    """A mapping or list that is not empty in block style, as lines."""
-    out: list[str] = []
+_DUMPED = Style(2, 0)
+
+
+def block_lines(value: Any, style: Style, indent: str = "") -> Iterator[str]:
+    """The lines of a mapping or list that is not empty, in block style. Raises UnwritableError as `line_text` does."""
     if isinstance(value, dict):
-        for key, held in value.items():
-            if isinstance(held, dict | list) and held:
-                step = style.mapping if isinstance(held, dict) else style.list
-                out += [key_line(key), *(indented(line, step) for line in block_lines(held, style))]
+        for key, item in value.items():
+            head = f"{indent}{key_text(key)}:"
+            if isinstance(item, dict | list) and item:
+                yield head
+                step = style.mapping if isinstance(item, dict) else style.list
+                yield from block_lines(item, style, indent + " " * step)
             else:
-                out += dump_yaml({key: held}).splitlines()
-        return out
-    for held in value:
-        inner = block_lines(held, style) if isinstance(held, dict | list) and held else dump_yaml(held).splitlines()
-        out += [f"- {inner[0]}", *(indented(line, 2) for line in inner[1:])]
-    return out
+                yield from _scalar_lines(head, item, indent)
+        return
+    for item in value:
+        if isinstance(item, dict | list) and item:
+            first, *more = block_lines(item, style, indent + "  ")
+            yield f"{indent}- {first[len(indent) + 2 :]}"
+            yield from more
+        else:
+            yield from _scalar_lines(f"{indent}-", item, indent)
 
 
-def indented(line: str, columns: int) -> str:
-    """A line further to the right; an empty one stays so."""
-    return " " * columns + line if line else line
+def _scalar_lines(head: str, value: Any, indent: str) -> Iterator[str]:
+    """The line of a scalar behind `head`; a text of several lines is a block scalar, where one can hold it."""
+    if not (isinstance(value, str) and "\n" in value and _is_literal(value)):
+        yield f"{head} {line_text(value)}"
+        return
+    lines = value.removesuffix("\n").split("\n")
+    indentation = "2" if value[0] in " \n" else ""
+    chomping = "-" if value[-1] != "\n" else "" if lines[-1] else "+"
+    yield f"{head} |{indentation}{chomping}"
+    yield from (f"{indent}  {line}" if line else line for line in lines)
 
 
-def key_line(key: str) -> str:
-    """A key with its colon. Raises UnwritableError for one that is too long for that."""
-    text = dump_yaml({key: 0})
-    if "\n" in text[:-1]:
+def _is_literal(text: str) -> bool:
+    """Whether a block scalar may hold a text: https://yaml.org/spec/1.2.2/#812-literal-style."""
+    return bool(text.strip() and _PRINTABLE.fullmatch(text)) and " \n" not in text and text[-1] != " "
+
+
+def key_text(key: str, *, flow: bool = False) -> str:
+    """A key as it stands before its colon. Raises UnwritableError for one that is too long for that."""
+    text = line_text(key, flow=flow)
+    if len(text) > LONGEST_KEY:
         raise UnwritableError
-    return text.removesuffix(" 0\n")
+    return text
 
 
-def flow_text(value: Any) -> str:
-    """A value in flow style. Raises UnwritableError for one that takes several lines."""
-    text = yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, default_flow_style=True, width=math.inf)
-    text = text.removesuffix("...\n").removesuffix("\n")
+def line_text(value: Any, *, flow: bool = False) -> str:
+    """A value on one line: as it may stand within brackets if `flow`.
+
+    Raises UnwritableError for a key that is too long, and for a tagged mapping or list.
+    """
+    if isinstance(value, str):
+        if _PLAIN.fullmatch(value) and not _is_word(value) and not (flow and ":" in value):
+            return value
+        if "\n" in value or _ODD_BREAK.search(value):
+            return quoted(value)
+        return "'" + value.replace("'", "''") + "'" if _QUOTED.fullmatch(value) else _as_emitted(value, flow)
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key_text(key, flow=True)}: {line_text(v, flow=True)}' for key, v in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(line_text(item, flow=True) for item in value)}]"
+    if value is None or isinstance(value, bool | int):
+        return json.dumps(value)
+    text = _emitted(value)[:-1]
     if "\n" in text:
         raise UnwritableError
-    return str(text)
+    return text
+
+
+@lru_cache(1024)
+def _as_emitted(text: str, flow: bool) -> str:
+    """A text of one line as PyYAML writes it: plain where it may be."""
+    return _emitted([text], flow=True)[1:-2] if flow else _emitted(text)[:-1]
+
+
+def _emitted(value: Any, *, flow: bool = False) -> str:
+    text: str = yaml.dump(
+        value, Dumper=Dumper, sort_keys=False, allow_unicode=True, default_flow_style=flow, width=math.inf
+    )
+    # A document that is one plain scalar is closed by "..."; nothing else is, and nothing needs it. A line of dots that
+    # a value ends with is indented.
+    return text.removesuffix("...\n") if text.endswith("\n...\n") else text
 
 
 def closable(text: str) -> str:

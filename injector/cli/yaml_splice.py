@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from injector.cli.manifest_writer import Style, UnwritableError, block_lines, flow_text, indented, key_line, open_heads
+from injector.cli.manifest_writer import Style, UnwritableError, block_lines, key_text, line_text, open_heads
 from injector.templates.kubernetes_yaml import load_manifest
 
 #: Lines of comments, and blank ones between them.
@@ -81,15 +81,16 @@ class _Splice:
 
     # ---------------------------------------------------------------------------------------- what changes where
 
-    def _value(self, node: yaml.Node, old: Any, new: Any) -> Iterator[_Change]:
+    def _value(self, node: yaml.Node, old: Any, new: Any, *, flow: bool = False) -> Iterator[_Change]:
+        """The changes of a value; `flow`: it stands within brackets."""
         if type(old) is type(new) and old == new:
             return
         if isinstance(node, yaml.MappingNode) and isinstance(old, dict) and isinstance(new, dict) and new:
             yield from (self._flow_mapping if node.flow_style else self._mapping)(node, old, new)
         elif isinstance(node, yaml.SequenceNode) and isinstance(old, list) and isinstance(new, list) and new:
             yield from (self._flow_list if node.flow_style else self._list)(node, old, new)
-        elif getattr(node, "flow_style", False) or (_is_on_one_line(node) and not isinstance(new, dict | list)):
-            yield _Change(node.start_mark.index, node.end_mark.index, flow_text(new))
+        elif flow or _may_stay_on_its_line(node, new):
+            yield _Change(node.start_mark.index, node.end_mark.index, line_text(new, flow=flow))
         else:
             raise UnwritableError
 
@@ -119,9 +120,8 @@ class _Splice:
 
     def _anew(self, key_node: yaml.Node, value_node: yaml.Node, key: str, value: Any, column: int) -> _Change:
         """One entry of a mapping, written anew behind its key."""
-        lines = [key_line(key)] if value is None else block_lines({key: value}, self._style)
-        name = key_line(key)
-        body = "\n".join([lines[0].removeprefix(name), *(indented(line, column) for line in lines[1:])])
+        name = f"{' ' * column}{key_text(key)}:"
+        body = "" if value is None else self._block({key: value}, column).removeprefix(name).removesuffix("\n")
         start = self._text.index(":", key_node.end_mark.index) + 1
         return _Change(start, self._after(key_node, value_node), body + "\n")
 
@@ -161,16 +161,12 @@ class _Splice:
             if key in new and old[key] != new[key]:
                 if self._is_alias(key_node, value_node):
                     raise UnwritableError
-                if _is_on_one_line(value_node):
-                    yield _Change(value_node.start_mark.index, value_node.end_mark.index, flow_text(new[key]))
-                else:
-                    yield from self._value(value_node, old[key], new[key])
+                yield from self._value(value_node, old[key], new[key], flow=True)
         gone = [index for index, key in enumerate(entries) if key not in new]
         yield from self._taken_out(parts, gone)
         added = {key: value for key, value in new.items() if key not in old}
         if added:
-            text = ", ".join(flow_text({key: value})[1:-1] for key, value in added.items())
-            yield from self._put_in(node, parts, gone, text)
+            yield from self._put_in(node, parts, gone, line_text(added)[1:-1])
 
     def _flow_list(self, node: yaml.SequenceNode, old: list[Any], new: list[Any]) -> Iterator[_Change]:
         if len(node.value) != len(old):
@@ -181,11 +177,11 @@ class _Splice:
             raise UnwritableError
         parts = [(item.start_mark.index, item.end_mark.index) for item in node.value]
         for here, there in matched:
-            yield from self._value(node.value[here], old[here], new[there])
+            yield from self._value(node.value[here], old[here], new[there], flow=True)
         gone = sorted(set(range(len(old))) - {here for here, _ in matched})
         yield from self._taken_out(parts, gone)
         if len(new) > len(kept):
-            yield from self._put_in(node, parts, gone, ", ".join(map(flow_text, new[len(kept) :])))
+            yield from self._put_in(node, parts, gone, line_text(new[len(kept) :])[1:-1])
 
     @staticmethod
     def _taken_out(parts: list[tuple[int, int]], gone: list[int]) -> Iterator[_Change]:
@@ -271,11 +267,14 @@ class _Splice:
         return start
 
     def _block(self, value: Any, column: int) -> str:
-        return "".join(f"{indented(line, column)}\n" for line in block_lines(value, self._style))
+        return "".join(f"{line}\n" for line in block_lines(value, self._style, " " * column))
 
 
-def _is_on_one_line(node: yaml.Node) -> bool:
-    return isinstance(node, yaml.ScalarNode) and node.style not in ("|", ">")
+def _may_stay_on_its_line(node: yaml.Node, new: Any) -> bool:
+    """Whether a value may be written on one line where this node stands, outside of brackets."""
+    if isinstance(node, yaml.CollectionNode):
+        return bool(node.flow_style)
+    return node.style not in ("|", ">") and not isinstance(new, dict | list)
 
 
 def _is_block(node: yaml.Node) -> bool:
@@ -292,7 +291,12 @@ def _column(node: yaml.CollectionNode) -> int:
 
 
 def _matched(old: list[Any], new: list[Any]) -> list[tuple[int, int]]:
-    """The pairs of equal items, by name or by value, as indices in both lists; they ascend in both."""
+    """The pairs of items that are the same, as indices in both lists; they ascend in both.
+
+    Items are the same by name or by value; where none has a name, and there are as many as before, by their place.
+    """
+    if len(old) == len(new) and not any(any(_name(item)) for item in (*old, *new)):
+        return [(index, index) for index in range(len(old))]
     found: list[tuple[int, int]] = []
     at = 0
     for here, item in enumerate(old):

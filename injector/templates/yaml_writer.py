@@ -172,6 +172,11 @@ def _scalar(value: Any) -> str:
 def _string(text: str) -> str:
     if _PLAIN.match(text) and text.lower() not in _WORDS:
         return text
+    return quoted(text)
+
+
+def quoted(text: str) -> str:
+    """A text in double quotes, on one line."""
     return '"' + _ESCAPED.sub(_escape, text) + '"'
 
 

@@ -1,5 +1,7 @@
 """Documents: cut where the parser says, untouched ones byte for byte, touched ones with their head and line ends."""
 
+import re
+
 import pytest
 import yaml
 from hypothesis import given, settings
@@ -8,8 +10,10 @@ from hypothesis import strategies as st
 from injector.cli.documents import added, join_documents, read_documents, rewritten
 from injector.cli.inputs import Input
 from injector.errors import DocumentError
+from injector.templates.kubernetes_yaml import load_manifest
 from tests.corpus.commands import gone
 from tests.corpus.commands import run as corpus_run
+from tests.unit.cli.test_dump import scalars
 
 STREAMS = [
     "",
@@ -95,7 +99,9 @@ def test_a_touched_document_keeps_head_and_line_ends_and_its_neighbours_stay():
     one, two, three = documents(text)
     assert (one.has_comments, two.has_comments, three.has_comments) == (True, True, False)
     out = join_documents([rewritten(one, {"a": "x\ny\n"}), two, rewritten(three, {"c": 4})])
-    assert out == ("# Source: web.yaml\r\na: |\r\n  x\r\n  y\r\n---\r\n# b\r\nb:   2   # kept\r\n--- {c: 4}\r\n...\r\n")
+    assert out == (
+        '# Source: web.yaml\r\na: "x\\ny\\n" # noted\r\n---\r\n# b\r\nb:   2   # kept\r\n--- {c: 4}\r\n...\r\n'
+    )
 
 
 def test_a_hash_within_a_value_is_no_comment():
@@ -267,6 +273,42 @@ def test_an_injection_adds_lines_and_uninject_gives_the_bytes_back(habit, templa
     if habit == "a text without a line end":
         data = data.replace(b"- |\n", b"- |-\n")
     assert corpus_run("uninject", "-", data=injected.out).out == data + end
+
+
+#: Places of a value `x`, in brackets and outside of them, with comments about.
+PLACES = [
+    "# c\nenv: [{name: A, value: x}]  # d\nz: 1\n",
+    "env:\n  # c\n- name: A  # d\n  value: x  # e\n\nz: 1  # f\n",
+    "env: [{name: A, value: 'x'}, # c\n  {name: x2}]\n",
+    'args: [ "x" , y] # c\n# d\n',
+    "args:\n- x # c\n  # d\n- y\n",
+    "args:\n- [a, x] # c\n",
+    "a: {b: {c: x, d: [x]}} # c\n",
+    "? a # c\n: x # d\n",
+]
+
+
+def changed_at_x(value, new):
+    """A value with another in the places of `x`."""
+    if isinstance(value, dict):
+        return {key: changed_at_x(item, new) for key, item in value.items()}
+    if isinstance(value, list):
+        return [changed_at_x(item, new) for item in value]
+    return new if value == "x" else value
+
+
+@pytest.mark.parametrize("text", PLACES)
+@settings(max_examples=60, deadline=None)
+@given(new=scalars)
+def test_any_value_into_any_place_keeps_what_is_around_it(text, new):
+    old = load_manifest(text)
+    wanted = changed_at_x(old, new)
+    [document] = documents(text)
+    after = rewritten(document, wanted)
+    assert load_manifest(after.body) == wanted
+    assert not after.anew and not after.lost
+    pieces = re.split(r"(?<!\w)['\"]?x['\"]?(?!\w)", document.body)
+    assert re.fullmatch(".*".join(map(re.escape, pieces)), after.body, re.DOTALL)
 
 
 @pytest.mark.parametrize("header", ["|", "|+", "|2", ">", "|-", "&a |  # why"])
