@@ -42,7 +42,7 @@ def live_sources(live: BlockingClient, injector_namespace: str | None) -> tuple[
         notes.append(f"{error}. This command uses the default settings and the gallery instead")
         snapshot, wrong = live_snapshot(live, "", settings)
     notes += (
-        f"the injector uses its previous templates, because a template is invalid: {text}" for text in wrong.values()
+        f"the injector uses its previous templates, because a template is invalid: {one}" for one in wrong.values()
     )
     return Sources(snapshot, {}), notes
 
@@ -55,7 +55,7 @@ def live_settings(live: BlockingClient, where: str) -> Settings:
 
 def live_snapshot(
     live: BlockingClient, where: str, settings: Settings, *, trial: Trial | None = None
-) -> tuple[Snapshot, dict[str, str]]:
+) -> tuple[Snapshot, dict[str, TemplateError]]:
     """The shipped templates and those of the injector in namespace `where` ("": only the shipped ones).
 
     Templates that are wrong are left out: beside the snapshot, their names with the error. `trial` as with
@@ -67,7 +67,7 @@ def live_snapshot(
     try:
         return build_snapshot(settings, templates, cluster, origins=origins, trial=trial, load=load_shipped), {}
     except SnapshotError as error:
-        wrong = {e.template: str(e) for e in error.errors if isinstance(e, TemplateError)}
+        wrong = {e.template: e for e in error.errors if isinstance(e, TemplateError)}
         if not wrong:
             raise
     left = {name: files for name, files in templates.items() if name not in wrong}

@@ -217,29 +217,29 @@ def test_check_says_what_is_wrong_with_a_path(
     others = [entry for entry in right if entry["name"] != ENTRY]
     [policy] = [entry for entry in right if entry["name"] == ENTRY]
 
-    def wrong(kind: str, webhooks: list[Object], what: str = "") -> list[str]:
-        """The checks of entries and paths that are not good, with these in the configuration; each names `what`."""
+    def wrong(kind: str, webhooks: list[Object], **data: str) -> list[str]:
+        """The checks of entries and paths that are not good, with these in the configuration; each has these data."""
         there = api.get(kind, NAME)
         api.replace({**there, "webhooks": webhooks})
         lines = told(control_plane)
         api.replace({**api.get(kind, NAME), "webhooks": there["webhooks"]})
         bad = [line for line in lines if line["check"].startswith(("entry", "path ")) and line["result"] != "good"]
-        assert all(what in line["text"] for line in bad)
+        assert all(data.items() <= line.get("data", {}).items() for line in bad)
         return [line["check"] for line in bad]
 
     assert wrong(KINDS[1], right) == []
     one = f"entry {ENTRY.partition('.')[0]}"
     assert wrong(KINDS[1], others) == [one]
     wide = [{**policy["rules"][0], "resources": ["services", "pods"]}]
-    assert wrong(KINDS[1], [*others, {**policy, "rules": wide}], ": rules ") == [one, one], (
+    assert wrong(KINDS[1], [*others, {**policy, "rules": wide}], field="rules") == [one, one], (
         "it lacks a rule, and has another"
     )
     ignoring = {**policy, "failurePolicy": "Ignore"}
-    assert wrong(KINDS[1], [*others, ignoring], "failurePolicy") == [one]
+    assert wrong(KINDS[1], [*others, ignoring], field="failurePolicy") == [one]
     own = "path-own.sidecar-injector.internal"
-    assert wrong(KINDS[1], [*right, {**policy, "name": own}], f"{own} of {KINDS[1]}") == ["entry"]
+    assert wrong(KINDS[1], [*right, {**policy, "name": own}], entry=own, kind=KINDS[1]) == ["entry"]
     mutating = api.get(KINDS[0], NAME)["webhooks"]
-    assert wrong(KINDS[0], [*mutating, policy], f"{ENTRY} of {KINDS[0]}") == ["entry"]
+    assert wrong(KINDS[0], [*mutating, policy], entry=ENTRY, kind=KINDS[0]) == ["entry"]
 
     # a template that is not there any more: nobody knows what it was for
     kept = api.get("ConfigMap", "no-load-balancers", NAME)

@@ -79,7 +79,9 @@ def told(installed: Installed, namespace: str) -> None:
     code, lines = checked(installed.control_plane)
     [line] = [line for line in lines if line["check"] == "waiting"]
     assert code == 1, "nobody answers"
-    assert line["result"] == "warning" and namespace in line["text"] and len(line["data"]["controllers"]) == 4
+    assert (
+        line["result"] == "warning" and line["data"]["namespace"] == namespace and len(line["data"]["controllers"]) == 4
+    )
     assert [line["result"] for line in lines if line["check"] == "retry-policy"] == ["good"]
     before = refusals(installed, namespace, "DaemonSet")
     for command in rows["daemonset"]["retry"].split(" && "):

@@ -91,8 +91,10 @@ def test_pause_and_resume(control_plane: ControlPlane, installed: Installed, spa
         line["check"] for section in checked["sections"] for line in section["checks"] if "fail" in line["result"]
     }
     assert failing == {"required-guarded"}
-    texts = [line["text"] for section in checked["sections"] for line in section["checks"] if line["check"] == "paused"]
-    assert len(texts) == 2 and all("admin" in text for text in texts)
+    paused = [
+        line["data"] for section in checked["sections"] for line in section["checks"] if line["check"] == "paused"
+    ]
+    assert len(paused) == 2 and all("admin" in data["pause"] for data in paused)
     installed.api.create(pod("seen"), spaces["enabled"])
     explained = run(control_plane, "explain", "pod/seen", "-n", spaces["enabled"], code=0)
     assert "admin" in explained.stdout

@@ -80,10 +80,9 @@ def person(context: CheckContext) -> Iterator[Diagnostic]:
     if not allowed[len(asked)]:
         missing += [a for a in denied if a in granted]
     if missing:
-        text = ", ".join(dict.fromkeys(f"{a['verb']} {a['resource']}" for a in missing))
-        yield bad(
-            "may-install", f"you may not {text}", "install as an admin of the cluster (ClusterRole cluster-admin)"
-        )
+        actions = list(dict.fromkeys(f"{a['verb']} {a['resource']}" for a in missing))
+        to_do = "install as an admin of the cluster (ClusterRole cluster-admin)"
+        yield bad("may-install", f"you may not {', '.join(actions)}", to_do, missing=actions)
     else:
         yield good("may-install", "you may create what an installation needs, and grant its permissions")
 
@@ -134,6 +133,7 @@ def pod_security(context: CheckContext) -> Iterator[Diagnostic]:
             "pod-security",
             f"in namespace {some(strict)}, Pod Security refuses sidecars that need NET_ADMIN",
             "use templates there that need no privilege, such as the gallery's envoy with intercept: ports",
+            namespaces=strict,
         )
 
 

@@ -22,8 +22,8 @@ _DEFAULTS: dict[str, Any] = {
 _LONGEST = 160
 
 
-def entry_differences(live: Object, expected: Object) -> Iterator[str]:
-    """One sentence for each field of a live entry that is not as expected; `caBundle` and a pause are left out."""
+def entry_differences(live: Object, expected: Object) -> Iterator[tuple[str, str]]:
+    """A field of a live entry that is not as expected, and how it differs; `caBundle` and a pause are left out."""
     validating = "reinvocationPolicy" not in expected
     for field in {**_DEFAULTS, **expected}:
         if field in ("name", "objectSelector") or (field == "reinvocationPolicy" and validating):
@@ -32,16 +32,18 @@ def entry_differences(live: Object, expected: Object) -> Iterator[str]:
         is_now: Any = live.get(field) or default
         should: Any = expected.get(field) or default
         if field == "clientConfig":
-            yield from _client(is_now or {}, should["service"])
+            differences = _client(is_now or {}, should["service"])
         elif field == "namespaceSelector":
-            now, then = _requirements(is_now or {}), _requirements(should)
-            yield from _lists(field, now, then)
+            differences = _lists(field, _requirements(is_now or {}), _requirements(should))
         elif field == "matchConditions":
-            yield from _lists(field, list(map(_condition, is_now or ())), list(map(_condition, should)))
+            differences = _lists(field, list(map(_condition, is_now or ())), list(map(_condition, should)))
         elif field == "rules":
-            yield from _lists(field, list(map(_rule, is_now or ())), list(map(_rule, should)))
+            differences = _lists(field, list(map(_rule, is_now or ())), list(map(_rule, should)))
         elif is_now != should:
-            yield f"{field} is {_text(is_now)}, should be {_text(should)}"
+            differences = iter([f"{field} is {_text(is_now)}, should be {_text(should)}"])
+        else:
+            continue
+        yield from ((field, difference) for difference in differences)
 
 
 def _client(client: Object, service: Object) -> Iterator[str]:

@@ -21,7 +21,7 @@ def service_account(context: CheckContext) -> Iterator[Diagnostic]:
     namespace = context.namespace
     account = str(context.pod_spec.get("serviceAccountName") or context.installation.name)
     if not context.is_there("/api/v1", "serviceaccounts", account):
-        yield bad("service-account", f"there is no service account {namespace}/{account}", INSTALL)
+        yield bad("service-account", f"there is no service account {namespace}/{account}", INSTALL, account=account)
         return
     settings = context.settings
     lines = permissions(context.installation, settings.certificates.source, retry_refused=settings.retry_refused)
@@ -56,8 +56,8 @@ def _verdict(line: Permission, denied: list[Object], account: str) -> Diagnostic
     rule = f"add the rule {_flow(line.rule())} to the injector's {kind}"
     to_do = f"apply the chart again, or {rule}, and make sure that a {kind}Binding binds this {kind}"
     if line.optional:
-        return warning(check, f"{text}; the injector works without this feature", to_do)
-    return bad(check, text, to_do)
+        return warning(check, f"{text}; the injector works without this feature", to_do, role=kind)
+    return bad(check, text, to_do, role=kind)
 
 
 def permission_words(line: Permission) -> str:

@@ -45,16 +45,19 @@ def misspelt(name: str, found: dict[str, str], settings: Settings) -> Iterator[D
             "namespace-ignored",
             f"namespace {name} has {label.key}={value}, but the injector ignores it (ignoredNamespaces)",
             f"kubectl label namespace {name} {label.key}-",
+            namespace=name,
         )
     elif value is not None and value not in allowed:
         # as typing mistakes go: other letters, a part of the word, another word for it
         near = get_close_matches(value.lower(), allowed, n=1, cutoff=0.7) or _meant(value, label)
         text = f"namespace {name} has {label.key}={value}, which means nothing: its pods are not injected"
         if near:
-            yield bad("namespace-label", text, f"kubectl label namespace {name} {label.key}={near[0]} --overwrite")
+            to_do = f"kubectl label namespace {name} {label.key}={near[0]} --overwrite"
+            yield bad("namespace-label", text, to_do, namespace=name)
         else:
             there = " or ".join(f"{label.key}={one}" for one in allowed)
-            yield warning("namespace-label", text, f"set {there}: kubectl label namespace {name} --overwrite ...")
+            to_do = f"set {there}: kubectl label namespace {name} --overwrite ..."
+            yield warning("namespace-label", text, to_do, namespace=name)
     elif value is None:
         for key in get_close_matches(label.key, found, n=1, cutoff=0.85):
             if found[key] in allowed:
@@ -65,6 +68,7 @@ def misspelt(name: str, found: dict[str, str], settings: Settings) -> Iterator[D
                         "of the namespace are not injected"
                     ),
                     f"kubectl label namespace {name} {key}- {label.key}={found[key]}",
+                    namespace=name,
                 )
 
 
@@ -89,7 +93,7 @@ def outside(context: CheckContext) -> Iterator[Diagnostic]:
         ]
         if names:
             text = f"{label.key}={value} has no effect in namespace {some(names)}: no webhook selects it"
-            yield verdict("namespace-outside", text, to_do)
+            yield verdict("namespace-outside", text, to_do, namespaces=names)
 
 
 def within(context: CheckContext, namespace: Object) -> bool:
@@ -121,6 +125,7 @@ def guarded(context: CheckContext) -> Iterator[Diagnostic]:
             "required-guarded",
             f"{label.required} is not enforced in namespace {some(names)}: {why}",
             "injector resume" if paused else "apply the injector's webhook configurations again",
+            namespaces=names,
         )
     if required and not without:
         yield good("required-guarded", f"each of {len(required)} {label.required} namespaces has its guard")

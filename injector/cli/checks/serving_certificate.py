@@ -52,7 +52,7 @@ def bundles(context: CheckContext) -> Iterator[Diagnostic]:
     for fault in dict.fromkeys(faults.values()):
         names = [name for name, found in faults.items() if found == fault]
         whose = f"entry {names[0]}" if len(names) == 1 else f"{len(names)} of {len(context.entries)} entries"
-        yield bad("ca-bundle", f"{whose}: {fault}", to_do)
+        yield bad("ca-bundle", f"{whose}: {fault}", to_do, entries=names)
     if context.entries and not faults:
         yield good("ca-bundle", f"each of {len(context.entries)} entries has a caBundle")
 
@@ -110,7 +110,7 @@ def served(context: CheckContext) -> Iterator[Diagnostic]:
             ),
         )
     elif bundles and all(bundles.values()):
-        yield good("certificate-trusted", f"every caBundle trusts the certificate in secret {name}")
+        yield good("certificate-trusted", f"every caBundle trusts the certificate in secret {name}", secret=name)
 
 
 def lasting(certificate: x509.Certificate, now: datetime) -> Iterator[Diagnostic]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from injector.cli.checks.check_context import CheckContext
 from injector.cli.checks.check_result import Section, bad, good, warning
 from injector.cli.live_setup import live_snapshot
-from injector.diagnostics import Diagnostic
+from injector.diagnostics import Diagnostic, spoken_path
 from injector.errors import SettingsError
 from injector.loading.shipped import try_new
 from injector.templates.snapshot import SnapshotError
@@ -21,7 +21,7 @@ def settings(context: CheckContext) -> Iterator[Diagnostic]:
         to_do = (
             "correct the settings' ConfigMap (docs/settings.md); until then, the injector uses its previous settings"
         )
-        yield bad("settings", str(error), to_do)
+        yield bad("settings", str(error), to_do, paths=[spoken_path(one.path) for one in error.diagnostics])
         return
     label = found.namespace_label
     yield good("settings", f"settings are right: label {label.key}, templates {', '.join(found.templates) or 'none'}")
@@ -36,9 +36,9 @@ def templates(context: CheckContext) -> Iterator[Diagnostic]:
             to_do = "correct the settings' ConfigMap; until then, the injector uses its previous settings"
             yield bad("settings", str(one), to_do)
         return
-    for name, error_text in wrong.items():
+    for name, mistake in wrong.items():
         to_do = f"correct or remove ConfigMap {name}; until then, the injector uses its previous settings and templates"
-        yield bad("template", error_text, to_do)
+        yield bad("template", str(mistake), to_do, template=name, place=mistake.diagnostic.place.whole)
     for problem in snapshot.warnings:
         yield warning("settings", problem.located, "correct the settings, or add the templates that the settings name")
     listed = ", ".join(f"{template.name} {template.digest}" for template in snapshot.catalog)
@@ -56,7 +56,8 @@ def mounted(context: CheckContext) -> Iterator[Diagnostic]:
                 f"there is no ConfigMap {context.namespace}/{name}, which the injector's pods mount: new pods of the "
                 "injector do not start"
             )
-            yield bad("settings", text, "apply the chart again; until then, the next checks use the default settings")
+            to_do = "apply the chart again; until then, the next checks use the default settings"
+            yield bad("settings", text, to_do, configmap=name)
 
 
 SECTION = Section("settings-and-templates", (mounted, settings, templates))

@@ -83,7 +83,7 @@ def _try(context: CheckContext, namespace: Object) -> Iterator[Diagnostic]:
     elif mark == "failed":
         reason = string_map(made, "annotations").get(settings.reason_key, "no reason given")
         to_do = f"{page_address('reasons')} says what to do about that reason"
-        yield bad("injection", f"a pod in namespace {name} starts without its sidecar: {reason}", to_do)
+        yield bad("injection", f"a pod in namespace {name} starts without its sidecar: {reason}", to_do, namespace=name)
     else:
         yield _untouched(context, namespace, pod)
 
@@ -100,6 +100,7 @@ def _behind(context: CheckContext, used: dict[str, str]) -> Iterator[Diagnostic]
                     "wait a few seconds; if this warning remains, search the injector's log for snapshot-refused (the "
                     "metric injector_reload_failing is then 1)"
                 ),
+                template=name,
             )
 
 
@@ -113,7 +114,8 @@ def _untouched(context: CheckContext, namespace: Object, pod: Object) -> Diagnos
     replay = inject(pod, namespace_of(namespace), _snapshot(context))
     if replay.effect is Effect.SKIP:
         to_do = "no action is needed if you want that; injector explain -f POD.yaml shows every step"
-        return warning("injection", f"a plain pod in namespace {name} gets no sidecar: {replay.message}", to_do)
+        text = f"a plain pod in namespace {name} gets no sidecar: {replay.message}"
+        return warning("injection", text, to_do, namespace=name)
     return bad(
         "injection",
         f"a pod in namespace {name} comes back untouched: the API server did not call the injector, or the call failed",

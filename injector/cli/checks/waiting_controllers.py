@@ -23,6 +23,7 @@ def waiting(context: CheckContext) -> Iterator[Diagnostic]:
             f"namespace {namespace}: the injector did not answer, and controllers wait before they create pods again, "
             f"for 17 minutes at most: {some(names)}",
             f"run injector list -n {namespace}: it prints, for each controller, a command that makes it retry at once",
+            namespace=namespace,
             controllers=names,
         )
     if not found:

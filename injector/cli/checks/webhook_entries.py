@@ -54,8 +54,8 @@ def as_they_should_be(context: CheckContext) -> Iterator[Diagnostic]:
             yield wrong(f"entry {short}", f"entry {name} is missing", _APPLY)
             continue
         found = list(entry_differences(live, entry))
-        for difference in found:
-            yield wrong(f"entry {short}", f"entry {name}: {difference}", _APPLY)
+        for field, difference in found:
+            yield wrong(f"entry {short}", f"entry {name}: {difference}", _APPLY, field=field)
         if not found:
             yield good(f"entry {short}", f"entry {name} is as it should be")
     of_paths = set(map(context.installation.path_entry, context.settings.paths))
@@ -64,7 +64,8 @@ def as_they_should_be(context: CheckContext) -> Iterator[Diagnostic]:
         if name in of_paths - told:
             continue  # `paths` says why nothing can be told of it
         to_do = "neither the settings nor this version ask for it; remove it if it was not added on purpose"
-        yield warning("entry", f"entry {name} of {kind} calls the injector as well", to_do)
+        text = f"entry {name} of {kind} calls the injector as well"
+        yield warning("entry", text, to_do, entry=name, kind=kind)
 
 
 def _by_kind(found: Iterable[tuple[str, Iterable[Object]]]) -> Iterator[tuple[tuple[str, str], Object]]:
@@ -106,11 +107,11 @@ def paused(context: CheckContext) -> Iterator[Diagnostic]:
             more = ", and templates at paths are not applied" if any(map(is_of_a_path, off)) else ""
             sidecars = len(off) == len(entries) and configuration["kind"] == "MutatingWebhookConfiguration"
             pods = "pods get no sidecars" if sidecars else "the API server does not call what is paused"
-            yield warning("paused", f"{text}; {pods}{more}", "injector resume")
+            yield warning("paused", f"{text}; {pods}{more}", "injector resume", entries=off, pause=words)
         for entry in entries:
             if not is_paused(entry) and entry.get("objectSelector"):
                 text = f"entry {entry['name']} has an objectSelector: the injector sees only objects that match it"
-                yield bad("object-selector", text, _APPLY)
+                yield bad("object-selector", text, _APPLY, field="objectSelector")
     if context.entries and not any(map(is_paused, context.entries.values())):
         yield good("paused", "no entry is paused")
 
