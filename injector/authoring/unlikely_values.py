@@ -116,7 +116,7 @@ def _text(value: str, field: Field, path: Path) -> Iterator[tuple[Path, str, str
     choices = _CHOICES.get(field.address, "").split()
     if quoted := _QUOTES.match(value):
         yield path, f"the quotes {quoted[1]} and {quoted[2]} are part of the value", "write \" or ' in their place"
-    elif value.partition("-")[0] not in choices and (near := nearest(value, choices, cutoff=0.8)):
+    elif choices and value.partition("-")[0] not in choices and (near := nearest(value, choices, cutoff=0.8)):
         yield path, f"{shortened(value)} is not a valid value here", f"write {near}"
     elif field.address.startswith("Capabilities.") and value.upper().startswith("CAP_"):
         yield path, "a capability has no CAP_ in front of its name", f"write {value.upper().removeprefix('CAP_')}"

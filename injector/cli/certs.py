@@ -212,7 +212,7 @@ def with_ca_bundle(documents: Sequence[Document], service: str, namespace: str, 
             return None
         return [{**obj, "webhooks": [filled(entry) for entry in obj["webhooks"]]}]
 
-    return edit(documents, change)
+    return list(edit(documents, change))
 
 
 def _entries(obj: Object) -> list[Object]:

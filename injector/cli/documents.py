@@ -8,116 +8,25 @@ from __future__ import annotations
 
 import codecs
 import io
-import json
-import math
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any, cast
 
 from injector.authoring.yaml_stream import has_comment, split_yaml
 from injector.cli.foreign_files import check_documents, foreign_source
 from injector.cli.inputs import Input, read_inputs
+from injector.cli.json_stream import NotJsonError, looks_like_json, split_json
 from injector.cli.manifest_writer import closable, dump_json, dump_yaml
 from injector.cli.yaml_splice import spliced
 from injector.errors import DocumentError
-from injector.templates.kubernetes_yaml import DEPTH
-
-_SPACE = " \t\r\n"
-
-
-class NotJsonError(DocumentError):
-    """The text is not JSON; it may still be YAML."""
-
-
-@dataclass(frozen=True, slots=True)
-class JsonPiece:
-    """One value of a stream: the line it starts on (from 1), the white space around it, its own text, its value."""
-
-    line: int
-    before: str
-    body: str
-    after: str
-    value: Any
-
-
-def looks_like_json(text: str) -> bool:
-    """Whether a text starts as a JSON object does, the way `kubectl` guesses."""
-    return text.removeprefix("\ufeff").lstrip(_SPACE).startswith("{")
-
-
-def split_json(text: str, source: str) -> Iterator[JsonPiece]:
-    """The values of a stream; joined, their parts are the text.
-
-    Raises NotJsonError with the place for what is not JSON, and DocumentError for a key that is there twice in one
-    object, for a number that is none, and for values nested deeper than DEPTH.
-    """
-    decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_float)
-    at = number = counted = 0
-    line = 1
-    while at < len(text):
-        start = _skip(text, at)
-        number += 1
-        line += text.count("\n", counted, start)
-        counted = start
-        place = f"{source}, document {number}, line {line}"
-        try:
-            value, end = decoder.raw_decode(text, start)
-        except json.JSONDecodeError as error:
-            raise NotJsonError(f"{source}, document {number}, line {error.lineno}: not JSON: {error.msg}") from None
-        except RecursionError:
-            raise DocumentError(f"{place}: values nested deeper than {DEPTH}") from None
-        except DocumentError as error:
-            raise DocumentError(f"{place}: {error}") from None
-        if _deeper(value, DEPTH):
-            raise DocumentError(f"{place}: values nested deeper than {DEPTH}")
-        # What follows the value on its line is its own; the last value has all that is left.
-        newline = text.find("\n", end)
-        stop = newline + 1 if newline >= 0 and not text[end:newline].strip(_SPACE) else end
-        if _skip(text, stop) == len(text):
-            stop = len(text)
-        yield JsonPiece(line, text[at:start], text[start:end], text[end:stop], value)
-        at = stop
-
-
-def _skip(text: str, at: int) -> int:
-    while at < len(text) and text[at] in _SPACE + "\ufeff":
-        at += 1
-    return at
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise DocumentError(f'the key "{key}" occurs twice in one object')
-            seen.add(key)
-    return found
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise DocumentError(f"{name} is not JSON")
-
-
-def _float(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise DocumentError(f"the number {text[:40]} is too large")
-    return number
-
-
-def _deeper(value: Any, levels: int) -> bool:
-    if isinstance(value, dict):
-        return not levels or any(_deeper(v, levels - 1) for v in value.values())
-    if isinstance(value, list):
-        return not levels or any(_deeper(v, levels - 1) for v in value)
-    return False
-
 
 _BOM = "\ufeff"
+#: Bytes of output that are kept in memory until all of it is known to be good.
+_IN_MEMORY = 8 * 1024 * 1024
 #: In JSON, half of a character beyond the Basic Multilingual Plane: https://www.rfc-editor.org/rfc/rfc8259#section-7
 _SURROGATE = re.compile(r"(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 #: Line ends of YAML 1.1: https://yaml.org/spec/1.1/#b-char
@@ -235,31 +144,39 @@ def added(value: Any, beside: Document) -> Document:
 
 
 def join_documents(documents: list[Document]) -> str:
-    """The documents as one stream: separators are put in only where the texts alone would run into each other.
+    """The documents as one stream. Raises DocumentError as `document_stream` does."""
+    return "".join(document_stream(documents, as_json=all(document.json for document in documents)))
 
-    Raises DocumentError for JSON that cannot stand beside YAML.
+
+def document_stream(documents: Iterable[Document], *, as_json: bool) -> Iterator[str]:
+    """The pieces of one stream of documents; `as_json` if all of them are JSON.
+
+    Separators are put in only where the texts alone would run into each other. Raises DocumentError for JSON that
+    cannot stand beside YAML.
     """
-    as_json = all(document.json for document in documents)
-    out: list[str] = []
+    last = blank = ""
     previous: Document | None = None
     for document in documents:
         text = (document if as_json else _for_yaml(document)).text
-        text = text.removeprefix(_BOM) if out and document.number == 1 else text
-        if len(documents) > 1 and not text.strip():
+        text = text.removeprefix(_BOM) if previous is not None and document.number == 1 else text
+        if not text.strip():
+            blank = blank or text
             continue
+        separator = ""
         if not (_follows(document, previous) and (as_json or not document.json)):
             line_end = "\r\n" if "\r\n" in text else "\n"
-            if out and not out[-1].endswith(_BREAKS):
-                out[-1:] = [out[-1] if as_json else closable(out[-1]), line_end]
+            if last and not last.endswith(_BREAKS):
+                last = (last if as_json else closable(last)) + line_end
             if not as_json and not _separate(text, previous):
                 # A stream that starts with "{" would be taken for JSON as a whole: there is some YAML in it.
                 if text.lstrip().startswith("%"):
-                    out.append("..." + line_end)
+                    separator = "..." + line_end
                 elif previous is not None or document.json:
-                    out.append("---" + line_end)
-        out.append(text)
+                    separator = "---" + line_end
+        yield last
+        last = separator + text
         previous = document
-    return "".join(out)
+    yield last or blank
 
 
 def _for_yaml(document: Document) -> Document:
@@ -306,7 +223,7 @@ def read_manifests(names: Iterable[str]) -> list[Document]:
     return documents
 
 
-def texts_by_source(documents: list[Document]) -> dict[str, str]:
+def texts_by_source(documents: Iterable[Document]) -> dict[str, str]:
     """The text of each input, by its name, in order. Raises DocumentError as `join_documents` does."""
     groups: dict[str, list[Document]] = {}
     for document in documents:
@@ -314,15 +231,29 @@ def texts_by_source(documents: list[Document]) -> dict[str, str]:
     return {source: join_documents(own) for source, own in groups.items()}
 
 
-def write_manifests(documents: list[Document]) -> None:
-    """Write documents to standard output as UTF-8, whatever the locale, with their own line ends.
+def spooled(texts: Iterable[str]) -> IO[bytes]:
+    """Texts as UTF-8, which take no memory when they are many. Raises DocumentError if the disk is full."""
+    try:
+        file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  its user reads it
+        for text in texts:
+            file.write(text.encode())
+        file.seek(0)
+    except OSError as error:
+        raise DocumentError(f"temporary file: {error.strerror or error}") from None
+    return cast("IO[bytes]", file)
+
+
+def write_manifests(manifests: IO[bytes] | list[Document]) -> None:
+    """Write documents, or what `spooled` made of them, to standard output as UTF-8, whatever the locale.
 
     Raises DocumentError when it cannot be written to (a full disk).
     """
+    if isinstance(manifests, list):
+        manifests = spooled([join_documents(manifests)])
     if sys.stdout is None:
         raise DocumentError("standard output is closed")
     try:
-        sys.stdout.buffer.write(join_documents(documents).encode())
+        shutil.copyfileobj(manifests, sys.stdout.buffer)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise

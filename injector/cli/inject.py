@@ -67,11 +67,12 @@ def inject(
     """
     from pathlib import Path
 
-    from injector.cli.documents import read_manifests, texts_by_source, write_manifests
+    from injector.cli.documents import document_stream, read_manifests, spooled, texts_by_source, write_manifests
     from injector.cli.foreign_files import empty_inputs
     from injector.cli.injection_sources import gather, warn_of
     from injector.cli.manifest_injector import Injector
     from injector.cli.manifest_objects import edit, namespaces_in, objects_in
+    from injector.cli.report import Progress
 
     if in_place and (diff or check):
         raise click.UsageError(
@@ -96,17 +97,19 @@ def inject(
         sidecars=not policies_only,
         reinject=reinject,
     )
-    edited = edit(documents, injector.change)
+    edited = injector.report.following(edit(Progress.over(documents), injector.change))
+    to_files = in_place or diff or check
+    as_json = all(document.json for document in documents)
+    output = texts_by_source(edited) if to_files else spooled(document_stream(edited, as_json=as_json))
     if not injector.report.failed:
         injector.report.warnings += injector.idle.warnings(injector.used)
     injector.report.warnings += empty_inputs(documents)
-    injector.report.tell_written(edited)
     injector.report.show(form)
     if injector.report.failed:
         return 1
-    if in_place or diff or check:
-        return _write(texts_by_source(documents), texts_by_source(edited), in_place=in_place, diff=diff, check=check)
-    write_manifests(edited)
+    if isinstance(output, dict):
+        return _write(texts_by_source(documents), output, in_place=in_place, diff=diff, check=check)
+    write_manifests(output)
     return 0
 
 

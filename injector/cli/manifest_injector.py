@@ -31,7 +31,13 @@ from injector.pods.decision import decide
 from injector.pods.misplaced_keys import misplaced_keys, missing_template, namespace_mistakes
 from injector.pods.receipt import read_receipt, take_off
 from injector.pods.shape import check_shape
-from injector.pods.workloads import pod_template, with_pod_template, workload_of_object
+from injector.pods.workloads import (
+    has_unknown_pods,
+    is_kustomize_patch,
+    pod_template,
+    with_pod_template,
+    workload_of_object,
+)
 from injector.reasons import Effect, Reason
 
 _OUTCOMES: dict[Effect, OutcomeName] = {
@@ -106,6 +112,10 @@ class Injector:
         Whether there is more to do with it.
         """
         settings, report = self._sources.settings, self.report
+        if not_injected := _not_injected(obj):
+            line = line_for(obj, self._namespaces.name_for(obj), "skipped", document.place)
+            report.lines.append(replace(line, reason=not_injected[0], message=not_injected[1]))
+            return False
         found = missing_template(obj)
         if found is not None and found.severity == "error":
             line = line_for(obj, self._namespaces.name_for(obj), "failed", document.place)
@@ -267,6 +277,21 @@ class Injector:
 
     def _key(self, obj: Object) -> tuple[str, str]:
         return self._namespaces.name_for(obj), str(metadata_of(obj).get("name"))
+
+
+def _not_injected(obj: Object) -> tuple[str, str] | None:
+    """Why an object passes through that holds no pod, or no whole one: a code and a sentence."""
+    if is_kustomize_patch(obj):
+        return "kustomize-patch", (
+            "it is a patch, which passes through unchanged; build the whole objects first: "
+            "kustomize build DIR | injector inject -"
+        )
+    if has_unknown_pods(obj):
+        return "unknown-pod-template", (
+            f"this command does not know where a {one_line(str(obj.get('kind')))} keeps its pods; the webhook injects "
+            "them when they are created"
+        )
+    return None
 
 
 def _message(result: Injection) -> str:

@@ -36,18 +36,16 @@ def _objects(value: Any) -> Iterator[Object]:
         yield value
 
 
-def edit(documents: Iterable[Document], change: ObjectEdit) -> list[Document]:
+def edit(documents: Iterable[Document], change: ObjectEdit) -> Iterator[Document]:
     """The documents with `change` applied to each object. Documents in which it changes nothing stay themselves."""
-    edited: list[Document] = []
     for document in documents:
         after = _changed(document.value, document, change)
         if after is None:
-            edited.append(document)
+            yield document
             continue
         if after:
-            edited.append(document if after[0] is document.value else rewritten(document, after[0]))
-        edited += [added(value, document) for value in after[1:]]
-    return edited
+            yield document if after[0] is document.value else rewritten(document, after[0])
+        yield from (added(value, document) for value in after[1:])
 
 
 def _changed(value: Any, document: Document, change: ObjectEdit) -> list[Object] | None:

@@ -124,7 +124,7 @@ def block_lines(value: Any, style: Style, indent: str = "") -> Iterator[str]:
     """The lines of a mapping or list that is not empty, in block style. Raises UnwritableError as `line_text` does."""
     if isinstance(value, dict):
         for key, item in value.items():
-            head = f"{indent}{key_text(key)}:"
+            head = f"{indent}{line_key(key)}:"
             if isinstance(item, dict | list) and item:
                 yield head
                 step = style.mapping if isinstance(item, dict) else style.list
@@ -158,7 +158,7 @@ def _is_literal(text: str) -> bool:
     return bool(text.strip() and _PRINTABLE.fullmatch(text)) and " \n" not in text and text[-1] != " "
 
 
-def key_text(key: str, *, flow: bool = False) -> str:
+def line_key(key: str, *, flow: bool = False) -> str:
     """A key as it stands before its colon. Raises UnwritableError for one that is too long for that."""
     text = line_text(key, flow=flow)
     if len(text) > LONGEST_KEY:
@@ -178,7 +178,7 @@ def line_text(value: Any, *, flow: bool = False) -> str:
             return quoted(value)
         return "'" + value.replace("'", "''") + "'" if _QUOTED.fullmatch(value) else _as_emitted(value, flow)
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{key_text(key, flow=True)}: {line_text(v, flow=True)}' for key, v in value.items())}}}"
+        return f"{{{', '.join(f'{line_key(key, flow=True)}: {line_text(v, flow=True)}' for key, v in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(line_text(item, flow=True) for item in value)}]"
     if value is None or isinstance(value, bool | int):

@@ -69,7 +69,7 @@ def preview_object(wanted: Wanted, sources: Sources, documents: list[Document] |
         ]
 
     if wanted.diff:
-        return Preview(difference(documents, edit(documents, change), template.name), result.warning_lines)
+        return Preview(difference(documents, list(edit(documents, change)), template.name), result.warning_lines)
     if wanted.json:
         return Preview(json_text(_data(result, asked)), result.warning_lines)
     return Preview(f"# overlay of {template.name}\n{dump_yaml(result.applied[0].overlay)}", result.warning_lines)

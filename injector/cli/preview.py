@@ -188,7 +188,7 @@ def _text(
     if wanted.diff:
         explicit = wanted.namespace_options.namespace is not None
         injector = Injector(sources, [applied.template.name], namespaces, explicit=explicit, documents=documents)
-        return difference(documents, edit(documents, injector.change), applied.template.name)
+        return difference(documents, list(edit(documents, injector.change)), applied.template.name)
     if wanted.json:
         return json_text(_data(result, applied, files))
     if wanted.file is not None:

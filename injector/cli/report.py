@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
@@ -83,17 +83,20 @@ class Report:
         """Whether anything was refused or failed."""
         return any(line.bad for line in self.lines)
 
-    def tell_written(self, documents: Iterable[Document]) -> None:
-        """For each document to write, note which of its lines changed, at the line of its first object that changed."""
+    def following(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """The documents as they are made; notes which of its lines changed, at the line of its first changed object."""
+        told = 0
         for document in documents:
-            at = [n for n, line in enumerate(self.lines) if line.place == document.place and line.outcome in _WRITTEN]
-            if at and (document.anew or document.changed):
-                self.lines[at[0]] = replace(
-                    self.lines[at[0]],
+            new, told = range(told, len(self.lines)), len(self.lines)
+            at = next((n for n in new if self.lines[n].outcome in _WRITTEN), None)
+            if at is not None and (document.anew or document.changed):
+                self.lines[at] = replace(
+                    self.lines[at],
                     written_anew=document.anew,
                     lost_comments=document.lost,
                     changed_lines=document.changed,
                 )
+            yield document
 
     def show(self, form: str) -> None:
         """Print it to standard error, `form` being `text` or `json`. Colours are for terminals only."""
@@ -187,6 +190,15 @@ class Progress:
         self._failed += failed
         failures = f", {self._failed} failed" if self._failed else ""
         self._show(f"{failures} {part}")
+
+    @classmethod
+    def over(cls, documents: Sequence[Document]) -> Iterator[Document]:
+        """The documents one by one; each that was taken is done when the next is asked for."""
+        progress = cls(len(documents))
+        for document in documents:
+            yield document
+            progress(document.source)
+        progress.clear()
 
     def clear(self) -> None:
         """Leave the line empty."""

@@ -87,8 +87,7 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> i
         report.lines.append(line_for(obj, "", "uninjected", document.place))
         return [with_pod_template(obj, before)]
 
-    edited = edit(documents, change)
-    report.tell_written(edited)
+    edited = list(report.following(edit(documents, change)))
     report.show(form)
     if report.failed:
         return 1

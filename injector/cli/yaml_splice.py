@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from injector.cli.manifest_writer import Style, UnwritableError, block_lines, key_text, line_text, open_heads
+from injector.cli.manifest_writer import Style, UnwritableError, block_lines, line_key, line_text, open_heads
 from injector.templates.kubernetes_yaml import load_manifest
 
 #: Lines of comments, and blank ones between them.
@@ -120,7 +120,7 @@ class _Splice:
 
     def _anew(self, key_node: yaml.Node, value_node: yaml.Node, key: str, value: Any, column: int) -> _Change:
         """One entry of a mapping, written anew behind its key."""
-        name = f"{' ' * column}{key_text(key)}:"
+        name = f"{' ' * column}{line_key(key)}:"
         body = "" if value is None else self._block({key: value}, column).removeprefix(name).removesuffix("\n")
         start = self._text.index(":", key_node.end_mark.index) + 1
         return _Change(start, self._after(key_node, value_node), body + "\n")
@@ -274,7 +274,7 @@ def _may_stay_on_its_line(node: yaml.Node, new: Any) -> bool:
     """Whether a value may be written on one line where this node stands, outside of brackets."""
     if isinstance(node, yaml.CollectionNode):
         return bool(node.flow_style)
-    return node.style not in ("|", ">") and not isinstance(new, dict | list)
+    return isinstance(node, yaml.ScalarNode) and node.style not in ("|", ">") and not isinstance(new, dict | list)
 
 
 def _is_block(node: yaml.Node) -> bool:

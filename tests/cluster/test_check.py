@@ -499,7 +499,6 @@ def test_of_two_injectors_one_has_to_be_named(
     control_plane.api.create(second)
     try:
         assert failing(control_plane) == ["cluster"]
-        assert about(checked(control_plane)[1], "cluster", f"{installed.namespace}, {other}") == ["failed"]
         code, lines = checked(control_plane, "-n", installed.namespace)
         assert code == 0 and "other-webhooks" in [line["check"] for line in lines]
         assert "registered" in failing(control_plane, "-n", other)

@@ -217,12 +217,12 @@ def test_check_says_what_is_wrong_with_a_path(
     others = [entry for entry in right if entry["name"] != ENTRY]
     [policy] = [entry for entry in right if entry["name"] == ENTRY]
 
-    def wrong(kind: str, webhooks: list[Object], **data: str) -> list[str]:
+    def wrong(of: str, webhooks: list[Object], **data: str) -> list[str]:
         """The checks of entries and paths that are not good, with these in the configuration; each has these data."""
-        there = api.get(kind, NAME)
+        there = api.get(of, NAME)
         api.replace({**there, "webhooks": webhooks})
         lines = told(control_plane)
-        api.replace({**api.get(kind, NAME), "webhooks": there["webhooks"]})
+        api.replace({**api.get(of, NAME), "webhooks": there["webhooks"]})
         bad = [line for line in lines if line["check"].startswith(("entry", "path ")) and line["result"] != "good"]
         assert all(data.items() <= line.get("data", {}).items() for line in bad)
         return [line["check"] for line in bad]

@@ -55,7 +55,19 @@ STAMP = {
     "overlay.yaml.j2": 'metadata:\n  labels: {stamp: "one"}\n',
 }
 
-ALL = {"proxy": PROXY, "logger": LOGGER, "stamp": STAMP}
+#: A container that looks after the app's volume `data`.
+KEEPER = {
+    "template.yaml": "description: A backup for tests.\n",
+    "overlay.yaml.j2": """
+spec:
+  containers:
+  - name: keeper
+    image: registry.example/keeper:1
+    volumeMounts: [{name: data, mountPath: /data}]
+""",
+}
+
+ALL = {"proxy": PROXY, "logger": LOGGER, "stamp": STAMP, "keeper": KEEPER}
 
 
 def write(folder: Path, **templates: dict[str, str]) -> None:

@@ -13,6 +13,12 @@ from injector.pods.workloads import (
     workload_of_pod,
 )
 
+#: What controllers add to the spec of a pod, by the rest of the object.
+CLAIM = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+INDEX = {
+    "name": "JOB_COMPLETION_INDEX",
+    "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-completion-index']"}},
+}
 TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "app"}]}}
 CRON_JOB = {"kind": "CronJob", "spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": TEMPLATE}}}}
 
@@ -132,3 +138,75 @@ def test_pod_of_its_own(metadata, name):
 )
 def test_workload_of_object(obj, expected):
     assert workload_of_object(obj) == expected
+
+
+def claimed(name):
+    return {"name": "data", "persistentVolumeClaim": {"claimName": name}}
+
+
+@pytest.mark.parametrize(
+    ("obj", "spec", "added"),
+    [
+        (
+            {"kind": "StatefulSet", "metadata": {"name": "db"}},
+            {"serviceName": "db", "volumeClaimTemplates": [CLAIM]},
+            {"volumes": [claimed("data-db-0")], "hostname": "db-0", "subdomain": "db"},
+        ),
+        (
+            {"kind": "CloneSet", "apiVersion": "apps.kruise.io/v1alpha1", "metadata": {"name": "db"}},
+            {"volumeClaimTemplates": [CLAIM]},
+            {"volumes": [claimed("data-db-0")]},
+        ),
+        (
+            {"kind": "Job", "metadata": {"name": "sum"}},
+            {"completionMode": "Indexed"},
+            {"hostname": "sum-0", "containers": [{"name": "app", "env": [INDEX]}]},
+        ),
+        (
+            {"kind": "DaemonSet"},
+            {},
+            {
+                "tolerations": [
+                    {"key": f"node.kubernetes.io/{taint}", "operator": "Exists", "effect": effect}
+                    for taint, effect in (
+                        ("not-ready", "NoExecute"),
+                        ("unreachable", "NoExecute"),
+                        ("disk-pressure", "NoSchedule"),
+                        ("memory-pressure", "NoSchedule"),
+                        ("pid-pressure", "NoSchedule"),
+                        ("unschedulable", "NoSchedule"),
+                    )
+                ]
+            },
+        ),
+        ({"kind": "Deployment"}, {"volumeClaimTemplates": []}, {}),
+    ],
+)
+def test_what_a_controller_adds_is_seen_and_not_written(obj, spec, added):
+    workload = {**obj, "spec": {**spec, "template": TEMPLATE}}
+    pod = pod_template(workload)
+    assert pod == {**TEMPLATE, "spec": {**TEMPLATE["spec"], **added}}
+    assert with_pod_template(workload, pod) == workload
+    changed = copy.deepcopy(pod)
+    changed["spec"]["volumes"] = [*changed["spec"].get("volumes", []), {"name": "more"}]
+    changed["spec"]["containers"][0].setdefault("env", []).append({"name": "MORE"})
+    put = with_pod_template(workload, changed)["spec"]["template"]["spec"]
+    assert put == {"containers": [{"name": "app", "env": [{"name": "MORE"}]}], "volumes": [{"name": "more"}]}
+
+
+def test_a_volume_that_a_claim_replaces_comes_back():
+    template = {"spec": {"containers": [], "volumes": [{"name": "a"}, {"name": "data", "emptyDir": {}}]}}
+    workload = {"kind": "StatefulSet", "spec": {"volumeClaimTemplates": [CLAIM], "template": template}}
+    pod = pod_template(workload)
+    assert [volume["name"] for volume in pod["spec"]["volumes"]] == ["data", "a"]
+    assert with_pod_template(workload, pod) == workload
+
+
+def test_a_container_of_knative_has_a_name():
+    template = {"spec": {"containers": [{"image": "app"}]}}
+    workload = {"kind": "Service", "apiVersion": "serving.knative.dev/v1", "spec": {"template": template}}
+    pod = pod_template(workload)
+    assert pod["spec"]["containers"] == [{"name": "user-container", "image": "app"}]
+    pod["spec"]["containers"].append({"name": "proxy"})
+    put = with_pod_template(workload, pod)["spec"]["template"]["spec"]
+    assert put == {"containers": [{"image": "app"}, {"name": "proxy"}]}
