@@ -61,9 +61,13 @@ _init = Diagnostic.__init__
 _LONG = 60  #: characters of a value
 
 
+#: What a template's author says by `deny` and `warn`: these words are theirs, and stay.
+_AUTHORS = ("denied", "template-warning")
+
+
 def code(of: Diagnostic) -> str:
-    """What a Diagnostic says in place of words. A template's author chose those of `deny` and `warn`: they stay."""
-    if of.code in ("denied", "template-warning"):
+    """What a Diagnostic says in place of words."""
+    if of.code in _AUTHORS:
         return of.message
     fields = [f"{name}={text}" for name, value in of.fields.items() if value and len(text := str(value)) < _LONG]
     return f"[{' '.join([of.code, *fields])}]"
@@ -74,7 +78,7 @@ def start(mode: str) -> None:
 
     def say(this: Diagnostic, *args: Any, **more: Any) -> None:
         _init(this, *args, **more)
-        text = "x"
+        text = this.message if this.code in _AUTHORS else "x"
         if mode == "codes":
             text = code(this)
             if file := os.environ.get(WORDS):

@@ -51,7 +51,8 @@ def inject(
     """Put sidecars into the pods of manifests.
 
     FILE is a file, a folder, a URL, or - for standard input; YAML or JSON. Each object with a pod is injected: Pod,
-    Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob, and any other kind with a pod template. The
+    Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob, and any other kind that has its pod template where
+    these have it. The report names resources that run containers by other fields: the webhook injects their pods. The
     manifests go to standard output, and the report to standard error. If an object is refused, nothing is written.
 
     A namespace counts as enabled unless its Namespace object in the input, or --namespace-label, says otherwise.

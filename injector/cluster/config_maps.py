@@ -106,7 +106,9 @@ class ConfigMaps:
         ours = found.get("data", {}) == file.data and not found.get("binaryData") and found.get("immutable")
         if not ours:
             raise ApiError(
-                409, "Conflict", "a ConfigMap of that name exists already, and the injector did not make it; delete it"
+                409,
+                "AlreadyExists",
+                "a ConfigMap of that name exists already, and the injector did not make it; delete it",
             )
         return True
 
@@ -117,11 +119,20 @@ def _collection(file: GeneratedConfigMap) -> str:
 
 def _failure(file: GeneratedConfigMap, error: ApiError) -> InjectionError:
     """What the pod's owner is told."""
-    return InjectionError(Reason.FILES_FAILED, f"ConfigMap {file.namespace}/{file.name} was not created: {_why(error)}")
+    name = f"{file.namespace}/{file.name}"
+    fields = {"configmap": name, "cause": _cause(error)}
+    return InjectionError(Reason.FILES_FAILED, f"ConfigMap {name} was not created: {_why(error)}", fields=fields)
+
+
+def _cause(error: ApiError) -> str:
+    """Kubernetes' reason, or a narrower one."""
+    if error.causes:
+        return error.causes[0]
+    return "OverQuota" if error.over_quota else "NoPermission" if error.no_permission else error.reason
 
 
 def _why(error: ApiError) -> str:
-    """The cause and what to do about it."""
+    """The cause in words, and what to do about it."""
     if "NamespaceTerminating" in error.causes:
         return "the namespace is being deleted; use another"
     if error.over_quota:

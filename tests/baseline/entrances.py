@@ -21,6 +21,7 @@ import pytest
 from injector.cli.main import main
 from injector.inject import guard, inject, uninject
 from injector.injection import Injection
+from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.pods.context import Cluster, Namespace, Object
 from injector.pods.resource_kinds import Resource
@@ -118,7 +119,8 @@ class _LegacySeals:
 
 @functools.cache
 def _all_templates() -> Snapshot:
-    return build_snapshot(parse_settings({"templates": []}), read_gallery(gallery_path()), Cluster())
+    templates = read_gallery(gallery_path())
+    return build_snapshot(parse_settings({"templates": []}), templates, Cluster(), load=load_shipped)
 
 
 def gallery() -> tuple[str, ...]:

@@ -92,7 +92,7 @@ def test_a_wrong_template_is_noted_and_no_end_of_the_explanation(
     control_plane.api.create(config_map("broken", broken, labels=labels), installed)
     found = explained(control_plane, "deployment.apps/web", "-n", ns)
     assert found["reason"] == "injected"
-    broken_at = f"a template is invalid: configmap/{installed}/broken/overlay.yaml.j2:1:17: error: params.nothing"
+    broken_at = f"configmap/{installed}/broken/overlay.yaml.j2:1:17: error: "
     assert any(broken_at in note for note in found["notes"]), found["notes"]
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from injector.inject import inject
 from injector.injection import Injection
+from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import read_folder
 from injector.pods.context import Cluster, Namespace, Object, Workload
 from injector.settings import Settings
-from injector.templates.load import load_template
 from injector.templates.snapshot import Snapshot, build_snapshot
 from injector.templates.template import Template
 
@@ -30,7 +30,7 @@ APP_FILES = {"app": {"app.py": APP.read_text()}}
 @cache
 def gallery_template(name: str) -> Template:
     """A template of the gallery."""
-    return load_template(name, read_folder(GALLERY / name))
+    return load_shipped(name, read_folder(GALLERY / name))
 
 
 @cache
@@ -38,7 +38,7 @@ def snapshot(*templates: str, native: bool = True) -> Snapshot:
     """A snapshot with templates of the gallery, in this order."""
     settings = Settings(templates=templates, native_sidecars="always" if native else "never")
     sources = {template: read_folder(GALLERY / template) for template in templates}
-    return build_snapshot(settings, sources, Cluster())
+    return build_snapshot(settings, sources, Cluster(), load=load_shipped)
 
 
 def app_pod(**fields: Any) -> Object:

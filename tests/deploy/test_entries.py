@@ -13,9 +13,9 @@ from injector.cluster.entries import entries
 from injector.cluster.installation import Installation
 from injector.cluster.permissions import permissions
 from injector.cluster.update_policy import update_policy
+from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.settings import Settings, parse_settings
-from injector.templates.load import load_template
 from injector.templates.snapshot import Catalog
 from tests.deploy.helm import MAJORS, NAME, ROOT, Helm, HelmError, Object, one
 from tests.deploy.values import together
@@ -103,7 +103,7 @@ VALUES = {
     "webhooks": {"for": {"by-hand": {"resources": ["services"], "operations": ["UPDATE"]}}},
 }
 CATALOG = Catalog(
-    load_template(name, files)
+    load_shipped(name, files)
     for name, files in {**read_gallery(gallery_path()), **TEMPLATES, "by-hand": BY_HAND}.items()
 )
 

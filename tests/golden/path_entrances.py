@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from tornado.netutil import bind_sockets
 
 from injector.inject import inject
+from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.pods.context import Cluster, Namespace
 from injector.settings import Settings
@@ -45,7 +46,7 @@ RESOURCES = {
 def _first() -> Snapshot:
     """All templates, loaded once."""
     templates = read_gallery(gallery_path()) | read_gallery(TEMPLATES) | read_gallery(PATH_TEMPLATES)
-    return build_snapshot(Settings(templates=()), templates, Cluster())
+    return build_snapshot(Settings(templates=()), templates, Cluster(), load=load_shipped)
 
 
 class Said(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.pods.context import Cluster, Namespace, Object
 from injector.settings import Settings
@@ -30,7 +31,7 @@ _SNAPSHOTS: dict[tuple[tuple[int, int], bytes], Snapshot] = {}
 @functools.cache
 def _first() -> Snapshot:
     templates = read_gallery(gallery_path()) | read_gallery(TEMPLATES)
-    return build_snapshot(Settings(), templates, Cluster())
+    return build_snapshot(Settings(), templates, Cluster(), load=load_shipped)
 
 
 def snapshot(*templates: str, version: tuple[int, int] = (1, 36), **settings: Any) -> Snapshot:

@@ -13,9 +13,9 @@ import pytest
 from msgspec.structs import replace
 
 from injector.errors import InjectionError
+from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.templates.kubernetes_yaml import load_manifest
-from injector.templates.load import load_template
 from injector.templates.program import is_document
 from injector.templates.render import render_files, render_overlay
 from injector.templates.samples import sample_contexts
@@ -23,7 +23,7 @@ from tests.unit.templates.build import context, template
 from tests.unit.templates.hostile import HOSTILE
 from tests.unit.templates.test_hostile import shape
 
-GALLERY = {name: load_template(name, sources) for name, sources in read_gallery(gallery_path()).items()}
+GALLERY = {name: load_shipped(name, sources) for name, sources in read_gallery(gallery_path()).items()}
 #: Schemas refuse most of these for most parameters; templates have to hold without them too.
 VALUES = [value for value in HOSTILE if len(value) < 2000][::3]
 
