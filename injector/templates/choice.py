@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -228,9 +228,28 @@ def _refusal(template: Template, pod: Object, namespace: Namespace) -> Injection
     return None
 
 
+_OS = "kubernetes.io/os"
+
+
 def is_windows(spec: Object) -> bool:
-    """Whether a pod's spec says that it is for Windows nodes (`spec.os.name`, or the node label it selects)."""
+    """Whether a pod's spec says that it is for Windows nodes: by `spec.os.name`, or by the node label that it selects.
+
+    https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#node-affinity
+    """
     os, selector = spec.get("os"), spec.get("nodeSelector")
-    return (isinstance(os, dict) and os.get("name") == "windows") or (
-        isinstance(selector, dict) and selector.get("kubernetes.io/os") == "windows"
-    )
+    if isinstance(os, dict) and os.get("name"):
+        return bool(os["name"] == "windows")
+    if isinstance(selector, dict) and _OS in selector:
+        return bool(selector[_OS] == "windows")
+    terms: Any = spec
+    for field in ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"):
+        terms = terms.get(field) if isinstance(terms, dict) else None
+    found = [_of_os(term) for term in terms if isinstance(term, dict)] if isinstance(terms, list) else []
+    return any(matches(one, {_OS: "windows"}) for one in found) and not any(matches(o, {_OS: "linux"}) for o in found)
+
+
+def _of_os(term: Object) -> Object:
+    """What a term of a node affinity asks of a node's operating system, as a label selector."""
+    asked = term.get("matchExpressions")
+    expressions = [one for one in asked if isinstance(one, dict)] if isinstance(asked, list) else []
+    return {"matchExpressions": [one for one in expressions if one.get("key") == _OS]}

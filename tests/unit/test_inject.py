@@ -174,6 +174,28 @@ def _with(**spec: Any) -> Object:
     return web(None, **spec)
 
 
+def _on_nodes(*terms: tuple[str, str, str]) -> Object:
+    """A pod with a required node affinity: of each term an operator, a label and its value."""
+    selectors = [{"matchExpressions": [{"key": key, "operator": op, "values": [value]}]} for op, key, value in terms]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": selectors}}
+    return _with(affinity={"nodeAffinity": required})
+
+
+@pytest.mark.parametrize(
+    ("pod", "reason"),
+    [
+        (_on_nodes(("In", "kubernetes.io/os", "windows")), Reason.WINDOWS),
+        (_on_nodes(("NotIn", "kubernetes.io/os", "linux")), Reason.WINDOWS),
+        (_on_nodes(("In", "kubernetes.io/os", "windows"), ("In", "kubernetes.io/os", "linux")), Reason.INJECTED),
+        (_on_nodes(("In", "kubernetes.io/os", "windows"), ("In", "zone", "a")), Reason.INJECTED),
+        (_on_nodes(("NotIn", "kubernetes.io/os", "windows")), Reason.INJECTED),
+        (_on_nodes(("In", "zone", "a")), Reason.INJECTED),
+    ],
+)
+def test_a_node_affinity_that_no_linux_node_fulfils_is_for_windows(pod: Object, reason: Reason) -> None:
+    assert inject(pod, ENABLED, snapshot("logger")).reason is reason
+
+
 #: A pod, default templates; the reason why it cannot be injected.
 FAILURES: list[tuple[str, Object, tuple[str, ...], Reason]] = [
     ("a template that is not there", web({TEMPLATES: "nobody"}), ("logger",), Reason.UNKNOWN_TEMPLATE),
