@@ -233,13 +233,13 @@ def texts_by_source(documents: Iterable[Document]) -> dict[str, str]:
 
 def spooled(texts: Iterable[str]) -> IO[bytes]:
     """Texts as UTF-8, which take no memory when they are many. Raises DocumentError if the disk is full."""
-    try:
-        file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  its user reads it
-        for text in texts:
+    file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  `write_manifests` closes it
+    for text in texts:
+        try:
             file.write(text.encode())
-        file.seek(0)
-    except OSError as error:
-        raise DocumentError(f"temporary file: {error.strerror or error}") from None
+        except OSError as error:
+            raise DocumentError(f"temporary file: {error.strerror or error}") from None
+    file.seek(0)
     return cast("IO[bytes]", file)
 
 
@@ -253,7 +253,8 @@ def write_manifests(manifests: IO[bytes] | list[Document]) -> None:
     if sys.stdout is None:
         raise DocumentError("standard output is closed")
     try:
-        shutil.copyfileobj(manifests, sys.stdout.buffer)
+        with manifests:
+            shutil.copyfileobj(manifests, sys.stdout.buffer)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise

@@ -48,6 +48,10 @@ _OUTCOMES: dict[Effect, OutcomeName] = {
 }
 
 
+#: The code of an object that is no whole one, so that no policy is asked about it either.
+_PATCH = "kustomize-patch"
+
+
 class Injector:
     """Injects objects one by one and keeps the report. Knows which ConfigMaps are there already.
 
@@ -115,7 +119,7 @@ class Injector:
         if not_injected := _not_injected(obj):
             line = line_for(obj, self._namespaces.name_for(obj), "skipped", document.place)
             report.lines.append(replace(line, reason=not_injected[0], message=not_injected[1]))
-            return False
+            return not_injected[0] != _PATCH
         found = missing_template(obj)
         if found is not None and found.severity == "error":
             line = line_for(obj, self._namespaces.name_for(obj), "failed", document.place)
@@ -282,7 +286,7 @@ class Injector:
 def _not_injected(obj: Object) -> tuple[str, str] | None:
     """Why an object passes through that holds no pod, or no whole one: a code and a sentence."""
     if is_kustomize_patch(obj):
-        return "kustomize-patch", (
+        return _PATCH, (
             "it is a patch, which passes through unchanged; build the whole objects first: "
             "kustomize build DIR | injector inject -"
         )

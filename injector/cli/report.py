@@ -195,10 +195,12 @@ class Progress:
     def over(cls, documents: Sequence[Document]) -> Iterator[Document]:
         """The documents one by one; each that was taken is done when the next is asked for."""
         progress = cls(len(documents))
-        for document in documents:
-            yield document
-            progress(document.source)
-        progress.clear()
+        try:
+            for document in documents:
+                yield document
+                progress(document.source)
+        finally:
+            progress.clear()
 
     def clear(self) -> None:
         """Leave the line empty."""

@@ -99,10 +99,10 @@ def is_kustomize_patch(obj: Object) -> bool:
 
     https://kubernetes.io/docs/tasks/manage-kubernetes-objects/kustomization/#customizing
     """
-    if _has_directive(obj):
+    pod, own = pod_template(obj), template_path_of(obj) is not None
+    if (own or pod is not None) and _has_directive(obj):
         return True
-    pod = pod_template(obj) if template_path_of(obj) is not None else None
-    containers = _dict(_dict(pod).get("spec")).get("containers")
+    containers = _dict(_dict(pod).get("spec")).get("containers") if own else None
     named = [c for c in containers if isinstance(c, dict) and c.get("name")] if isinstance(containers, list) else []
     return bool(named) and "selector" not in _dict(obj.get("spec")) and not any("image" in c for c in named)
 
