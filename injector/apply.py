@@ -19,6 +19,7 @@ from injector.pods.merge import merge
 from injector.pods.receipt import Receipt, make_receipt, take_off
 from injector.pods.shape import check_shape, string_map
 from injector.pods.sidecars import Placement
+from injector.pods.taken_names import check_volumes
 from injector.pods.workloads import workload_of_pod
 from injector.reasons import Reason
 from injector.settings import Settings
@@ -28,7 +29,7 @@ from injector.templates.parameters import Resolved, resolve
 from injector.templates.render import RenderError, render_files, render_overlay
 from injector.templates.snapshot import Snapshot
 from injector.templates.template import OVERLAY, Template
-from injector.templates.variables import Context
+from injector.templates.variables import Context, tcp_ports
 
 #: Parameters given on the command line: template, parameter, text.
 Overrides = Mapping[str, Mapping[str, Any]]
@@ -85,6 +86,10 @@ class AppliedPod(msgspec.Struct, frozen=True):
     def app(self) -> frozenset[str]:
         """The names of the app's containers, those that `"*"` stands for: not of sidecars that the pod customises."""
         return containers_of(self.base) - self.own
+
+    def placement(self, task: InjectionContext) -> Placement:
+        """Where containers go when the templates are merged once more."""
+        return Placement.of(task.native, (applied.template.redirects for applied in self.applied))
 
     @property
     def overridable(self) -> dict[str, frozenset[str]]:
@@ -148,7 +153,7 @@ def _names_in(items: Iterable[Any]) -> frozenset[str]:
 
 def reapply(pod: Object, made: AppliedPod, receipt: Receipt, task: InjectionContext) -> Object:
     """A pod that carries an injection already: only what is missing is added, what others changed since stays."""
-    placement = Placement(task.native)
+    placement = made.placement(task)
     for applied in made.applied:
         merged = merge(
             pod,
@@ -214,7 +219,7 @@ def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> Ap
     )
     applied: list[Applied] = []
     warnings = list(choice.warnings)
-    placement = Placement(task.native)
+    placement = Placement.of(task.native, (template.redirects for template in choice.templates))
     annotations = string_map(base, "annotations")
     state = base
     for template in choice.templates:
@@ -232,6 +237,7 @@ def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> Ap
             one, said = _render(template, parameters, state, base, app, task)
         except RenderError as error:
             raise with_origins(error, parameters) from None
+        check_volumes(base, one.overlay, app.difference(one.containers), template.shares)
         merged = merge(
             state, one.overlay, app=app, placement=placement, caches=task.snapshot.caches, defaults=one.defaults
         )
@@ -336,13 +342,3 @@ def _render(
         overlay, maps = by_annotation(overlay, generated.name, template.name, files, task.settings), ()
     one = Applied(template, parameters, overlay, rendered.containers, maps, rendered.defaults)
     return one, rendered.warnings
-
-
-def tcp_ports(containers: Sequence[Object]) -> Iterator[int]:
-    """The TCP ports that the app's containers declare, in order."""
-    for container in containers:
-        ports = container.get("ports")
-        for port in ports if isinstance(ports, list) else ():
-            number = port.get("containerPort") if isinstance(port, dict) else None
-            if type(number) is int and (port.get("protocol") or "TCP") == "TCP":
-                yield number

@@ -21,7 +21,6 @@ from injector.pods.merge import merge
 from injector.pods.overlay import name_of
 from injector.pods.receipt import Receipt, take_off
 from injector.pods.shape import string_map
-from injector.pods.sidecars import Placement
 from injector.reasons import Reason
 from injector.settings import Settings
 
@@ -93,7 +92,7 @@ def _advice(difference: Diagnostic, made: AppliedPod, task: InjectionContext) ->
 def _differences(actual: Object, made: AppliedPod, task: InjectionContext) -> tuple[Diagnostic, ...]:
     """Where a pod is not what the templates make of the app's bare containers."""
     app = made.app
-    expected, placement = skeleton(actual, app), Placement(task.native)
+    expected, placement = skeleton(actual, app), made.placement(task)
     replaced: list[str] = []
     defaults: list[str] = []
     for applied in made.applied:

@@ -29,9 +29,8 @@ from injector.names import hint, shortened
 from injector.pods.context import Cluster
 from injector.settings import Settings, parse_settings
 from injector.templates.kubernetes_yaml import compose
-from injector.templates.manifest import yaml_place
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
-from injector.templates.source_map import normal
+from injector.templates.source_map import normal, yaml_place
 from injector.templates.template import Template
 
 #: Templates that are named one by one.

@@ -15,7 +15,7 @@ from injector.pods.context import Object
 from injector.pods.workloads import pod_template_path
 from injector.settings import Settings
 from injector.templates.kubernetes_yaml import compose
-from injector.templates.manifest import yaml_place
+from injector.templates.source_map import yaml_place
 
 
 class ObjectPlaces:

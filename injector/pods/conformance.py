@@ -8,7 +8,6 @@ https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-e
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,12 +16,10 @@ from injector.diagnostics import Diagnostic
 from injector.names import shown_value
 from injector.pods.context import Object
 from injector.pods.defaults import TOKEN_PATH, ResourceDefaults, is_token_mount, is_token_volume, mismatches
+from injector.pods.env_order import reordered_variables
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
-from injector.pods.keyed_pointers import escape, step_of, steps_of
+from injector.pods.keyed_pointers import escape, mount_path, step_of, steps_of
 from injector.pods.merge_differences import SHOWN, difference_at, is_below, may_be_secret
-
-#: What `$(NAME)` in a variable's value stands for; `$$` is a dollar sign.
-_REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\))")
 
 
 class Permitted(NamedTuple):
@@ -155,7 +152,7 @@ def _sidecar(
     if "resources" not in leave and permitted.resized:
         have, wanted = _without_amounts(have), _without_amounts(wanted)
     if "env" not in leave:
-        yield from _reordered_variables(have, wanted, here)
+        yield from reordered_variables(_items(have, "env"), _items(wanted, "env"), here)
     if "envFrom" not in leave:
         yield from _reordered_sources(have, wanted, here)
     mine = {key: value for key, value in have.items() if key not in leave}
@@ -192,44 +189,6 @@ def _without_amounts(container: Object) -> Object:
     return {**container, "resources": {k: v for k, v in resources.items() if k not in ("limits", "requests")}}
 
 
-def _reordered_variables(have: Object, wanted: Object, here: str) -> Iterator[Diagnostic]:
-    """Variables of the template that refer to another variable than in the template, because of the variables before
-    them.
-
-    What ConfigMaps, Secrets and Services bring is not known, and so not compared.
-    """
-    references = {}
-    before: set[str] = set()
-    for variable in _items(wanted, "env"):
-        name, value = variable.get("name"), variable.get("value")
-        if type(name) is str:
-            if type(value) is str and (names := _references(value)):
-                references[name] = {other: other in before for other in names}
-            before.add(name)
-    if not references:
-        return
-    before = set()
-    for variable in _items(have, "env"):
-        name = variable.get("name")
-        if type(name) is not str:
-            continue
-        for other, defined in references.get(name, {}).items():
-            if (other in before) != defined:
-                where = "after" if defined else "before"
-                message = (
-                    f"variable {shown_value(other, SHOWN)} comes {where} {shown_value(name, SHOWN)}, unlike in the "
-                    f"template; {shown_value(name, SHOWN)} refers to it by $(), so the order matters"
-                )
-                yield difference_at(f"{here}/env/{escape(name)}", message, variable=other)
-        before.add(name)
-
-
-def _references(value: str) -> set[str]:
-    """The variables that a value refers to."""
-    end = value.rfind(")") + 1  # nothing is searched behind it: that keeps the search linear
-    return {name for name in _REFERENCE.findall(value[:end]) if name} if "$(" in value else set()
-
-
 def _reordered_sources(have: Object, wanted: Object, here: str) -> Iterator[Diagnostic]:
     """The first of the template's sources of variables that stands in the pod before one which it should follow."""
     field = CONTAINER.fields["envFrom"]
@@ -258,15 +217,15 @@ def _intruders(have_spec: Object, want_spec: Object, permitted: Permitted) -> It
                         continue
                     if theirs is None:  # in an app's container: what `"*"` gives it, compared elsewhere
                         ours = _items(given.get(name, {}), mounts) if name in permitted.app else []
-                        theirs = {(item.get("name"), item.get(key)) for item in ours}
-                    if type(path) is not str or (volume, path) not in theirs:
+                        theirs = {(item.get("name"), mount_path(item.get(key))) for item in ours}
+                    if type(path) is not str or (volume, mount_path(path)) not in theirs:
                         yield f"/spec/{field}/{escape(name)}/{mounts}/{escape(path)}", mount, None, True
 
 
 def _patched(have: Object | None, wanted: Object, here: str) -> Iterator[_Found | Diagnostic]:
     """What `"*"` brings to a container of the app."""
     if have is not None:
-        yield from _reordered_variables(have, wanted, here)
+        yield from reordered_variables(_items(have, "env"), _items(wanted, "env"), here)
         yield from _reordered_sources(have, wanted, here)
     for name, value in wanted.items():
         if name == "name":
@@ -281,6 +240,8 @@ def _patched(have: Object | None, wanted: Object, here: str) -> Iterator[_Found 
                 by_step.setdefault(step_of(item, field), []).append(item)
             for item, step in zip(value, steps_of(value, field), strict=True):
                 yield from _element(by_step.get(step, ()), item, field, f"{pointer}/{escape(step)}")
+            if name == "volumeMounts":
+                yield from _covering(by_step, steps_of(value, field), pointer)
         else:
             for place, actual, asked in mismatches(mine, value, field, pointer, exact=False):
                 yield place, actual, asked, False
@@ -293,6 +254,17 @@ def _element(same_key: Sequence[Any], wanted: Any, field: Field, here: str) -> I
     for item in same_key:
         for place, actual, asked in mismatches(item, wanted, field.element, here, exact=True):
             yield place, actual, asked, True
+
+
+def _covering(have: Mapping[str, Sequence[Any]], wanted: Sequence[str], here: str) -> Iterator[_Found]:
+    """The pod's own mounts inside the template's: they hide a part of what the template mounts."""
+    ours = set(wanted)
+    deepest = max((path.count("/") for path in ours), default=0)
+    for path, mounts in have.items():
+        steps = path.split("/", deepest + 1)
+        inside = path not in ours and any("/".join(steps[:end]) in ours for end in range(2, len(steps)))
+        if inside and not all(map(is_token_mount, mounts)):
+            yield f"{here}/{escape(path)}", mounts[-1], None, True
 
 
 def _items(spec: Object, field: str) -> list[Object]:

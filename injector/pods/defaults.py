@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from injector.budget import SMALL, charge
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER_LISTS, Field
-from injector.pods.keyed_pointers import escape, steps_of
+from injector.pods.keyed_pointers import escape, mount_path, steps_of
 from injector.pods.quantity import parse_quantity
 
 #: Where the ServiceAccount admission plugin mounts the token in every container.
@@ -200,6 +200,8 @@ def _equal(actual: Any, wanted: Any, field: Field) -> bool:
         return True
     if field.means_nothing(wanted) and field.means_nothing(actual):
         return True
+    if field.name in ("mountPath", "subPath"):
+        return bool(mount_path(actual) == mount_path(wanted))
     if field.holds_quantities:
         try:
             return parse_quantity(actual) == parse_quantity(wanted)

@@ -6,6 +6,7 @@ element when others were inserted before it: `/spec/containers/app/ports/8080,TC
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -28,12 +29,21 @@ def step_of(item: Any, field: Field) -> str:
         if len(keys) == 1:
             name = item.get(keys[0])
             if type(name) is str:
-                return name
+                return mount_path(name) if keys[0] == "mountPath" else name
         else:
             parts = [item.get(key, default) for key, default in field.key_defaults.items()]
             if all(type(part) in (str, int) for part in parts):
                 return ",".join(map(str, parts))
     return _canonical(item)
+
+
+def mount_path(text: Any) -> Any:
+    """The path of a mount as the container runtime reads it: `/mnt/data/` and `/mnt/./data` are `/mnt/data`."""
+    if type(text) is not str or not text or "\\" in text or ":" in text:  # of Windows, or none
+        return text
+    if text[0] == "/" and text[-1] != "/" and "//" not in text and "/." not in text:
+        return text
+    return posixpath.normpath(f"/{text.lstrip('/')}")
 
 
 def steps_of(items: list[Any], field: Field) -> list[str]:
@@ -46,7 +56,7 @@ def steps_of(items: list[Any], field: Field) -> list[str]:
         except (KeyError, TypeError, IndexError):
             steps = [step_of(item, field) for item in items]
         else:
-            if set(map(type, steps)) - {str} or set(map(type, items)) - {dict}:
+            if key == "mountPath" or set(map(type, steps)) - {str} or set(map(type, items)) - {dict}:
                 steps = [step_of(item, field) for item in items]
     else:
         steps = [step_of(item, field) for item in items]

@@ -18,13 +18,13 @@ from injector.errors import InjectionError
 from injector.names import shown_value
 from injector.pods.context import Object
 from injector.pods.defaults import mismatches, without_fillings
+from injector.pods.env_order import with_new_variables
 from injector.pods.fields import POD, Field
+from injector.pods.fitting import fit, keep_requests_below_limits, with_implied_requests
 from injector.pods.keyed_pointers import element_name, element_step, escape, has_key, path_of, step_of, steps_of, tags
 from injector.pods.merge_differences import SHOWN, Differences
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, holds_replace, patch_of, plain
 from injector.pods.patch import same
-from injector.pods.platform_filter import fit
-from injector.pods.request_clamp import keep_requests_below_limits, with_implied_requests
 from injector.pods.sidecars import Placement, place
 from injector.pods.value_shapes import item_fault, item_help
 from injector.reasons import Reason
@@ -192,14 +192,17 @@ class _Merger:
 
     def elements(self, have: list[Any], wanted: list[Any], field: Field, here: str) -> list[Any]:
         """A list merged by its elements' keys; new elements keep the overlay's order, old ones their places."""
-        index = {step: position for position, step in enumerate(steps_of(have, field))}
+        steps = steps_of(have, field)
+        index = {step: position for position, step in enumerate(steps)}
+        if field.name in ("env", "volumeMounts") and any("#" in step for step in steps):
+            index.update({step_of(item, field): position for position, item in enumerate(have)})  # the last one counts
         result = have
         missing: dict[str, Any] = {}
         each = field.element
         for item in wanted:
             step = self.overlay_step(item, field, here)
             position = index.get(step, -1)
-            there = f"{here}/{escape(step)}"
+            there = f"{here}/{escape(steps[position] if position >= 0 else step)}"
             if position < 0:  # an overlay may name an element twice; merged again it would be one as well
                 old = missing.get(step)
                 new = self.new_element(item, field, there) if old is None else self.element(old, item, each, there)
@@ -210,17 +213,17 @@ class _Merger:
             if new is not old:
                 result = list(have) if result is have else result
                 result[position] = new
-        if not missing:
-            return result
-        if field.name == "initContainers":
+        if field.name == "initContainers" and (missing or self.placement.last):
             order = self.placement.arranged([step_of(old, field) for old in result], list(missing))
             both = [*result, *missing.values()]
-            return [both[number] for number in order]
-        if self.differences.claimed and field.name == "env":
-            return self.before_own_successors(result, missing, wanted, field, here, index)
+            return [both[number] for number in order] if order != list(range(len(result))) else result
+        if not missing:
+            return result
+        if field.name == "env":
+            return self.with_variables(result, missing, wanted, field, here, index)
         return [*result, *missing.values()]
 
-    def before_own_successors(
+    def with_variables(
         self,
         have: list[Any],
         missing: dict[str, Any],
@@ -229,21 +232,19 @@ class _Merger:
         here: str,
         index: dict[str, int],
     ) -> list[Any]:
-        """New variables go to the end, but before earlier variables of this overlay that have to follow them.
-
-        A variable must stand before those whose `$(NAME)` refer to it.
-        """
+        """New variables among the pod's own; those of an earlier injection keep the place that they had in it."""
         follows: dict[str, int | None] = {}
         successor: int | None = None
-        for step in reversed([element_step(item, field) for item in wanted]):
+        for step in reversed([element_step(item, field) for item in wanted] if self.differences.claimed else []):
             follows[step] = successor
             if step in index and self.differences.is_claimed(f"{here}/{escape(step)}"):
                 successor = index[step]
-        before: dict[int | None, list[Any]] = {}
-        for step, new in missing.items():
-            before.setdefault(follows[step], []).append(new)
-        result = [item for number, old in enumerate(have) for item in (*before.get(number, ()), old)]
-        return result + before.get(None, [])
+        result, cycles = with_new_variables(have, missing, follows)
+        for cycle in cycles:
+            message = f"{cycle.before} refers to it and stands before {cycle.after}, to which it refers itself"
+            fields = {"variable": cycle.before, "refers_to": cycle.after}
+            self.differences.report(f"{here}/{escape(cycle.step)}", message, **fields)
+        return result
 
     def new_element(self, wanted: Any, field: Field, here: str) -> Any:
         if type(wanted) is not dict or not field.holds_containers:

@@ -6,11 +6,12 @@ from collections.abc import Collection
 from typing import Any
 
 from injector.diagnostics import Diagnostic
-from injector.names import shown_value
+from injector.names import kind_of, shown_value
 from injector.pods.context import Object
 from injector.pods.defaults import mismatches
 from injector.pods.fields import Field
 from injector.pods.keyed_pointers import in_pod, path_of
+from injector.pods.taken_names import volume_source
 
 #: How much of a value a difference shows.
 SHOWN = 24
@@ -51,14 +52,20 @@ class Differences:
 
     def compare(self, have: Any, wanted: Any, field: Field, here: str) -> None:
         """Report what of `wanted` the pod's value, which stays, does not hold."""
+        if field.type == "Volume" and (mine := volume_source(have)) != (theirs := volume_source(wanted)):
+            self.report(here, f"the pod's {mine} stays; the template has {theirs}", value=mine, template=theirs)
+            return
         for pointer, actual, asked in mismatches(have, wanted, field, here, exact=False):
             if may_be_secret(pointer):
                 self.report(pointer, "the pod's value stays; the template has another value")
+            elif type(actual) in (dict, list) and type(actual) is type(asked):
+                message = f"the pod's {kind_of(actual).removeprefix('a ')} stays; the template has another one"
+                self.report(pointer, message, value=actual, template=asked)
             else:
-                mine = (
+                stays = (
                     f"the pod's {shown_value(actual, SHOWN)} stays" if actual is not None else "the pod keeps it unset"
                 )
-                message = f"{mine}; the template has {shown_value(asked, SHOWN)}"
+                message = f"{stays}; the template has {shown_value(asked, SHOWN)}"
                 self.report(pointer, message, value=actual, template=asked)
 
     def report(self, pointer: str, message: str, **fields: Any) -> None:

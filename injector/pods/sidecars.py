@@ -6,7 +6,7 @@ Authors always write `containers:`. Kubernetes documentation, "Sidecar Container
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -20,23 +20,56 @@ from injector.reasons import Reason
 
 
 class Placement(msgspec.Struct, frozen=True):
-    """Whether sidecars are native here, and which init containers earlier templates asked for, in order.
+    """Whether sidecars are native here, which init containers redirect traffic, and which earlier templates asked for.
 
-    Start with `Placement(native=...)`; every merge returns the one for the next template.
+    Start with `Placement.of(...)` for all templates of the pod; every merge returns the one for the next template.
+    `redirects` names the sidecar that each redirecting init container sends traffic to.
     """
 
     native: bool
+    redirects: Mapping[str, str] = {}
     setup: tuple[str, ...] = ()
     sidecars: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, native: bool, redirects: Iterable[Mapping[str, str]]) -> Placement:
+        """The placement for the first template, from the `redirects` of each."""
+        return cls(native, {init: sidecar for one in redirects for init, sidecar in one.items()})
+
+    @property
+    def last(self) -> frozenset[str]:
+        """The set-up that stays behind all other init containers: its proxy is none of them and starts after them."""
+        running = frozenset(self.sidecars)
+        return frozenset(name for name in self.setup if self.redirects.get(name, name) not in (name, *running))
+
+    def order(self) -> list[str]:
+        """The templates' init containers in the order in which they start.
+
+        Set-up of all templates, then native sidecars, each with the redirects to it behind it. What waits for the
+        network never stands between a redirect and the proxy that it redirects to.
+        """
+        behind: dict[str, list[str]] = {name: [] for name in self.sidecars}
+        first: list[str] = []
+        last: list[str] = []
+        for name in self.setup:
+            sidecar = self.redirects.get(name)
+            (first if sidecar is None else behind.get(sidecar, last)).append(name)
+        return [*first, *(name for sidecar in self.sidecars for name in (sidecar, *behind[sidecar])), *last]
 
     def arranged(self, present: Sequence[str], missing: Sequence[str]) -> list[int]:
         """Where to insert the missing init containers among the present ones, which keep their order.
 
-        The result is the new order as numbers: present containers first count from 0, the missing ones continue. Set-up
-        of all templates first, then native sidecars, then the pod's own. Without native sidecars set-up comes last: the
-        container to which it redirects traffic starts only after the pod's own init containers.
+        The result is the new order as numbers: present containers first count from 0, the missing ones continue. The
+        templates' own stand as `order` says, then the pod's own. Without native sidecars set-up comes behind the pod's
+        own, since the container that it prepares starts only after these. A redirect whose proxy is no init container
+        moves behind all others, also those that came after it was injected.
         """
-        order = self.setup + self.sidecars
+        order = self.order()
+        found = self._inserted(present, missing, order)
+        names, last = [*present, *missing], self.last
+        return sorted(found, key=lambda number: names[number] in last) if last else found
+
+    def _inserted(self, present: Sequence[str], missing: Sequence[str], order: Sequence[str]) -> list[int]:
         turns = {name: turn for turn, name in enumerate(order)}
         if not present:
             return sorted(range(len(missing)), key=[turns.get(name, 0) for name in missing].__getitem__)

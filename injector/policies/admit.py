@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from injector.apply import Overrides, containers_of, given_by, tcp_ports, with_origins
+from injector.apply import Overrides, containers_of, given_by, with_origins
 from injector.budget import ReviewBudget
 from injector.caches import OverlayCaches
 from injector.diagnostics import Diagnostic
@@ -34,7 +34,7 @@ from injector.templates.parameters import resolve
 from injector.templates.render import Rendered, RenderError, render_overlay
 from injector.templates.snapshot import Snapshot
 from injector.templates.template import Template
-from injector.templates.variables import Context
+from injector.templates.variables import Context, tcp_ports
 
 _FIELDS = ("data", "stringData")
 #: Characters by which a value is known again, as messages cut them; a shorter one stands in many that are not about it.

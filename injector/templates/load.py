@@ -51,6 +51,7 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
         ("namespaces", lambda: manifest.selector("namespaces")),
         ("overridable", lambda: frozenset(manifest.strings(("overridable",), ()))),
         ("shared", lambda: manifest.strings(("shared",), ())),
+        ("redirects", manifest.redirects),
         ("applies_to", manifest.applies_to),
     ):
         with manifest.collecting():

@@ -11,16 +11,16 @@ import yaml
 
 from injector.diagnostics import Place, spoken_path
 from injector.errors import LimitError, TemplateError
-from injector.names import cut, hint, legal_name, nearest, shortened
+from injector.names import cut, hint, is_dns_label, legal_name, nearest, shortened
 from injector.pods.selectors import SelectorError, check_selector
 from injector.templates.families import is_family, make_family
 from injector.templates.foreign_habits import MEANT_TYPES, OTHER_KEYS
-from injector.templates.kubernetes_yaml import Builder, Node, TooMuchError, compose, index
+from injector.templates.kubernetes_yaml import Builder, TooMuchError, compose
 from injector.templates.manifest_habits import enum_mistake, flow, list_help, nested_help, words_of_command
 from injector.templates.parameter_schema import TYPES, make_parameter
 from injector.templates.program import is_document
 from injector.templates.quoting import SYNTAXES, syntax_of
-from injector.templates.source_map import normal, place_at
+from injector.templates.source_map import normal, place_at, yaml_entry, yaml_place
 from injector.templates.template import FAMILY, FILE, FOR, MANIFEST, OVERLAY, AppliesTo, FileSpec, Parameter, Template
 from injector.templates.yaml_errors import explain_yaml
 
@@ -28,7 +28,7 @@ _PARAMETER = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?\Z|[a-z](?:[-a-z0-9]{
 _FILE_KEYS = ("template", "validate", "syntax")
 _KEYS = (
     "description", "parameters", "files", "delivery", "hostNetwork", "selector", "namespaces", "overridable",
-    "shared", "for",
+    "shared", "redirects", "for",
 )  # fmt: skip
 _TYPE_OF = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array"}
 
@@ -87,7 +87,7 @@ class Manifest:
         """The items of a list, or the one value that there is, in the words of the file."""
         node = self._node
         for step in path:
-            found = _step(node, step)
+            found = yaml_entry(node, step)
             node = found and found[1]
         items = node.value if isinstance(node, yaml.SequenceNode) else [node] if node else []
         return [str(item.value) for item in items]
@@ -256,6 +256,19 @@ class Manifest:
             self.refuse(("files", name, "syntax"), words)
         return str(said)
 
+    def redirects(self) -> dict[str, str]:
+        """The sidecar that each redirecting init container sends traffic to, by the name of the init container."""
+        value = self._data.get("redirects")
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            self.refuse(("redirects",), "redirects has to be a mapping, such as {envoy-redirect: envoy-sidecar}")
+        for init, sidecar in value.items():
+            for name in (init, sidecar):
+                if not isinstance(name, str) or not is_dns_label(name):
+                    self.refuse(("redirects", init), f"redirects: {shortened(name)} is not a container's name")
+        return value
+
     def applies_to(self) -> AppliesTo:
         """What `for` says."""
         value = self._data.get("for")
@@ -304,35 +317,6 @@ def manifest_place(template: Template, path: Sequence[str | int], *, key: bool =
     """
     text = normal(template.sources[MANIFEST])
     return yaml_place(MANIFEST, text, compose(text), path, key=key)
-
-
-def yaml_place(file: str, text: str, node: Node | None, path: Sequence[Any], *, key: bool = True) -> Place:
-    """The place of a key (or of its value) in a YAML file, or of the nearest parent; `node` is what `text` composes."""
-    mark = None
-    for step in path:
-        found = _step(node, step)
-        if found is None:
-            break
-        mark, node = found
-    if node is not None and (mark is None or not key):
-        mark = node.start_mark
-    return place_at(file, text, index(text, mark)) if mark is not None else Place(file)
-
-
-def _step(node: Node | None, step: Any) -> tuple[Any, Node] | None:
-    """The mark of a key or item below a node, and the node of its value."""
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            if key.value == step:
-                return key.start_mark, value
-        for key, value in node.value:
-            if key.value == "<<":
-                for other in value.value if isinstance(value, yaml.SequenceNode) else [value]:
-                    if found := _step(other, step):
-                        return found
-    elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-        return node.value[step].start_mark, node.value[step]
-    return None
 
 
 def _no_mapping(key: str, name: Any, item: Any, example: str) -> str:

@@ -35,8 +35,7 @@ from injector.templates.quoted_places import END, START
 from injector.templates.source_map import Tagged, Tags, begin_with_first, expression_at, normal, place_at, word_at
 from injector.templates.structure import CLOSE, OPEN, TAG, Structure
 from injector.templates.undefined_names import not_declared, undefined
-from injector.templates.untaken_branches import tab_in
-from injector.templates.yaml_errors import TAB
+from injector.templates.yaml_errors import TAB, tab_in
 
 _RESERVED = re.compile(f"[{OPEN}{CLOSE}{TAG}{START}{END}]")
 _DOCUMENTS = (".yaml.j2", ".yml.j2", ".json.j2")

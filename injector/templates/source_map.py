@@ -53,6 +53,35 @@ def place_at(file: str, text: str, offset: int) -> Place:
     )
 
 
+def yaml_place(file: str, text: str, node: Node | None, path: Sequence[Any], *, key: bool = True) -> Place:
+    """The place of a key (or of its value) in a YAML file, or of the nearest parent; `node` is what `text` composes."""
+    mark = None
+    for step in path:
+        found = yaml_entry(node, step)
+        if found is None:
+            break
+        mark, node = found
+    if node is not None and (mark is None or not key):
+        mark = node.start_mark
+    return place_at(file, text, index(text, mark)) if mark is not None else Place(file)
+
+
+def yaml_entry(node: Node | None, step: Any) -> tuple[Any, Node] | None:
+    """The mark of a key or item below a node, and the node of its value."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == step:
+                return key.start_mark, value
+        for key, value in node.value:
+            if key.value == "<<":
+                for other in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                    if found := yaml_entry(other, step):
+                        return found
+    elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        return node.value[step].start_mark, node.value[step]
+    return None
+
+
 class PlacedLexer(Lexer):
     """Jinja's lexer, with the 1-based offset of a token where its line would be."""
 

@@ -179,6 +179,8 @@ class Template:
     namespaces: Object | None = field(default=None, compare=False)
     overridable: frozenset[str] = field(default=frozenset(), compare=False)
     shared: tuple[str, ...] = field(default=(), compare=False)  #: volumes that other containers may mount
+    #: The sidecar to which an init container redirects the pod's traffic, by the name of the init container.
+    redirects: Mapping[str, str] = field(default_factory=dict, compare=False)
     applies_to: AppliesTo = field(default=AppliesTo(), compare=False)
     origin: str = field(default="", compare=False)  #: where it came from, for people: a folder, a ConfigMap
     program: Program = field(default=None, repr=False, compare=False)  # type: ignore[assignment]

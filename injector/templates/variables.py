@@ -44,6 +44,16 @@ def app_containers(context: Context) -> Iterator[tuple[str, Object]]:
         yield from ((field, one) for one in context.object["spec"].get(field) or [] if one["name"] in context.app)
 
 
+def tcp_ports(containers: Sequence[Object]) -> Iterator[int]:
+    """The TCP ports that the app's containers declare, in order."""
+    for container in containers:
+        ports = container.get("ports")
+        for port in ports if isinstance(ports, list) else ():
+            number = port.get("containerPort") if isinstance(port, dict) else None
+            if type(number) is int and (port.get("protocol") or "TCP") == "TCP":
+                yield number
+
+
 def for_one(context: Context) -> Context:
     """The same for the first of the app's containers alone."""
     return msgspec.structs.replace(context, container=next((one for _, one in app_containers(context)), None))

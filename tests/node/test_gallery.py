@@ -11,7 +11,7 @@ from tests import parts
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.objects import IMAGE
 from tests.cluster.processes import eventually
-from tests.node.calls import ENABLED, PORT, Try, call
+from tests.node.calls import ENABLED, PORT, Try, call, wait_until_ready
 from tests.node.images import default
 from tests.node.installation import Installation
 from tests.node.servers import DROPPED, UNPRIVILEGED, cloud_sql, provider, vault
@@ -106,6 +106,26 @@ def test_vault_agent(start: Try) -> None:
     start("vault-agent", given, space=space, container=DROPPED, securityContext=UNPRIVILEGED)
     found = start.node.kubectl("exec", "-n", space, "web", "-c", "vault-agent", "--", "cat", "/secrets/db")
     assert json.loads(found.stdout) == {"password": "s3cret"}
+
+
+@pytest.mark.parametrize("native", ["always", "never"])
+@pytest.mark.parametrize("templates", ["envoy,vault-agent", "vault-agent,envoy"])
+def test_a_sidecar_that_needs_the_network_beside_a_redirect(start: Try, templates: str, native: str) -> None:
+    """vault-agent beside envoy with `intercept: redirect`, in both orders, native and as plain containers: an init
+    container of the app calls a Service, the pod becomes Ready, and the app's own requests go through Envoy
+    """
+    space = start.space = start.make_space(ENABLED)
+    given = {"vault-agent": vault(start)}
+    start("none", name="other", space=space)
+    service = f"http://{start.make_service(space, 'other')}:{PORT}"
+    before = {"name": "before", "image": IMAGE, "args": ["get", f"{service}/before"]}
+    with start.injector.settings(nativeSidecars=native):
+        start.make(templates, "web", None, given, initContainers=[before])
+    web = wait_until_ready(start.api, space, "web")
+    secret = start.node.kubectl("exec", "-n", space, "web", "-c", "vault-agent", "--", "cat", "/secrets/db")
+    assert json.loads(secret.stdout) == {"password": "s3cret"}
+    assert call(web["status"]["podIP"], f"/get?url={service}/from-web").text.startswith("status 200")
+    eventually("its log has it", lambda: '"/from-web"' in start.log(web, "envoy-sidecar"), 300)
 
 
 def test_cloud_sql_proxy(start: Try) -> None:

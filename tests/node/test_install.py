@@ -34,7 +34,7 @@ def test_a_request_reaches_the_app_through_envoy(injector: Installation, namespa
     space = namespace(labels=ENABLED)
     injector.api.create(pod("web", containers=[app()]), space)
     made = wait_until_ready(injector.api, space, "web")
-    assert sidecar_names(made) == ["envoy-redirect", "envoy-sidecar"]
+    assert sidecar_names(made) == ["envoy-sidecar", "envoy-redirect"]
     answer = call(made["status"]["podIP"], "/hello")
     assert answer.code == 200 and "app web /hello" in answer.text
     assert "X-Request-Id" in answer.text, "Envoy gave it one"

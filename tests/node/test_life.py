@@ -48,12 +48,12 @@ def delete_under_way(start: Try, web: Object) -> tuple[Answer, dict[str, str]]:
     return answers[0], ended
 
 
-def test_set_up_then_sidecar_then_app(start: Try) -> None:
-    """order at the start: the redirect is set up, then Envoy starts, and the app starts when Envoy is ready"""
+def test_sidecar_then_redirect_then_app(start: Try) -> None:
+    """order at the start: Envoy starts, the redirect is set up when Envoy is ready, and then the app starts"""
     web = start("envoy")
     ended, started = times(web, "terminated", "finishedAt"), times(web, "running", "startedAt")
     assert list(ended) == ["envoy-redirect"]
-    assert ended["envoy-redirect"] <= started[SIDECAR] <= started["app"]
+    assert started[SIDECAR] <= ended["envoy-redirect"] <= started["app"]
     log = start.log(web, "app")
     assert "serves on 8080" in log
 

@@ -13,7 +13,7 @@ from tests.cluster.processes import eventually
 from tests.node.calls import ENABLED, PORT, Try, app, call, is_ready, sidecar_names, wait_until_ready
 from tests.node.installation import Installation
 
-ENVOY = ["envoy-redirect", "envoy-sidecar"]
+ENVOY = ["envoy-sidecar", "envoy-redirect"]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from injector.diagnostics import page_address
 from injector.errors import InjectorError
 from injector.pods.context import Namespace, Request, Workload
 from injector.pods.decision import STEPS, decide
-from injector.pods.request_clamp import keep_requests_below_limits
+from injector.pods.fitting import keep_requests_below_limits
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates, Settings, parse_settings
 from injector.telemetry import LogOutput, Metrics

@@ -131,6 +131,16 @@ def template_schema() -> Schema:
                 examples=[["logs", "*-shared"]],
             )
         ),
+        "redirects": or_null(
+            {
+                "type": "object",
+                "description": "The init containers that redirect the pod's traffic, each with the sidecar that gets "
+                "it. Such an init container runs after its sidecar has started, and after everything that would wait "
+                "for the network in between.",
+                "additionalProperties": {"type": "string"},
+                "examples": [{"envoy-redirect": "envoy-sidecar"}],
+            }
+        ),
         "for": or_null(_for()),
     }
     return {

@@ -67,7 +67,28 @@ spec:
 """,
 }
 
-ALL = {"proxy": PROXY, "logger": LOGGER, "stamp": STAMP, "keeper": KEEPER}
+#: A shipper, whose variables refer to one another and to one of the app's, with a mount in the app.
+SHIP = {
+    "template.yaml": "description: A shipper for tests.\n",
+    "overlay.yaml.j2": """
+spec:
+  containers:
+  - name: ship
+    image: registry.example/ship:1
+    volumeMounts: [{name: ship-config, mountPath: /etc/ship}, {name: ship-logs, mountPath: /logs}]
+  - name: "*"
+    env:
+    - {name: SHIP_HOST, value: 127.0.0.1}
+    - {name: SHIP_URL, value: "http://$(SHIP_HOST)/$(ZONE)"}
+    - {name: LEVEL, value: !replace "debug at $(SHIP_HOST)"}
+    volumeMounts: [{name: ship-logs, mountPath: /mnt/logs}]
+  volumes:
+  - {name: ship-config, downwardAPI: {items: [{path: name, fieldRef: {fieldPath: metadata.name}}]}}
+  - {name: ship-logs, emptyDir: {}}
+""",
+}
+
+ALL = {"proxy": PROXY, "logger": LOGGER, "stamp": STAMP, "keeper": KEEPER, "ship": SHIP}
 
 
 def write(folder: Path, **templates: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""What `injector inject` says of a manifest is what the webhook does to the pod that its controller makes."""
+"""What `injector inject` says of a manifest is what the webhook does to its pod, or to that of its controller."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests import command
 from tests.cluster.api import Object
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
-from tests.cluster.injection.installation import PREFIX, RECEIPT, STATUS, TEMPLATES, notes
+from tests.cluster.injection.installation import PREFIX, RECEIPT, STATUS, TEMPLATES, notes, refusal
 from tests.cluster.processes import eventually
 from tests.cluster.server import PROJECT, InjectorServer
 
 #: Kinds whose controller runs here and makes pods at once.
 _KINDS = ("DaemonSet", "Deployment", "Job", "ReplicaSet", "StatefulSet")
-_ROOT = PROJECT / "tests" / "corpus" / "manifests" / "kinds"
+_ROOT = PROJECT / "tests" / "corpus" / "manifests"
 
 
 def _workload(file: Path) -> Object | None:
@@ -28,7 +28,7 @@ def _workload(file: Path) -> Object | None:
     return found if found.get("kind") in _KINDS else None
 
 
-_FILES = [file for file in sorted(_ROOT.glob("*.yaml")) if _workload(file)]
+_FILES = [file for file in sorted((_ROOT / "kinds").glob("*.yaml")) if _workload(file)]
 
 
 def _verdict(annotations: dict[str, str]) -> tuple[str, str, list[str]]:
@@ -64,3 +64,34 @@ def test_what_is_foretold_is_done(
     api.create(workload, ns)
     pods = eventually("its pod", lambda: api.list("Pod", ns))
     assert _verdict(notes(pods[0])) == _foretold(file, ns, template, injector.templates_dir)
+
+
+def _run(made: Object) -> Object:
+    """What a container of the app runs with: its variables and mounts in their order, and the pod's volumes."""
+    [app] = [one for one in made["spec"]["containers"] if one["name"] == "web"]
+    mounts = [one for one in app.get("volumeMounts", []) if not one["mountPath"].startswith("/var/run/secrets/")]
+    volumes = [(one["name"], *one.keys() - {"name"}) for one in made["spec"].get("volumes", [])]
+    own = [volume for volume in volumes if not volume[0].startswith("kube-api-access-")]
+    return {"env": app.get("env"), "mounts": mounts, "volumes": own}
+
+
+@pytest.mark.parametrize("label", ["enabled", "required"])
+@pytest.mark.parametrize("file", sorted((_ROOT / "run-time").glob("*.yaml")), ids=lambda file: file.stem)
+def test_what_counts_at_run_time_is_foretold(
+    control_plane: ControlPlane, injector: InjectorServer, namespace: NamespaceFactory, file: Path, label: str
+) -> None:
+    ns = namespace(labels={"injection": label}, annotations={TEMPLATES: "ship"})
+    options = ("--templates-dir", injector.templates_dir, "--templates", "ship", "--namespace", ns)
+    done = command.run("inject", file, *options, "--namespace-label", f"injection={label}", "--output", "json")
+    [line] = json.loads(done.err)["objects"]
+    pod = yaml.safe_load(file.read_text())
+    if label == "required" and line["outcome"] != "injected":
+        assert line["reason"] in refusal(control_plane, pod, ns)
+        return
+    made = control_plane.api.create(pod, ns)
+    if line["outcome"] != "injected":
+        assert (notes(made)[STATUS], _verdict(notes(made))[1]) == ("failed", line["reason"])
+        return
+    foretold = yaml.safe_load(done.out)
+    assert _verdict(notes(made)) == _verdict(notes(foretold))
+    assert _run(made) == _run(foretold)

@@ -33,7 +33,7 @@ def test_twenty_replicas_in_a_namespace_that_was_just_labelled(
     pods = wait_until_available(api, "web", ns)
     assert len(pods) == 20
     for each in pods:
-        assert names(each, "initContainers") == ["envoy-redirect", "envoy-sidecar"]
+        assert names(each, "initContainers") == ["envoy-sidecar", "envoy-redirect"]
         assert names(each) == ["app"]
         assert notes(each)[STATUS] == "injected"
     (files,) = generated(control_plane, ns)

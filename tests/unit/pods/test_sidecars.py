@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from injector.caches import OverlayCaches
@@ -88,3 +90,55 @@ def test_every_container_stays_in_its_list():
     result = merge(pod, wanted, app=("app", "own"), placement=Placement(native=True)).pod["spec"]
     assert result["initContainers"] == [{"name": "own", "env": [{"name": "A"}]}, {"name": "other"}]
     assert result["containers"] is pod["spec"]["containers"]
+
+
+REDIRECTS = {"redirect": "proxy", "redirect-6": "proxy"}
+PROXY = {
+    "spec": {
+        "initContainers": [{"name": "redirect"}, {"name": "redirect-6"}],
+        "containers": [{"name": "proxy", "image": "i"}],
+    }
+}
+
+
+@pytest.mark.parametrize("own", [[], [{"name": "own"}]])
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("turns", [list(turns) for turns in itertools.permutations(range(3))])
+def test_nothing_stands_between_a_redirect_and_its_proxy(turns, native, own):
+    overlays = [PROXY, overlay("setup-1", "side-1"), overlay("setup-2", "side-2")]
+    placement = Placement.of(native, [REDIRECTS])
+    pod = app_pod(initContainers=own) if own else app_pod()
+    for turn in turns:
+        merged = merge(pod, overlays[turn], app=("app",), placement=placement)
+        pod, placement = merged.pod, merged.placement
+    names = order(pod["spec"])[0]
+    setup = [f"setup-{turn}" for turn in turns if turn]
+    redirects = list(REDIRECTS)
+    own_names = [one["name"] for one in own]
+    if native:
+        sidecars = [name for turn in turns for name in ([f"side-{turn}"] if turn else ["proxy", *redirects])]
+        assert names == [*setup, *sidecars, *own_names]
+    else:
+        assert names == [*own_names, *setup, *redirects]
+
+
+@pytest.mark.parametrize(("native", "before", "after"), [
+    (True, ["proxy", "redirect", "redirect-6", "late"], ["proxy", "redirect", "redirect-6", "late"]),
+    (True, ["redirect", "proxy", "redirect-6"], ["redirect", "proxy", "redirect-6"]),
+    (False, ["redirect", "late", "redirect-6", "later"], ["late", "later", "redirect", "redirect-6"]),
+])  # fmt: skip
+def test_a_redirect_to_a_plain_container_moves_behind_what_came_later(native, before, after):
+    pod = app_pod(initContainers=[{"name": name} for name in before])
+    if not native:
+        pod["spec"]["containers"].append({"name": "proxy", "image": "i"})
+    placement = Placement.of(native, [REDIRECTS])
+    again = merge(pod, PROXY, app=("app",), placement=placement, claimed=("/spec/initContainers/proxy",)).pod
+    assert order(again["spec"])[0] == after
+    assert merge(again, PROXY, app=("app",), placement=placement).pod["spec"] == again["spec"]
+
+
+def test_a_redirect_to_a_sidecar_that_the_pod_has_as_a_plain_container_comes_last():
+    pod = app_pod(initContainers=[{"name": "own"}])
+    pod["spec"]["containers"].append({"name": "proxy", "image": "mine"})
+    merged = merge(pod, PROXY, app=("app",), placement=Placement.of(True, [REDIRECTS]))
+    assert order(merged.pod["spec"])[0] == ["own", "redirect", "redirect-6"]

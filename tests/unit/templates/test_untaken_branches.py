@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from injector.templates.environment import Environment
-from injector.templates.untaken_branches import tab_in
+from injector.templates.yaml_errors import tab_in
 
 _LEXER = Environment(document=True).lexer
 

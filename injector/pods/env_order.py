@@ -1,0 +1,118 @@
+"""The order of a container's variables: `$(NAME)` in a value refers to a variable that stands before it.
+
+Source: Kubernetes documentation, "Define Dependent Environment Variables".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from injector.diagnostics import Diagnostic
+from injector.names import shown_value
+from injector.pods.keyed_pointers import escape
+from injector.pods.merge_differences import SHOWN, difference_at
+
+#: What `$(NAME)` in a variable's value stands for; `$$` is a dollar sign.
+_REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\))")
+
+
+class Cycle(NamedTuple):
+    """A new variable (its step) that would have to stand before one of the pod's variables and after another one."""
+
+    step: str
+    before: str
+    after: str
+
+
+def variables_in(variable: Any) -> set[str]:
+    """The names of the variables that a variable's value refers to."""
+    value = variable.get("value") if type(variable) is dict else None
+    if type(value) is not str or "$(" not in value:
+        return set()
+    end = value.rfind(")") + 1  # nothing is searched behind it: that keeps the search linear
+    return {name for name in _REFERENCE.findall(value[:end]) if name}
+
+
+def with_new_variables(
+    have: Sequence[Any], new: Mapping[str, Any], follows: Mapping[str, int | None]
+) -> tuple[list[Any], list[Cycle]]:
+    """The pod's variables, which keep their order, with new ones (by their steps) put among them.
+
+    A new variable goes to the end, but before the pod's variables that refer to it, and before the one at the index
+    that `follows` gives for it. It also stays behind those that it refers to; one that cannot goes to the end, and is
+    a cycle. The new ones keep their order.
+    """
+    end = len(have)
+    first_user, last_at, own_names = _own(have)
+    latest: dict[str, int] = {}
+    by_name: dict[str, int] = {}  # how late a variable of this name may stand for the new ones behind it
+    for step, variable in reversed(list(new.items())):
+        name = _name(variable)
+        successor = follows.get(step)
+        limits = (first_user.get(name, end), by_name.get(name, end), end if successor is None else successor)
+        latest[step] = min(limits)
+        for other in variables_in(variable):
+            by_name[other] = min(by_name.get(other, end), latest[step])
+    cycles: list[Cycle] = []
+    before: dict[int, list[Any]] = {}
+    placed: dict[str, int] = {}
+    for step, variable in new.items():
+        used = variables_in(variable)
+        earliest = max((max(last_at.get(other, -1) + 1, placed.get(other, 0)) for other in used), default=0)
+        at = latest[step]
+        if at < earliest:
+            after = max(used, key=lambda other: max(last_at.get(other, -1) + 1, placed.get(other, 0)))
+            cycles.append(Cycle(step, own_names[at], after))
+            at = end
+        placed[_name(variable)] = at
+        before.setdefault(at, []).append(variable)
+    result = [item for index, old in enumerate(have) for item in (*before.get(index, ()), old)]
+    return result + before.get(end, []), cycles
+
+
+def _own(have: Sequence[Any]) -> tuple[dict[str, int], dict[str, int], list[str]]:
+    """Where a name is first referred to, where it is last defined, and the name at each place."""
+    first_user: dict[str, int] = {}
+    last_at: dict[str, int] = {}
+    names = [_name(variable) for variable in have]
+    for index, variable in enumerate(have):
+        for name in variables_in(variable):
+            first_user.setdefault(name, index)
+        last_at[names[index]] = index
+    return first_user, last_at, names
+
+
+def reordered_variables(have: Sequence[Any], wanted: Sequence[Any], here: str) -> Iterator[Diagnostic]:
+    """Variables of the template that refer to another variable than in the template, because of the variables before
+    them.
+
+    What ConfigMaps, Secrets and Services bring is not known, and so not compared.
+    """
+    expected: dict[str, dict[str, bool]] = {}
+    before: set[str] = set()
+    for variable in wanted:
+        if name := _name(variable):
+            if names := variables_in(variable):
+                expected[name] = {other: other in before for other in names}
+            before.add(name)
+    if not expected:
+        return
+    before = set()
+    for variable in have:
+        name = _name(variable)
+        for other, defined in expected.get(name, {}).items():
+            if (other in before) != defined:
+                where = "after" if defined else "before"
+                message = (
+                    f"variable {shown_value(other, SHOWN)} comes {where} {shown_value(name, SHOWN)}, unlike in the "
+                    f"template; {shown_value(name, SHOWN)} refers to it by $(), so the order matters"
+                )
+                yield difference_at(f"{here}/env/{escape(name)}", message, variable=other)
+        before.add(name)
+
+
+def _name(variable: Any) -> str:
+    name = variable.get("name") if type(variable) is dict else None
+    return name if type(name) is str else ""

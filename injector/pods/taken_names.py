@@ -1,0 +1,97 @@
+"""A volume's name that the app uses for something else.
+
+A pod's volume of the template's name customises the template, as long as the app's containers leave it alone. If they
+mount it as well, it is the app's own: the sidecar would get the app's files in place of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+from injector.diagnostics import Key
+from injector.errors import InjectionError
+from injector.pods.context import Object
+from injector.pods.defaults import mismatches
+from injector.pods.fields import CONTAINER_LISTS, SPEC
+from injector.pods.keyed_pointers import mount_path
+from injector.pods.overlay import EVERY_CONTAINER, Overlay, bare_value, holds_replace, name_of, patch_of, plain
+from injector.reasons import Reason
+
+_VOLUME = SPEC.fields["volumes"].element
+#: The fields of a container that name volumes, with where each puts them.
+_MOUNTS = (("volumeMounts", "mountPath"), ("volumeDevices", "devicePath"))
+
+
+def check_volumes(base: Object, overlay: Overlay, app: Collection[str], shares: Callable[[str], bool]) -> None:
+    """Refuse an overlay with a volume whose name the pod has with another source, and an app's container mounts.
+
+    `base` is the pod without any injection and `app` names the app's containers, without those that customise a
+    sidecar. A mount that the template makes too is none of the app's own; nor is one of a volume that it `shares`, or
+    of one that it overwrites by `!replace`. Raises InjectionError with Reason.CONFLICT.
+    """
+    spec = base["spec"]
+    own = {name: volume for volume in spec.get("volumes") or [] if (name := name_of(volume)) is not None}
+    wanted = bare_value((overlay.get("spec") or {}).get("volumes")) if own else None
+    for volume in wanted or []:
+        name = name_of(volume)
+        if name is None or name not in own or shares(name) or holds_replace(volume):
+            continue
+        if not _differs(own[name], volume):
+            continue
+        if (container := next(_users(spec, overlay, app, name), None)) is not None:
+            kinds = {"value": volume_source(own[name]), "template": volume_source(volume)}
+            raise InjectionError(
+                Reason.CONFLICT,
+                f"the app's container {container} mounts this volume, and the template has another one of its name",
+                help="rename the pod's volume",
+                path=("spec", "volumes", Key(name)),
+                fields={"taken_name": name, "container": container, **kinds},
+            )
+
+
+def volume_source(volume: Object) -> str:
+    """The kind of a volume's source; Kubernetes makes an empty folder of one without any."""
+    return next((kind for kind, value in volume.items() if kind != "name" and value is not None), "emptyDir")
+
+
+def _differs(have: Object, wanted: Object) -> bool:
+    """Whether two volumes have different sources. An empty folder is one, whatever its size and medium."""
+    kinds = volume_source(have), volume_source(wanted)
+    if kinds[0] != kinds[1]:
+        return True
+    return kinds[0] != "emptyDir" and any(True for _ in mismatches(have, wanted, _VOLUME, "", exact=False))
+
+
+def _users(spec: Object, overlay: Overlay, app: Collection[str], volume: str) -> Iterator[str]:
+    """The app's containers that mount a volume where the template does not."""
+    for field in CONTAINER_LISTS:
+        for container in spec.get(field) or []:
+            name = container["name"]
+            if name in app and not _mounts(container, volume) <= set(_given(overlay, name, volume)):
+                yield name
+
+
+def _given(overlay: Overlay, container: str, volume: str) -> Iterator[tuple[str, Any]]:
+    """Where an overlay mounts a volume in one of the app's containers."""
+    spec = overlay.get("spec") or {}
+    for field in CONTAINER_LISTS:
+        for item in bare_value(spec.get(field)) or []:
+            name = name_of(item)
+            if name == EVERY_CONTAINER:
+                patch, meant = patch_of(item)
+                if meant(container):
+                    yield from _mounts(patch, volume)
+            elif name == container:
+                yield from _mounts(plain(item), volume)
+
+
+def _mounts(container: Object, volume: str) -> set[tuple[str, Any]]:
+    """The paths at which a container has a volume, by the field that says so."""
+    found: set[tuple[str, Any]] = set()
+    for field, key in _MOUNTS:
+        mounts = plain(container.get(field))
+        for mount in mounts if type(mounts) is list else ():
+            if type(mount) is dict and mount.get("name") == volume and type(path := mount.get(key)) is str:
+                found.add((field, mount_path(path)))
+    return found
