@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from injector.cli.foreign_injectors import CONTAINERS, foreign_choices, foreign_parameters
 from injector.cli.idle_annotations import foreign_names, idle_annotations
 from injector.cli.pod_mistakes import mistakes_in, without_image
+from injector.cli.user_ranges import users_outside
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object
 from injector.reasons import Reason
@@ -26,3 +27,4 @@ def remarks_on(
         yield from without_image(obj, pod, result, CONTAINERS)
     yield from foreign_names(pod, result, snapshot)
     yield from idle_annotations(pod, result, namespace, snapshot, names)
+    yield from (one.sentence for one in users_outside(result, namespace, snapshot.settings))

@@ -9,6 +9,7 @@ Sources: Kubernetes documentation, "Resource Management for Pods and Containers"
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from injector.pods.context import Object
@@ -39,36 +40,60 @@ _LINUX_SECURITY = frozenset(
 _LINUX_SPEC = frozenset({"hostPID", "hostIPC", "hostUsers", "shareProcessNamespace"})
 _WINDOWS_SECURITY = frozenset({"windowsOptions"})
 
-Told = list[tuple[str, str]]
+
+class _LeftOut:
+    """The fields that one fact about a pod rules out, and where an overlay has them, each once and in order."""
+
+    def __init__(self, fact: str, names: frozenset[str]) -> None:
+        self.fact = fact  #: the keyed pointer of what the pod says
+        self.names = names
+        self.fields: dict[str, None] = {}
+        self.places: dict[str, None] = {}
+
+    def without(self, holder: Object, field: str, place: str) -> Object:
+        """A mapping without these names in one of its fields."""
+        part = holder.get(field)
+        if type(part) is not dict or not self.names & part.keys():
+            return holder
+        self.fields |= dict.fromkeys(sorted(self.names & part.keys()))
+        self.places[place] = None
+        return {**holder, field: {key: value for key, value in part.items() if key not in self.names}}
+
+    def told(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Pointer, sentence and fields of the one thing to say; nothing where nothing was left out."""
+        if self.fields:
+            fields, places = ", ".join(self.fields), ", ".join(self.places)
+            message = f"left out of the template: {fields} of {places}"
+            yield self.fact, message, {"left_out": [*self.fields], "places": [*self.places]}
 
 
-def fit(pod: Object, overlay: Overlay) -> tuple[Overlay, tuple[tuple[str, str], ...]]:
+def fit(pod: Object, overlay: Overlay) -> tuple[Overlay, tuple[tuple[str, str, dict[str, Any]], ...]]:
     """The overlay without what this pod's `spec.resources` or `spec.os` rules out.
 
-    Second, (keyed pointer, sentence) for each field that was left out.
+    Second, keyed pointer, sentence and fields for each of the two that had to leave out something.
     """
     spec, wanted = pod.get("spec"), overlay.get("spec")
     if type(spec) is not dict or type(wanted) is not dict:
         return overlay, ()
-    budget = _budget(spec.get("resources"))
+    covered = _budget(spec.get("resources"))
     system = spec.get("os")
     system = system.get("name") if type(system) is dict else None
-    if not budget and system not in ("windows", "linux"):
+    if not covered and system not in ("windows", "linux"):
         return overlay, ()
     unfit = _LINUX_SECURITY if system == "windows" else _WINDOWS_SECURITY if system == "linux" else frozenset()
-    told: Told = []
-    new = _without(wanted, "securityContext", unfit, "/spec", f"os is {system}", told)
-    if system == "windows":
-        for field in _LINUX_SPEC & new.keys():
-            new = {key: value for key, value in new.items() if key != field}
-            told.append((f"/spec/{field}", "left out, the pod's os is windows"))
+    budget, security = _LeftOut("/spec/resources", covered), _LeftOut("/spec/os/name", unfit)
+    new = security.without(wanted, "securityContext", "spec")
+    if system == "windows" and (fields := sorted(_LINUX_SPEC & new.keys())):
+        new = {key: value for key, value in new.items() if key not in _LINUX_SPEC}
+        security.fields |= dict.fromkeys(fields)
+        security.places["spec"] = None
     for field in CONTAINER_LISTS:
         items = new.get(field)
         if type(items) is list:
-            fitted = [_container(item, field, unfit, system, budget, told) for item in items]
+            fitted = [_container(item, budget, security) for item in items]
             if any(a is not b for a, b in zip(fitted, items, strict=True)):
                 new = {**new, field: fitted}
-    return (overlay if new is wanted else {**overlay, "spec": new}), tuple(told)
+    return (overlay if new is wanted else {**overlay, "spec": new}), (*budget.told(), *security.told())
 
 
 def _budget(resources: Any) -> frozenset[str]:
@@ -79,30 +104,21 @@ def _budget(resources: Any) -> frozenset[str]:
     return frozenset(name for part in maps if type(part) is dict for name in part)
 
 
-def _container(item: Any, field: str, unfit: frozenset[str], system: Any, budget: frozenset[str], told: Told) -> Any:
+def _container(item: Any, budget: _LeftOut, security: _LeftOut) -> Any:
     if type(item) is Replace:
-        inner = _container(item.value, field, unfit, system, budget, told)
+        inner = _container(item.value, budget, security)
         return item if inner is item.value else Replace(inner)
     if type(item) is not dict:
         return item
-    here = f"/spec/{field}/{escape(item.get('name'))}"
-    item = _without(item, "securityContext", unfit, here, f"os is {system}", told)
+    name = str(item.get("name"))
+    item = security.without(item, "securityContext", name)
     resources = item.get("resources")
-    if budget and type(resources) is dict:
+    if type(resources) is dict:
         for part in ("requests", "limits"):
-            resources = _without(resources, part, budget, f"{here}/resources", "own spec.resources cover it", told)
+            resources = budget.without(resources, part, name)
         if resources is not item["resources"]:
             item = {**item, "resources": resources}
     return item
-
-
-def _without(holder: Object, field: str, names: frozenset[str], here: str, why: str, told: Told) -> Object:
-    part = holder.get(field)
-    if type(part) is not dict or not names & part.keys():
-        return holder
-    left_out = sorted(names & part.keys())
-    told.extend((f"{here}/{field}/{escape(name)}", f"left out, the pod's {why}") for name in left_out)
-    return {**holder, field: {key: value for key, value in part.items() if key not in names}}
 
 
 def keep_requests_below_limits(had: Object, container: Object) -> tuple[Object, tuple[tuple[str, str], ...]]:

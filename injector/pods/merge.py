@@ -70,8 +70,8 @@ def merge(
         tagged = caches.tagged.put(overlay, holds_replace(overlay))
     merger = _Merger(app, following, claimed, tagged, caches.new_parts)
     merger.differences.leave(defaults, pod, app)
-    for pointer, message in told:
-        merger.differences.report(pointer, message)
+    for pointer, message, fields in told:
+        merger.differences.report(pointer, message, **fields)
     result = merger.mapping(pod, {k: v for k, v in fitted.items() if k in ("metadata", "spec")}, POD, "")
     return Merged(result, tuple(merger.differences.found), tuple(merger.replaced), following)
 

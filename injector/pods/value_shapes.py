@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from injector.diagnostics import Path
-from injector.names import WANTED, kind_of, nearest, quotes_help
+from injector.names import WANTED, flow_value, kind_of, nearest, quotes_help
 from injector.pods.fields import POD, Field
 from injector.pods.foreign_fields import renamed_field
 from injector.pods.overlay import Overlay, bare_value
@@ -35,7 +35,6 @@ _LONGEST = 80
 _DURATION = re.compile(r"(\d{1,9})\s?(s|sec|seconds?|m|min|minutes?|h|hours?)\Z")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 _BOOLEANS = dict.fromkeys(("yes", "on", "true"), "true") | dict.fromkeys(("no", "off", "false"), "false")
-_PLAIN = re.compile(r"[A-Za-z/][\w./-]*\Z")
 _PORT = re.compile(r"(?:\d+:)?(\d{1,5})(?:/(tcp|udp|sctp))?\Z", re.IGNORECASE)
 _JSON = re.compile(r"\[.*\]\s*\Z|\{.*\}\s*\Z", re.DOTALL)
 _SIZE = re.compile(r"\d+(?:\.\d+)?[KMGT]i?\Z")
@@ -214,9 +213,7 @@ def _flow(value: object) -> str:
     """A value within `{...}` of YAML; a text in quotes where it needs them, and "..." for a long one."""
     if isinstance(value, str) and len(value) > _LONGEST:
         return "..."
-    if isinstance(value, str) and _PLAIN.match(value) and value.lower() not in (*_BOOLEANS, "null", "y", "n"):
-        return value
-    return json.dumps(value, ensure_ascii=False)
+    return flow_value(value)
 
 
 def _words_of(command: str) -> list[str]:

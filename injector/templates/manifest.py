@@ -11,12 +11,12 @@ import yaml
 
 from injector.diagnostics import Place, spoken_path
 from injector.errors import LimitError, TemplateError
-from injector.names import cut, hint, is_dns_label, legal_name, nearest, shortened
+from injector.names import cut, flow_value, hint, is_dns_label, legal_name, nearest, shortened
 from injector.pods.selectors import SelectorError, check_selector
 from injector.templates.families import is_family, make_family
 from injector.templates.foreign_habits import MEANT_TYPES, OTHER_KEYS
 from injector.templates.kubernetes_yaml import Builder, TooMuchError, compose
-from injector.templates.manifest_habits import enum_mistake, flow, list_help, nested_help, words_of_command
+from injector.templates.manifest_habits import enum_mistake, list_help, nested_help, words_of_command
 from injector.templates.parameter_schema import TYPES, make_parameter
 from injector.templates.program import is_document
 from injector.templates.quoting import SYNTAXES, syntax_of
@@ -276,7 +276,7 @@ class Manifest:
             return AppliesTo()
         if not isinstance(value, dict):
             names = [value] if isinstance(value, str) else value
-            to_do = f"; write for: {{resources: {flow(names)}}}" if isinstance(names, list) else ""
+            to_do = f"; write for: {{resources: {flow_value(names)}}}" if isinstance(names, list) else ""
             self.refuse(("for",), f"`for` has to be a mapping with {', '.join(FOR)}{to_do}")
         for key in value:
             if key not in FOR:
@@ -286,7 +286,7 @@ class Manifest:
                     for kind in ([kinds] if isinstance(kinds, str) else kinds)
                     if isinstance(kind, str)
                 ]
-                to_do = f"; write resources: {flow(names)}" if names else hint(key, FOR)
+                to_do = f"; write resources: {flow_value(names)}" if names else hint(key, FOR)
                 self.refuse(("for", key), f"unknown key {shortened(key)}{to_do}")
         found: dict[str, tuple[str, ...]] = {}
         for key, (default, pattern, example) in FOR.items():

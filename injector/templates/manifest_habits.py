@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from injector.names import WANTED, kind_of, legal_name
+from injector.names import WANTED, flow_value, kind_of, legal_name
 from injector.templates.parameter_keywords import found
 
 _TYPES_OF_LISTS = re.compile(
@@ -17,7 +16,6 @@ _TYPES_OF_LISTS = re.compile(
 _TYPES_OF_MAPS = re.compile(
     r"(?:map|dict|object|record|hash)\s*[(<\[]\s*(?:string\s*[\]>]|\w+\s*,)?\s*(\w+)\s*[)>\]]?", re.IGNORECASE
 )
-_PLAIN = re.compile(r"[A-Za-z_/][\w./ -]*\Z")
 #: A pattern as JavaScript and Perl have it, and one that can match nothing for it.
 _SLASHES = re.compile(r"/(.+)/([a-z]*)\Z", re.DOTALL)
 _NEVER = re.compile(r"/\^|.*(?<!\\)\$/[a-z]*\Z", re.DOTALL)
@@ -33,20 +31,6 @@ FORMATS_ELSEWHERE = {
         "leave format out, and write a pattern and a maxLength",
     ),
 }
-
-
-def flow(value: Any) -> str:
-    """A value as it stands in `[...]` and `{...}` of YAML."""
-    if isinstance(value, str) and _PLAIN.match(value) and value.lower() not in _WORDS:
-        return value
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{flow(key)}: {flow(one)}' for key, one in value.items())}}}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(flow, value))}]"
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-_WORDS = ("true", "false", "yes", "no", "on", "off", "y", "n", "null", "~")
 
 
 def type_help(declaration: Mapping[str, Any]) -> str:
@@ -85,9 +69,9 @@ def nested_help(name: str, declaration: Mapping[str, Any]) -> str:
 def shape_of_keyword(key: str, value: Any) -> str:
     """What to write for the value of a keyword that is of another type than JSON Schema has it; "" for nothing."""
     if key == "enum" and isinstance(value, str):
-        return f"write enum: {flow([one.strip() for one in re.split('[,|]', value) if one.strip()])}"
+        return f"write enum: {flow_value([one.strip() for one in re.split('[,|]', value) if one.strip()])}"
     if key == "enum" and isinstance(value, Mapping):
-        return f"write enum: {flow(list(value))}"
+        return f"write enum: {flow_value(list(value))}"
     if key in ("items", "additionalProperties", "propertyNames") and isinstance(value, str):
         return f"write {key}: {{type: {value}}}"
     if key in ("items", "properties") and isinstance(value, list):
@@ -152,7 +136,7 @@ def glob_help(pattern: str) -> str:
 def words_of_command(command: Any) -> str:
     """A command in one string as the list of its words; "" for anything else."""
     try:
-        return f"write {flow(shlex.split(command))}" if isinstance(command, str) else ""
+        return f"write {flow_value(shlex.split(command))}" if isinstance(command, str) else ""
     except ValueError:
         return ""
 
@@ -160,7 +144,7 @@ def words_of_command(command: Any) -> str:
 def list_help(value: Any) -> str:
     """What to write for a list of strings that is none; "" for nothing."""
     if isinstance(value, str) and value.strip():
-        return f"write {flow([one.strip() for one in value.split(',')])}"
+        return f"write {flow_value([one.strip() for one in value.split(',')])}"
     if isinstance(value, Mapping):
-        return f"write {flow([str(key) for key, one in value.items() if one is not False])}"
+        return f"write {flow_value([str(key) for key, one in value.items() if one is not False])}"
     return ""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from injector.names import hint, nearest, quotes_help, shortened
+from injector.names import flow_value, hint, nearest, quotes_help, shortened
 from injector.templates.foreign_habits import MEANT_TYPES, OTHER_KEYWORDS
 from injector.templates.manifest_habits import (
     FORMATS_ELSEWHERE,
-    flow,
     glob_help,
     shape_of_keyword,
     slashes_help,
@@ -118,7 +117,7 @@ def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool =
         if wrong is not None:
             to_do = quotes_help(default, (made.type,)) or value_help(made, default)
             if made.type == "array" and isinstance(default, str):
-                to_do = f"write default: {flow([one.strip() for one in default.split(',')])}"
+                to_do = f"write default: {flow_value([one.strip() for one in default.split(',')])}"
             help_ = f"; {to_do}" if to_do else ""
             raise ValueError(("default",), f"the default {shortened(default)} is not allowed: {wrong}{help_}")
     return made

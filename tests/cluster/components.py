@@ -25,6 +25,7 @@ _CONTROLLERS = (
     "resourcequota-controller",
     "deployment-controller",
     "replicaset-controller",
+    "replicationcontroller-controller",
     "statefulset-controller",
     "daemonset-controller",
     "job-controller",

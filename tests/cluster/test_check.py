@@ -249,6 +249,23 @@ def test_namespaces_beyond_those_that_the_webhooks_are_limited_to(
             installed.put_right(configuration["kind"])
 
 
+def test_users_that_openshift_does_not_expect(
+    control_plane: ControlPlane, namespace: NamespaceFactory, installed: Installed, labelled: dict[str, str]
+) -> None:
+    users = {"openshift.io/sa.scc.uid-range": "1000680000/10000"}
+    limited = namespace(labels={"injection": "enabled"}, annotations=users)
+    namespace(annotations=users)
+    _, lines = checked(control_plane)
+    [line] = [line for line in lines if line["check"] == "openshift-user-range"]
+    assert (line["result"], line["data"]["namespaces"]) == ("warning", [limited])
+    key = f"{line['data']['template']}.sidecar.injector/run-as-user"
+    assert key in line["toDo"]
+    own = {key: "1000680000", f"{key.partition('/')[0]}/intercept": "ports"}
+    control_plane.api.patch("Namespace", limited, {"metadata": {"annotations": own}})
+    _, lines = checked(control_plane)
+    assert not [line for line in lines if line["check"] == "openshift-user-range"]
+
+
 def test_nobody_asks_for_sidecars(control_plane: ControlPlane, installed: Installed) -> None:
     unlabel_namespaces(control_plane)
     code, lines = checked(control_plane)

@@ -260,7 +260,7 @@ def test_ipv6_never_leaves_it_alone(run: Run) -> None:
 
 def test_ipv6_always_needs_no_find(run: Run) -> None:
     with run("envoy", {"ipv6": "always"}) as pod:
-        programs = [container["command"][0] for container in pod.spec["initContainers"][:2]]
+        programs = [container["command"][0] for container in pod.spec["initContainers"][1:3]]
         assert programs == ["iptables-restore", "ip6tables-restore"]
         assert "x-forwarded-for" in call(pod.network.outside, pod.network.pod.ipv6, HTTP_PORT).json["headers"]
 

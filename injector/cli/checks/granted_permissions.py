@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import product
-from typing import Any
 
 from injector.cli.checks.check_context import CheckContext
 from injector.cli.checks.check_result import INSTALL, Section, bad, good, warning
 from injector.cluster.blocking_client import ClusterError
 from injector.cluster.permissions import Permission, permissions
 from injector.diagnostics import Diagnostic
+from injector.names import flow_value
 from injector.pods.context import Object
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -53,7 +53,7 @@ def _verdict(line: Permission, denied: list[Object], account: str) -> Diagnostic
     where = "all namespaces" if line.everywhere else "its own namespace"
     text = f"{line.feature}: service account {account} may not {what} in {where} ({line.reason})"
     kind = "ClusterRole" if line.everywhere else "Role"
-    rule = f"add the rule {_flow(line.rule())} to the injector's {kind}"
+    rule = f"add the rule {flow_value(line.rule())} to the injector's {kind}"
     to_do = f"apply the chart again, or {rule}, and make sure that a {kind}Binding binds this {kind}"
     if line.optional:
         return warning(check, f"{text}; the injector works without this feature", to_do, role=kind)
@@ -79,15 +79,6 @@ def review(kind: str, attributes: Object, more: Object | None = None) -> Object:
     """A SubjectAccessReview or a SelfSubjectAccessReview."""
     spec = {"resourceAttributes": attributes, **(more or {})}
     return {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}
-
-
-def _flow(rule: dict[str, Any]) -> str:
-    """A rule on one line, as YAML reads it."""
-
-    def words(values: Iterable[str]) -> str:
-        return ", ".join(value or '""' for value in values)
-
-    return "{" + ", ".join(f"{key}: [{words(values)}]" for key, values in rule.items()) + "}"
 
 
 SECTION = Section("permissions", (service_account,))

@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterator
 
 from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import Section, bad, good, warning
+from injector.cli.checks.check_result import Section, bad, good, some, warning
 from injector.cli.checks.namespace_labels import labels_of, within
 from injector.cli.live_setup import live_snapshot
+from injector.cli.user_ranges import OTHER_SCC, RANGE_KEY, user_range, users_outside
 from injector.cluster.blocking_client import ClusterError
 from injector.cluster.namespaces import namespace_of
 from injector.cluster.pause import is_paused
@@ -151,4 +152,38 @@ def plain_pod(settings: Settings) -> Object:
     }
 
 
-SECTION = Section("injection", (injected,))
+def user_ranges(context: CheckContext) -> Iterator[Diagnostic]:
+    """On OpenShift, namespaces that are not for the users of the sidecars which a plain pod would get there."""
+    settings = context.settings
+    label = settings.namespace_label
+    limited = [
+        namespace_of(one)
+        for one in context.namespaces
+        if labels_of(one).get(label.key) in (label.enabled, label.required)
+        and _usable(one, settings)
+        and user_range(string_map(one, "annotations")) is not None
+    ]
+    if not limited:
+        return
+    snapshot = _snapshot(context)
+    names: dict[str, list[str]] = {}
+    keys: dict[str, list[str]] = {}
+    for namespace in limited:
+        result = inject(plain_pod(settings), namespace, snapshot)
+        for outside in users_outside(result, namespace, settings):
+            template = outside.fields["template"]
+            names.setdefault(template, []).append(namespace.name)
+            keys[template] = outside.fields["keys"]
+    for template, where in names.items():
+        yield warning(
+            "openshift-user-range",
+            f"template {template} runs as users that OpenShift does not expect in namespace {some(where)}",
+            f"annotate each with {keys[template][0]}=NUMBER, the first of its {RANGE_KEY}"
+            if keys[template]
+            else OTHER_SCC,
+            template=template,
+            namespaces=where,
+        )
+
+
+SECTION = Section("injection", (injected, user_ranges))

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from injector.inject import uninject
+from injector.pods.workloads import pod_template
+from injector.settings import Settings
 from tests import command
 from tests.cluster.api import Object
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.injection.installation import PREFIX, RECEIPT, STATUS, TEMPLATES, notes, refusal
+from tests.cluster.objects import wait_until_in_force, webhook, webhook_configuration
 from tests.cluster.processes import eventually
 from tests.cluster.server import PROJECT, InjectorServer
 
 #: Kinds whose controller runs here and makes pods at once.
-_KINDS = ("DaemonSet", "Deployment", "Job", "ReplicaSet", "StatefulSet")
+_KINDS = ("CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
+#: What `/advise` is asked about.
+_ADVISED = [
+    {"apiGroups": [group], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": resources}
+    for group, resources in (
+        ("", ["replicationcontrollers"]),
+        ("apps", ["daemonsets", "deployments", "replicasets", "statefulsets"]),
+        ("batch", ["cronjobs", "jobs"]),
+    )
+]
 _ROOT = PROJECT / "tests" / "corpus" / "manifests"
 
 
@@ -41,29 +55,78 @@ def _verdict(annotations: dict[str, str]) -> tuple[str, str, list[str]]:
     return annotations.get(STATUS, ""), reason, sorted(part for part in added if "imagePullPolicy" not in part)
 
 
-def _foretold(file: Path, namespace: str, template: str, folder: Path) -> tuple[str, str, list[str]]:
-    options = ("--templates-dir", folder, "--templates", template, "--namespace", namespace, "--output", "json")
-    done = command.run("inject", file, *options)
+@pytest.fixture(scope="module")
+def advised(control_plane: ControlPlane, injector: InjectorServer) -> Iterator[dict[str, str]]:
+    """The label of namespaces in which `/advise` is asked about workloads."""
+    label = {"advised": "manifests"}
+    entry = webhook(
+        "advice.manifests.test", injector.client_config("/advise"), rules=_ADVISED, sideEffects="None",
+        namespaceSelector={"matchLabels": label},
+    )  # fmt: skip
+    made = control_plane.api.create(webhook_configuration("advice-of-manifests", entry, validating=True))
+    wait_until_in_force(control_plane, made["kind"])
+    yield label
+    control_plane.api.delete(made["kind"], made["metadata"]["name"])
+    wait_until_in_force(control_plane, made["kind"])
+
+
+def _foretold(file: Path, *options: object) -> tuple[tuple[str, str, list[str]], list[str]]:
+    """What `inject` makes of a manifest, and what `explain` warns of."""
+    [said] = json.loads(command.run("explain", file, *options, "--output", "json").out)
+    done = command.run("inject", file, *options, "--output", "json")
     [line, *_] = json.loads(done.err)["objects"]
     if line["outcome"] != "injected":
-        return line["outcome"], line["reason"], []
+        assert said["reason"] == line["reason"]
+        return (line["outcome"], line["reason"], []), said["warnings"]
     workload: dict[str, Any] = next(yaml.safe_load_all(done.out))
-    return _verdict(notes(workload["spec"]["template"]))
+    template = pod_template(workload)
+    assert template is not None and said["reason"] == "injected"
+    return _verdict(notes(template)), said["warnings"]
+
+
+def _warned(control_plane: ControlPlane, made: Object, namespace: str) -> list[str]:
+    """The warnings that came with a pod, by a dry run of the pod as its controller sent it."""
+    bare = uninject(made, Settings())
+    metadata = {key: bare["metadata"].get(key, {}) for key in ("annotations", "labels", "ownerReferences")}
+    spec = {key: value for key, value in bare["spec"].items() if key != "nodeName"}
+    again = {"apiVersion": "v1", "kind": "Pod", "metadata": {**metadata, "generateName": "again-"}, "spec": spec}
+    control_plane.api.create(again, namespace, dry_run=True)
+    return control_plane.api.warnings
+
+
+def _beginnings(warnings: list[str]) -> list[str]:
+    """Warnings as far as they go over the wire: at most 120 characters, the last of them a sign for more."""
+    return [warning[:100] for warning in warnings]
 
 
 @pytest.mark.parametrize("template", ["proxy", "keeper"])
 @pytest.mark.parametrize("file", _FILES, ids=lambda file: file.stem)
 def test_what_is_foretold_is_done(
-    control_plane: ControlPlane, injector: InjectorServer, namespace: NamespaceFactory, file: Path, template: str
+    control_plane: ControlPlane,
+    injector: InjectorServer,
+    namespace: NamespaceFactory,
+    advised: dict[str, str],
+    file: Path,
+    template: str,
 ) -> None:
-    api, ns = control_plane.api, namespace(labels={"injection": "enabled"}, annotations={TEMPLATES: template})
+    api = control_plane.api
+    ns = namespace(labels={"injection": "enabled", **advised}, annotations={TEMPLATES: template})
     workload = _workload(file)
     assert workload is not None
     workload["metadata"].pop("namespace", None)
     workload["metadata"].pop("ownerReferences", None)
     api.create(workload, ns)
-    pods = eventually("its pod", lambda: api.list("Pod", ns))
-    assert _verdict(notes(pods[0])) == _foretold(file, ns, template, injector.templates_dir)
+    advice = api.warnings
+    if workload["kind"] == "CronJob":  # as `kubectl create job --from` does, and its controller at its time
+        job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "now"}}
+        api.create({**job, "spec": workload["spec"]["jobTemplate"]["spec"]}, ns)
+    [made, *_] = eventually("its pod", lambda: api.list("Pod", ns))
+    foretold, warnings = _foretold(
+        file, "--templates-dir", injector.templates_dir, "--templates", template, "--namespace", ns
+    )
+    assert _verdict(notes(made)) == foretold
+    assert _beginnings(_warned(control_plane, made, ns)) == _beginnings(warnings)
+    assert _beginnings(advice) == _beginnings(warnings)
 
 
 def _run(made: Object) -> Object:

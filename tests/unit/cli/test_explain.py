@@ -122,3 +122,19 @@ def test_a_refused_pod_is_said_to_be_refused(run, golden):
     pod = says("envoy.sidecar.injector/app-port: x")
     out = run("explain", "--namespace-label", "injection=required", "-", stdin=pod).out
     golden(out)
+
+
+def test_a_user_outside_of_the_range_that_openshift_gives_a_namespace(run):
+    def notes(users, *options):
+        metadata = {"name": "default", "annotations": {"openshift.io/sa.scc.uid-range": users}}
+        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+        text = f"{POD}---\n{json.dumps(space)}\n"
+        out = run("explain", "--output", "json", "--templates", "nginx", *options, "-", stdin=text).out
+        return [note for note in json.loads(out)[0]["notes"] if "run-as-user" in note]
+
+    for users in ("1000680000/10000", "1000680000-1000689999"):
+        [note] = notes(users)
+        assert 'nginx.sidecar.injector/run-as-user="1000680000"' in note
+        assert not notes(users, "--param", "nginx.run-as-user=1000680001")
+    assert not notes("1/200000")
+    assert not notes("none")
