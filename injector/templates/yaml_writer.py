@@ -23,11 +23,11 @@ _Hole: TypeAlias = tuple[_Write, FillPlan, str, str]
 _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./@-]*\Z")
 _WORDS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"])
 #: What a double-quoted scalar has to escape: all that YAML does not call printable, and what ends lines.
-_ESCAPED = re.compile('[\x00-\x1f"\\\\\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]')
+_ESCAPED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 #: Characters of a key as written, quotes and escapes included. Readers look for the colon within 1,024, and behind
 #: a longer key only where `?` announces it. https://yaml.org/spec/1.2.2/#742-flow-mappings
 LONGEST_KEY = 1000
-_SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def dump(value: Any) -> str:
@@ -177,9 +177,10 @@ def _string(text: str) -> str:
 
 def quoted(text: str) -> str:
     """A text in double quotes, on one line."""
+    for character, escaped in _SHORT.items():
+        text = text.replace(character, escaped)
     return '"' + _ESCAPED.sub(_escape, text) + '"'
 
 
 def _escape(match: re.Match[str]) -> str:
-    character = match[0]
-    return _SHORT.get(character) or f"\\u{ord(character):04x}"
+    return f"\\u{ord(match[0]):04x}"

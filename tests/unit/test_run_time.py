@@ -16,7 +16,7 @@ from injector.pods.env_order import with_new_variables
 from injector.pods.keyed_pointers import mount_path
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
-from injector.templates.snapshot import Snapshot, build_snapshot
+from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
 from tests.unit.support import ENABLED, REQUIRED
 
 SHIP = """
@@ -251,3 +251,53 @@ def test_a_volume_that_the_template_overwrites_is_overwritten():
     overlay = overlay.replace("!replace: {items", "!replace {items")
     given_ = pod(("A", "1"), mounts=[("ship-config", "/mine")], volumes=[SECRET])
     assert inject(given_, ENABLED, snapshot(overlay)).reason is not Reason.CONFLICT
+
+
+# ------------------------------------------------------------ redirects
+
+PROXY = """
+spec:
+  initContainers: [{name: ship-redirect, image: "redirect:1"}]
+  containers: [{name: ship-proxy, image: "proxy:1"}]
+"""
+
+
+def redirecting(version: tuple[int, int]) -> Snapshot:
+    files = {"template.yaml": "redirects: {ship-redirect: ship-proxy}", "overlay.yaml.j2": PROXY}
+    return build_snapshot(Settings(templates=("ship",)), {"ship": files}, Cluster(version))
+
+
+def starts(made: Object) -> list[str]:
+    return [one["name"] for one in made["spec"].get("initContainers", ())]
+
+
+@both
+@pytest.mark.parametrize(("version", "order"), [
+    ((1, 31), ["own", "late", "ship-redirect"]),
+    ((1, 32), ["ship-proxy", "ship-redirect", "own", "late"]),
+])  # fmt: skip
+def test_a_reinvocation_moves_a_redirect_behind_what_a_later_webhook_brought(version, order, namespace):
+    before = pod(("A", "1"))
+    before["spec"]["initContainers"] = [{"name": "own", "image": "own:1"}]
+    known = redirecting(version)
+    made = stable(before, known, namespace)
+    late = {"name": "late", "image": "late:1"}
+    changed = {**made, "spec": {**made["spec"], "initContainers": [*made["spec"]["initContainers"], late]}}
+    again = inject(changed, namespace, known).object
+    assert starts(again) == order
+    assert inject(again, namespace, known).reason is Reason.ALREADY_INJECTED
+    if namespace is REQUIRED:
+        assert guard(again, namespace, known).reason is Reason.ALREADY_INJECTED
+    assert starts(uninject(again, known.settings)) == ["own", "late"]
+
+
+@pytest.mark.parametrize("text", [
+    "redirects: [ship-redirect]", "redirects: ship-proxy", "redirects: {ship-redirect: [x]}",
+    "redirects: {A: ship-proxy}",
+    "redirects: {ship-redirect: null}", "redirects: {ship-redirect: 5}",
+])  # fmt: skip
+def test_redirects_that_are_none(text):
+    with pytest.raises(SnapshotError) as caught:
+        snapshot(SHIP, text)
+    [error] = caught.value.errors
+    assert error.place.line == 1
