@@ -33,21 +33,30 @@ def check_volumes(base: Object, overlay: Overlay, app: Collection[str], shares: 
     spec = base["spec"]
     own = {name: volume for volume in spec.get("volumes") or [] if (name := name_of(volume)) is not None}
     wanted = bare_value((overlay.get("spec") or {}).get("volumes")) if own else None
-    for volume in wanted or []:
-        name = name_of(volume)
-        if name is None or name not in own or shares(name) or holds_replace(volume):
-            continue
-        if not _differs(own[name], volume):
-            continue
-        if (container := next(_users(spec, overlay, app, name), None)) is not None:
-            kinds = {"value": volume_source(own[name]), "template": volume_source(volume)}
-            raise InjectionError(
-                Reason.CONFLICT,
-                f"the app's container {container} mounts this volume, and the template has another one of its name",
-                help="rename the pod's volume",
-                path=("spec", "volumes", Key(name)),
-                fields={"taken_name": name, "container": container, **kinds},
-            )
+    others = {
+        name: volume
+        for volume in wanted or []
+        if (name := name_of(volume)) in own
+        and name is not None
+        and not shares(name)
+        and not holds_replace(volume)
+        and _differs(own[name], volume)
+    }
+    for field in CONTAINER_LISTS if others else ():
+        for container in spec.get(field) or []:
+            mounts = [mount for mount in _mounts(container) if mount[0] in others] if container["name"] in app else []
+            given = set(_given(overlay, container["name"])) if mounts else set()
+            name = next((mount[0] for mount in mounts if mount not in given), None)
+            if name is not None:
+                kinds = {"value": volume_source(own[name]), "template": volume_source(others[name])}
+                who = container["name"]
+                raise InjectionError(
+                    Reason.CONFLICT,
+                    f"the app's container {who} mounts this volume, and the template has another one of its name",
+                    help="rename the pod's volume",
+                    path=("spec", "volumes", Key(name)),
+                    fields={"taken_name": name, "container": who, **kinds},
+                )
 
 
 def volume_source(volume: Object) -> str:
@@ -63,17 +72,8 @@ def _differs(have: Object, wanted: Object) -> bool:
     return kinds[0] != "emptyDir" and any(True for _ in mismatches(have, wanted, _VOLUME, "", exact=False))
 
 
-def _users(spec: Object, overlay: Overlay, app: Collection[str], volume: str) -> Iterator[str]:
-    """The app's containers that mount a volume where the template does not."""
-    for field in CONTAINER_LISTS:
-        for container in spec.get(field) or []:
-            name = container["name"]
-            if name in app and not _mounts(container, volume) <= set(_given(overlay, name, volume)):
-                yield name
-
-
-def _given(overlay: Overlay, container: str, volume: str) -> Iterator[tuple[str, Any]]:
-    """Where an overlay mounts a volume in one of the app's containers."""
+def _given(overlay: Overlay, container: str) -> Iterator[tuple[str, str, Any]]:
+    """What an overlay mounts in one of the app's containers."""
     spec = overlay.get("spec") or {}
     for field in CONTAINER_LISTS:
         for item in bare_value(spec.get(field)) or []:
@@ -81,17 +81,15 @@ def _given(overlay: Overlay, container: str, volume: str) -> Iterator[tuple[str,
             if name == EVERY_CONTAINER:
                 patch, meant = patch_of(item)
                 if meant(container):
-                    yield from _mounts(patch, volume)
+                    yield from _mounts(patch)
             elif name == container:
-                yield from _mounts(plain(item), volume)
+                yield from _mounts(plain(item))
 
 
-def _mounts(container: Object, volume: str) -> set[tuple[str, Any]]:
-    """The paths at which a container has a volume, by the field that says so."""
-    found: set[tuple[str, Any]] = set()
+def _mounts(container: Object) -> Iterator[tuple[str, str, Any]]:
+    """Volume, field and path of each mount of a container."""
     for field, key in _MOUNTS:
         mounts = plain(container.get(field))
         for mount in mounts if type(mounts) is list else ():
-            if type(mount) is dict and mount.get("name") == volume and type(path := mount.get(key)) is str:
-                found.add((field, mount_path(path)))
-    return found
+            if type(mount) is dict and type(name := mount.get("name")) is str and type(path := mount.get(key)) is str:
+                yield name, field, mount_path(path)
