@@ -32,6 +32,10 @@ TEMPLATES = {
         "metadata: {labels: {chosen: yes it is}}\n",
     ),
     "label": ("{}\n", "metadata: {labels: {of: '{{ workload.kind }}-{{ workload.name }}'}}\n"),
+    "flows": (
+        "for: {apiGroups: [argoproj.io], apiVersions: [v1alpha1], resources: [workflows]}\n",
+        "metadata: {labels: {flow: yes it is}}\n",
+    ),
     "bare": (
         "{}\n",
         '{% if not object.metadata.ownerReferences | default([]) %}{{ deny("a bare pod") }}{% endif %}\n',
@@ -100,6 +104,16 @@ def test_what_is_completed_is_written_and_all_else_keeps_its_bytes(at, golden):
     assert again.out == done.out
     golden(again.err)
     assert at("uninject", CLAIMS, "-", stdin=done.out).out == done.out
+
+
+def test_a_resource_whose_pods_are_unknown_is_amended_at_its_path(at):
+    workflow = "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: w}\nspec:\n"
+    text = f"{workflow}  templates: [{{name: a, container: {{name: main, image: 'a:1'}}}}]\n"
+    done = at("inject", "/flows=mutating:Fail:flows", "--output", "json", "-", stdin=text)
+    lines = json.loads(done.err)["objects"]
+    assert [line["outcome"] for line in lines] == ["skipped", "amended"]
+    assert (lines[0]["reason"], lines[1]["templates"]) == ("unknown-pod-template", ["flows"])
+    assert done.documents[0]["metadata"]["labels"] == {"flow": "yes it is"}
 
 
 def test_a_refusal_writes_nothing(at, golden):

@@ -320,3 +320,29 @@ def test_a_secret_parameter_is_not_in_the_receipt(run, templates_dir, golden):
     golden(wrong.err)
     told = run("explain", "--templates", "logger", "--param", "logger.token=hidden", "-", stdin=POD)
     assert "(secret)" in told.out and "hidden" not in told.out.split("adds")[0]
+
+
+def reported(run, text):
+    done = run("inject", "--templates", "logger", "--output", "json", "-", stdin=text)
+    [line, *_] = json.loads(done.err)["objects"]
+    return done, (line["outcome"], line["reason"] if line["outcome"] != "injected" else "")
+
+
+CONTAINER = "{name: web, image: 'a:1'}"
+WORKFLOW = "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: w}\nspec:\n"
+WHOLE = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n"
+
+
+@pytest.mark.parametrize(("text", "verdict"), [
+    (f"{WHOLE}  template: {{spec: {{containers: [{{$patch: delete, name: web}}]}}}}\n", ("skipped", "kustomize-patch")),
+    (f"{WHOLE}  $retainKeys: [strategy]\n  strategy: {{type: Recreate}}\n", ("skipped", "kustomize-patch")),
+    (f"{WHOLE}  template: {{spec: {{containers: [{{name: web, env: [{{name: A, value: b}}]}}]}}}}\n",
+     ("skipped", "kustomize-patch")),
+    (f"{WHOLE}  selector: {{}}\n  template: {{spec: {{containers: [{CONTAINER}]}}}}\n", ("injected", "")),
+    (f"{WORKFLOW}  templates: [{{name: a, container: {CONTAINER}}}]\n", ("skipped", "unknown-pod-template")),
+])  # fmt: skip
+def test_what_is_no_whole_workload_passes_through_with_its_reason(run, text, verdict):
+    done, said = reported(run, text)
+    assert (done.code, said) == (0, verdict)
+    if verdict[0] == "skipped":
+        assert done.out == text
