@@ -267,7 +267,7 @@ class _Merger:
             return self.replacement(have, wanted, field, here)
         if field.type.endswith("Container"):
             return self.container(have, wanted, field, here)
-        if field.type == "ContainerPort":
+        if field.type in ("ContainerPort", "HostAlias"):
             return self.mapping(have, wanted, field, here)
         return self.whole(have, wanted, field, here)
 
