@@ -52,7 +52,7 @@ def case_files() -> Iterator[Case]:
 
 def settings() -> Iterator[Case]:
     """Settings files with a mistake, given to `injector inject`."""
-    for text, _ in SETTINGS_MISTAKES:
+    for text in SETTINGS_MISTAKES:
         yield _case(_name(text), {"settings.yaml": text.encode()}, _set)
 
 

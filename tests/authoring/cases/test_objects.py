@@ -187,50 +187,32 @@ def test_labels_that_do_not_match_are_told_of(gate: Gate, golden: Golden) -> Non
 
 AMENDED = "expect: {decision: amended}"
 MISTAKES = [
-    (
-        f"object: {GATEWAY}\n  pod: {{}}\n  {AMENDED}",
-        "`object` is for an object at a path, but `pod` is for an injection",
-    ),
-    (f"object: {GATEWAY}\n  file: a.yaml\n  {AMENDED}", "`object` and `file` both give the input"),
-    (f"object: {GATEWAY}\n  expect: {{decision: amended, pod: {{a: 1}}}}", "`pod` is only for injections"),
-    (f"object: {GATEWAY}\n  expect: {{decision: amended, files: {{a: b}}}}", "`files` is only for injections"),
-    (
-        f"object: {GATEWAY}\n  expect: {{decision: injected}}",
-        "`decision: injected` is not possible for an object at a path; write amended",
-    ),
-    (
-        f"object: {GATEWAY}\n  expect: {{decision: failed}}",
-        "`decision: failed` is not possible for an object at a path; write skipped",
-    ),
-    (
-        f"object: {GATEWAY}\n  templates: chosen\n  {AMENDED}",
-        "`chosen` is only for pods. For an object at a path, list the templates here",
-    ),
-    (f"object: {GATEWAY}\n  operation: DELETE\n  {AMENDED}", "on DELETE there is no object any more"),
-    (f"object: {GATEWAY}\n  oldObject: {GATEWAY}\n  {AMENDED}", "on CREATE there was no object before"),
-    (f"file: a.yaml\n  operation: DELETE\n  oldObject: {GATEWAY}\n  {AMENDED}", "both say what is deleted"),
-    (f"operation: UPDATE\n  {AMENDED}", "object is missing; UPDATE needs it as the input"),
-    (f"operation: DELETE\n  {AMENDED}", "oldObject is missing; DELETE needs it as the input"),
-    (f"object: {GATEWAY}\n  request: {{operation: UPDATE}}\n  {AMENDED}", "do not write request.operation"),
-    (
-        f"object: {GATEWAY}\n  resource: Gateways\n  {AMENDED}",
-        '"Gateways" is not a valid resource; write the plural in lower case, such as services',
-    ),
-    (f"object: {{kind: Gateway}}\n  {AMENDED}", "object: an object has to have an apiVersion and a kind"),
-    (f"object: {{kind: Gateway, spec: !absent}}\n  {AMENDED}", "!absent is only for expected output"),
-    (
-        "expect: {decision: amended}",
-        "`decision: amended` is only for an object at a path; for a pod, write `decision: injected`",
-    ),
-    ("expect: {decision: injected, object: {a: 1}}", "`object` is for an object at a path"),
-    (f"object: {GATEWAY}\n  user: {{name: jane}}\n  {AMENDED}", 'unknown key "name"; did you mean username?'),
+    f"object: {GATEWAY}\n  pod: {{}}\n  {AMENDED}",
+    f"object: {GATEWAY}\n  file: a.yaml\n  {AMENDED}",
+    f"object: {GATEWAY}\n  expect: {{decision: amended, pod: {{a: 1}}}}",
+    f"object: {GATEWAY}\n  expect: {{decision: amended, files: {{a: b}}}}",
+    f"object: {GATEWAY}\n  expect: {{decision: injected}}",
+    f"object: {GATEWAY}\n  expect: {{decision: failed}}",
+    f"object: {GATEWAY}\n  templates: chosen\n  {AMENDED}",
+    f"object: {GATEWAY}\n  operation: DELETE\n  {AMENDED}",
+    f"object: {GATEWAY}\n  oldObject: {GATEWAY}\n  {AMENDED}",
+    f"file: a.yaml\n  operation: DELETE\n  oldObject: {GATEWAY}\n  {AMENDED}",
+    f"operation: UPDATE\n  {AMENDED}",
+    f"operation: DELETE\n  {AMENDED}",
+    f"object: {GATEWAY}\n  request: {{operation: UPDATE}}\n  {AMENDED}",
+    f"object: {GATEWAY}\n  resource: Gateways\n  {AMENDED}",
+    f"object: {{kind: Gateway}}\n  {AMENDED}",
+    f"object: {{kind: Gateway, spec: !absent}}\n  {AMENDED}",
+    "expect: {decision: amended}",
+    "expect: {decision: injected, object: {a: 1}}",
+    f"object: {GATEWAY}\n  user: {{name: jane}}\n  {AMENDED}",
 ]
 
 
-@pytest.mark.parametrize(("case", "message"), MISTAKES, ids=[m[1][:40] for m in MISTAKES])
-def test_a_mistake_is_told_at_its_place(gate: Gate, case: str, message: str) -> None:
+@pytest.mark.parametrize("case", MISTAKES, ids=[repr(case)[-60:] for case in MISTAKES])
+def test_a_mistake_is_told_at_its_place(gate: Gate, case: str, golden: Golden) -> None:
     suite = gate(f"cases:\n- name: a\n  {case}\n")
-    assert message in "\n".join(p.advice for p in suite.problems)
+    golden([problem.advice for problem in suite.problems])
     assert all(problem.place.line >= 2 for problem in suite.problems)
 
 

@@ -148,120 +148,101 @@ def test_cases_that_pass(results: Callable[..., list[CaseResult]], injected: str
 FAILING = [
     (
         "{decision: §skipped}",
-        "decision: expected skipped, found injected: the pod got its sidecar (logger)",
         "decision",
     ),
     (
         "{decision: injected, message: §envoy}",
-        'message: expected "envoy" in it, found "the pod got its sidecar (logger)"',
         "message",
     ),
     (
         "{decision: injected, message: §got .* sidecar}",
-        'message: expected "got .* sidecar" in it, found "the pod got its sidecar (logger)"; '
-        "`message` is a part of the text, not a regular expression",
         "message",
     ),
     (
         "{decision: injected, reason: §denied}",
-        "reason: expected denied, found injected: the pod got its sidecar (logger)",
         "reason",
     ),
-    ("{decision: injected, warnings: [§slow]}", 'no warning with "slow" in it; there are none', "warnings"),
+    ("{decision: injected, warnings: [§slow]}", "warnings"),
     (
         "{decision: injected, pod: {spec: {initContainers: [{name: logger, image: §x}]}}}",
-        'spec.initContainers[logger].image: expected "x", found "logger:1"',
         "pod",
     ),
     (
         "{decision: injected, pod: {spec: {containers: [§{name: logger}]}}}",
-        "spec.containers[logger]: is not there; it is in initContainers, as a native sidecar",
         "pod",
     ),
     (
         "{decision: injected, pod: {spec: {§nodeNam: a}}}",
-        'spec.nodeNam: expected "a", and it is not there; did you mean nodeName?',
         "pod",
     ),
     (
         "{decision: injected, files: {§extra.cnf: [a]}}",
-        "extra.cnf: no such config file was rendered; did you mean extra.conf?",
         "files",
     ),
     (
         "{decision: injected, files: {extra.conf: [quiet, §listen 1;]}}",
-        'extra.conf: "listen 1;" is not in it; nearest is "listen 2020;"',
         "files",
     ),
     (
         "{decision: injected, files: {extra.conf: §listen to a port}}",
-        'extra.conf: "listen to a port" is not in it; a similar line is "listen 2020;"',
         "files",
     ),
-    ("{decision: injected, files: {extra.conf: §something}}", 'extra.conf: "something" is not in it', "files"),
+    ("{decision: injected, files: {extra.conf: §something}}", "files"),
     (
         "{decision: injected, files: {extra.conf: [§!absent quiet]}}",
-        'extra.conf: "quiet" must not be in it, and is in line 2',
         "files",
     ),
     (
         "{decision: injected, files: {extra.conf: §!absent }}",
-        "extra.conf: this file must not be there, but it is",
         "files",
     ),
     (
         "{decision: injected, files: {extra.conf: §{a: b}}}",
-        "extra.conf is a text file: give a list of strings that it must contain",
         "files",
     ),
     (
         "{decision: injected, files: {extra.conf: §7}}",
-        "extra.conf: this is 7; give parts of the text, or a part of the YAML",
         "files",
     ),
     (
         "{decision: injected, files: {logger.yaml: {level: §debug}}}",
-        'logger.yaml: level: expected "debug", found "info"',
         "files",
     ),
     (
         "{decision: injected, files: {logger.yaml: {outputs: [{name: main, target: {port: §1}}]}}}",
-        "logger.yaml: outputs[main].target.port: expected 1, found 2020",
         "files",
     ),
 ]
 
 
-@pytest.mark.parametrize(("expect", "message", "rule"), FAILING, ids=[f[1][:40] for f in FAILING])
-def test_what_is_not_met_is_told_at_its_place(problems: Problems, expect: str, message: str, rule: str) -> None:
+@pytest.mark.parametrize(("expect", "rule"), FAILING, ids=[expect[-60:] for expect, _ in FAILING])
+def test_what_is_not_met_is_told_at_its_place(problems: Problems, expect: str, rule: str, golden: Golden) -> None:
     line = f"  expect: {expect}"
     text = f"cases:\n- name: a\n{line.replace('§', '')}\n"
-    assert problems(text) == [f"{AT}:3:{line.index('§') + 1}: error: {message} [{rule}]"]
+    [problem] = problems(text)
+    assert problem.startswith(f"{AT}:3:{line.index('§') + 1}: error: ") and problem.endswith(f" [{rule}]")
+    golden(problem)
 
 
 #: Something that a case names and that is not there.
 UNKNOWN = [
-    ("params: {§prt: 1}", "template logger has no parameter `prt`; did you mean port?"),
-    ("params: {§nginx.app-port: 1}", 'nginx.app-port: this case has no template "nginx"; it has: logger'),
-    ("params: {port: §http}", 'port = "http": must be a port from 1 to 65535'),
-    ("templates: [§loger]", 'there is no template "loger"; did you mean logger?'),
-    ("settings: {§prefx: a}", 'settings.prefx: unknown key "prefx"'),
-    ("settings: {§prefix: 7}", "settings.prefix: a string is needed, and this is a number (7)"),
-    (
-        "settings: {parameters: {§loger: {}}}",
-        "settings: parameters.loger: this case has no such template; did you mean logger?",
-    ),
-    (
-        "settings: {parameters: {logger: {§port: x}}}",
-        'settings.parameters.logger.port: "x": must be a port from 1 to 65535',
-    ),
+    "params: {§prt: 1}",
+    "params: {§nginx.app-port: 1}",
+    "params: {port: §http}",
+    "templates: [§loger]",
+    "settings: {§prefx: a}",
+    "settings: {§prefix: 7}",
+    "settings: {parameters: {§loger: {}}}",
+    "settings: {parameters: {logger: {§port: x}}}",
 ]
 
 
-@pytest.mark.parametrize(("line", "message"), UNKNOWN, ids=[u[0] for u in UNKNOWN])
-def test_what_a_case_names_has_to_be_there(problems: Problems, line: str, message: str) -> None:
+@pytest.mark.parametrize("line", UNKNOWN)
+def test_what_a_case_names_has_to_be_there(problems: Problems, line: str, golden: Golden) -> None:
     text = f"cases:\n- name: a\n  {line.replace('§', '')}\n  expect: {{decision: injected}}\n"
-    assert problems(text) == [f"{AT}:3:{line.index('§') + 3}: error: {message} [case]"]
+    [problem] = problems(text)
+    assert problem.startswith(f"{AT}:3:{line.index('§') + 3}: error: ") and problem.endswith(" [case]")
+    golden(problem)
 
 
 def test_every_warning_has_to_be_expected(problems: Problems, golden: Golden) -> None:

@@ -192,85 +192,52 @@ def test_the_settings_that_it_prints_are_settings(tmp_path: Path) -> None:
 
 
 REFUSED = [
-    ("", "standard input: error: there is nothing in it [import]"),
-    ("---\n# only a comment\n", "standard input: error: there is nothing in it [import]"),
-    ("just words", "standard input:1:1: error: a sidecar config is a mapping with `containers:`"),
-    ("containers: 5", "standard input:1:13: error: containers is 5; it has to be a list [import]"),
-    ("containers: {}", "standard input:1:13: error: containers is {}; it has to be a list [import]"),
-    ("containers: [x]", 'standard input:1:14: error: an item of containers is "x"; it has to be a mapping'),
-    ("containers: [{image: x}]", "standard input:1:14: error: an item of containers needs name [import]"),
-    ("containers:\n- name: a\n  image: 5\n", "standard input:3:10: error: image is 5; it has to be a string"),
-    (
-        "containers:\n- name: a\n  image: a:1\n  env:\n  - name: X\n    value: 8080\n",
-        "standard input:6:12: error: value is 8080; it has to be a string",
-    ),
-    ("env: [{name: X, value: true}]", "standard input:1:24: error: value is true; it has to be a string"),
-    ("containers: [{name: n, image: a}]", "= put it in quotes: without quotes, YAML reads y, n, yes"),
-    (
-        "containers: [{name: a, image: '{{ .Spec.Image }}'}]",
-        'standard input:1:31: error: image "{{ .Spec.Image }}" is not an image reference [import]',
-    ),
-    ("containers: [{name: a, image: '[[ .Image ]]'}]", 'error: image "[[ .Image ]]" is not an image reference'),
-    ("initContainers: [{name: a, command: [b]}]", 'standard input:1:18: error: container "a" has no image'),
-    (
-        "containers: [{name: a, image: a, resources: {requests: {memory: 1Gi}, limits: {memory: 64Mi}}}]",
-        "standard input:1:65: error: the memory request is 1Gi, but the limit is 64Mi; raise the limit",
-    ),
-    (
-        "name: it\ncontainers: [{name: a, image: a, resources: {requests: {cpu: 1}, limits: {cpu: 9mb}}}]",
-        '"9mb" is not a quantity, such as',
-    ),
-    ("containers:\n- null\n", "standard input:2:3: error: this item of the list is empty; take it out [import]"),
-    ("containers: &a\n- *a\n", "standard input:1:"),
-    ("containers: !mine []", "standard input:1:13: error: not YAML: unknown tag !mine"),
-    ("volumes: []\nvolumes: []\n", 'standard input:2:1: error: not YAML: the key "volumes" appears twice'),
-    (
-        "containers:\n- name: a\n  image: {{ .Values.image }}\n",
-        "standard input:3:10: error: not YAML: this is the template of a Helm chart, not a manifest",
-    ),
-    ("containers:\n{{- range .Values.x }}\n- name: a\n{{- end }}\n", "standard input:2:1: error: not YAML: this"),
-    (
-        "containers:\n- {name: a, image: a}\n- {name: a, image: b}\n",
-        "standard input:3:3: error: containers: a is defined twice; keep one of the two [import]",
-    ),
-    (
-        "containers:\n- {name: a, image: a}\ninitContainers:\n- {name: a, image: b}\n",
-        "standard input:2:10: error: there is an init container `a` already; rename one of the two [import]",
-    ),
-    (
-        'containers: [{name: "*", image: a}]',
-        'standard input:1:21: error: "*" is not a valid Kubernetes name: use at most 63 characters of a-z',
-    ),
-    ("containers: [{name: '../x', image: a}]", 'error: "../x" is not a valid Kubernetes name'),
-    ('containers: [{name: a, image: "\\ufdd00\\ufdd1"}]', "standard input:1:31: error: the character U+FDD0 is no"),
-    (
-        "containers:\n- name: a\n  image: a\n  ports: [{containerPort: 80}, {containerPort: 80}]\n",
-        "standard input:4:32: error: ports: 80,TCP is defined twice; keep one of the two [import]",
-    ),
-    ("serviceAccountName: [a]", 'error: serviceAccountName is ["a"]; it has to be a string'),
-    ("hostNetwork: 'true'", 'error: hostNetwork is "true"; it has to be true or false'),
-    ("labels: {a: 1}", "standard input:1:13: error: labels[a] is 1; it has to be a string: put it in quotes"),
-    ("name: '???'\nhostPID: true", "standard input:1:7: error: this config gives no valid template name"),
-    ("name: x\n", "standard input:1:1: warning: this config adds nothing to pods, so no template is made from it"),
-    (
-        "kind: Deployment\napiVersion: apps/v1\nmetadata: {name: web}\n",
-        "Deployment `web` is neither a sidecar config nor a ConfigMap",
-    ),
-    ("kind: ConfigMap\nmetadata: {name: x}\ndata: {a: 5}\n", "standard input:3:11: error: data.a must be a string"),
-    ("[" * 400 + "]" * 400, "error: not YAML: values nested deeper than 200 [import]"),
-    (
-        "volumes: [{name: v, emptyDir: {}}]\nvolumeMounts: [{name: v, mountPath: /x}]\n"
-        "containers:\n- {name: a, image: a, volumeMounts: [{name: w, mountPath: /x}]}\n",
-        "standard input:2:16: error: container `a` has another volume at /x; choose another path",
-    ),
+    "",
+    "---\n# only a comment\n",
+    "just words",
+    "containers: 5",
+    "containers: {}",
+    "containers: [x]",
+    "containers: [{image: x}]",
+    "containers:\n- name: a\n  image: 5\n",
+    "containers:\n- name: a\n  image: a:1\n  env:\n  - name: X\n    value: 8080\n",
+    "env: [{name: X, value: true}]",
+    "containers: [{name: n, image: a}]",
+    "containers: [{name: a, image: '{{ .Spec.Image }}'}]",
+    "containers: [{name: a, image: '[[ .Image ]]'}]",
+    "initContainers: [{name: a, command: [b]}]",
+    "containers: [{name: a, image: a, resources: {requests: {memory: 1Gi}, limits: {memory: 64Mi}}}]",
+    "name: it\ncontainers: [{name: a, image: a, resources: {requests: {cpu: 1}, limits: {cpu: 9mb}}}]",
+    "containers:\n- null\n",
+    "containers: &a\n- *a\n",
+    "containers: !mine []",
+    "volumes: []\nvolumes: []\n",
+    "containers:\n- name: a\n  image: {{ .Values.image }}\n",
+    "containers:\n{{- range .Values.x }}\n- name: a\n{{- end }}\n",
+    "containers:\n- {name: a, image: a}\n- {name: a, image: b}\n",
+    "containers:\n- {name: a, image: a}\ninitContainers:\n- {name: a, image: b}\n",
+    'containers: [{name: "*", image: a}]',
+    "containers: [{name: '../x', image: a}]",
+    'containers: [{name: a, image: "\\ufdd00\\ufdd1"}]',
+    "containers:\n- name: a\n  image: a\n  ports: [{containerPort: 80}, {containerPort: 80}]\n",
+    "serviceAccountName: [a]",
+    "hostNetwork: 'true'",
+    "labels: {a: 1}",
+    "name: '???'\nhostPID: true",
+    "name: x\n",
+    "kind: Deployment\napiVersion: apps/v1\nmetadata: {name: web}\n",
+    "kind: ConfigMap\nmetadata: {name: x}\ndata: {a: 5}\n",
+    "[" * 400 + "]" * 400,
+    "volumes: [{name: v, emptyDir: {}}]\nvolumeMounts: [{name: v, mountPath: /x}]\n"
+    "containers:\n- {name: a, image: a, volumeMounts: [{name: w, mountPath: /x}]}\n",
 ]
 
 
-@pytest.mark.parametrize(("text", "told"), REFUSED)
-def test_what_cannot_be_carried_over_is_told_at_its_place(text: str, told: str) -> None:
+@pytest.mark.parametrize("text", REFUSED, ids=[repr(text)[-60:] for text in REFUSED])
+def test_what_cannot_be_carried_over_is_told_at_its_place(text: str, golden: Golden) -> None:
     result = import_configs([("standard input", text.encode())])
     assert not result.templates
-    assert told in click.unstyle(diagnostics_text(result.problems))
+    golden(click.unstyle(diagnostics_text(result.problems)))
 
 
 def test_with_an_error_nothing_is_written(tmp_path: Path, golden: Golden) -> None:

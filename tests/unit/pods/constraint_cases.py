@@ -1,7 +1,7 @@
 """Pods with a sidecar, what the namespace holds, and whether Kubernetes takes them: for unit and for cluster tests.
 
 Each case is a pod that the API server takes without the sidecar. What `check` says about it with the sidecar is in
-`reason` and `says`; the same table is put to a real API server by tests/cluster/test_constraints.py.
+`reason`; the same table is put to a real API server by tests/cluster/test_constraints.py.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ class Case:
 
     name: str
     reason: Reason | None
-    says: str = ""
     sidecar: dict[str, Any] | None = field(default_factory=dict)
     init: dict[str, Any] | None = None
     spec: dict[str, Any] = field(default_factory=dict)
@@ -124,71 +123,63 @@ VALIDATION = [
     Case("plain", None),
     Case("native", None, sidecar=None, init={"restartPolicy": "Always", **probe(httpGet=HTTP)}),
     # names
-    Case("duplicate-container", BAD, "a container of this name is there twice", sidecar={"name": "app"}),
-    Case("name-over-lists", BAD, "is in spec.initContainers and spec.containers", sidecar=None, init={"name": "app"}),
-    Case("container-name", BAD, '"Side_car" is not a valid name', sidecar={"name": "Side_car"}),
-    Case("container-name-long", BAD, "63 lower case", sidecar={"name": "a" * 64}),
+    Case("duplicate-container", BAD, sidecar={"name": "app"}),
+    Case("name-over-lists", BAD, sidecar=None, init={"name": "app"}),
+    Case("container-name", BAD, sidecar={"name": "Side_car"}),
+    Case("container-name-long", BAD, sidecar={"name": "a" * 64}),
     Case("container-name-longest", None, sidecar={"name": "a" * 63}),
-    Case("volume-name", BAD, '"a.b" is not a valid name', spec={"volumes": [{"name": "a.b", "emptyDir": {}}]}),
-    Case("duplicate-volume", BAD, 'volumes are called "v"', spec=volume(emptyDir={}), base=EMPTY),
-    Case("ephemeral", BAD, "no ephemeral", spec={"ephemeralContainers": [{"name": "e", "image": "e"}]}),
+    Case("volume-name", BAD, spec={"volumes": [{"name": "a.b", "emptyDir": {}}]}),
+    Case("duplicate-volume", BAD, spec=volume(emptyDir={}), base=EMPTY),
+    Case("ephemeral", BAD, spec={"ephemeralContainers": [{"name": "e", "image": "e"}]}),
     # fields
-    Case("no-image", BAD, "spec.containers[sidecar].image", sidecar={"image": ""}),
-    Case("image-space", BAD, "name an image", sidecar={"image": " a"}),
-    Case("pull-policy", BAD, "imagePullPolicy", sidecar={"imagePullPolicy": "always"}),
-    Case("message-policy", BAD, "terminationMessagePolicy", sidecar={"terminationMessagePolicy": "x"}),
-    Case(
-        "args-number", BAD, "args[1]: it is 8080; it must be a string; put it in quotes", sidecar={"args": ["-p", 8080]}
-    ),
-    Case("env-number", BAD, "env[PORT].value: it is 8080", sidecar={"env": [{"name": "PORT", "value": 8080}]}),
+    Case("no-image", BAD, sidecar={"image": ""}),
+    Case("image-space", BAD, sidecar={"image": " a"}),
+    Case("pull-policy", BAD, sidecar={"imagePullPolicy": "always"}),
+    Case("message-policy", BAD, sidecar={"terminationMessagePolicy": "x"}),
+    Case("args-number", BAD, sidecar={"args": ["-p", 8080]}),
+    Case("env-number", BAD, sidecar={"env": [{"name": "PORT", "value": 8080}]}),
     Case("env-null", None, sidecar={"env": [{"name": "PORT", "value": None}]}),
-    Case("env-name", BAD, '"A=B" is not a name', sidecar={"env": [{"name": "A=B", "value": ""}]}),
+    Case("env-name", BAD, sidecar={"env": [{"name": "A=B", "value": ""}]}),
     Case("env-odd-name", None, sidecar={"env": [{"name": "1 a-b.c", "value": ""}]}),
     Case(
         "env-two-sources",
         BAD,
-        "both value and valueFrom",
         sidecar={"env": [{"name": "A", "value": "x", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}]},
     ),
-    Case("env-no-source", BAD, "has no source", sidecar={"env": [{"name": "A", "valueFrom": {}}]}),
-    Case("env-from-nothing", BAD, "envFrom: an entry has no source; name one", sidecar={"envFrom": [{"prefix": "A"}]}),
-    Case("probe-on-init", BAD, "spec.initContainers[setup].readinessProbe", init=probe(httpGet=HTTP)),
+    Case("env-no-source", BAD, sidecar={"env": [{"name": "A", "valueFrom": {}}]}),
+    Case("env-from-nothing", BAD, sidecar={"envFrom": [{"prefix": "A"}]}),
+    Case("probe-on-init", BAD, init=probe(httpGet=HTTP)),
     # volumes
     Case(
         "two-sources",
         BAD,
-        "spec.volumes[v]: it has configMap and emptyDir",
         spec=volume(emptyDir={}, configMap={"name": "c"}),
     ),
     Case("no-source", None, spec=volume()),
     Case(
         "projected-two",
         BAD,
-        "an entry with configMap and secret",
         spec=volume(projected={"sources": [{"configMap": {"name": "a"}, "secret": {"name": "b"}}]}),
     ),
-    Case("mount-nowhere", BAD, 'no volume "v"', sidecar={"volumeMounts": [mount("/x")]}),
+    Case("mount-nowhere", BAD, sidecar={"volumeMounts": [mount("/x")]}),
     Case("mount", None, sidecar={"volumeMounts": [mount("/x"), mount("/y")]}, spec=EMPTY),
-    Case("mount-twice", BAD, 'mounted at "/x"', sidecar={"volumeMounts": [mount("/x"), mount("/x")]}, spec=EMPTY),
-    Case("mount-no-path", BAD, "mountPath", sidecar={"volumeMounts": [mount("")]}, spec=EMPTY),
+    Case("mount-twice", BAD, sidecar={"volumeMounts": [mount("/x"), mount("/x")]}, spec=EMPTY),
+    Case("mount-no-path", BAD, sidecar={"volumeMounts": [mount("")]}, spec=EMPTY),
     Case(
         "sub-path",
         BAD,
-        "points outside of its volume",
         sidecar={"volumeMounts": [mount("/x", subPath="a/../b")]},
         spec=EMPTY,
     ),
     Case(
         "two-sub-paths",
         BAD,
-        "both subPath and subPathExpr",
         sidecar={"volumeMounts": [mount("/x", subPath="a", subPathExpr="b")]},
         spec=EMPTY,
     ),
     Case(
         "propagation",
         BAD,
-        "needs a privileged",
         sidecar={"volumeMounts": [mount("/x", mountPropagation="Bidirectional")]},
         spec=EMPTY,
     ),
@@ -196,16 +187,15 @@ VALIDATION = [
     Case(
         "ports", None, sidecar={"ports": [{"containerPort": 1, "name": "a"}, {"containerPort": 65535, "name": "b-2"}]}
     ),
-    Case("port-range", BAD, "containerPort 65536", sidecar={"ports": [{"containerPort": 65536}]}),
-    Case("host-port-range", BAD, "hostPort 70000", sidecar={"ports": [{"containerPort": 1, "hostPort": 70000}]}),
-    Case("protocol", BAD, 'protocol "tcp"', sidecar={"ports": [{"containerPort": 1, "protocol": "tcp"}]}),
-    Case("port-name", BAD, "is not a port name", sidecar={"ports": [{"containerPort": 1, "name": "a" * 16}]}),
-    Case("port-name-digits", BAD, "is not a port name", sidecar={"ports": [{"containerPort": 1, "name": "80"}]}),
-    Case("port-name-dashes", BAD, "is not a port name", sidecar={"ports": [{"containerPort": 1, "name": "a--b"}]}),
+    Case("port-range", BAD, sidecar={"ports": [{"containerPort": 65536}]}),
+    Case("host-port-range", BAD, sidecar={"ports": [{"containerPort": 1, "hostPort": 70000}]}),
+    Case("protocol", BAD, sidecar={"ports": [{"containerPort": 1, "protocol": "tcp"}]}),
+    Case("port-name", BAD, sidecar={"ports": [{"containerPort": 1, "name": "a" * 16}]}),
+    Case("port-name-digits", BAD, sidecar={"ports": [{"containerPort": 1, "name": "80"}]}),
+    Case("port-name-dashes", BAD, sidecar={"ports": [{"containerPort": 1, "name": "a--b"}]}),
     Case(
         "port-names",
         BAD,
-        'two ports are called "a"',
         sidecar={"ports": [{"containerPort": 1, "name": "a"}, {"containerPort": 2, "name": "a"}]},
     ),
     Case(
@@ -217,7 +207,6 @@ VALIDATION = [
     Case(
         "same-port",
         CONFLICT,
-        "spec.containers[app]: spec.containers[sidecar] has port 80/TCP too",
         sidecar={"ports": [{"containerPort": 80}]},
         app={"ports": [{"containerPort": 80, "protocol": "TCP"}]},
         server_takes_it=True,
@@ -231,7 +220,6 @@ VALIDATION = [
     Case(
         "same-port-native",
         CONFLICT,
-        "port 80/TCP",
         sidecar=None,
         init={"restartPolicy": "Always", "ports": [{"containerPort": 80}]},
         app={"ports": [{"containerPort": 80}]},
@@ -247,7 +235,6 @@ VALIDATION = [
     Case(
         "same-host-port",
         CONFLICT,
-        "spec.containers[app]: spec.containers[sidecar] has hostPort 80/TCP too",
         sidecar={"ports": [{"containerPort": 81, "hostPort": 80}]},
         app={"ports": [{"containerPort": 82, "hostPort": 80}]},
     ),
@@ -260,51 +247,46 @@ VALIDATION = [
     Case(
         "host-network-port",
         BAD,
-        "must be equal to containerPort",
         sidecar={"ports": [{"containerPort": 81, "hostPort": 80}]},
         base={"hostNetwork": True},
     ),
     # handlers
-    Case("two-handlers", BAD, "has httpGet and tcpSocket", sidecar=probe(httpGet=HTTP, tcpSocket={"port": 1})),
-    Case("no-handler", BAD, "has no handler", sidecar=probe(periodSeconds=3)),
-    Case("probe-port", BAD, "httpGet.port: it is 0", sidecar=probe(httpGet={"path": "/", "port": 0})),
+    Case("two-handlers", BAD, sidecar=probe(httpGet=HTTP, tcpSocket={"port": 1})),
+    Case("no-handler", BAD, sidecar=probe(periodSeconds=3)),
+    Case("probe-port", BAD, sidecar=probe(httpGet={"path": "/", "port": 0})),
     Case("probe-port-name", None, sidecar=probe(httpGet={"path": "/", "port": "http"})),
     Case(
         "liveness-threshold",
         BAD,
-        "successThreshold: it is 2",
         sidecar={"livenessProbe": {"httpGet": HTTP, "successThreshold": 2}},
     ),
     Case(
         "hook-two",
         BAD,
-        "preStop: it has",
         sidecar={"lifecycle": {"preStop": {"sleep": {"seconds": 1}, "exec": {"command": ["a"]}}}},
     ),
     Case("sleep", None, sidecar={"lifecycle": {"preStop": {"sleep": {"seconds": 30}}}}),
-    Case("sleep-long", BAD, "is 31 s", sidecar={"lifecycle": {"preStop": {"sleep": {"seconds": 31}}}}),
+    Case("sleep-long", BAD, sidecar={"lifecycle": {"preStop": {"sleep": {"seconds": 31}}}}),
     Case(
         "sleep-short-grace",
         BAD,
-        "terminationGracePeriodSeconds is 5",
         sidecar={"lifecycle": {"preStop": {"sleep": {"seconds": 6}}}},
         base={"terminationGracePeriodSeconds": 5},
     ),
     # resources
     Case("resources", None, sidecar={"resources": SOME}),
-    Case("above-limit", BAD, "request 2 is above its limit 1500m", sidecar=resources({"cpu": 2}, {"cpu": "1500m"})),
-    Case("no-quantity", BAD, '"1 Gi" is not a quantity', sidecar=resources({"memory": "1 Gi"})),
-    Case("negative", BAD, "cannot be negative", sidecar=resources({"cpu": "-1"})),
-    Case("unknown-resource", BAD, 'no resource "mem"', sidecar=resources({"mem": "1Gi"})),
+    Case("above-limit", BAD, sidecar=resources({"cpu": 2}, {"cpu": "1500m"})),
+    Case("no-quantity", BAD, sidecar=resources({"memory": "1 Gi"})),
+    Case("negative", BAD, sidecar=resources({"cpu": "-1"})),
+    Case("unknown-resource", BAD, sidecar=resources({"mem": "1Gi"})),
     Case("device", None, sidecar=resources({"a.b/c": "1"}, {"a.b/c": 1})),
-    Case("device-half", BAD, "whole number", sidecar=resources({"a.b/c": "500m"}, {"a.b/c": "500m"})),
-    Case("device-no-limit", BAD, "no limit", sidecar=resources({"a.b/c": "1"})),
-    Case("device-differs", BAD, "differ", sidecar=resources({"a.b/c": "1"}, {"a.b/c": "2"})),
+    Case("device-half", BAD, sidecar=resources({"a.b/c": "500m"}, {"a.b/c": "500m"})),
+    Case("device-no-limit", BAD, sidecar=resources({"a.b/c": "1"})),
+    Case("device-differs", BAD, sidecar=resources({"a.b/c": "1"}, {"a.b/c": "2"})),
     Case("exact-decimals", None, sidecar=resources({"cpu": "0.1", "memory": "1e3"}, {"cpu": "100m", "memory": "1k"})),
     Case(
         "pod-level",
         BAD,
-        "spec.resources.requests.cpu: it is 500m, but all containers together request 600m",
         sidecar=resources({"cpu": "200m"}),
         app=resources({"cpu": "400m"}),
         base=resources({"cpu": "500m"}, {"cpu": "1"}),
@@ -319,7 +301,6 @@ VALIDATION = [
     Case(
         "pod-level-limit",
         BAD,
-        "limits.cpu: 2 is above the pod's 1",
         sidecar=resources({"cpu": "100m"}, {"cpu": "2"}),
         base=resources({"cpu": "500m"}, {"cpu": "1"}),
     ),
@@ -328,72 +309,65 @@ VALIDATION = [
     Case(
         "windows-user",
         BAD,
-        "runAsUser: it is not for a Windows pod",
         sidecar={"securityContext": {"runAsUser": 1}},
         base=WINDOWS,
     ),
-    Case("windows-pod", BAD, "spec.securityContext.fsGroup", spec={"securityContext": {"fsGroup": 1}}, base=WINDOWS),
+    Case("windows-pod", BAD, spec={"securityContext": {"fsGroup": 1}}, base=WINDOWS),
     Case(
         "linux",
         BAD,
-        "windowsOptions: it is not for a Linux pod",
         sidecar={"securityContext": {"windowsOptions": {"runAsUserName": "a"}}},
         base={"os": {"name": "linux"}},
     ),
     Case(
         "privileged-no-escalation",
         BAD,
-        "a privileged container cannot",
         sidecar={"securityContext": {"privileged": True, "allowPrivilegeEscalation": False}},
     ),
     Case(
         "sys-admin-no-escalation",
         BAD,
-        "CAP_SYS_ADMIN cannot",
         sidecar={"securityContext": {"capabilities": {"add": ["CAP_SYS_ADMIN"]}, "allowPrivilegeEscalation": False}},
     ),
     Case(
         "host-pid-and-share",
         BAD,
-        "shareProcessNamespace: it cannot be used together with spec.hostPID",
         spec={"shareProcessNamespace": True},
         base={"hostPID": True},
     ),
     Case(
         "users-and-network",
         BAD,
-        "needs the host's user namespace",
         spec={"hostUsers": False},
         base={"hostNetwork": True},
     ),
     # metadata
     Case("annotations", None, metadata={"annotations": {"A.example.com/b": "x", "c": ""}}),
-    Case("annotation-key", BAD, '"a b" is not a key', metadata={"annotations": {"a b": "x"}}),
-    Case("annotation-number", BAD, "annotations[a]: it is 1", metadata={"annotations": {"a": 1}}),
-    Case("annotations-large", Reason.TOO_LARGE, "262145 bytes", metadata={"annotations": {"a": "ä" * 131072}}),
+    Case("annotation-key", BAD, metadata={"annotations": {"a b": "x"}}),
+    Case("annotation-number", BAD, metadata={"annotations": {"a": 1}}),
+    Case("annotations-large", Reason.TOO_LARGE, metadata={"annotations": {"a": "ä" * 131072}}),
     Case("annotations-largest", None, metadata={"annotations": {"ab": "ä" * 131071}}),
-    Case("label", BAD, "is not a label value", metadata={"labels": {"a": "x y"}}),
-    Case("label-key", BAD, '"A.b/c" is not a key', metadata={"labels": {"A.b/c": "x"}}),
+    Case("label", BAD, metadata={"labels": {"a": "x y"}}),
+    Case("label-key", BAD, metadata={"labels": {"A.b/c": "x"}}),
 ]
 
 
 # What a parameter that is empty or of the wrong type leads to, and other values that Kubernetes does not take.
 VALUES = [
-    Case("directory-number", BAD, "workingDir: it is 3; it must be a string", sidecar={"workingDir": 3}),
-    Case("tty-text", BAD, 'tty: it is "true"; it must be true or false', sidecar={"tty": "true"}),
+    Case("directory-number", BAD, sidecar={"workingDir": 3}),
+    Case("tty-text", BAD, sidecar={"tty": "true"}),
     Case(
         "port-text",
         BAD,
-        'containerPort: it is "80"; it must be an integer',
         sidecar={"ports": [{"containerPort": "80"}]},
     ),
-    Case("probe-half", BAD, "periodSeconds: it is 1.5", sidecar=probe(httpGet=HTTP, periodSeconds=1.5)),
-    Case("args-text", BAD, "args", sidecar={"args": "-a"}),
-    Case("env-mapping", BAD, "env: it is a mapping; it must be a list", sidecar={"env": {"A": "b"}}),
-    Case("env-texts", BAD, 'env[0]: it is "A=b"; it must be a mapping', sidecar={"env": ["A=b"]}),
-    Case("probe-text", BAD, "readinessProbe", sidecar={"readinessProbe": "/"}),
-    Case("probe-port-list", BAD, "must be a number or a name", sidecar=probe(tcpSocket={"port": [1]})),
-    Case("grpc-name", BAD, "grpc.port", sidecar=probe(grpc={"port": "grpc"})),
+    Case("probe-half", BAD, sidecar=probe(httpGet=HTTP, periodSeconds=1.5)),
+    Case("args-text", BAD, sidecar={"args": "-a"}),
+    Case("env-mapping", BAD, sidecar={"env": {"A": "b"}}),
+    Case("env-texts", BAD, sidecar={"env": ["A=b"]}),
+    Case("probe-text", BAD, sidecar={"readinessProbe": "/"}),
+    Case("probe-port-list", BAD, sidecar=probe(tcpSocket={"port": [1]})),
+    Case("grpc-name", BAD, sidecar=probe(grpc={"port": "grpc"})),
     Case("command-null", None, sidecar={"command": None}),
     Case("policy-empty", None, sidecar={"imagePullPolicy": ""}),
     Case("annotation-null", None, metadata={"annotations": {"a": None}}),
@@ -401,69 +375,58 @@ VALUES = [
     Case("request-space", None, sidecar=resources({"cpu": " 5"})),
     Case("request-number", None, sidecar=resources({"cpu": 0.25})),
     Case("request-point", None, sidecar=resources({"cpu": ".5", "memory": "+1Gi"})),
-    Case("request-empty", BAD, "is not a quantity", sidecar=resources({"cpu": ""})),
-    Case("request-suffix", BAD, "is not a quantity", sidecar=resources({"cpu": "1KI"})),
-    Case(
-        "huge-pages", BAD, "need a cpu or memory", sidecar=resources({"hugepages-2Mi": "2Mi"}, {"hugepages-2Mi": "2Mi"})
-    ),
+    Case("request-empty", BAD, sidecar=resources({"cpu": ""})),
+    Case("request-suffix", BAD, sidecar=resources({"cpu": "1KI"})),
+    Case("huge-pages", BAD, sidecar=resources({"hugepages-2Mi": "2Mi"}, {"hugepages-2Mi": "2Mi"})),
     Case("huge-pages-cpu", None, sidecar=resources({"hugepages-2Mi": "2Mi", "cpu": 1}, {"hugepages-2Mi": "2Mi"})),
-    Case("probe-negative", BAD, "cannot be negative", sidecar=probe(httpGet=HTTP, periodSeconds=-1)),
+    Case("probe-negative", BAD, sidecar=probe(httpGet=HTTP, periodSeconds=-1)),
     Case(
         "probe-grace",
         BAD,
-        "a readinessProbe cannot have it",
         sidecar=probe(httpGet=HTTP, terminationGracePeriodSeconds=3),
     ),
     Case(
         "probe-grace-none",
         BAD,
-        "it must be at least 1",
         sidecar={"livenessProbe": {"httpGet": HTTP, "terminationGracePeriodSeconds": 0}},
     ),
-    Case("probe-scheme", BAD, "it must be HTTP or HTTPS", sidecar=probe(httpGet={**HTTP, "scheme": "http"})),
-    Case("probe-port-digits", BAD, 'port: it is "8080"', sidecar=probe(httpGet={"path": "/", "port": "8080"})),
-    Case("probe-command", BAD, "exec.command: it is empty", sidecar=probe(exec={"command": []})),
+    Case("probe-scheme", BAD, sidecar=probe(httpGet={**HTTP, "scheme": "http"})),
+    Case("probe-port-digits", BAD, sidecar=probe(httpGet={"path": "/", "port": "8080"})),
+    Case("probe-command", BAD, sidecar=probe(exec={"command": []})),
     Case(
         "secret-key-unnamed",
         BAD,
-        "name: it is missing",
         sidecar={"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"key": "a"}}}]},
     ),
-    Case("bulk-unnamed", BAD, "envFrom.configMapRef.name: it is missing", sidecar={"envFrom": [{"configMapRef": {}}]}),
-    Case(
-        "config-map-unnamed", BAD, "spec.volumes[v].configMap.name: it is missing", spec=volume(configMap={"name": ""})
-    ),
-    Case("secret-unnamed", BAD, "secretName: it is missing", spec=volume(secret={})),
-    Case("claim-unnamed", BAD, "claimName: it is missing", spec=volume(persistentVolumeClaim={})),
-    Case("size-limit", BAD, 'sizeLimit: "x" is not a quantity', spec=volume(emptyDir={"sizeLimit": "x"})),
-    Case("size-limit-negative", BAD, "sizeLimit: it is", spec=volume(emptyDir={"sizeLimit": "-1"})),
-    Case("mode", BAD, "defaultMode: it is 1000", spec=volume(configMap={"name": "a", "defaultMode": 1000})),
-    Case(
-        "propagation-unknown", BAD, 'is "x"', sidecar={"volumeMounts": [mount("/x", mountPropagation="x")]}, spec=EMPTY
-    ),
+    Case("bulk-unnamed", BAD, sidecar={"envFrom": [{"configMapRef": {}}]}),
+    Case("config-map-unnamed", BAD, spec=volume(configMap={"name": ""})),
+    Case("secret-unnamed", BAD, spec=volume(secret={})),
+    Case("claim-unnamed", BAD, spec=volume(persistentVolumeClaim={})),
+    Case("size-limit", BAD, spec=volume(emptyDir={"sizeLimit": "x"})),
+    Case("size-limit-negative", BAD, spec=volume(emptyDir={"sizeLimit": "-1"})),
+    Case("mode", BAD, spec=volume(configMap={"name": "a", "defaultMode": 1000})),
+    Case("propagation-unknown", BAD, sidecar={"volumeMounts": [mount("/x", mountPropagation="x")]}, spec=EMPTY),
     Case(
         "device-of-directory",
         BAD,
-        "is not a block device",
         sidecar={"volumeDevices": [{"name": "v", "devicePath": "/dev/x"}]},
         spec=EMPTY,
     ),
     Case(
         "device-and-mount",
         BAD,
-        "is in volumeDevices of this container already",
         sidecar={"volumeDevices": [{"name": "v", "devicePath": "/dev/x"}], "volumeMounts": [mount("/x")]},
         spec=volume(persistentVolumeClaim={"claimName": "a"}),
     ),
-    Case("user-negative", BAD, "runAsUser: it is -1", sidecar={"securityContext": {"runAsUser": -1}}),
-    Case("group-large", BAD, "runAsGroup: it is 2147483648", sidecar={"securityContext": {"runAsGroup": 2**31}}),
-    Case("profile-file", BAD, "go together", sidecar={"securityContext": {"seccompProfile": {"type": "Localhost"}}}),
-    Case("proc-mount-needs", BAD, "needs spec.hostUsers false", sidecar={"securityContext": {"procMount": "Unmasked"}}),
+    Case("user-negative", BAD, sidecar={"securityContext": {"runAsUser": -1}}),
+    Case("group-large", BAD, sidecar={"securityContext": {"runAsGroup": 2**31}}),
+    Case("profile-file", BAD, sidecar={"securityContext": {"seccompProfile": {"type": "Localhost"}}}),
+    Case("proc-mount-needs", BAD, sidecar={"securityContext": {"procMount": "Unmasked"}}),
 ]
 
 
-def _baseline(name: str, says: str, level: str = "baseline", **case: Any) -> Case:
-    return Case(name, SECURITY, says, level=level, **case)
+def _baseline(name: str, level: str = "baseline", **case: Any) -> Case:
+    return Case(name, SECURITY, level=level, **case)
 
 
 def _context(**fields: Any) -> dict[str, Any]:
@@ -473,17 +436,17 @@ def _context(**fields: Any) -> dict[str, Any]:
 BASELINE = [
     Case("baseline-plain", None, level="baseline"),
     Case("privileged-level", None, level="privileged", sidecar=_context(privileged=True)),
-    _baseline("privileged", "securityContext.privileged", sidecar=_context(privileged=True)),
-    _baseline("net-admin", 'capabilities.add: "NET_ADMIN"', sidecar=_context(capabilities={"add": ["NET_ADMIN"]})),
-    _baseline("net-admin-init", "spec.initContainers[setup]", init=_context(capabilities={"add": ["NET_ADMIN"]})),
-    _baseline("any-capability", "ALL", sidecar=_context(capabilities={"add": ["ALL"]})),
+    _baseline("privileged", sidecar=_context(privileged=True)),
+    _baseline("net-admin", sidecar=_context(capabilities={"add": ["NET_ADMIN"]})),
+    _baseline("net-admin-init", init=_context(capabilities={"add": ["NET_ADMIN"]})),
+    _baseline("any-capability", sidecar=_context(capabilities={"add": ["ALL"]})),
     Case("chown", None, level="baseline", sidecar=_context(capabilities={"add": ["CHOWN", "NET_BIND_SERVICE"]})),
     Case("root", None, level="baseline", sidecar=_context(runAsUser=0)),
-    _baseline("host-path", "spec.volumes[v]: hostPath", spec=volume(hostPath={"path": "/var/log"})),
-    _baseline("host-port", "hostPort 80", sidecar={"ports": [{"containerPort": 80, "hostPort": 80}]}),
-    _baseline("host-network", "spec.hostNetwork", spec={"hostNetwork": True}),
-    _baseline("host-pid", "spec.hostPID", spec={"hostPID": True}),
-    _baseline("app-armor", "appArmorProfile.type", sidecar=_context(appArmorProfile={"type": "Unconfined"})),
+    _baseline("host-path", spec=volume(hostPath={"path": "/var/log"})),
+    _baseline("host-port", sidecar={"ports": [{"containerPort": 80, "hostPort": 80}]}),
+    _baseline("host-network", spec={"hostNetwork": True}),
+    _baseline("host-pid", spec={"hostPID": True}),
+    _baseline("app-armor", sidecar=_context(appArmorProfile={"type": "Unconfined"})),
     Case(
         "app-armor-local",
         None,
@@ -492,27 +455,21 @@ BASELINE = [
     ),
     _baseline(
         "app-armor-annotation",
-        "metadata.annotations[container.apparmor",
         metadata={"annotations": {"container.apparmor.security.beta.kubernetes.io/sidecar": "unconfined"}},
     ),
-    _baseline("selinux-type", "seLinuxOptions.type", sidecar=_context(seLinuxOptions={"type": "spc_t"})),
+    _baseline("selinux-type", sidecar=_context(seLinuxOptions={"type": "spc_t"})),
     Case(
         "selinux-level", None, level="baseline", sidecar=_context(seLinuxOptions={"type": "container_t", "level": "s0"})
     ),
     Case("selinux-engine", None, level="baseline", sidecar=_context(seLinuxOptions={"type": "container_engine_t"})),
     _baseline(
         "selinux-engine-old",
-        "seLinuxOptions.type",
         version="v1.30",
         sidecar=_context(seLinuxOptions={"type": "container_engine_t"}),
     ),
-    _baseline("selinux-user", "seLinuxOptions.user", sidecar=_context(seLinuxOptions={"user": "u"})),
-    _baseline(
-        "selinux-role-pod", "spec.securityContext.seLinuxOptions.role", spec=_context(seLinuxOptions={"role": "r"})
-    ),
-    _baseline(
-        "proc-mount", "procMount", sidecar=_context(procMount="Unmasked"), base={"hostUsers": False}, version="v1.34"
-    ),
+    _baseline("selinux-user", sidecar=_context(seLinuxOptions={"user": "u"})),
+    _baseline("selinux-role-pod", spec=_context(seLinuxOptions={"role": "r"})),
+    _baseline("proc-mount", sidecar=_context(procMount="Unmasked"), base={"hostUsers": False}, version="v1.34"),
     Case(
         "proc-mount-own-users",
         None,
@@ -520,23 +477,16 @@ BASELINE = [
         sidecar=_context(procMount="Unmasked"),
         base={"hostUsers": False},
     ),
-    _baseline("seccomp", "seccompProfile.type", sidecar=_context(seccompProfile={"type": "Unconfined"})),
-    _baseline(
-        "seccomp-pod", "spec.securityContext.seccompProfile", spec=_context(seccompProfile={"type": "Unconfined"})
-    ),
-    _baseline("sysctl", "sysctls", spec=_context(sysctls=[{"name": "kernel.msgmax", "value": "1"}])),
+    _baseline("seccomp", sidecar=_context(seccompProfile={"type": "Unconfined"})),
+    _baseline("seccomp-pod", spec=_context(seccompProfile={"type": "Unconfined"})),
+    _baseline("sysctl", spec=_context(sysctls=[{"name": "kernel.msgmax", "value": "1"}])),
     Case("sysctl-safe", None, level="baseline", spec=_context(sysctls=[{"name": "net.ipv4.tcp_rmem", "value": "1"}])),
-    _baseline(
-        "sysctl-old", "sysctls", version="v1.31", spec=_context(sysctls=[{"name": "net.ipv4.tcp_rmem", "value": "1"}])
-    ),
-    _baseline("probe-host", "httpGet.host", sidecar=probe(httpGet={**HTTP, "host": "a"})),
+    _baseline("sysctl-old", version="v1.31", spec=_context(sysctls=[{"name": "net.ipv4.tcp_rmem", "value": "1"}])),
+    _baseline("probe-host", sidecar=probe(httpGet={**HTTP, "host": "a"})),
     Case("probe-host-old", None, level="baseline", version="v1.33", sidecar=probe(httpGet={**HTTP, "host": "a"})),
-    _baseline(
-        "hook-host", "preStop.httpGet.host", sidecar={"lifecycle": {"preStop": {"httpGet": {**HTTP, "host": "a"}}}}
-    ),
+    _baseline("hook-host", sidecar={"lifecycle": {"preStop": {"httpGet": {**HTTP, "host": "a"}}}}),
     _baseline(
         "host-process",
-        "spec.hostNetwork",
         sidecar=_context(windowsOptions={"hostProcess": True}),
         spec={"hostNetwork": True},
         base=WINDOWS,
@@ -544,26 +494,25 @@ BASELINE = [
 ]
 
 
-def _restricted(name: str, says: str, **case: Any) -> Case:
-    return Case(name, SECURITY, says, level="restricted", **case)
+def _restricted(name: str, **case: Any) -> Case:
+    return Case(name, SECURITY, level="restricted", **case)
 
 
 RESTRICTED = [
     Case("restricted-plain", None, level="restricted", sidecar=secured()),
-    _restricted("bare", "runAsNonRoot: it must be true"),
-    _restricted("baseline-too", "privileged", sidecar=secured(privileged=True, allowPrivilegeEscalation=None)),
-    _restricted("non-root-false", "runAsNonRoot: it must be true", sidecar=secured(runAsNonRoot=False)),
+    _restricted("bare"),
+    _restricted("baseline-too", sidecar=secured(privileged=True, allowPrivilegeEscalation=None)),
+    _restricted("non-root-false", sidecar=secured(runAsNonRoot=False)),
     Case(
         "non-root-pod", None, level="restricted", sidecar=secured(runAsNonRoot=None), base=_context(runAsNonRoot=True)
     ),
     _restricted(
         "non-root-pod-false",
-        "runAsNonRoot: it must",
         sidecar=secured(runAsNonRoot=False),
         base=_context(runAsNonRoot=True),
     ),
-    _restricted("root-user", "runAsUser: 0", sidecar=secured(runAsUser=0)),
-    _restricted("root-user-pod", "spec.securityContext.runAsUser: 0", sidecar=secured(), spec=_context(runAsUser=0)),
+    _restricted("root-user", sidecar=secured(runAsUser=0)),
+    _restricted("root-user-pod", sidecar=secured(), spec=_context(runAsUser=0)),
     Case(
         "root-own-users",
         None,
@@ -571,18 +520,14 @@ RESTRICTED = [
         sidecar=secured(runAsUser=0, runAsNonRoot=None),
         base={"hostUsers": False},
     ),
-    _restricted(
-        "escalation", "allowPrivilegeEscalation: it must be false", sidecar=secured(allowPrivilegeEscalation=None)
-    ),
-    _restricted("no-drop", "drop: it must have ALL", sidecar=secured(capabilities=None)),
-    _restricted("drop-some", "drop: it must have ALL", sidecar=secured(capabilities={"drop": ["NET_RAW"]})),
+    _restricted("escalation", sidecar=secured(allowPrivilegeEscalation=None)),
+    _restricted("no-drop", sidecar=secured(capabilities=None)),
+    _restricted("drop-some", sidecar=secured(capabilities={"drop": ["NET_RAW"]})),
     Case(
         "bind", None, level="restricted", sidecar=secured(capabilities={"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]})
     ),
-    _restricted(
-        "add-chown", '"CHOWN" is not allowed', sidecar=secured(capabilities={"drop": ["ALL"], "add": ["CHOWN"]})
-    ),
-    _restricted("no-seccomp", "seccompProfile.type: it must", sidecar=secured(seccompProfile=None)),
+    _restricted("add-chown", sidecar=secured(capabilities={"drop": ["ALL"], "add": ["CHOWN"]})),
+    _restricted("no-seccomp", sidecar=secured(seccompProfile=None)),
     Case(
         "seccomp-of-pod",
         None,
@@ -590,8 +535,8 @@ RESTRICTED = [
         sidecar=secured(seccompProfile=None),
         base=_context(seccompProfile={"type": "RuntimeDefault"}),
     ),
-    _restricted("init", "spec.initContainers[setup]", sidecar=None, init={}),
-    _restricted("nfs", "nfs is not allowed", sidecar=secured(), spec=volume(nfs={"server": "a", "path": "/b"})),
+    _restricted("init", sidecar=None, init={}),
+    _restricted("nfs", sidecar=secured(), spec=volume(nfs={"server": "a", "path": "/b"})),
     Case("volume-config-map", None, level="restricted", sidecar=secured(), spec=volume(configMap={"name": "a"})),
     Case("volume-none", None, level="restricted", sidecar=secured(), spec=volume()),
     Case("volume-image", None, level="restricted", sidecar=secured(), spec=volume(image={"reference": "a:1"})),
@@ -602,7 +547,7 @@ RESTRICTED = [
         sidecar=_context(runAsNonRoot=True),
         base={**WINDOWS, **_context(runAsNonRoot=True)},
     ),
-    _restricted("proc-mount-restricted", "procMount", sidecar=secured(procMount="Unmasked"), base={"hostUsers": False}),
+    _restricted("proc-mount-restricted", sidecar=secured(procMount="Unmasked"), base={"hostUsers": False}),
 ]
 
 HARD = {"limits.cpu": "500m", "requests.memory": "256Mi"}
@@ -621,14 +566,11 @@ STATED = {"resources": SOME}
 
 QUOTAS = [
     Case("quota-fits", None, quota={"hard": HARD}, sidecar=STATED, app=STATED),
-    Case(
-        "quota-unstated", QUOTA, "quota compute requires requests.memory, limits.cpu", quota={"hard": HARD}, app=STATED
-    ),
+    Case("quota-unstated", QUOTA, quota={"hard": HARD}, app=STATED),
     Case("quota-storage-unstated", None, quota={"hard": {"requests.ephemeral-storage": "1Gi"}}, app=STATED),
     Case(
         "quota-exceeded",
         QUOTA,
-        "limits.cpu: the pod needs 600m (the injection adds 400m), and 0 of 500m is already used",
         quota={"hard": HARD},
         sidecar=resources({"memory": "1Mi"}, {"cpu": "400m"}),
         app=STATED,
@@ -636,7 +578,6 @@ QUOTAS = [
     Case(
         "quota-memory",
         QUOTA,
-        "requests.memory: the pod needs 264Mi",
         quota={"hard": HARD},
         sidecar=resources({"memory": "200Mi"}, {"cpu": "1m"}),
         app=STATED,
@@ -644,7 +585,6 @@ QUOTAS = [
     Case(
         "quota-plain-names",
         QUOTA,
-        "cpu: the pod needs 200m",
         quota={"hard": {"cpu": "150m"}},
         sidecar=STATED,
         app=STATED,
@@ -660,7 +600,6 @@ QUOTAS = [
     Case(
         "quota-init-larger",
         QUOTA,
-        "requests.cpu: the pod needs 160m (the injection adds 60m)",
         quota={"hard": {"requests.cpu": "150m"}},
         sidecar=None,
         init=resources({"cpu": "160m"}),
@@ -669,7 +608,6 @@ QUOTAS = [
     Case(
         "quota-native",
         QUOTA,
-        "requests.cpu: the pod needs 200m",
         quota={"hard": {"requests.cpu": "150m"}},
         sidecar=None,
         init={"restartPolicy": "Always", **STATED},
@@ -678,7 +616,6 @@ QUOTAS = [
     Case(
         "quota-native-and-init",
         QUOTA,
-        "requests.cpu: the pod needs 250m (the injection adds 100m)",
         quota={"hard": {"requests.cpu": "249m"}},
         sidecar=None,
         init={"restartPolicy": "Always", **STATED},
@@ -705,13 +642,12 @@ QUOTAS = [
     Case(
         "quota-device",
         QUOTA,
-        "requests.a.b/c: the pod needs 1",
         quota={"hard": {"requests.a.b/c": "0"}},
         sidecar=resources(None, {"a.b/c": 1}),
     ),
     Case("quota-pods", None, quota={"hard": {"pods": "1", "count/pods": "1"}}),
     Case("quota-best-effort", None, quota={"hard": {"pods": "1"}, "scopes": ["BestEffort"]}),
-    Case("quota-becomes-burstable", QUOTA, "pods: the pod needs 1", quota=scoped("NotBestEffort"), sidecar=STATED),
+    Case("quota-becomes-burstable", QUOTA, quota=scoped("NotBestEffort"), sidecar=STATED),
     Case("quota-stays-best-effort", None, quota=scoped("NotBestEffort")),
     Case(
         "quota-not-terminating", None, quota=scoped("NotTerminating"), sidecar=STATED, base={"activeDeadlineSeconds": 9}
@@ -720,7 +656,6 @@ QUOTAS = [
     Case(
         "quota-terminating-exceeded",
         QUOTA,
-        "requests.cpu",
         quota={"hard": {"requests.cpu": "150m"}, "scopes": ["Terminating"]},
         sidecar=STATED,
         app=STATED,
@@ -730,7 +665,6 @@ QUOTAS = [
     Case(
         "quota-priority",
         QUOTA,
-        "requests.cpu",
         quota=by_priority("In", "system-node-critical"),
         sidecar=STATED,
         app=STATED,
@@ -747,14 +681,12 @@ QUOTAS = [
     Case(
         "range-defaults-exceed",
         QUOTA,
-        "limits.cpu: the pod needs 600m",
         quota={"hard": HARD},
         limits=[{"type": "Container", "default": {"cpu": "300m", "memory": "64Mi"}}],
     ),
     Case(
         "range-max",
         QUOTA,
-        "spec.containers[sidecar]: cpu limit is 300m, LimitRange bounds allows at most 200m",
         limits=[{"type": "Container", "max": {"cpu": "200m"}}],
         sidecar=resources(None, {"cpu": "300m"}),
     ),
@@ -762,14 +694,12 @@ QUOTAS = [
     Case(
         "range-default-below-request",
         QUOTA,
-        "cpu request 300m is above its limit 200m",
         limits=[{"type": "Container", "default": {"cpu": "200m"}}],
         sidecar=resources({"cpu": "300m"}),
     ),
     Case(
         "range-min",
         QUOTA,
-        "cpu request is 10m, LimitRange bounds allows at least 50m",
         limits=[{"type": "Container", "min": {"cpu": "50m"}}],
         sidecar=resources({"cpu": "10m"}),
     ),
@@ -777,7 +707,6 @@ QUOTAS = [
     Case(
         "range-ratio",
         QUOTA,
-        "the ratio of cpu limit 500m to request 100m is above 4",
         limits=[{"type": "Container", "maxLimitRequestRatio": {"cpu": "4"}}],
         sidecar=resources({"cpu": "100m"}, {"cpu": "500m"}),
         app=STATED,
@@ -792,7 +721,6 @@ QUOTAS = [
     Case(
         "range-pod",
         QUOTA,
-        "the pod as a whole: cpu limit is 400m, LimitRange bounds allows at most 300m",
         limits=[{"type": "Pod", "max": {"cpu": "300m"}}],
         sidecar=STATED,
         app=STATED,

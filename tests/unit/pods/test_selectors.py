@@ -64,35 +64,33 @@ def test_good_selectors_pass(selector):
 
 
 @pytest.mark.parametrize(
-    ("selector", "says"),
+    "selector",
     [
-        (None, "mapping"),
-        ([], "mapping"),
-        ({"matchLables": {}}, r'^matchLables: unknown key "matchLables"; did you mean matchLabels\?$'),
-        ({1: {}}, "unknown key 1;"),
-        ({"matchLabels": ["app"]}, "matchLabels: it must be a mapping"),
-        ({"matchLabels": {"app": True}}, "put it in quotes"),
-        ({"matchLabels": {"app": "a b"}}, "not a label value"),
-        ({"matchLabels": {"app": "a" * 64}}, "not a label value"),
-        ({"matchLabels": {"app": "web\n"}}, "not a label value"),
-        ({"matchLabels": {"": "web"}}, "not a label key"),
-        ({"matchLabels": {"/app": "web"}}, "not a label key"),
-        ({"matchLabels": {"Example.com/app": "web"}}, "not a label key"),
-        ({"matchLabels": {"a/b/c": "web"}}, "not a label key"),
-        ({"matchExpressions": {}}, "must be a list"),
-        ({"matchExpressions": ["app"]}, r"matchExpressions\[0\]: it must be a mapping"),
-        (
-            {"matchExpressions": [{"key": "app", "operator": "Exists", "value": "x"}]},
-            r'^matchExpressions\[0\].value: unknown key "value"; write values: \[x\]$',
-        ),
-        (expression("app", "in", "web"), "one of In, NotIn, Exists, DoesNotExist"),
-        (expression("app", "In"), "at least one value"),
-        (expression("app", "Exists", "web"), "must be absent"),
-        (expression("app", "In", 8080), "put it in quotes"),
-        ({"matchExpressions": [{"key": "app", "operator": "In", "values": "web"}]}, "list of strings"),
-        ({"matchExpressions": [{"operator": "Exists"}]}, r"matchExpressions\[0\].key: null is not a label key"),
+        None,
+        [],
+        {"matchLables": {}},
+        {1: {}},
+        {"matchLabels": ["app"]},
+        {"matchLabels": {"app": True}},
+        {"matchLabels": {"app": "a b"}},
+        {"matchLabels": {"app": "a" * 64}},
+        {"matchLabels": {"app": "web\n"}},
+        {"matchLabels": {"": "web"}},
+        {"matchLabels": {"/app": "web"}},
+        {"matchLabels": {"Example.com/app": "web"}},
+        {"matchLabels": {"a/b/c": "web"}},
+        {"matchExpressions": {}},
+        {"matchExpressions": ["app"]},
+        {"matchExpressions": [{"key": "app", "operator": "Exists", "value": "x"}]},
+        expression("app", "in", "web"),
+        expression("app", "In"),
+        expression("app", "Exists", "web"),
+        expression("app", "In", 8080),
+        {"matchExpressions": [{"key": "app", "operator": "In", "values": "web"}]},
+        {"matchExpressions": [{"operator": "Exists"}]},
     ],
 )
-def test_bad_selectors_are_named(selector, says):
-    with pytest.raises(ValueError, match=says):
+def test_bad_selectors_are_named(selector, golden):
+    with pytest.raises(ValueError) as caught:
         check_selector(selector)
+    golden(str(caught.value))

@@ -80,100 +80,98 @@ def manifest(text: str) -> dict[str, str]:
     return {"template.yaml": text, "overlay.yaml.j2": "{}"}
 
 
-#: The text of template.yaml, the line and column of the mistake, words of the message.
+#: The text of template.yaml, and the line and column of the mistake.
 MANIFESTS = [
-    ("a: [\n", 1, 5, "a value is missing"),
-    ("description: x\ndescription: y\n", 2, 1, 'the key "description" appears twice'),
-    ("- a\n", 1, 1, "has to be a mapping"),
-    ("description: x\nparameter: {}\n", 2, 1, "did you mean parameters?"),
-    ("description: [x]\n", 1, 1, "description has to be a string"),
-    ("parameters: [a]\n", 1, 1, "parameters has to be a mapping; write `a: {type: string}`"),
-    ("parameters:\n  a: string\n", 2, 3, "parameters.a has to be a mapping"),
-    ("parameters:\n  appPort: {type: string}\n", 2, 3, "write app-port"),
-    ("parameters:\n  a: {}\n", 2, 3, "type must be one of"),
-    ("parameters:\n  a:\n    type: strin\n", 3, 5, "type must be one of string"),
-    ("parameters:\n  a:\n    type: string\n    format: prt\n", 4, 5, "did you mean port?"),
-    ("parameters:\n  a:\n    type: array\n    items: {type: string, format: cird}\n", 4, 27, "did you mean cidr?"),
-    ("parameters:\n  a:\n    type: string\n    minLength: x\n", 4, 5, "minLength has to be an integer, not"),
-    ("parameters:\n  a:\n    type: string\n    defualt: x\n", 4, 5, "did you mean default?"),
+    ("a: [\n", 1, 5),
+    ("description: x\ndescription: y\n", 2, 1),
+    ("- a\n", 1, 1),
+    ("description: x\nparameter: {}\n", 2, 1),
+    ("description: [x]\n", 1, 1),
+    ("parameters: [a]\n", 1, 1),
+    ("parameters:\n  a: string\n", 2, 3),
+    ("parameters:\n  appPort: {type: string}\n", 2, 3),
+    ("parameters:\n  a: {}\n", 2, 3),
+    ("parameters:\n  a:\n    type: strin\n", 3, 5),
+    ("parameters:\n  a:\n    type: string\n    format: prt\n", 4, 5),
+    ("parameters:\n  a:\n    type: array\n    items: {type: string, format: cird}\n", 4, 27),
+    ("parameters:\n  a:\n    type: string\n    minLength: x\n", 4, 5),
+    ("parameters:\n  a:\n    type: string\n    defualt: x\n", 4, 5),
     (
         "parameters:\n  a:\n    type: integer\n    default: x\n",
         4,
         5,
-        'the default "x" is not allowed: must be an integer',
     ),
-    ("parameters:\n  a:\n    type: string\n    format: cidr\n    default: x\n", 5, 5, "must be an address range"),
-    ("parameters:\n  a:\n    type: string\n    required: true\n    default: x\n", 4, 5, "needs no default"),
-    (f"parameters:\n  a:\n    type: string\n    default: {'x' * 300_000}\n", 4, 5, "into a file of the template"),
-    ("files:\n  x.yaml:\n", 2, 3, "files.x.yaml has to be a mapping, such as {template: app.conf.j2}"),
-    ("files:\n  x.yaml: {template: y.j2}\n", 2, 12, 'there is no file "y.j2"'),
-    ("files:\n  overlay.yml: {}\n", 2, 3, "did you mean overlay.yaml.j2?"),
-    ("files:\n  a/b: {template: overlay.yaml.j2}\n", 2, 3, "is not a file's name"),
-    ("files:\n  x: {template: overlay.yaml.j2, valid: []}\n", 2, 34, "did you mean validate?"),
-    ("files:\n  x: {template: overlay.yaml.j2, validate: [x]}\n", 2, 34, '"{path}"'),
-    ("files:\n  x: {template: overlay.yaml.j2, validate: x}\n", 2, 34, "list of strings"),
-    ("files:\n  x.yaml: {template: overlay.yaml.j2}\n", 2, 12, "name another file as `template`"),
-    ("delivery: secret\n", 1, 1, "configmap or annotation"),
-    ("hostNetwork: true\n", 1, 1, "skip or inject"),
-    ("\nselector: {app: web}\n", 2, 12, "write matchLabels: {app: web}"),
-    ("overridable: resources\n", 1, 1, "overridable has to be a list of strings"),
-    ("for: {kinds: [pods]}\n", 1, 7, "unknown key"),
-    ("for: {resources: pods}\n", 1, 7, "list of strings"),
-    ("for: {resources: ['*']}\n", 1, 19, "the API server would ask about everything"),
-    ("for: {resources: []}\n", 1, 7, "it has to name at least one, such as services"),
-    ("for: {resources: [Services]}\n", 1, 19, "write services, not Services"),
-    ("for: {apiVersions: [v1, '2']}\n", 1, 25, "is not valid; write it like v1 or v1beta1"),
-    ("for: {operations: [PATCH]}\n", 1, 20, "is not valid; write it like CREATE or UPDATE or DELETE or CONNECT"),
+    ("parameters:\n  a:\n    type: string\n    format: cidr\n    default: x\n", 5, 5),
+    ("parameters:\n  a:\n    type: string\n    required: true\n    default: x\n", 4, 5),
+    (f"parameters:\n  a:\n    type: string\n    default: {'x' * 300_000}\n", 4, 5),
+    ("files:\n  x.yaml:\n", 2, 3),
+    ("files:\n  x.yaml: {template: y.j2}\n", 2, 12),
+    ("files:\n  overlay.yml: {}\n", 2, 3),
+    ("files:\n  a/b: {template: overlay.yaml.j2}\n", 2, 3),
+    ("files:\n  x: {template: overlay.yaml.j2, valid: []}\n", 2, 34),
+    ("files:\n  x: {template: overlay.yaml.j2, validate: [x]}\n", 2, 34),
+    ("files:\n  x: {template: overlay.yaml.j2, validate: x}\n", 2, 34),
+    ("files:\n  x.yaml: {template: overlay.yaml.j2}\n", 2, 12),
+    ("delivery: secret\n", 1, 1),
+    ("hostNetwork: true\n", 1, 1),
+    ("\nselector: {app: web}\n", 2, 12),
+    ("overridable: resources\n", 1, 1),
+    ("for: {kinds: [pods]}\n", 1, 7),
+    ("for: {resources: pods}\n", 1, 7),
+    ("for: {resources: ['*']}\n", 1, 19),
+    ("for: {resources: []}\n", 1, 7),
+    ("for: {resources: [Services]}\n", 1, 19),
+    ("for: {apiVersions: [v1, '2']}\n", 1, 25),
+    ("for: {operations: [PATCH]}\n", 1, 20),
 ]
 
 
-@pytest.mark.parametrize(("text", "line", "column", "words"), MANIFESTS)
-def test_mistakes_in_the_manifest(text: str, line: int, column: int, words: str) -> None:
+@pytest.mark.parametrize(("text", "line", "column"), MANIFESTS, ids=[repr(row[0])[-60:] for row in MANIFESTS])
+def test_mistakes_in_the_manifest(text: str, line: int, column: int, golden: Golden) -> None:
     with pytest.raises(TemplateError) as caught:
         load_template("sample", manifest(text))
     place = caught.value.place
-    assert words in str(caught.value)
+    golden(str(caught.value))
     assert place is not None
     assert (place.file, place.line, place.column) == ("template.yaml", line, column), str(caught.value)
     assert str(caught.value).startswith(f"sample/template.yaml:{line}:{column}: ")
 
 
 OVERLAYS_MANIFEST = "parameters: {app-port: {type: integer}}"
-#: The text of overlay.yaml.j2, the line of the mistake, words of the message.
+#: The text of overlay.yaml.j2, and the line of the mistake.
 OVERLAYS = [
-    ("\na: {{ params.app_prot }}", 2, "did you mean app_port?"),
-    ("\na: {{ params['app-port'] }}", 2, "did you mean app_port?"),
-    ("a: {{ parms.app_port }}", 1, "did you mean params?"),
-    ("a: 1\n{% if x %}{% endif %}", 2, "`x` is not defined"),
-    ("{% for x in [1] %}{% endfor %}\n{{ x }}", 2, "`x` has a value only inside the loop"),
-    ("\n\na: {{ }}", 3, "a value is missing here"),
-    ("\n{% if true %}\n", 2, "{% if %} begins here and does not end; {% endif %} is missing"),
-    ("a: {{ .Values.x }}", 1, "this looks like a Go template"),
-    ("\n{{- if .Values.x }}\n", 2, "this looks like a Go template: here write {% if ... %}"),
-    ("a: 1\n{{ end }}\n", 2, "here write {% endif %}"),
-    ("a: {{ params.app-port }}", 1, "params.app-port is read as a subtraction; write params.app_port"),
-    ('a:\n{{- include "x" . | nindent 4 }}', 2, "this looks like a Go template"),
+    ("\na: {{ params.app_prot }}", 2),
+    ("\na: {{ params['app-port'] }}", 2),
+    ("a: {{ parms.app_port }}", 1),
+    ("a: 1\n{% if x %}{% endif %}", 2),
+    ("{% for x in [1] %}{% endfor %}\n{{ x }}", 2),
+    ("\n\na: {{ }}", 3),
+    ("\n{% if true %}\n", 2),
+    ("a: {{ .Values.x }}", 1),
+    ("\n{{- if .Values.x }}\n", 2),
+    ("a: 1\n{{ end }}\n", 2),
+    ("a: {{ params.app-port }}", 1),
+    ('a:\n{{- include "x" . | nindent 4 }}', 2),
     (
         "a: {{ params.app_port | toYaml | indent(4) }}",
         1,
-        "values keep their own type here: write `key: {{ params.app_port }}`",
     ),
-    ("a: {{ params.app_port | nindent(4) }}", 1, "values keep their own type here"),
-    ("a: {{ params.app_port | quote }}", 1, 'write "{{ params.app_port }}", in quotes'),
-    ("a: {{ params.app_port | uper }}", 1, "did you mean upper?"),
-    ("a: {{ params.app_port is defned }}", 1, "did you mean defined?"),
-    ("a: {{ workload.name.startwith('x') }}", 1, "did you mean startswith?"),
-    ("a: 1\n{% include '_y.j2' %}", 2, 'no file "_y.j2" in this template'),
-    ("a: {{ '" + "(" * 10 + "' }}{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}", 1, "nested too deep"),
+    ("a: {{ params.app_port | nindent(4) }}", 1),
+    ("a: {{ params.app_port | quote }}", 1),
+    ("a: {{ params.app_port | uper }}", 1),
+    ("a: {{ params.app_port is defned }}", 1),
+    ("a: {{ workload.name.startwith('x') }}", 1),
+    ("a: 1\n{% include '_y.j2' %}", 2),
+    ("a: {{ '" + "(" * 10 + "' }}{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}", 1),
 ]
 
 
-@pytest.mark.parametrize(("text", "line", "words"), OVERLAYS)
-def test_mistakes_in_the_overlay(text: str, line: int, words: str) -> None:
+@pytest.mark.parametrize(("text", "line"), OVERLAYS, ids=[repr(row[0])[-60:] for row in OVERLAYS])
+def test_mistakes_in_the_overlay(text: str, line: int, golden: Golden) -> None:
     with pytest.raises(TemplateError) as caught:
         load_template("sample", {"template.yaml": OVERLAYS_MANIFEST, "overlay.yaml.j2": text})
     place = caught.value.place
-    assert words in str(caught.value)
+    golden(str(caught.value))
     assert place is not None
     assert (place.file, place.line) == ("overlay.yaml.j2", line), str(caught.value)
     assert place.text == (text.split("\n")[line - 1] if line else "")

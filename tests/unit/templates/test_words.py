@@ -9,33 +9,33 @@ from injector.templates.render import RenderError
 from tests.messages import Golden
 from tests.unit.templates.build import overlay
 
-#: An expression that fails, and what is said.
-EXPRESSIONS = {
-    "5 | length": "a number has no length",
-    "range('a')": "a whole number is needed here, and this is a string",
-    "'a,b' | split(',', 1, 2)": "split: too many arguments",
-    "'abc' | replace('a')": "replace(): the argument new is missing",
-    "[1, 'a'] | sort": "a string and a number cannot be compared with < or >",
-    "1 < none": "a number and null cannot be compared with < or >",
-    "[[1], [2]] | unique": "a list cannot be used as a key",
-    "'a' in 5": "a number has no items to search with `in`",
-    "'x' | round": "a number is needed here, and this is a string",
-    "-'x'": "a number is needed here, and this is a string",
-    "'x'.startswith(1)": "a string is needed here, and this is a number",
-    "'x'.split(1)": "a string is needed here, and this is a number",
-    "[] | first": "the list is empty, so there is nothing to take from it; use `| default(...)`",
-    "5 | first": "a list is needed here, and this is a number",
-    "5 | join": "a list is needed here, and this is a number",
-    "true()": "a boolean cannot be called",
-    "1 if not native": "nothing is written here: the `if` within {{ }} is false and has no else",
-}
+#: Expressions that fail.
+EXPRESSIONS = [
+    "5 | length",
+    "range('a')",
+    "'a,b' | split(',', 1, 2)",
+    "'abc' | replace('a')",
+    "[1, 'a'] | sort",
+    "1 < none",
+    "[[1], [2]] | unique",
+    "'a' in 5",
+    "'x' | round",
+    "-'x'",
+    "'x'.startswith(1)",
+    "'x'.split(1)",
+    "[] | first",
+    "5 | first",
+    "5 | join",
+    "true()",
+    "1 if not native",
+]
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
-def test_expressions(expression: str) -> None:
+def test_expressions(expression: str, golden: Golden) -> None:
     with pytest.raises(RenderError) as caught:
         overlay(f"a: 1\nb: {{{{ {expression} }}}}\n")
-    assert EXPRESSIONS[expression] in caught.value.diagnostic.message
+    golden(caught.value.diagnostic.message)
     assert (caught.value.place.line, caught.value.place.column) == (2, 7)
 
 
