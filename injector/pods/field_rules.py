@@ -125,7 +125,6 @@ OURS: dict[str, str] = {
     "PodSecurityContext.sysctls": "[Sysctl] set",
     "HostAlias.hostnames": "[string] set",
     "PodDNSConfig.searches": "[string] set",
-    "PodDNSConfig.options": "[PodDNSConfigOption] by name",
     "Container.envFrom": "[EnvFromSource] set",
     "EphemeralContainer.envFrom": "[EnvFromSource] set",
     # Atomic there; a pod's own entries and a template's can hold at once as well.

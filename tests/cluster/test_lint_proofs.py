@@ -256,11 +256,20 @@ def test_volume_name(control_plane: ControlPlane, namespace: NamespaceFactory) -
     sources = {}
     for which in ("bad", "good"):
         made = stored(control_plane, Example("volume-name", which).inject(app(which, spec=own)).object, ns)
-        mounts = container(made, "shipper")["volumeMounts"]
-        (mounted,) = [m["name"] for m in mounts if m["mountPath"] == "/etc/shipper"]
+        mounts = container(made, "tool")["volumeMounts"]
+        (mounted,) = [m["name"] for m in mounts if m["mountPath"] == "/etc/tool"]
         (sources[which],) = [v for v in made["spec"]["volumes"] if v["name"] == mounted]
     assert "emptyDir" in sources["bad"] and "configMap" not in sources["bad"], "the app's, for the sidecar"
-    assert sources["good"]["configMap"]["name"] == "shipper-defaults"
+    assert sources["good"]["configMap"]["name"] == "tool-defaults"
+    mounted_too = app("taken", spec=own, volumeMounts=[{"name": "config", "mountPath": "/own"}])
+    assert Example("volume-name", "bad").inject(mounted_too).reason is Reason.CONFLICT
+
+
+@proves("redirects")
+def test_redirects() -> None:
+    """What then waits for the network without end is shown by tests/node/test_gallery.py."""
+    for which, order in (("bad", ["proxy-redirect", "proxy"]), ("good", ["proxy", "proxy-redirect"])):
+        assert names(Example("redirects", which).inject(app()).object, "initContainers") == order
 
 
 @proves("port-conflict")

@@ -196,7 +196,7 @@ def test_redirect_and_faults_go_into_one_pod() -> None:
     injection = injected("envoy", also={"fault": {"direction": "both"}})
     assert injection.reason is Reason.INJECTED
     names = [container["name"] for container in injection.object["spec"]["initContainers"]]
-    assert names[-2:] == ["envoy-sidecar", "fault"]
+    assert names == ["envoy-sidecar", "envoy-redirect", "fault"]
 
 
 @pytest.mark.parametrize(

@@ -308,7 +308,7 @@ def test_redirects_that_are_none(text):
 HOSTS = """
 spec:
   hostAliases: [{ip: 10.0.0.1, hostnames: [logs]}]
-  dnsConfig: {searches: [ship.example], options: [{name: ndots, value: "2"}, {name: edns0}]}
+  dnsConfig: {searches: [ship.example]}
   containers: [{name: ship, image: "ship:1"}]
 """
 
@@ -317,16 +317,7 @@ spec:
 def test_names_and_addresses_of_both_sides_hold(namespace):
     before = pod(("A", "1"))
     before["spec"]["hostAliases"] = [{"ip": "10.0.0.1", "hostnames": ["db"]}, {"ip": "10.0.0.2", "hostnames": ["x"]}]
-    before["spec"]["dnsConfig"] = {"searches": ["shop.example"], "options": [{"name": "timeout", "value": "1"}]}
+    before["spec"]["dnsConfig"] = {"searches": ["shop.example"]}
     spec = stable(before, snapshot(HOSTS), namespace)["spec"]
     assert [one["hostnames"] for one in spec["hostAliases"]] == [["db", "logs"], ["x"]]
     assert spec["dnsConfig"]["searches"] == ["shop.example", "ship.example"]
-    assert [one["name"] for one in spec["dnsConfig"]["options"]] == ["timeout", "ndots", "edns0"]
-
-
-def test_another_value_of_a_dns_option_stays():
-    before = pod(("A", "1"))
-    before["spec"]["dnsConfig"] = {"options": [{"name": "ndots", "value": "5"}]}
-    done = inject(before, ENABLED, snapshot(HOSTS))
-    assert [one.path for one in done.warnings] == [("spec", "dnsConfig", "options", Key("ndots"), "value")]
-    assert inject(before, REQUIRED, snapshot(HOSTS)).reason is Reason.INJECTED  # a field of the pod as a whole

@@ -647,7 +647,7 @@ CASES = [
     Case("defaulted-field", "of the app's containers", "  - name: '*'\n    imagePullPolicy: Always\n", [6]),
     Case("defaulted-field", "insisted on", "  - name: '*'\n    imagePullPolicy: !replace Always\n", []),
     Case("defaulted-field", "of its own container", "    imagePullPolicy: Always\n", []),
-    Case("atomic-list", "of the pod", "  dnsConfig:\n    searches: [a.example]\n", [6]),
+    Case("atomic-list", "of the pod", "  dnsConfig:\n    nameservers: [10.0.0.1]\n", [6]),
     Case("atomic-list", "one that merges", "  tolerations: [{key: a, operator: Exists}]\n", []),
     Case("atomic-list", "of its own container", "    args: [a]\n", []),
     Case("atomic-list", "which of the app's", "  - name: '*'\n    only: [web]\n    env: [{name: A, value: b}]\n", []),

@@ -88,47 +88,42 @@ def test_a_namespace_without_mistakes(metadata: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("obj", "severity", "words"),
+    ("obj", "severity"),
     [
         (
             workload("CronJob", schedule="", jobTemplates={"spec": {"template": {"spec": POD}}}),
             "error",
-            "spec.jobTemplate: it is missing, and a CronJob has its pod template there; write jobTemplate, not jobTemp",
         ),
         (
             workload("CronJob", jobTemplate={"spec": {"templates": {"spec": POD}}}),
             "error",
-            "spec.jobTemplate.spec.template: it is missing, and a CronJob has its pod template there; write template",
         ),
-        (workload(pod={"spec": POD}), "error", "write template, not pod"),
+        (workload(pod={"spec": POD}), "error"),
         (
             workload(**POD),
             "error",
-            "spec.template: it is missing, and a Deployment has its pod template there; put cont",
         ),
         (
             workload(template=POD),
             "error",
-            "spec.template.spec: it is missing, and a Deployment has its pod template there;",
         ),
         (
             workload(template=[{"spec": POD}]),
             "error",
-            "spec.template: it is a list, and a Deployment has its pod template",
         ),
-        (workload("CronJob", template={"spec": POD}), "error", "put spec.template into spec.jobTemplate.spec"),
-        ({"kind": "Deployment", "template": {"spec": POD}, "spec": {}}, "error", "put template into spec"),
+        (workload("CronJob", template={"spec": POD}), "error"),
+        ({"kind": "Deployment", "template": {"spec": POD}, "spec": {}}, "error"),
         (
             workload(replicas=3),
             "warning",
-            "spec.template: it is missing, and a Deployment has its pod template there; add",
         ),
     ],
 )
-def test_a_workload_without_its_template(obj: dict[str, Any], severity: str, words: str) -> None:
+def test_a_workload_without_its_template(obj: dict[str, Any], severity: str, golden: Golden) -> None:
     found = missing_template(obj)
     assert found is not None
-    assert (found.severity, words in found.sentence) == (severity, True), found.sentence
+    assert found.severity == severity
+    golden(found.sentence)
 
 
 @pytest.mark.parametrize(
