@@ -144,39 +144,20 @@ def test_every_branch_is_reached_and_so_is_every_parameter(gate: Gate) -> None:
 
 
 FAILING = [
-    (
-        f"object: {GATEWAY}\n  expect: {{decision: unchanged}}",
-        "error: decision: expected unchanged, found amended: the templates at the path changed the object (gate)",
-    ),
-    (
-        f"object: {GATEWAY}\n  expect: {{decision: amended, object: {{spec: {{class: fast, x: 1}}}}}}",
-        'spec.class: expected "fast", found "plain"',
-    ),
-    (
-        "object: {apiVersion: example.com/v1, kind: Mouse}\n  expect: {decision: amended}",
-        "the request was CREATE of mouses (example.com/v1); if that is wrong, set `resource:`",
-    ),
-    (
-        "expect: {decision: injected}",
-        "template gate cannot be injected into pods, because it is for CREATE, UPDATE, DELETE of gateways, "
-        "gateways/status, deployments/scale (example.com/v1, apps/v1)",
-    ),
-    (
-        "pod: {spec: {containers: [{name: a}]}}\n  expect: {decision: injected}",
-        "cases.yaml:3:3: error: template gate cannot be injected",
-    ),
-    (
-        "object: {apiVersion: example.com/v1, kind: Gateway, spec: {host: a, broken: 1}}\n"
-        "  expect: {decision: amended}",
-        "gate/overlay.yaml.j2:7:",
-    ),
+    f"object: {GATEWAY}\n  expect: {{decision: unchanged}}",
+    f"object: {GATEWAY}\n  expect: {{decision: amended, object: {{spec: {{class: fast, x: 1}}}}}}",
+    "object: {apiVersion: example.com/v1, kind: Mouse}\n  expect: {decision: amended}",
+    "expect: {decision: injected}",
+    "pod: {spec: {containers: [{name: a}]}}\n  expect: {decision: injected}",
+    "object: {apiVersion: example.com/v1, kind: Gateway, spec: {host: a, broken: 1}}\n  expect: {decision: amended}",
 ]
 
 
-@pytest.mark.parametrize(("case", "message"), FAILING, ids=[f[1][:40] for f in FAILING])
-def test_what_is_not_as_expected_is_told(gate: Gate, case: str, message: str) -> None:
+@pytest.mark.parametrize("case", FAILING, ids=[repr(case)[-60:] for case in FAILING])
+def test_what_is_not_as_expected_is_told(gate: Gate, case: str, golden: Golden) -> None:
     found = told(gate(f"cases:\n- name: a\n  {case}\n"))
-    assert any(message in line for line in found), found
+    assert found
+    golden(found)
 
 
 def test_labels_that_do_not_match_are_told_of(gate: Gate, golden: Golden) -> None:

@@ -14,7 +14,6 @@ from injector.errors import InjectionError, TemplateError
 from injector.pods.context import Cluster
 from injector.reasons import Reason
 from injector.settings import Settings
-from injector.templates.parameter_keywords import FORMATS
 from injector.templates.parameters import resolve
 from injector.templates.snapshot import build_snapshot
 from injector.templates.template import Template
@@ -260,16 +259,17 @@ def test_what_a_pod_may_not_set_is_not_looked_at() -> None:
 
 
 @pytest.mark.parametrize(
-    ("setters", "words"),
+    "setters",
     [
-        (["pod"], "set annotation sample.sidecar.injector/v"),
-        (["namespace", "settings"], "set the namespace's annotation sample.sidecar.injector/v"),
-        (["settings"], "an admin sets it in the injector's settings"),
+        ["pod"],
+        ["namespace", "settings"],
+        ["settings"],
     ],
 )
-def test_a_missing_one_is_asked_of_those_who_may_set_it(setters: list[str], words: str) -> None:
-    with pytest.raises(InjectionError, match=words):
+def test_a_missing_one_is_asked_of_those_who_may_set_it(setters: list[str], golden: Golden) -> None:
+    with pytest.raises(InjectionError) as caught:
         resolve(made(v={"type": "string", "required": True, "from": setters}), {}, {}, Settings())
+    golden(caught.value)
 
 
 def test_settings_that_set_what_they_may_not_are_told(golden: Golden) -> None:
@@ -359,21 +359,21 @@ def test_how_much_a_list_may_hold(raw: str, golden: Golden) -> None:
 
 
 @pytest.mark.parametrize(
-    ("within", "message"),
+    "within",
     [
-        ({"properties": {"b": {"$ref": "http://127.0.0.1:9/x"}}}, "$ref is not available"),
-        ({"items": {"patern": "x"}}, "unknown key patern; did you mean pattern?"),
-        ({"anyOf": [{"allOf": [{"not": {"$dynamicRef": "#x"}}]}]}, "$dynamicRef is not available"),
-        ({"additionalProperties": {"$schema": "http://json-schema.org/draft-07/schema#"}}, "unknown key $schema"),
-        ({"propertyNames": {"maxLenght": 3}}, "did you mean maxLength?"),
-        ({"prefixItems": [{"type": "string", "from": ["pod"]}]}, "unknown key from"),
-        ({"properties": {"patern": {"enum": []}}}, "enum is an empty list"),
+        {"properties": {"b": {"$ref": "http://127.0.0.1:9/x"}}},
+        {"items": {"patern": "x"}},
+        {"anyOf": [{"allOf": [{"not": {"$dynamicRef": "#x"}}]}]},
+        {"additionalProperties": {"$schema": "http://json-schema.org/draft-07/schema#"}},
+        {"propertyNames": {"maxLenght": 3}},
+        {"prefixItems": [{"type": "string", "from": ["pod"]}]},
+        {"properties": {"patern": {"enum": []}}},
     ],
 )
-def test_keywords_are_known_everywhere(within: dict[str, Any], message: str) -> None:
+def test_keywords_are_known_everywhere(within: dict[str, Any], golden: Golden) -> None:
     with pytest.raises(TemplateError) as caught:
         made(v={"type": "object", **within})
-    assert message in caught.value.message
+    golden(caught.value)
     assert caught.value.place is not None and caught.value.place.line > 3 and caught.value.place.column
 
 
@@ -388,7 +388,7 @@ def test_values_that_look_like_schemas_are_values() -> None:
     assert resolve(one, {}, {}, Settings()).values["v"]["patern"] == 1
 
 
-def test_what_a_pattern_property_does_not_name_is_additional() -> None:
+def test_what_a_pattern_property_does_not_name_is_additional(golden: Golden) -> None:
     schema = {
         "type": "array",
         "items": {
@@ -398,8 +398,7 @@ def test_what_a_pattern_property_does_not_name_is_additional() -> None:
         },
     }
     assert value(schema, '[{"a1": 1, "b": "x", "c": true}]') == [{"a1": 1, "b": "x", "c": True}]
-    assert "[0].c" in refused(schema, '[{"c": 1}]')
-    assert "[0].a1" in refused(schema, '[{"a1": true}]')
+    golden(refused(schema, '[{"c": 1}]'), refused(schema, '[{"a1": true}]'))
 
 
 @pytest.mark.parametrize(
@@ -426,12 +425,11 @@ def test_a_text_that_is_too_long_for_its_pattern_is_told_so(golden: Golden) -> N
 
 
 @pytest.mark.parametrize("name", FORMAT_CASES)
-def test_formats(name: str) -> None:
+def test_formats(name: str, golden: Golden) -> None:
     good, bad = FORMAT_CASES[name]
     schema = {"type": "string", "format": name}
     assert [value(schema, text) for text in good] == good
-    for text in bad:
-        assert FORMATS[name].words in refused(schema, text), text
+    golden([refused(schema, text) for text in bad])
 
 
 def test_values_of_the_settings_have_types_already(golden: Golden) -> None:
