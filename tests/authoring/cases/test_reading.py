@@ -34,24 +34,25 @@ def _large(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    "make",
     [
-        (_pipe, "is not an ordinary file"),
-        (_link("/dev/zero"), "is a link that leads out of the template's folder; copy the file"),
-        (_link("../../secret.yaml"), "is a link that leads out of the template's folder; copy the file"),
-        (_link("web.yaml"), "cannot be read: Too many levels of symbolic links"),
-        (lambda folder: (folder / "tests/web.yaml").mkdir(), "is a folder"),
-        (_large, "is larger than 4 MiB"),
+        _pipe,
+        _link("/dev/zero"),
+        _link("../../secret.yaml"),
+        _link("web.yaml"),
+        lambda folder: (folder / "tests/web.yaml").mkdir(),
+        _large,
     ],
 )
 def test_a_manifest_that_is_no_file_of_the_template(
-    suite: Callable[..., Suite], tmp_path: Path, make: Callable[[Path], None], message: str
+    suite: Callable[..., Suite], tmp_path: Path, make: Callable[[Path], None], golden: Golden
 ) -> None:
     (tmp_path / "secret.yaml").write_text(POD)
     folder = suite(CASE.format(file="web.yaml")).folder
     make(folder)
     found = suite(CASE.format(file="web.yaml"))
-    assert [(str(p.place), p.message) for p in found.problems] == [("tests/cases.yaml:3:9", f"web.yaml: {message}")]
+    assert [str(problem.place) for problem in found.problems] == ["tests/cases.yaml:3:9"]
+    golden(found.problems[0].message)
 
 
 @pytest.mark.parametrize("file", ["../../secret.yaml", "../template.yaml", "/etc/passwd", "/dev/zero", '"a\\0b"'])
