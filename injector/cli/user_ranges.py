@@ -53,7 +53,8 @@ def users_outside(result: Injection, namespace: Namespace, settings: Settings) -
         keys = [
             f"{settings.parameter_suffix(applied.template.name)}{parameter.name}"
             for parameter in applied.template.parameters.values()
-            if "user" in parameter.name and applied.parameters.values[parameter.variable] in outside.values()
+            if parameter.type == "integer" and "user" in parameter.name
+            if applied.parameters.values[parameter.variable] in (None, *outside.values())
         ]
         help_ = f'annotate the namespace with {keys[0]}="{users.start}"' if keys else OTHER_SCC
         fields = {"template": applied.template.name, "containers": outside, "first": users.start, "keys": keys}
