@@ -6,7 +6,7 @@ Authors always write `containers:`. Kubernetes documentation, "Sidecar Container
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -56,17 +56,16 @@ class Placement(msgspec.Struct, frozen=True):
             (first if sidecar is None else behind.get(sidecar, last)).append(name)
         return [*first, *(name for sidecar in self.sidecars for name in (sidecar, *behind[sidecar])), *last]
 
-    def arranged(self, present: Sequence[str], missing: Sequence[str]) -> list[int]:
+    def arranged(self, present: Sequence[str], missing: Sequence[str], last: Collection[str] = ()) -> list[int]:
         """Where to insert the missing init containers among the present ones, which keep their order.
 
         The result is the new order as numbers: present containers first count from 0, the missing ones continue. The
         templates' own stand as `order` says, then the pod's own. Without native sidecars set-up comes behind the pod's
-        own, since the container that it prepares starts only after these. A redirect whose proxy is no init container
-        moves behind all others, also those that came after it was injected.
+        own, since the container that it prepares starts only after these. Those that `last` names move behind all
+        others, also behind those that came after they were injected.
         """
-        order = self.order()
-        found = self._inserted(present, missing, order)
-        names, last = [*present, *missing], self.last
+        found = self._inserted(present, missing, self.order())
+        names = [*present, *missing]
         return sorted(found, key=lambda number: names[number] in last) if last else found
 
     def _inserted(self, present: Sequence[str], missing: Sequence[str], order: Sequence[str]) -> list[int]:

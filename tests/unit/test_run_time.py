@@ -291,6 +291,19 @@ def test_a_reinvocation_moves_a_redirect_behind_what_a_later_webhook_brought(ver
     assert starts(uninject(again, known.settings)) == ["own", "late"]
 
 
+@both
+@pytest.mark.parametrize("version", [(1, 31), (1, 36)])
+def test_an_init_container_of_a_redirects_name_stays_where_its_author_put_it(version, namespace):
+    before = pod(("A", "1"))
+    before["spec"]["initContainers"] = [{"name": name, "image": "redirect:1"} for name in ("ship-redirect", "own")]
+    known = redirecting(version)
+    made = stable(before, known, namespace)
+    late = {"name": "late", "image": "late:1"}
+    changed = {**made, "spec": {**made["spec"], "initContainers": [*made["spec"]["initContainers"], late]}}
+    again = inject(changed, namespace, known).object
+    assert starts(uninject(again, known.settings)) == ["ship-redirect", "own", "late"]
+
+
 @pytest.mark.parametrize("text", [
     "redirects: [ship-redirect]", "redirects: ship-proxy", "redirects: {ship-redirect: [x]}",
     "redirects: {A: ship-proxy}",

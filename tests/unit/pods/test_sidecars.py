@@ -132,9 +132,12 @@ def test_a_redirect_to_a_plain_container_moves_behind_what_came_later(native, be
     if not native:
         pod["spec"]["containers"].append({"name": "proxy", "image": "i"})
     placement = Placement.of(native, [REDIRECTS])
-    again = merge(pod, PROXY, app=("app",), placement=placement, claimed=("/spec/initContainers/proxy",)).pod
+    claimed = [f"/spec/initContainers/{name}" for name in REDIRECTS]
+    again = merge(pod, PROXY, app=("app",), placement=placement, claimed=claimed).pod
     assert order(again["spec"])[0] == after
-    assert merge(again, PROXY, app=("app",), placement=placement).pod["spec"] == again["spec"]
+    assert merge(again, PROXY, app=("app",), placement=placement, claimed=claimed).pod["spec"] == again["spec"]
+    own = merge(pod, PROXY, app=("app",), placement=placement).pod
+    assert order(own["spec"])[0] == before, "what the pod's author wrote stays where it is"
 
 
 def test_a_redirect_to_a_sidecar_that_the_pod_has_as_a_plain_container_comes_last():
