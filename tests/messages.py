@@ -110,7 +110,7 @@ def spoken(shown: str) -> set[str]:
     codes = set(_CODE.findall(shown))
     file = Path(os.environ[silence.WORDS])
     known = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-    found = {f"{code} {' '.join(clean(words).split())}" for code, words in known if code in codes}
+    found = {f"{' '.join(code.split())} {' '.join(clean(words).split())}" for code, words in known if code in codes}
     return found | {line.strip() for line in lines_of(shown) if not _CODE.search(line)}
 
 
