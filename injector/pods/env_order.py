@@ -26,13 +26,13 @@ class Cycle(NamedTuple):
     after: str
 
 
-def variables_in(variable: Any) -> set[str]:
-    """The names of the variables that a variable's value refers to."""
+def variables_in(variable: Any) -> list[str]:
+    """The names of the variables that a variable's value refers to, each once, in order."""
     value = variable.get("value") if type(variable) is dict else None
     if type(value) is not str or "$(" not in value:
-        return set()
+        return []
     end = value.rfind(")") + 1  # nothing is searched behind it: that keeps the search linear
-    return {name for name in _REFERENCE.findall(value[:end]) if name}
+    return list(dict.fromkeys(name for name in _REFERENCE.findall(value[:end]) if name))
 
 
 def with_new_variables(
@@ -59,11 +59,10 @@ def with_new_variables(
     before: dict[int, list[Any]] = {}
     placed: dict[str, int] = {}
     for step, variable in new.items():
-        used = variables_in(variable)
-        earliest = max((max(last_at.get(other, -1) + 1, placed.get(other, 0)) for other in used), default=0)
+        behind = {other: max(last_at.get(other, -1) + 1, placed.get(other, 0)) for other in variables_in(variable)}
+        after = max(behind, key=behind.__getitem__, default="")
         at = latest[step]
-        if at < earliest:
-            after = max(used, key=lambda other: max(last_at.get(other, -1) + 1, placed.get(other, 0)))
+        if after and at < behind[after]:
             cycles.append(Cycle(step, own_names[at], after))
             at = end
         placed[_name(variable)] = at

@@ -50,14 +50,20 @@ class _LeftOut:
         self.fields: dict[str, None] = {}
         self.places: dict[str, None] = {}
 
-    def without(self, holder: Object, field: str, place: str) -> Object:
-        """A mapping without these names in one of its fields."""
-        part = holder.get(field)
-        if type(part) is not dict or not self.names & part.keys():
-            return holder
-        self.fields |= dict.fromkeys(sorted(self.names & part.keys()))
+    def stripped(self, part: Object, names: frozenset[str], place: str) -> Object:
+        """A mapping without fields of these names."""
+        found = sorted(names & part.keys())
+        if not found:
+            return part
+        self.fields |= dict.fromkeys(found)
         self.places[place] = None
-        return {**holder, field: {key: value for key, value in part.items() if key not in self.names}}
+        return {key: value for key, value in part.items() if key not in names}
+
+    def without(self, holder: Object, field: str, place: str) -> Object:
+        """A mapping without the names that the fact rules out in one of its fields."""
+        part = holder.get(field)
+        new = self.stripped(part, self.names, place) if type(part) is dict else part
+        return holder if new is part else {**holder, field: new}
 
     def told(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """Pointer, sentence and fields of the one thing to say; nothing where nothing was left out."""
@@ -83,10 +89,8 @@ def fit(pod: Object, overlay: Overlay) -> tuple[Overlay, tuple[tuple[str, str, d
     unfit = _LINUX_SECURITY if system == "windows" else _WINDOWS_SECURITY if system == "linux" else frozenset()
     budget, security = _LeftOut("/spec/resources", covered), _LeftOut("/spec/os/name", unfit)
     new = security.without(wanted, "securityContext", "spec")
-    if system == "windows" and (fields := sorted(_LINUX_SPEC & new.keys())):
-        new = {key: value for key, value in new.items() if key not in _LINUX_SPEC}
-        security.fields |= dict.fromkeys(fields)
-        security.places["spec"] = None
+    if system == "windows":
+        new = security.stripped(new, _LINUX_SPEC, "spec")
     for field in CONTAINER_LISTS:
         items = new.get(field)
         if type(items) is list:

@@ -214,9 +214,9 @@ class _Merger:
                 result = list(have) if result is have else result
                 result[position] = new
         if field.name == "initContainers" and (missing or self.placement.last):
-            own = {name for name in index if not self.differences.is_claimed(f"{here}/{escape(name)}")}
-            present, last = [step_of(old, field) for old in result], self.placement.last - own
-            order = self.placement.arranged(present, list(missing), last)
+            last = self.placement.last  # but what the pod's author wrote stays in its place
+            last -= {name for name in last & index.keys() if not self.differences.is_claimed(f"{here}/{escape(name)}")}
+            order = self.placement.arranged(steps, list(missing), last)
             both = [*result, *missing.values()]
             return [both[number] for number in order] if order != list(range(len(result))) else result
         if not missing:

@@ -39,8 +39,9 @@ class Placement(msgspec.Struct, frozen=True):
     @property
     def last(self) -> frozenset[str]:
         """The set-up that stays behind all other init containers: its proxy is none of them and starts after them."""
-        running = frozenset(self.sidecars)
-        return frozenset(name for name in self.setup if self.redirects.get(name, name) not in (name, *running))
+        redirecting = [name for name in self.setup if name in self.redirects]
+        running = frozenset(self.sidecars) if redirecting else frozenset()
+        return frozenset(name for name in redirecting if self.redirects[name] not in running)
 
     def order(self) -> list[str]:
         """The templates' init containers in the order in which they start.

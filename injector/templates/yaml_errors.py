@@ -1,4 +1,4 @@
-"""What libyaml's errors mean to a person, and where that person has to look.
+"""What libyaml's errors mean to a person, and where that person has to look; tabs in branches that no render takes.
 
 libyaml says what it did not find, at the place where it gave up: often a line or more behind the mistake.
 """

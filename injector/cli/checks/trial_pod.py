@@ -160,6 +160,7 @@ def user_ranges(context: CheckContext) -> Iterator[Diagnostic]:
         namespace_of(one)
         for one in context.namespaces
         if labels_of(one).get(label.key) in (label.enabled, label.required)
+        and within(context, one)
         and _usable(one, settings)
         and user_range(string_map(one, "annotations")) is not None
     ]
