@@ -26,9 +26,11 @@ def free_port() -> int:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Time that all threads of a process have spent on a processor, in seconds (resolution: nanoseconds)."""
-    tasks = Path(f"/proc/{pid}/task")
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks.iterdir()) / 1e9
+    """Time that a process has spent on a processor, ended threads too, in seconds (resolution: nanoseconds).
+
+    The clock's number is made from the process' as clock_getcpuclockid(3) does on Linux.
+    """
+    return time.clock_gettime(~pid << 3 | 2)
 
 
 def resident_mib(pid: int) -> float:
