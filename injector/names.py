@@ -14,12 +14,27 @@ DNS_SUBDOMAIN = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0
 #: A label's value that is not empty, and a key without its prefix.
 LABEL_NAME = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 
+#: Characters of the longest name that an object can have.
+LONGEST_NAME = 253
 _DNS_LABEL, _DNS_SUBDOMAIN, _LABEL_NAME = map(re.compile, (DNS_LABEL, DNS_SUBDOMAIN, LABEL_NAME))
 
 
 def is_dns_label(name: object) -> bool:
     """Whether this is a DNS label: the name of a container, a volume, a namespace, a template."""
     return isinstance(name, str) and _DNS_LABEL.fullmatch(name) is not None
+
+
+def is_object_name(name: object) -> bool:
+    """Whether this is a DNS subdomain of at most 253 characters: the name of a workload or a pod.
+
+    https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-subdomain-names
+    """
+    return isinstance(name, str) and len(name) <= LONGEST_NAME and _DNS_SUBDOMAIN.fullmatch(name) is not None
+
+
+def is_kind(kind: object) -> bool:
+    """Whether this is a kind of objects: without regard to case it is a DNS label that begins with a letter."""
+    return is_dns_label(kind.lower() if isinstance(kind, str) else kind) and str(kind)[0].isalpha()
 
 
 def is_label_value(value: str) -> bool:

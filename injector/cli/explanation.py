@@ -13,7 +13,7 @@ import click
 from injector.authoring.diagnostic_formats import json_text
 from injector.cli.admission import Admission, admit_pod, asked_about_pod, user_hints
 from injector.cli.injection_sources import Sources
-from injector.cli.manifest_objects import metadata_of, object_name_of
+from injector.cli.manifest_objects import metadata_of
 from injector.cli.path_explanation import EntryOf, PathTrail, telling_trail, trails_of
 from injector.cli.pod_remarks import remarks_on
 from injector.diagnostics import page_address, printable
@@ -25,7 +25,7 @@ from injector.pods.context import Namespace, Object
 from injector.pods.receipt import read_receipt
 from injector.pods.resource_kinds import Resource, resource_of
 from injector.pods.shape import string_map
-from injector.pods.workloads import pod_template, workload_of_object
+from injector.pods.workloads import object_name_of, pod_template, workload_of_object
 from injector.policies.request import named_resources
 from injector.reasons import Effect, Reason
 from injector.settings import Settings

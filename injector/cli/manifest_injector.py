@@ -15,7 +15,7 @@ from injector.cli.earlier_injection import cannot_repeat, foreign_receipt, repea
 from injector.cli.foreign_files import foreign_object
 from injector.cli.idle_parameters import IdleParameters
 from injector.cli.injection_sources import Sources
-from injector.cli.manifest_objects import ManifestNamespaces, metadata_of, object_name_of, objects_in
+from injector.cli.manifest_objects import ManifestNamespaces, metadata_of, objects_in
 from injector.cli.object_places import ObjectPlaces, is_of_command, path_in_object, place_in_pod
 from injector.cli.pod_mistakes import cause_of
 from injector.cli.pod_remarks import remarks_on
@@ -34,6 +34,7 @@ from injector.pods.shape import check_shape
 from injector.pods.workloads import (
     has_unknown_pods,
     is_kustomize_patch,
+    object_name_of,
     pod_template,
     with_pod_template,
     workload_of_object,

@@ -8,9 +8,12 @@ from typing import Any
 
 from injector.cli.documents import Document, added, rewritten
 from injector.cli.options import NamespaceOptions
+from injector.errors import DocumentError
+from injector.names import LONGEST_NAME
 from injector.pods.context import Namespace, Object
 from injector.pods.foreign_selectors import NAMESPACE_NAME
 from injector.pods.misplaced_keys import missing_template, taken_for_the_label
+from injector.pods.workloads import object_name_of
 from injector.settings import Settings
 
 #: What becomes of an object: None leaves it, else the objects to stand in its place, itself first if it stays.
@@ -58,13 +61,6 @@ def _changed(value: Any, document: Document, change: ObjectEdit) -> list[Object]
         items += [item] if after is None else after
         touched = touched or (after is not None and not (len(after) == 1 and after[0] is item))
     return [{**value, "items": items}] if touched else None
-
-
-def object_name_of(obj: Object) -> str:
-    """What a person calls an object: `deployment/web`."""
-    metadata = metadata_of(obj)
-    name = metadata.get("name") or metadata.get("generateName") or "without a name"
-    return f"{str(obj.get('kind') or 'object').lower()}/{name}"
 
 
 def without_pod(found: Iterable[tuple[Object, str]]) -> str:
@@ -140,7 +136,16 @@ def namespaces_in(
     settings: Settings,
     options: NamespaceOptions,
 ) -> ManifestNamespaces:
-    """Namespaces, quotas and limit ranges among the objects, with what the options say about all namespaces."""
+    """Namespaces, quotas and limit ranges among the objects, with what the options say about all namespaces.
+
+    Raises DocumentError for an object in a namespace that cannot have this name.
+    """
+    objects = list(objects)
+    for obj in objects:
+        namespace = metadata_of(obj).get("namespace")
+        if isinstance(namespace, str) and len(namespace) > LONGEST_NAME:
+            words = f"metadata.namespace has {len(namespace):,} characters, and a namespace's name has at most 63"
+            raise DocumentError(f"{object_name_of(obj)}: {words}")
     core = [o for o in objects if o.get("apiVersion") == "v1"]
     return ManifestNamespaces(
         settings=settings,

@@ -12,9 +12,10 @@ from typing import Literal
 import click
 
 from injector.cli.documents import Document
-from injector.cli.manifest_objects import metadata_of, object_name_of
+from injector.cli.manifest_objects import metadata_of
 from injector.diagnostics import printable
 from injector.pods.context import Object
+from injector.pods.workloads import object_name_of
 
 OutcomeName = Literal[
     "injected", "amended", "unchanged", "skipped", "failed", "refused", "uninjected", "added", "dropped"

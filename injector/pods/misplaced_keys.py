@@ -9,7 +9,7 @@ from injector.diagnostics import Diagnostic, Path, spoken_path
 from injector.names import cut, kind_of, nearest
 from injector.pods.context import Object
 from injector.pods.fields import POD
-from injector.pods.workloads import GROUPS, KINDS, pod_template, pod_template_path, template_path_of
+from injector.pods.workloads import GROUPS, KINDS, object_name_of, pod_template, pod_template_path, template_path_of
 from injector.reasons import Reason
 from injector.settings import Settings
 
@@ -38,8 +38,7 @@ def misplaced_keys(obj: Object, settings: Settings) -> Iterator[str]:
         yield from _for_namespaces(_mapping(pod.get("metadata")), "the pod", settings)
     if pod is obj:
         return
-    name = metadata.get("name") or metadata.get("generateName") or "without a name"
-    here = f"{str(obj.get('kind') or 'object').lower()}/{name}"
+    here = object_name_of(obj)
     at_paths = tuple(settings.parameter_suffix(name) for at in settings.paths.values() for name in at.templates)
     jobs = _mapping(_mapping(_mapping(obj.get("spec")).get("jobTemplate")).get("metadata"))
     yield from _for_namespaces(metadata, here, settings)

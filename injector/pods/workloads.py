@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from injector.names import LONGEST_NAME, cut, is_kind, is_object_name
 from injector.pods.context import Object, Workload
 
 #: Paths at which objects hold a pod template, in the order they are tried: PodTemplate; CronJob; everything else.
@@ -230,6 +231,10 @@ def workload_of_pod(pod: Object) -> Workload:
     `rollouts-pod-template-hash`); a Job named as the CronJob controller names them is its CronJob's. A pod without a
     controller is its own workload, `Pod NAME`: by `generateName` without its dash if the API server makes the name from
     it, so that it is the same before (when it is injected) and after (when the guard looks).
+
+    Whoever creates a pod writes its ownerReferences, and the API server does not compare them with anything. So a
+    reference whose kind or name cannot be one is not taken for an owner, and a name that cannot be one is left empty:
+    what a template gets as `workload` is always a name.
     """
     metadata = _dict(pod.get("metadata"))
     owner = _controller(metadata)
@@ -237,17 +242,18 @@ def workload_of_pod(pod: Object) -> Workload:
         name, made_of = metadata.get("name"), metadata.get("generateName")
         if not isinstance(name, str) or not name or (isinstance(made_of, str) and made_of and name.startswith(made_of)):
             name = made_of
-        return Workload("Pod", name.rstrip("-") if isinstance(name, str) else "")
+        return Workload("Pod", _name(name))
     kind, name = owner["kind"], owner["name"]
     if kind == "ReplicaSet":
         labels = _dict(metadata.get("labels"))
         for label, maker in _REPLICA_SET_MAKERS:
             suffix = labels.get(label)
-            if isinstance(suffix, str) and suffix and name.endswith(f"-{suffix}") and len(name) > len(suffix) + 1:
-                return Workload(maker, name[: -len(suffix) - 1], owner)
+            base = name.removesuffix(f"-{suffix}") if isinstance(suffix, str) and suffix else name
+            if base != name and is_object_name(base):
+                return Workload(maker, base, owner)
     elif kind == "Job":
         made = _CRON_JOB.match(name)
-        if made:
+        if made and is_object_name(made[1]):
             return Workload("CronJob", made[1], owner)
     return Workload(kind, name, owner)
 
@@ -265,17 +271,29 @@ def workload_of_object(obj: Object) -> Workload:
     if owner is not None and obj.get("kind") in ("ReplicaSet", "Job"):
         return Workload(owner["kind"], owner["name"])
     kind, name = obj.get("kind"), metadata.get("name") or metadata.get("generateName")
-    return Workload(kind if isinstance(kind, str) else "", name.rstrip("-") if isinstance(name, str) else "")
+    return Workload(kind if isinstance(kind, str) and is_kind(kind) else "", _name(name))
+
+
+def object_name_of(obj: Object) -> str:
+    """What a person calls an object: `deployment/web`. What is too long to be a kind or a name is cut."""
+    metadata = _dict(obj.get("metadata"))
+    name = metadata.get("name") or metadata.get("generateName") or "without a name"
+    return f"{cut(str(obj.get('kind') or 'object').lower(), LONGEST_NAME)}/{cut(str(name), LONGEST_NAME)}"
+
+
+def _name(given: object) -> str:
+    """A name, or what one is generated from without its dash; empty where it cannot be one."""
+    name = given.rstrip("-") if isinstance(given, str) else ""
+    return name if is_object_name(name) else ""
 
 
 def _controller(metadata: Object) -> Object | None:
-    """The one ownerReference with `controller: true`, if it names a kind and a name."""
+    """The one ownerReference with `controller: true`, if its kind and its name can be those of an object."""
     owners = metadata.get("ownerReferences")
     if isinstance(owners, list):
         for owner in owners:
             if isinstance(owner, dict) and owner.get("controller") is True:
-                named = isinstance(owner.get("kind"), str) and isinstance(owner.get("name"), str)
-                return owner if named else None
+                return owner if is_kind(owner.get("kind")) and is_object_name(owner.get("name")) else None
     return None
 
 

@@ -80,7 +80,7 @@ def owned(kind, name, labels=None, controller=True):
         (owned("ReplicaSet", "web-6d4cf56db6", {"rollouts-pod-template-hash": "6d4cf56db6"}), "Rollout", "web"),
         (owned("ReplicaSet", "web-6d4cf56db6", {"pod-template-hash": "other"}), "ReplicaSet", "web-6d4cf56db6"),
         (owned("ReplicaSet", "web-6d4cf56db6", {"pod-template-hash": 6}), "ReplicaSet", "web-6d4cf56db6"),
-        (owned("ReplicaSet", "-abc", {"pod-template-hash": "abc"}), "ReplicaSet", "-abc"),
+        (owned("ReplicaSet", "x--abc", {"pod-template-hash": "abc"}), "ReplicaSet", "x--abc"),
         (owned("ReplicaSet", "web"), "ReplicaSet", "web"),
         (owned("Job", "report-29912345"), "CronJob", "report"),
         (owned("Job", "report-20261121"), "Job", "report-20261121"),
@@ -91,6 +91,30 @@ def owned(kind, name, labels=None, controller=True):
 )
 def test_workload_of_owned_pod(pod, kind, name):
     assert workload_of_pod(pod) == Workload(kind, name, pod["metadata"]["ownerReferences"][0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("Deployment", "${env:AUTH_HEADER}"),
+        ("Deployment", "$(POD_NAME)"),
+        ("Deployment", "web\n"),
+        ("Deployment", "Web"),
+        ("Deployment", ".."),
+        ("Deployment", ""),
+        ("Deployment", "a" * 254),
+        ("ReplicaSet", "-abc"),
+        ("Deployment ${SHARED_KEY}", "web"),
+        ("1Deployment", "web"),
+        ("", "web"),
+        ("K" * 64, "web"),
+    ],
+)
+def test_what_cannot_be_an_owner_is_none(kind, name):
+    pod = owned(kind, name, {"pod-template-hash": "abc"})
+    pod["metadata"]["generateName"] = "mine-"
+    assert workload_of_pod(pod) == Workload("Pod", "mine")
+    assert workload_of_object({"kind": "ReplicaSet", **pod}) == Workload("ReplicaSet", "mine")
 
 
 def test_only_the_controller_owns():
@@ -113,6 +137,8 @@ def test_only_the_controller_owns():
         (None, ""),
         ([], ""),
         ({"name": 3}, ""),
+        ({"name": "${env:KEY}"}, ""),
+        ({"generateName": "$(KEY)-"}, ""),
         ({"name": "a", "ownerReferences": {}}, "a"),
         ({"name": "a", "ownerReferences": [None, 3, {"controller": True}]}, "a"),
         ({"name": "a", "ownerReferences": [{"controller": True, "kind": ["x"], "name": 1}]}, "a"),
@@ -134,6 +160,7 @@ def test_pod_of_its_own(metadata, name):
         ),
         ({"kind": "Pod", "metadata": {"name": "p"}}, Workload("Pod", "p")),
         ({"metadata": 3}, Workload("", "")),
+        ({"kind": "${KEY}", "metadata": {"name": "a b"}}, Workload("", "")),
     ],
 )
 def test_workload_of_object(obj, expected):
