@@ -150,16 +150,16 @@ def certs(
 
 
 def _write(folder: Path, made: ThrowawayCertificates, *, force: bool) -> None:
-    """Write the three files, each whole or not at all. Raises SettingsError when one is there already."""
-    from injector.cli.output_files import write_file
+    """Write the three files, all or none. Raises SettingsError when one is there already."""
+    from injector.cli.output_files import write_files
 
     present = [name for name, _ in _FILES if (folder / name).exists()]
     if present and not force:
         raise SettingsError(f"{folder}: {', '.join(present)} already there; --force overwrites")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for (name, mode), data in zip(_FILES, (made.authority, made.certificate, made.key), strict=True):
-            write_file(folder / name, data, mode)
+        data = (made.authority, made.certificate, made.key)
+        write_files({folder / name: (text, mode) for (name, mode), text in zip(_FILES, data, strict=True)})
     except OSError as error:
         raise SettingsError(f"{folder}: {error.strerror or error}") from None
 

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives import serialization
 
 from injector.cli.live_setup import whoami
 from injector.cli.options import Signing
-from injector.cli.output_files import write_file
+from injector.cli.output_files import write_files
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.signing import (
     PATH,
@@ -125,7 +125,7 @@ class FolderTarget:
                 if data is None:
                     (self._folder / name).unlink(missing_ok=True)
                 else:
-                    write_file(self._folder / name, data, 0o644 if name.endswith(".crt") else 0o600)
+                    write_files({self._folder / name: (data, 0o644 if name.endswith(".crt") else 0o600)})
         except OSError as error:
             raise SettingsError(f"{self._folder}: {error.strerror or error}") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -18,6 +19,8 @@ from injector.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from injector.pods.context import Object
 
 
@@ -66,8 +69,6 @@ def inject(
     injector inject --in-place deploy/
     injector inject --check --diff deploy/
     """
-    from pathlib import Path
-
     from injector.cli.documents import document_stream, read_manifests, spooled, texts_by_source, write_manifests
     from injector.cli.foreign_files import empty_inputs
     from injector.cli.injection_sources import gather, warn_of
@@ -105,22 +106,40 @@ def inject(
     if not injector.report.failed:
         injector.report.warnings += injector.idle.warnings(injector.used)
     injector.report.warnings += empty_inputs(documents)
+    before = texts_by_source(documents) if to_files else {}
+    if in_place and isinstance(output, dict) and not injector.report.failed:
+        _write(before, output, [Path(file) for file in files if Path(file).is_dir()])
     injector.report.show(form)
     if injector.report.failed:
         return 1
     if isinstance(output, dict):
-        return _write(texts_by_source(documents), output, in_place=in_place, diff=diff, check=check)
+        return 0 if in_place else _compare(before, output, diff=diff, check=check)
     write_manifests(output)
     return 0
 
 
-def _write(before: dict[str, str], after: dict[str, str], *, in_place: bool, diff: bool, check: bool) -> int:
-    """Show, tell of or write the inputs that differ; the exit code."""
-    from difflib import unified_diff
-    from pathlib import Path
-
-    from injector.cli.output_files import write_file
+def _write(before: dict[str, str], after: dict[str, str], folders: Sequence[Path]) -> None:
+    """Write the inputs that differ, all or none. Raises DocumentError, also for a link that leads out of its folder."""
+    from injector.cli.output_files import write_files
     from injector.errors import DocumentError
+
+    changed = {}
+    for name in (name for name in before if after[name] != before[name]):
+        file = Path(name).resolve()
+        of = [folder for folder in folders if Path(name).is_relative_to(folder)]
+        if of and not any(file.is_relative_to(folder.resolve()) for folder in of):
+            words = f"{name} is a link to {file}, outside of {of[0]}; nothing was written"
+            raise DocumentError(f"{words}. To change that file, name it")
+        changed[file] = (after[name].encode(), file.stat().st_mode & 0o777)
+    try:
+        write_files(changed)
+    except OSError as error:
+        raise DocumentError(f"{error.filename}: {error.strerror}; nothing was written") from None
+
+
+def _compare(before: dict[str, str], after: dict[str, str], *, diff: bool, check: bool) -> int:
+    """Show or tell of the inputs that differ; the exit code."""
+    from difflib import unified_diff
 
     changed = [name for name in before if after[name] != before[name]]
     for name in changed:
@@ -130,10 +149,4 @@ def _write(before: dict[str, str], after: dict[str, str], *, in_place: bool, dif
                 click.echo(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n", nl=False)
         if check:
             click.echo(f"{name} would change: run injector inject --in-place", err=True)
-        if in_place:
-            file = Path(name).resolve()
-            try:
-                write_file(file, after[name].encode(), file.stat().st_mode & 0o777)
-            except OSError as error:
-                raise DocumentError(f"{name}: {error.strerror or error}") from None
     return 1 if check and changed else 0

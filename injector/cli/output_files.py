@@ -11,13 +11,24 @@ from injector.authoring.scaffold import ScaffoldError
 from injector.loading.template_folders import has_manifest
 
 
-def write_file(file: Path, data: bytes, mode: int) -> None:
-    """Write a file whole or not at all. Raises OSError."""
-    part = file.with_name(f".{file.name}.{os.getpid()}")
-    # Created with its mode: a key that is made private later was public for a moment.
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as opened:
-        opened.write(data)
-    part.replace(file)
+def write_files(files: Mapping[Path, tuple[bytes, int]]) -> None:
+    """Write files, by their content and mode, whole or none of them. Raises OSError that names the file."""
+    parts: dict[Path, Path] = {}
+    file = Path()
+    try:
+        for file, (data, mode) in files.items():
+            part = file.with_name(f".{file.name}.{os.getpid()}")
+            # Created with its mode: a key that is made private later was public for a moment.
+            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+            parts[part] = file
+            with os.fdopen(descriptor, "wb") as opened:
+                opened.write(data)
+        for part, file in parts.items():
+            part.replace(file)
+    except OSError as error:
+        for part in parts:
+            part.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror or str(error), str(file)) from None
 
 
 def refuse_taken(folder: Path, what_to_do: str, *, overwrite: bool = False) -> None:
@@ -34,10 +45,14 @@ def refuse_taken(folder: Path, what_to_do: str, *, overwrite: bool = False) -> N
 def write_folder(folder: Path, files: Mapping[str, str], *, overwrite: bool = False) -> None:
     """All files by their path, or none: what was written before one failed is taken away again.
 
-    With `overwrite` files of these paths are replaced, and links are not followed. Raises ScaffoldError.
+    With `overwrite` files of these paths are replaced, and links are not followed: a folder within that is one is
+    refused. Raises ScaffoldError.
     """
     was_there = folder.exists()
     try:
+        for parent in sorted({(folder / path).parent for path in files} - {folder}):
+            if parent.resolve() != folder.resolve() / parent.relative_to(folder):
+                raise ScaffoldError(f"{parent} is a link; remove it, so that nothing is written elsewhere")
         for path, text in files.items():
             file = folder / path
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -345,6 +345,19 @@ def test_nothing_is_written_over_unless_it_is_told_so(tmp_path: Path) -> None:
     assert (outside.read_text(), (made / "mine.txt").read_text()) == ("untouched", "mine")
 
 
+def test_a_folder_within_that_is_a_link_is_not_written_through(tmp_path: Path) -> None:
+    imported(tmp_path, PLAIN, "--name", "it")
+    (tests,) = [file for file in (tmp_path / "it").iterdir() if file.is_dir()]
+    elsewhere = tests.rename(tmp_path / "elsewhere")
+    tests.symlink_to(elsewhere)
+    before = {file: file.read_text() for file in (*elsewhere.iterdir(), tmp_path / "it/README.md")}
+    for file in before:
+        file.write_text(before[file] + "# mine\n")
+    done = injector("import", "-", "--name", "it", "--output", tmp_path, "--overwrite", stdin=PLAIN)
+    assert done.code == 1 and str(tests) in done.err
+    assert all(file.read_text() == before[file] + "# mine\n" for file in before)
+
+
 def test_one_that_is_taken_keeps_the_others_out_too(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "x").write_text("x")

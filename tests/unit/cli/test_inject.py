@@ -1,12 +1,14 @@
 """`inject` and `uninject` over whole manifests: what comes out, byte for byte, and what the report says."""
 
 import json
+import resource
 import textwrap
 
 import click
 import pytest
 import yaml
 
+from tests import command
 from tests.unit.cli import manifests
 
 DEPLOYMENT, POD, SERVICE = manifests.WORKLOADS["Deployment"], manifests.POD, manifests.SERVICE
@@ -233,6 +235,65 @@ def test_files_in_git(run, tmp_path, golden):
     assert other.read_text() == SERVICE
     again = run("inject", *LOGGER[:-1], "--check", str(tmp_path))
     assert again.code == 0
+
+
+@pytest.fixture
+def two_files(tmp_path):
+    """A folder `deploy` with two manifests that an injection changes, of which the second is large."""
+    (tmp_path / "deploy").mkdir()
+    (tmp_path / "deploy/a.yaml").write_text(DEPLOYMENT)
+    (tmp_path / "deploy/b.yaml").write_text(f"# {'b' * 20_000}\n{DEPLOYMENT}")
+    return tmp_path
+
+
+def in_place(folder, *words, **limits):
+    return command.run("inject", "--templates", "nginx", "--in-place", *words, cwd=folder, **limits)
+
+
+def test_in_place_follows_no_link_out_of_its_folder(two_files):
+    outside, linked = two_files / "outside.yaml", two_files / "deploy/b.yaml"
+    linked.unlink()
+    outside.write_text(DEPLOYMENT)
+    linked.symlink_to(outside)
+    done = in_place(two_files, "deploy")
+    assert (done.code, done.out) == (1, "") and "deploy/b.yaml" in done.err and str(outside) in done.err
+    assert "1 injected" not in done.err
+    assert outside.read_text() == (two_files / "deploy/a.yaml").read_text() == DEPLOYMENT
+    assert in_place(two_files, "deploy/b.yaml").code == 0  # it is named
+    assert linked.is_symlink() and outside.read_text() != DEPLOYMENT
+
+
+def test_in_place_follows_links_within_its_folder(two_files):
+    (two_files / "deploy/b.yaml").unlink()
+    (two_files / "deploy/b.yaml").symlink_to("a.yaml")
+    (two_files / "link").symlink_to("deploy")
+    assert in_place(two_files, "link").code == 0
+    assert (two_files / "deploy/a.yaml").read_text() != DEPLOYMENT
+    assert in_place(two_files, "--check", "deploy").code == 2
+
+
+def test_where_one_file_cannot_be_written_none_is_and_nothing_is_left(two_files):
+    """A limit of the process stands for a disk that is full."""
+    before = {file: file.read_text() for file in sorted((two_files / "deploy").iterdir())}
+    done = in_place(two_files, "deploy", limits={resource.RLIMIT_FSIZE: 10_000})
+    assert done.code == 1 and "b.yaml" in done.err and "injected" not in done.err
+    assert {file: file.read_text() for file in sorted((two_files / "deploy").iterdir())} == before
+    assert "2 injected" in in_place(two_files, "deploy").err
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Deployment"])
+@pytest.mark.parametrize("key", ["name", "namespace", "kind"])
+def test_a_name_that_cannot_be_one_is_not_shown_whole(run, kind, key):
+    obj = yaml.safe_load(manifests.WORKLOADS[kind])
+    (obj if key == "kind" else obj["metadata"])[key] = "n" * 100_000
+    for words in (
+        ("inject", *LOGGER),
+        ("explain", *LOGGER),
+        ("uninject", "-"),
+        ("inject", "--output", "json", *LOGGER),
+    ):
+        done = run(*words, stdin=json.dumps(obj))
+        assert len(done.err) < 5000 and (words[0] != "explain" or len(done.out) < 10_000)
 
 
 @pytest.mark.parametrize(
