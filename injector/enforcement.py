@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from msgspec.structs import replace
+
 from injector.apply import AppliedPod, InjectionContext, apply_templates, reapply, receipt_of, without_injection
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
@@ -63,6 +65,31 @@ def check_guarantee(pod: Object, receipt: Receipt | None, task: InjectionContext
         message = f"the pod is not as its namespace requires: {missing[0].message}"
         raise InjectionError(Reason.NOT_INJECTED, message, path=missing[0].path, fields=missing[0].fields)
     return made
+
+
+def with_guaranteed_parts(receipt: Receipt, pod: Object, made: AppliedPod) -> Receipt:
+    """The receipt of an injected pod of a `required` namespace, in which all of its sidecars and their volumes stand.
+
+    A pod may bring a part of them itself, as the templates make it. The injection did not add that, but the policy for
+    updates keeps what the receipt names, and this has to be kept as well.
+    """
+    there, added = PointerIndex(pod), frozenset(receipt.added)
+    brought = sorted(part for part in _own_parts(made) - added if there.at(part) is not None)
+    return replace(receipt, guaranteed=tuple(brought))
+
+
+def lacks_guaranteed_parts(receipt: Receipt | None, pod: Object, made: AppliedPod) -> bool:
+    """Whether a pod's receipt does not name all of its sidecars and their volumes; it may be a forged one."""
+    named = frozenset() if receipt is None else frozenset((*receipt.added, *receipt.guaranteed))
+    there = PointerIndex(pod)
+    return any(there.at(part) is not None for part in _own_parts(made) - named)
+
+
+def _own_parts(made: AppliedPod) -> set[str]:
+    """The keyed pointers at which the templates' containers and volumes can be."""
+    found = {f"/spec/{field}/{escape(name)}" for field in CONTAINER_LISTS for name in made.own}
+    volumes = [(applied.overlay.get("spec") or {}).get("volumes") or [] for applied in made.applied]
+    return found | {f"/spec/volumes/{escape(name)}" for items in volumes for name in map(name_of, items) if name}
 
 
 def _make_unforged(pod: Object, receipt: Receipt | None, task: InjectionContext) -> AppliedPod:
@@ -129,9 +156,7 @@ def _all_seen(pod: Object, made: AppliedPod, receipt: Receipt | None, task: Inje
     if receipt is None:
         return made
     compared = {f"/metadata/annotations/{escape(key)}" for key in _file_annotations(made, task.settings)}
-    compared |= {f"/spec/{field}/{escape(name)}" for field in CONTAINER_LISTS for name in made.own}
-    volumes = [(applied.overlay.get("spec") or {}).get("volumes") or [] for applied in made.applied]
-    compared |= {f"/spec/volumes/{escape(name)}" for items in volumes for name in map(name_of, items) if name}
+    compared |= _own_parts(made)
     claims = {"/".join(map(escape, ("", *steps_to(pointer)))) for pointer in receipt.claims}  # each spelled in one way
     hidden = [p for p in claims if "/".join(p.split("/")[:4]) not in compared]
     unmarked = take_off(pod, None, task.settings)

@@ -21,7 +21,12 @@ from injector.apply import (
     without_injection,
 )
 from injector.budget import ReviewBudget
-from injector.enforcement import check_guarantee, guaranteed
+from injector.enforcement import (
+    check_guarantee,
+    guaranteed,
+    lacks_guaranteed_parts,
+    with_guaranteed_parts,
+)
 from injector.errors import InjectionError
 from injector.injection import Injection, failed_injection, patch_between, skipped_injection, with_origins_of_templates
 from injector.pods.constraints import check_constraints
@@ -173,11 +178,13 @@ def _done(
     """The injection, with mark and receipt; or, when nothing is missing, the pod as it is.
 
     A policy adds nothing: a pod that passes it is not marked as one that has a sidecar. In a `required` namespace a
-    receipt whose seal is no longer valid is sealed again for the guard, even if the pod lacks nothing.
+    receipt whose seal is no longer valid, or that does not name all that is guaranteed, is written anew, even if the
+    pod lacks nothing.
     """
     settings, decision, namespace = task.settings, task.decision, task.namespace.name
     asked = before if decision.required and seals is not None else None
     unsealed = asked is not None and not is_sealed(asked, pod, settings, namespace, seals)
+    unsealed = unsealed or (decision.required and lacks_guaranteed_parts(before, pod, made))
     reason, effect, after = Reason.ALREADY_INJECTED, Effect.SKIP, pod
     marked = string_map(pod, "annotations").get(settings.status_key) == "injected"
     if made.pod is pod and not made.own:
@@ -185,14 +192,15 @@ def _done(
     elif (missing := not marked or bool(changes(pod, final))) or unsealed:
         if missing:
             reason, effect = Reason.INJECTED, Effect.INJECT
+        receipt = receipt_of(made, task)
+        if decision.required:
+            receipt = with_guaranteed_parts(receipt, final, made)
         after = with_annotations(
             final,
             {
                 settings.status_key: "injected",
                 settings.reason_key: None,
-                settings.receipt_key: sealed_text(
-                    receipt_of(made, task), final, namespace, seals, task.snapshot.caches
-                ),
+                settings.receipt_key: sealed_text(receipt, final, namespace, seals, task.snapshot.caches),
             },
         )
         snapshot = task.snapshot

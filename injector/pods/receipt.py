@@ -45,8 +45,9 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `templates` are names and content digests, `added` keyed pointers of parts that were not there, `replaced` the old
     values at keyed pointers, `created` lists and maps that did not exist before and go when they become empty;
-    `parameters` those that the command line gave, by template, null for the value of a secret one; `seal`
-    is the seal for replicas of 0.1.0. Later releases use the entry `mac`, the last of the text, which seals it (see
+    `parameters` those that the command line gave, by template, null for the value of a secret one; `guaranteed` keyed
+    pointers of sidecars and their volumes that the pod brought itself and a `required` namespace insists on; `seal` is
+    the seal for replicas of 0.1.0. Later releases use the entry `mac`, the last of the text, which seals it (see
     `sealed_text`). Fields are only ever added, and optional: a release ignores the new fields of a later one.
     """
 
@@ -58,6 +59,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     created: tuple[str, ...] = ()
     seal: str = ""
     parameters: dict[str, dict[str, Any]] = {}
+    guaranteed: tuple[str, ...] = ()
 
     @property
     def claims(self) -> frozenset[str]:
