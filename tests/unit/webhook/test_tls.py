@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import ssl
+import subprocess
 import threading
 import warnings
 from pathlib import Path
@@ -57,6 +58,29 @@ def test_old_tls_is_not_spoken(served: Served) -> None:
         context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
     with Client(served.port, tls=False) as client, pytest.raises(ssl.SSLError, match="ALERT_PROTOCOL_VERSION"):
         context.wrap_socket(client.socket, server_hostname=HOST)
+
+
+def test_nobody_negotiates_again(served: Served) -> None:
+    """`R` on a line of its own asks for it; the server ends this connection, and goes on with others."""
+    words = ["openssl", "s_client", "-tls1_2", "-connect", f"127.0.0.1:{served.port}"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as client:
+        assert client.stdin is not None and client.stdout is not None
+        client.stdin.write(b"R\n")
+        client.stdin.flush()
+        said = client.stdout.read()
+    assert b"RENEGOTIATING" in said and b"no renegotiation" in said and client.returncode == 1
+    assert get(served.port, "/", tls=True).code == 200
+
+
+@pytest.mark.parametrize("name", [None, "other.example", "x" * 60 + "." + "y" * 60, "127.0.0.1"])
+def test_whatever_name_a_client_asks_for_the_same_certificate_is_served(served: Served, name: str | None) -> None:
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    with Client(served.port, tls=False) as client:
+        secure = context.wrap_socket(client.socket, server_hostname=name)
+        found = secure.getpeercert(binary_form=True)
+        assert found is not None and hashlib.sha256(found).digest() == fingerprint(served.folder / "certs/tls.crt")
 
 
 def fingerprint(file: Path) -> bytes:
