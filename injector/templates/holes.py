@@ -3,12 +3,16 @@
 Only the untouched output of a macro, a call or a set block is the author's text: a `Text`, a subclass of str that
 every operation turns into a plain value. Everything else that reaches a hole is a value, whatever it looks like; in a
 document it leaves a placeholder, in a text file it has to be harmless or quoted.
+
+A document's structure is safe from values, but the program that reads it may expand `${...}` in a string. If
+`template.yaml` says which (`syntax:`), each string in a hole is written so that this program reads what it was, or
+refused where that cannot be written.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Any, NoReturn
 
@@ -16,7 +20,8 @@ from jinja2 import Undefined, pass_context
 
 from injector.budget import Budget
 from injector.errors import FaultError, LimitError
-from injector.templates.quoted_places import with_marks, without_marks
+from injector.names import shortened
+from injector.templates.quoted_places import with_bare_marks, with_marks, without_marks
 from injector.templates.quoting import Quoted, check_harmless, check_quoted
 from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, scalar_text, untagged
 
@@ -30,7 +35,7 @@ class Run(Budget):
     """One render: the values of its holes so far, what it warned of, and what it may still do.
 
     `limit` is how many characters it may come to. A `tagged` one carries tags in the author's text, and has more room.
-    `syntax` is that of a text file, "" where it is not known.
+    `syntax` is that of a text file, or says what the program that reads a document expands; "" where it is not known.
     """
 
     __slots__ = ("later", "limit", "seen", "size", "syntax", "tagged", "values", "warnings")
@@ -133,6 +138,32 @@ def plain_value(value: Any, run: Run) -> Any:
     raise FaultError(f"{_article(kind.__name__)} cannot be written into the output; write its result, as in name()")
 
 
+def _without_dollar(text: str) -> str:
+    if "$" in text:
+        raise FaultError(f"{shortened(text)} holds a $, which the program that reads this file expands")
+    return text
+
+
+#: The programs that expand `${...}` in the strings of a document, and how a string is written for each.
+#: https://opentelemetry.io/docs/collector/configuration/#environment-variables: `$$` is a dollar
+#: https://docs.fluentbit.io/manual/administration/configuring-fluent-bit/yaml/environment-variables-section: no escape
+#: https://docs.fluentd.org/filter/record_transformer#record-directive: no escape
+EXPANSIONS: dict[str, Callable[[str], str]] = {
+    "fluent-bit": _without_dollar,
+    "fluentd": _without_dollar,
+    "otelcol": lambda text: text.replace("$", "$$"),
+}
+
+
+def _unexpanded(value: Any, write: Callable[[str], str]) -> Any:
+    """Plain data whose strings, keys too, the program reads as they were."""
+    if isinstance(value, str):
+        return write(value)
+    if isinstance(value, dict):
+        return {write(key): _unexpanded(item, write) for key, item in value.items()}
+    return [_unexpanded(item, write) for item in value] if isinstance(value, list) else value
+
+
 @pass_context  # keeps Jinja from calling it at compile time
 def typed(context: object, value: Any) -> str:
     """A value on its way into a document: the author's text as it is, a placeholder for anything else."""
@@ -149,6 +180,8 @@ def typed(context: object, value: Any) -> str:
         run.grow(len(value))  # stays one, so that it can be told where it stands alone
     else:
         value = plain_value(value, run)
+    if run.syntax:
+        value = _unexpanded(value, EXPANSIONS[run.syntax])
     index = len(values)
     values.append(value)
     return _PLACEHOLDERS[index] if index < 512 else f"{OPEN}{index}{CLOSE}"
@@ -156,13 +189,14 @@ def typed(context: object, value: Any) -> str:
 
 @pass_context
 def written(context: object, value: Any) -> str:
-    """A value on its way into a text file: the author's text as it is, quoted values marked, others if harmless."""
+    """A value on its way into a text file: the author's text as it is, other values if quoted or harmless, marked."""
     run = current.get()
     if type(value) is Text:
         return str(value)
     if type(value) is Quoted:
         return with_marks(check_quoted(value, run.syntax), run.syntax)
-    return check_harmless(plain_value(value, run), run.syntax)
+    text = check_harmless(plain_value(value, run), run.syntax)
+    return with_bare_marks(text, run.syntax) if isinstance(value, str) else text
 
 
 def concat(pieces: Iterable[str]) -> Text:

@@ -15,6 +15,7 @@ from injector.names import cut, flow_value, hint, is_dns_label, legal_name, near
 from injector.pods.selectors import SelectorError, check_selector
 from injector.templates.families import is_family, make_family
 from injector.templates.foreign_habits import MEANT_TYPES, OTHER_KEYS
+from injector.templates.holes import EXPANSIONS
 from injector.templates.kubernetes_yaml import Builder, TooMuchError, compose
 from injector.templates.manifest_habits import enum_mistake, list_help, nested_help, words_of_command
 from injector.templates.parameter_schema import TYPES, make_parameter
@@ -243,16 +244,20 @@ class Manifest:
         return FileSpec(name, source, validate, self._syntax(name, source, item.get("syntax")))
 
     def _syntax(self, name: str, source: str, said: Any) -> str:
-        """The syntax of a text file: the one under `syntax:`, or the one that its name or its source's name tells."""
-        if is_document(source):
-            if said is not None:
-                self.refuse(("files", name, "syntax"), f"{source} is YAML or JSON by its name; leave syntax out")
-            return ""
+        """The syntax of a text file: the one under `syntax:`, or the one that its name or its source's name tells.
+
+        For a YAML or JSON file, what the program that reads it expands.
+        """
+        is_text = not is_document(source)
         if said is None:
-            return syntax_of(name) or syntax_of(source.removesuffix(".j2"))
-        if said not in SYNTAXES:
+            return syntax_of(name) or syntax_of(source.removesuffix(".j2")) if is_text else ""
+        known = sorted(SYNTAXES if is_text else EXPANSIONS)
+        if said not in known:
             shown = said if isinstance(said, str) else "syntax"
-            words = f"there is no syntax {shortened(said)}{hint(shown, sorted(SYNTAXES), 'there are')}"
+            words = f"there is no syntax {shortened(said)}{hint(shown, known, 'there are')}"
+            if not is_text:
+                words = f"{source} is YAML or JSON by its name; leave syntax out, or name what expands ${{...}} in it: "
+                words += ", ".join(known)
             self.refuse(("files", name, "syntax"), words)
         return str(said)
 

@@ -31,13 +31,13 @@ from injector.templates.dependencies import (
 )
 from injector.templates.environment import FUNCTIONS, Environment
 from injector.templates.forbidden import ForbiddenError
-from injector.templates.quoted_places import END, START
+from injector.templates.quoted_places import BARE, END, START
 from injector.templates.source_map import Tagged, Tags, begin_with_first, expression_at, normal, place_at, word_at
 from injector.templates.structure import CLOSE, OPEN, TAG, Structure
 from injector.templates.undefined_names import not_declared, undefined
 from injector.templates.yaml_errors import TAB, tab_in
 
-_RESERVED = re.compile(f"[{OPEN}{CLOSE}{TAG}{START}{END}]")
+_RESERVED = re.compile(f"[{OPEN}{CLOSE}{TAG}{START}{END}{BARE}]")
 _DOCUMENTS = (".yaml.j2", ".yml.j2", ".json.j2")
 #: Of a root that reads more parameters than these, all parameters are the key: faster, and they rarely differ.
 _PARAMS_ONE_BY_ONE = 3

@@ -1,4 +1,4 @@
-r"""Where quoted values stand in a text file: only where the syntax of the file begins a value.
+r"""Where values stand in a text file: quoted ones only where its syntax begins a value, others in a name as a name.
 
 What `quote` writes has its own quotes. Within quotes that the author writes around it, the two pairs cancel each other
 out, and the value is free to change the file: a shell runs the `$(id)` of `"{{ params.v | quote }}"`. The same is true
@@ -15,18 +15,27 @@ The scanners know the quotes and comments of each syntax, and no more of it:
 - nginx takes a quote for a quote only where a word begins, as its source (`ngx_conf_file.c`) shows.
 
 What `quote` writes for the other syntaxes has no quotes, and means the same everywhere on its line.
+
+A harmless value without quotes can still be more than one name: `PATH=/evil:` in front of `_URL=` in an env file is
+another variable, `--jump=ACCEPT` another option of iptables, `a.b` another table of TOML. So such a value carries marks
+as well, and where a key, an option, a tag or a command begins it may hold only what a name there holds.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from injector.errors import FaultError
+from injector.names import shortened
 
 #: Stand around a quoted value: noncharacters of Unicode, which are never text.
 START, END = "\ufdd3", "\ufdd4"
-_MARKS = str.maketrans("", "", START + END)
+#: Stands before a value without quotes that is more than a word of letters and digits, with `END` behind it.
+BARE = "\ufdd5"
+_MARKS = str.maketrans("", "", START + END + BARE)
+_BARE_VALUE = re.compile(f"{BARE}([^{END}]*){END}")
+_WORD = re.compile(r"\w*\Z", re.ASCII)
 _VALUE = f"(?P<value>{START}[^{END}]*{END})"
 _DOUBLE = r"""(?P<quotes>"(?:\\.|[^"\\])*"?)"""
 _EITHER = r"""(?P<quotes>"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?)"""
@@ -97,24 +106,72 @@ _FAULTS = {
         '("http://" ~ params.host) | quote }}'
     ),
 }
+#: Of a line, no more than this is looked at before a value without quotes.
+_NEAR = 1000
+_DELIMITERS = re.compile(r"[{\[(,;]")
+_COMMAND = re.compile(
+    r"(?:.*(?:[;|&(`{]|\b(?:then|do|else|elif|if|while|until|exec|env|export|local|readonly)\s))?"
+    r"\s*(?:[A-Za-z_]\w*=\S*\s+)*\Z"
+)
+_TAG = re.compile(r"""<(?!!--)(?:[^<>"']|"[^"]*"|'[^']*')*\Z""")
+
+
+def _is_key(before: str) -> bool:
+    return not re.search("[=:]", _DELIMITERS.split(before)[-1])
+
+
+def _is_left(before: str) -> bool:
+    return not re.search("[=:]|\\A\\s*[#;!]", before)
+
+
+_OF_LITERALS = (
+    (_is_key, re.compile(r"[\w-]*\Z", re.ASCII), "a key"),
+    (lambda before: True, re.compile(r"[^=,]*\Z"), "one value"),
+)
+_OF_LINES = ((_is_left, re.compile(r"[^=:]*\Z"), "a key"),)
+#: By syntax: whether what stands on the line before a value makes its place one for a name, what a name there holds,
+#: and what it is called.
+_NAMES: dict[str, tuple[tuple[Callable[[str], object], re.Pattern[str], str], ...]] = {
+    "env": ((lambda before: "=" not in before, _WORD, "the name of a variable"),),
+    "hcl": _OF_LITERALS,
+    "ini": _OF_LINES,
+    "iptables": (
+        (lambda before: not before.strip(), _WORD, "a command"),
+        (lambda before: before[-1:].isspace(), re.compile(r"(?!-)"), "a value"),
+    ),
+    "json": _OF_LITERALS,
+    "lua": _OF_LITERALS,
+    "properties": _OF_LINES,
+    "sh": ((_COMMAND.match, re.compile(r"(?![A-Za-z_]\w*=)"), "a command"),),
+    "toml": _OF_LITERALS,
+    "xml": ((lambda before: _TAG.search(before, max(before.rfind("<"), 0)), re.compile(r"[\w.:-]*\Z"), "a name"),),
+}
+#: Here `quote` may write a value as it is.
+_AS_IT_IS = frozenset(("env", "ini", "xml"))
 _QUOTES = "is inside quotes that the file already has; remove those quotes: the quote filter adds its own"
 
 
 def with_marks(text: str, syntax: str) -> str:
     """What `quote` wrote for a syntax, marked if its place has to be looked at."""
+    if syntax in _AS_IT_IS:
+        text = with_bare_marks(text, syntax)
     return f"{START}{text}{END}" if syntax in _PARTS or syntax == "sh" else text
+
+
+def with_bare_marks(text: str, syntax: str) -> str:
+    """A harmless text without quotes, marked if its place has to be looked at."""
+    return text if syntax not in _NAMES or _WORD.match(text) else f"{BARE}{text}{END}"
 
 
 def without_marks(text: str) -> str:
     """A text without marks."""
-    return text.translate(_MARKS) if START in text else text
+    return text.translate(_MARKS) if START in text or BARE in text else text
 
 
 def checked(text: str, syntax: str) -> str:
     """A text without its marks. Raises FaultError, with an offset in that text, for a value in a wrong place."""
-    if START not in text:
-        return text
-    if found := misplaced_quote(text, syntax):
+    found = misplaced_quote(text, syntax) if START in text else None
+    if found or (found := _misplaced_name(text, syntax) if BARE in text else None):
         offset, fault = found
         raise FaultError(fault).at(len(without_marks(text[:offset])))
     return without_marks(text)
@@ -124,6 +181,22 @@ def misplaced_quote(text: str, syntax: str) -> tuple[int, str] | None:
     """Where in a marked text the first value in a wrong place stands, and what is wrong; None if there is no such."""
     for kind, offset in _in_shell(text) if syntax == "sh" else _in_other(text, _PARTS[syntax]):
         return offset, f"a quoted value {_FAULTS.get(kind, _QUOTES)}"
+    return None
+
+
+def _misplaced_name(text: str, syntax: str) -> tuple[int, str] | None:
+    """The same for a value without quotes that is more than a name, where a name stands."""
+    if parts := _PARTS.get(syntax):  # what is within quotes or a comment is neither
+        text = parts.sub(lambda part: part[0] if part.lastgroup == "value" else "x" * len(part[0]), text)
+    for value in _BARE_VALUE.finditer(text):
+        begin = max(text.rfind("\n", 0, value.start()) + 1, value.start() - _NEAR)
+        before = text[begin : value.start()].translate(_MARKS)
+        for is_there, name, what in _NAMES[syntax]:
+            if is_there(before):
+                if not name.match(value[1]):
+                    words = f"{shortened(value[1])} would not be {what} here"
+                    return value.start(), f"{words}; give the parameter a pattern, or write the value elsewhere"
+                break
     return None
 
 

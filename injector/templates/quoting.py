@@ -48,7 +48,7 @@ _MILD = re.compile(r"""[A-Za-z0-9._:/@%+=, "'\[\]-]*\Z""")
 #: What XML 1.0 cannot hold, not even as a reference (XML 1.0, section 2.2).
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 #: What marks places in a text that is being rendered, see `structure` and `quoted_places`.
-_MARKS = re.compile("[\ufdd0-\ufdd4]")
+_MARKS = re.compile("[\ufdd0-\ufdd5]")
 #: What to do about a value that is not quoted, or quoted for another syntax.
 USE_QUOTE = "write `| quote`, without quotes around it"
 #: iptables-restore reads words of at most 1024 bytes.

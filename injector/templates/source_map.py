@@ -28,7 +28,7 @@ from injector.diagnostics import Place
 from injector.library_messages import jinja_message
 from injector.templates.holes import Run, current, document
 from injector.templates.kubernetes_yaml import Builder, Node, YAMLError, compose, index
-from injector.templates.quoted_places import END, START, without_marks
+from injector.templates.quoted_places import BARE, END, START, without_marks
 from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, TAG, scalar_text, untagged
 
 _LINE_END = re.compile(r"\r\n|\r")
@@ -149,7 +149,7 @@ def expression_at(text: str, offset: int) -> str:
 
 
 #: A tag, or a mark of a quoted value.
-_TAG = re.compile(f"{OPEN}{TAG}([0-9]+){CLOSE}|[{START}{END}]")
+_TAG = re.compile(f"{OPEN}{TAG}([0-9]+){CLOSE}|[{START}{END}{BARE}]")
 
 
 @dataclass(frozen=True, slots=True)

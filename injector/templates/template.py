@@ -126,7 +126,7 @@ class Parameter:
     default: Any = UNSET
     required: bool = False
     setters: tuple[str, ...] = SETTERS  #: those of `SETTERS` who may set it
-    weakens: bool | None = None  #: whether a value can keep the sidecar from its work; None: nobody has said
+    open: bool = False  #: whether pods of a `required` namespace may set it too
     check: Any = field(default=None, repr=False, compare=False)  #: a `value_check.ValueCheck` of the schema
     member: Parameter | None = None
     secret: bool = False  #: whether its value is kept out of receipts, messages and `injector explain`
@@ -141,8 +141,8 @@ class Parameter:
         return self.name.removesuffix(FAMILY).replace("-", "_")
 
     def settable(self, *, guarded: bool) -> tuple[str, ...]:
-        """Who may set it; with `guarded`, as in a `required` namespace, no pod may if the parameter weakens."""
-        return tuple(who for who in self.setters if who != "pod") if guarded and self.weakens else self.setters
+        """Who may set it; with `guarded`, as in a `required` namespace, a pod may only if the parameter is open."""
+        return tuple(who for who in self.setters if who != "pod") if guarded and not self.open else self.setters
 
     @property
     def type(self) -> str:
@@ -154,7 +154,8 @@ class Parameter:
 class FileSpec:
     """A config file: its name in the ConfigMap, the source that renders it, the command that validates it (or none).
 
-    `syntax` is that of a text file (a key of `quoting.SYNTAXES`), "" where it is not known, and for YAML and JSON.
+    `syntax` is that of a text file (a key of `quoting.SYNTAXES`), for YAML and JSON what expands their strings (one of
+    `holes.EXPANSIONS`); "" where it is not known.
     """
 
     name: str

@@ -32,7 +32,7 @@ from injector.pods.fields import POD
 from injector.pods.foreign_fields import clear_help
 
 #: Characters that a template marks its holes with: Unicode's noncharacters are never text.
-_RESERVED = re.compile("[\ufdd0-\ufdd4]")
+_RESERVED = re.compile("[\ufdd0-\ufdd5]")
 _QUOTES = "put it in quotes: without quotes, YAML reads y, n, yes, no, on and off as booleans, and digits as numbers"
 _FIELD_TYPES: dict[str, type] = {
     **dict.fromkeys((*LISTS, *EVERYWHERE), list),

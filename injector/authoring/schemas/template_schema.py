@@ -18,6 +18,7 @@ from injector.authoring.schemas.declaration_schema import (
 )
 from injector.authoring.schemas.settings_schema import settings_schema
 from injector.reasons import Reason
+from injector.templates.holes import EXPANSIONS
 from injector.templates.quoting import SYNTAXES
 from injector.templates.template import FOR
 
@@ -43,9 +44,10 @@ _FILES: Final[Schema] = {
             },
             "syntax": or_null(
                 {
-                    "enum": sorted(SYNTAXES),
+                    "enum": sorted((*SYNTAXES, *EXPANSIONS)),
                     "description": (
-                        "The syntax of a text file, for the filter `quote`. The default follows from the file's name."
+                        "The syntax of a text file, for the filter `quote`. The default follows from the file's name. "
+                        "For a YAML or JSON file, the program that expands ${...} in its strings."
                     ),
                 }
             ),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
+import re
+import tomllib
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -25,16 +27,28 @@ from tests.unit.templates.test_hostile import shape
 
 GALLERY = {name: load_shipped(name, sources) for name, sources in read_gallery(gallery_path()).items()}
 #: Schemas refuse most of these for most parameters; templates have to hold without them too.
-VALUES = [value for value in HOSTILE if len(value) < 2000][::3]
+VALUES = [
+    *[value for value in HOSTILE if len(value) < 2000][::3],
+    "${env:AUTH_HEADER}",
+    "$${SHARED_KEY}",
+    "${record['x']}",
+]
+#: What a program expands that doubles a dollar to write one.
+_EXPANDED = re.compile(r"(?<!\$)(?:\$\$)*(\$\{[^}]*\})")
 
 
 def documents(name: str, seen: Any) -> dict[str, Any]:
-    """The structure of everything structured that a template renders, and how many lines its text files have."""
+    """The structure of everything structured that a template renders, what the programs that read it expand in it, and
+    how many lines its other text files have.
+    """
     one = GALLERY[name]
     found: dict[str, Any] = {"overlay": render_overlay(one, seen).overlay}
     for file, text in render_files(one, seen).items():
         if is_document(one.files[file].template):
-            found[file] = document_shape(text)
+            expanded = _EXPANDED.findall(text) if one.files[file].syntax else ()
+            found[file] = document_shape(text), expanded
+        elif one.files[file].syntax == "toml":
+            found[file] = shape(tomllib.loads(text))
         else:
             found[file] = text.count("\n")
     found["overlay"] = shape(found["overlay"])

@@ -16,10 +16,12 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from injector.errors import FaultError, InjectionError, TemplateError
+from injector.reasons import Reason
 from injector.templates.load import load_template
 from injector.templates.quoting import SYNTAXES, quote, syntax_of
 from injector.templates.render import render_files, render_overlay
@@ -501,3 +503,159 @@ def test_a_script_of_an_overlay_has_no_quotes_around_its_values(script: str, gol
     column = 63 + len(json.dumps(f"echo {{{{ params.v | shell_quote }}}}; {script}".split("Q")[0]))
     assert f"sample/overlay.yaml.j2:1:{column}: " in str(caught.value)
     golden(overlay('echo Q && echo "it\'s" Q', "a b"))
+
+
+# --------------------------------------------------------------------------- where a name stands, a name is written
+
+#: By file and line: values that stay the name, option, command or value in whose place they stand, and others.
+NAMES = {
+    ("a.env", "{{ params.v }}_URL=x"): ("A a_1", "PATH=/evil: A.b A-B"),
+    ("a.env", "export {{ params.v }}=x"): ("A", "A=b"),
+    ("a.env", "{{ params.v | quote }}=x"): ("A", "A=b"),
+    ("a.env", "A={{ params.v }}"): ("a=b a/b:c", ""),
+    ("a.env", "A='{{ params.v }}'"): ("a=b", ""),
+    ("a.env", "# {{ params.v }}"): ("a=b", ""),
+    ("a.rules", "-A X {{ params.v }} -j ACCEPT"): ("10.0.0.0/8 a=b", "--jump=ACCEPT -F -"),
+    ("a.rules", "{{ params.v }} X"): ("COMMIT", "-F a-b"),
+    ("a.rules", "-A X --dport={{ params.v }}"): ("-1 a:b", ""),
+    ("a.rules", '-A X --comment "of {{ params.v }}"'): ("-1", ""),
+    ("a.hcl", "{{ params.v }} = 1"): ("a-b", "a=b a.b a/b"),
+    ("a.hcl", "block {{ params.v }} {\n}"): ("a", "a=b"),
+    ("a.hcl", "x = {{ params.v }}"): ("5.5", "a=b 1,b=2"),
+    ("a.hcl", 'x = "{{ params.v }}"'): ("a=b", ""),
+    ("a.toml", "{{ params.v }} = 1"): ("a-b", "a=b a.b"),
+    ("a.toml", "[t.{{ params.v }}]"): ("a", "a.b"),
+    ("a.toml", "x = {{ params.v }}"): ("2026-01-01T00:00:00", "1,b=2"),
+    ("a.lua", "{{ params.v }} = 1"): ("a", "a.b a=b"),
+    ("a.jsonc", "{ {{ params.v }}: 1}"): ("a", "a.b a:b"),
+    ("a.sh", "{{ params.v }} run"): ("/bin/x", "LD_PRELOAD=/x"),
+    ("a.sh", "true; {{ params.v }} run"): ("/bin/x", "LD_PRELOAD=/x"),
+    ("a.sh", "export {{ params.v }}"): ("A", "LD_PRELOAD=/x"),
+    ("a.sh", "dd {{ params.v }}"): ("if=/dev/x", ""),
+    ("a.ini", "{{ params.v }} = 1"): ("a.b", "a=b a:b"),
+    ("a.ini", "{{ params.v | quote }} = 1"): ("a.b", "a=b"),
+    ("a.ini", "a = {{ params.v | quote }}"): ("a=b", ""),
+    ("a.ini", "# {{ params.v }}"): ("a=b", ""),
+    ("a.properties", "{{ params.v }}=1"): ("a.b", "a=b a:b"),
+    ("a.xml", "<{{ params.v }}>"): ("n:a", "a/ a=b"),
+    ("a.xml", "<{{ params.v | quote }}>"): ("a", "a/"),
+    ("a.xml", '<a b="{{ params.v | quote }}">{{ params.v }}</a>'): ("a/=b", ""),
+    ("a.xml", "<!-- {{ params.v }} -->"): ("a/=b", ""),
+    ("a.txt", "{{ params.v }}"): ("-a=b", ""),
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "value", "refused"),
+    [
+        (file, line, value, refused)
+        for (file, line), values in NAMES.items()
+        for refused, some in zip((False, True), values, strict=True)
+        for value in some.split()
+    ],
+)
+def test_where_a_name_stands_a_name_is_written(file: str, line: str, value: str, refused: bool) -> None:
+    text = f"{line}\n"
+    if not refused:
+        assert rendered(file, text, value) == re.sub(r"\{\{.*?\}\}", value, text)
+        return
+    with pytest.raises(InjectionError) as caught:
+        rendered(file, text, value)
+    assert caught.value.reason is Reason.TEMPLATE_FAILED
+    assert f"{file}.j2:1:{line.index('{{') + 1}: " in str(caught.value)
+
+
+_HARMLESS = st.text(alphabet="aB1._:/@%+=,-", min_size=1, max_size=6)
+
+
+def _of_ini(text: str) -> Any:
+    found = configparser.RawConfigParser(delimiters=("=", ":"))
+    found.optionxform = str  # type: ignore[assignment,method-assign]
+    found.read_string(text)
+    return {section: dict(found.items(section)) for section in found.sections()}
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "read"),
+    [
+        ("a.toml", "[s]\n{{ params.v }} = 1\n", tomllib.loads),
+        ("a.toml", "[s]\nx = {{ params.v }}\n", tomllib.loads),
+        ("a.toml", "[{{ params.v }}]\nx = 1\n", tomllib.loads),
+        ("a.ini", "[s]\n{{ params.v }} = 1\n", _of_ini),
+        ("a.ini", "[s]\nx = {{ params.v }}\n", _of_ini),
+        ("a.xml", "<s><{{ params.v }} x='1'/></s>", lambda text: _shape_of(ElementTree.fromstring(text))),
+    ],
+)
+@given(value=_HARMLESS)
+def test_no_value_makes_a_key_more(file: str, text: str, read: Callable[[str], Any], value: str) -> None:
+    """As a real parser reads it; what it does not take is for the linter and the program's own check."""
+    try:
+        found = read(rendered(file, text, value))
+    except (InjectionError, ValueError, configparser.Error, ElementTree.ParseError):
+        return
+    assert _shape(found) == _shape(read(rendered(file, text, "1")) if "xml" not in file else ["s", ["a", "x"]])
+
+
+def _shape(found: Any) -> Any:
+    """How many keys there are, and within what."""
+    return (
+        [_shape(item) for item in found.values()]
+        if isinstance(found, dict)
+        else (found if isinstance(found, list) else 0)
+    )
+
+
+def _shape_of(found: ElementTree.Element) -> list[Any]:
+    assert len(found) == 1 and len(found[0]) == 0
+    return [found.tag, ["a", *found[0].attrib]]
+
+
+# ------------------------------------------------------------------- documents whose program expands ${...}
+
+_EXPANDED = """
+own: "${env:KEY}"
+alone: {{ params.v }}
+within: "a {{ params.v }} b"
+data: {{ {"k": params.v, "l": [params.v]} }}
+"{{ params.w }}": 1
+"""
+
+
+def read_by_collector(value: Any) -> Any:
+    """What the OpenTelemetry Collector reads: `$$` is a dollar, anything else behind one is expanded."""
+    if isinstance(value, str):
+        assert "$" not in value.replace("$$", "")
+        return value.replace("$$", "$")
+    if isinstance(value, dict):
+        return {read_by_collector(key): read_by_collector(item) for key, item in value.items()}
+    return [read_by_collector(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("file", ["a.yaml", "a.json"])
+@given(value=_TEXT)
+@example(value="${env:KEY}")
+@example(value="$$${env:KEY}")
+def test_the_collector_expands_no_value(file: str, value: str) -> None:
+    found = (json.loads if file == "a.json" else yaml.safe_load)(rendered(file, _EXPANDED, value, "otelcol"))
+    assert found.pop("own") == "${env:KEY}"
+    expected = {"alone": value, "within": f"a {value} b", "data": {"k": value, "l": [value]}, "second": 1}
+    assert read_by_collector(found) == expected
+
+
+@pytest.mark.parametrize("syntax", ["fluent-bit", "fluentd"])
+@pytest.mark.parametrize("value", ["${KEY}", "$", "a$b", "{KEY}", "#{1}", "a"])
+def test_where_a_dollar_cannot_be_written_it_is_refused(syntax: str, value: str) -> None:
+    if "$" not in value:
+        assert rendered("a.yaml", _EXPANDED, value, syntax) == rendered("a.yaml", _EXPANDED, value)
+        return
+    with pytest.raises(InjectionError) as caught:
+        rendered("a.yaml", _EXPANDED, value, syntax)
+    assert caught.value.reason is Reason.TEMPLATE_FAILED
+    assert "a.yaml.j2:3" in str(caught.value)
+
+
+@pytest.mark.parametrize(("file", "syntax"), [("a.yaml", "nginx"), ("a.json", "json"), ("a.conf", "otelcol")])
+def test_a_document_has_no_syntax_of_a_text_file(file: str, syntax: str) -> None:
+    with pytest.raises(TemplateError) as caught:
+        _made(file, "{}", syntax)
+    assert "syntax" in str(caught.value.place and caught.value.place.text)

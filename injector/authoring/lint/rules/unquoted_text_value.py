@@ -8,6 +8,9 @@ parameter by `format`, `enum` or `pattern`, so that no value needs quoting. In H
 quotes. So in these files the rule also reports a parameter that fills a whole value without quotes, even if `format`,
 `enum` or `pattern` limits it.
 
+The rule also reports a parameter that stands where a key, a variable's name, an option or a command begins, if its
+value can be more than that: `PATH=/evil:` in front of `_URL=` sets another variable. Give such a parameter a pattern.
+
 Source: docs/templates.md, "Config files".
 
 Bad:
@@ -55,16 +58,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+import msgspec
 
 from injector.authoring.file_syntax import bare_hole
 from injector.authoring.lint.rules._reading import uses_in_holes
 from injector.authoring.lint.subject import Finding, Subject
+from injector.errors import InjectionError
 from injector.names import shortened
+from injector.reasons import Reason
 from injector.templates.parameter_schema import make_parameter
 from injector.templates.parameter_values import value_of
 from injector.templates.program import is_document
 from injector.templates.quoting import USE_QUOTE
+from injector.templates.render import check_source
 from injector.templates.template import Parameter
+from injector.templates.variables import Context
 
 SEVERITY = "warning"
 
@@ -72,6 +83,8 @@ SEVERITY = "warning"
 _QUOTES = ("hcl", "json", "lua", "toml")
 #: What is a value without quotes there, or the name of one.
 _LITERAL = re.compile(r"-?\d[\d._]*\Z|true\Z|false\Z|nil\Z|null\Z|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z|\Z")
+#: Texts that are harmless in a value, and more than a name in the place of one.
+_NO_NAMES = tuple(case for text in ("a=b", "-a", "a.b", "a:b", "a/b", "a,b") for case in (text, text.upper()))
 #: Characters that text files' syntaxes are made of; a schema that takes none of them within a word is bounded.
 _SYNTAX = " \t\n\"';#$\\{}()<>|&*`!~?"
 
@@ -79,6 +92,7 @@ _SYNTAX = " \t\n\"';#$\\{}()<>|&*`!~?"
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each hole with nothing but such a parameter in it."""
     declared = {p.variable: p for p in subject.template.parameters.values()}
+    told = set()
     for file in _text_files(subject):
         for variable, offset, part, alone in uses_in_holes(subject.sources[file]):
             parameter = declared.get(variable) if alone else None
@@ -95,11 +109,45 @@ def check(subject: Subject) -> Iterator[Finding]:
                 continue
             example = _harmful(_part(parameter) if part else parameter)
             if example is not None:
+                told.add(parameter.name)
                 yield Finding(
                     f"{parameter.name} may be {shortened(example)}, and then this file does not render",
                     subject.template.program.place(file, offset),
                     f"{USE_QUOTE}; or give the parameter a format or a pattern",
                 )
+
+    for parameter in subject.template.parameters.values():
+        if parameter.name not in told:
+            yield from _no_name(subject, parameter)
+
+
+def _no_name(subject: Subject, parameter: Parameter) -> Iterator[Finding]:
+    """A finding if the parameter stands in the place of a name and can be more than one: as the render says."""
+    usual = next((one.context for one in subject.renderings if not one.free), None)
+    if usual is None:
+        return
+    for source in _text_files(subject):
+        for value in _texts(parameter):
+            try:
+                check_source(subject.template, _with(usual, parameter, value), source)
+            except InjectionError as error:
+                if error.reason is Reason.TEMPLATE_FAILED:
+                    message = f"{parameter.name} may be {shortened(value)}, and then this file does not render"
+                    place = error.diagnostic.place or subject.manifest(("parameters", parameter.name))
+                    yield Finding(message, place, "give the parameter a format or a pattern")
+                    break
+
+
+def _with(context: Context, parameter: Parameter, value: Any) -> Context:
+    return msgspec.structs.replace(context, params={**context.params, parameter.variable: value})
+
+
+def _texts(parameter: Parameter) -> Iterator[Any]:
+    """Values of a parameter with a text that is harmless anywhere but in a name."""
+    for text in _NO_NAMES:
+        for value in (text, {text: "a"}, {"a": text}):
+            with suppress(ValueError):
+                yield value_of(parameter, value)
 
 
 def _part(parameter: Parameter) -> Parameter | None:
