@@ -56,7 +56,7 @@ class InjectionContext(msgspec.Struct, frozen=True):
 
     @property
     def guarded(self) -> bool:
-        """Whether the pod is not allowed to set parameters that weaken a sidecar."""
+        """Whether the pod may set only parameters that are open to it."""
         return self.decision.required and self.settings.required.pod_parameters == "ignore"
 
     @property

@@ -49,7 +49,7 @@ class RequiredSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unkno
     #: What others may set of a sidecar's requests and limits. `limit-range`: what the namespace's LimitRanges fill in.
     #: `any`: all, for clusters whose vertical autoscaler sizes sidecars too.
     resources: Literal["limit-range", "any"] = "limit-range"
-    #: Whether pods may set parameters that weaken a sidecar.
+    #: Whether pods may set parameters that their declaration does not open to them.
     pod_parameters: Literal["ignore", "allow"] = "ignore"
 
 

@@ -185,8 +185,8 @@ def _described(parameter: Parameter) -> str:
     if parameter.setters != SETTERS:
         said = only(parameter)
         text = f"{text} {said[0].upper()}{said[1:]} may set it.".strip()
-    if parameter.weakens and "pod" in parameter.setters:
-        text = f"{text} In a `required` namespace no pod may set it.".strip()
+    if parameter.open:
+        text = f"{text} Pods of a `required` namespace may set it too.".strip()
     return f"Deprecated. {text}" if parameter.schema.get("deprecated") is True else text
 
 

@@ -45,7 +45,7 @@ def make_family(parameter: Parameter) -> Parameter:
     except ValueError as error:
         path, *rest = error.args
         raise ValueError(("additionalProperties", *path), *rest) from None
-    member = replace(member, setters=parameter.setters, weakens=parameter.weakens, secret=parameter.secret)
+    member = replace(member, setters=parameter.setters, open=parameter.open, secret=parameter.secret)
     made = replace(parameter, member=member)
     if made.default is not UNSET or made.required:
         return made

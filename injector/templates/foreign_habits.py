@@ -80,6 +80,7 @@ OTHER_KEYWORDS = {
     **dict.fromkeys(("regex", "match", "validation"), "write pattern"),
     **dict.fromkeys(("help", "doc", "unit", "comment"), "write it into the description"),
     "sensitive": "write secret",
+    "weakens": "leave it out: pods of a required namespace set only parameters with `pods: may-set`",
     **dict.fromkeys(("schema", "openAPIV3Schema"), "write its keys at the same level as the description"),
     **dict.fromkeys(
         ("annotation", "key"),

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 TYPES = ("string", "integer", "number", "boolean", "array", "object")
 #: Keywords of ours, which are no JSON Schema.
-_OURS = ("from", "weakens", "secret")
+_OURS = ("from", "pods", "secret")
+#: The value of `pods` that opens a parameter to the pods of a `required` namespace.
+MAY_SET = "may-set"
 
 
 def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool = False) -> Parameter:
@@ -56,9 +58,8 @@ def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool =
         quotes = quotes_help(required, ("boolean",))
         to_do = f"; {quotes}" if quotes else ""
         raise ValueError(("required",), f"required is {shortened(required)}; it has to be true or false{to_do}")
-    for key in ("weakens", "secret"):
-        if not isinstance(declaration.get(key), bool | None):
-            raise ValueError((key,), f"{key} is {shortened(declaration[key])}; it has to be true or false")
+    if not isinstance(secret := declaration.get("secret"), bool | None):
+        raise ValueError(("secret",), f"secret is {shortened(secret)}; it has to be true or false")
     schema = {k: v for k, v in declaration.items() if k not in _OURS and (k != "required" or not isinstance(v, bool))}
     _check_keywords(schema, _OURS)
     for path, found in keyword_values(schema, "format"):
@@ -103,10 +104,9 @@ def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool =
     if default is None:
         default = UNSET
     description = str(declaration.get("description", ""))
-    setters, secret = _setters(declaration.get("from")), declaration.get("secret") is True
-    made = Parameter(
-        name, schema, description, default, required, setters, declaration.get("weakens"), check, secret=secret
-    )
+    setters = _setters(declaration.get("from"))
+    is_open = _is_open(declaration.get("pods"), setters)
+    made = Parameter(name, schema, description, default, required, setters, is_open, check, secret=secret is True)
     if default is not UNSET:
         if required:
             raise ValueError(("required",), "a parameter that is required needs no default; leave one of them out")
@@ -151,6 +151,17 @@ def _setters(value: Any) -> tuple[str, ...]:
         if name not in SETTERS:
             raise ValueError(("from", index), f"from: {shortened(name)} is not one of {', '.join(SETTERS)}")
     return tuple(name for name in SETTERS if name in value)
+
+
+def _is_open(value: Any, setters: tuple[str, ...]) -> bool:
+    """Whether pods of a `required` namespace may set a parameter, by its `pods`."""
+    if value not in (None, MAY_SET):
+        raise ValueError(("pods",), f"pods is {shortened(value)}; write `pods: {MAY_SET}`, or leave it out")
+    if value and "pod" not in setters:
+        raise ValueError(
+            ("pods",), f"`from` leaves pods out, and `pods: {MAY_SET}` lets them set it; remove one of both"
+        )
+    return value is not None
 
 
 def _schema_words(error: SchemaError) -> str:

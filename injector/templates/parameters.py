@@ -3,7 +3,7 @@
 The first of these that has a value gives it: the command line, the annotation of the pod (at a path, of the object),
 the namespace's annotation, the settings, the template's default. A value that is not allowed is an error, never a
 silent default. A value from somebody who may not set the parameter (`from`) has no effect, and a warning says so. In a
-`required` namespace the same is true if a pod sets a parameter that weakens its sidecar.
+`required` namespace the same is true if a pod sets a parameter that its declaration does not open to pods.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def resolve(
     """A template's parameters for a pod, or for what else `what` says. A parameter without a value is None.
 
     `known` remembers, by template, the result for pods that set no parameter, which are most. `guarded`: the namespace
-    is `required`, and its pods may not set parameters that weaken a sidecar.
+    is `required`, and its pods may set only parameters that are open to them.
 
     Raises InjectionError with BAD_PARAMETER for a value that is not allowed and for a required one that is missing.
     """
@@ -261,7 +261,7 @@ def _unused(name: str, where: str, parameters: Mapping[str, Parameter], *, guard
     allowed_ = parameter.settable(guarded=guarded)
     why = f"{only(parameter)} may set it"
     if allowed_ != parameter.setters:
-        why = "it would weaken a required sidecar; set it on the namespace or in the settings"
+        why = "pods of a required namespace may not set it; set it on the namespace or in the settings"
     message = f"{where}{name} is ignored: {why}"
     return Diagnostic("parameter-not-settable", "warning", message, fields={**fields, "allowed": allowed_})
 

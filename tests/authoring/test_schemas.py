@@ -81,7 +81,7 @@ def test_keys_keywords_and_formats_are_those_of_the_loader() -> None:
     schema = schema_of("template")
     assert list(schema["properties"]) == list(KEYS)
     parameter = schema["$defs"]["parameter"]["properties"]
-    assert set(parameter) == KEYWORDS | {"from", "weakens", "secret"}
+    assert set(parameter) == KEYWORDS | {"from", "pods", "secret"}
     assert set(schema["$defs"]["schema"]["properties"]) == KEYWORDS
     assert parameter["format"]["enum"] == list(FORMATS)
 

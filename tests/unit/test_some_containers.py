@@ -21,7 +21,7 @@ from tests.unit.templates.build import context, template
 
 MANIFEST = """
 parameters:
-  leave-out: {type: array, items: {type: string, format: dns-label}, default: [], weakens: true}
+  leave-out: {type: array, items: {type: string, format: dns-label}, default: []}
 """
 PATCH = "env: [{name: X, value: ours}]"
 OTHER = {"name": "metrics", "image": "m:1"}

@@ -8,7 +8,7 @@ import msgspec
 
 from injector.names import DNS_SUBDOMAIN, LABEL_NAME
 from injector.templates.parameter_keywords import FORMATS
-from injector.templates.parameter_schema import TYPES
+from injector.templates.parameter_schema import MAY_SET, TYPES
 from injector.templates.template import SETTERS
 
 Schema = dict[str, Any]
@@ -199,10 +199,10 @@ def parameter_schema() -> Schema:
             "description": "Where it may be set: in an annotation of the pod, in an annotation of its namespace, in "
             "the settings. The default is all three. A value from elsewhere is ignored, with a warning.",
         },
-        "weakens": {
-            "type": ["boolean", "null"],
-            "description": "true: some values stop the sidecar from doing its work, so in a required namespace only "
-            "the namespace and the settings can set it.",
+        "pods": {
+            "enum": [MAY_SET, None],
+            "description": "may-set: pods of a required namespace can set it too. Without it, only the namespace and "
+            "the settings can set it there.",
         },
         "secret": {
             "type": ["boolean", "null"],

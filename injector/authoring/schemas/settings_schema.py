@@ -51,7 +51,7 @@ HELP: Final = {
         "clusters in which a vertical autoscaler also sizes sidecars"
     ),
     "required.podParameters": (
-        "whether pods of a `required` namespace may set parameters that weaken a sidecar: `ignore` or `allow`"
+        "whether pods of a `required` namespace may set parameters without `pods: may-set`: `ignore` or `allow`"
     ),
     "nativeSidecars": (
         "whether sidecars are native, which means init containers with `restartPolicy: Always`: `auto` (from "

@@ -9,7 +9,7 @@ PROXY = {
     "template.yaml": """
 description: A proxy for tests.
 parameters:
-  image: {type: string, format: image, default: "registry.example/proxy:1", weakens: true, description: Its image.}
+  image: {type: string, format: image, default: "registry.example/proxy:1", description: Its image.}
   port: {type: integer, format: port, default: 15999, description: Where it listens.}
 files:
   proxy.conf: {template: proxy.conf.j2}

@@ -119,7 +119,7 @@ def test_a_failed_pod_shows_what_is_recorded_and_whether_it_would_fail_now(run, 
 
 
 def test_a_refused_pod_is_said_to_be_refused(run, golden):
-    pod = says("envoy.sidecar.injector/app-port: x")
+    pod = says("envoy.sidecar.injector/log-level: x")
     out = run("explain", "--namespace-label", "injection=required", "-", stdin=pod).out
     golden(out)
 

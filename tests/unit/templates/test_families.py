@@ -107,10 +107,10 @@ def test_the_declared_name_and_the_longer_prefix_win() -> None:
     assert found.values == {"a": {"x": "1"}, "a_b": {"x": "2"}, "a_own": "3"}
 
 
-def test_from_and_weakens_count_for_each_member() -> None:
+def test_from_and_pods_count_for_each_member() -> None:
     [warning] = (found := resolved(made(**{"from": ["namespace"]}), {"secret-db": "x"})).warnings
     assert (warning.code, found.values["secret"]) == ("parameter-not-settable", {})
-    [warning] = (found := resolved(made(weakens=True), {"secret-db": "x"}, guarded=True)).warnings
+    [warning] = (found := resolved(made(), {"secret-db": "x"}, guarded=True)).warnings
     assert (warning.code, found.values["secret"]) == ("parameter-not-settable", {})
 
 

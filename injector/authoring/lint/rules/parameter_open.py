@@ -1,14 +1,12 @@
-"""A parameter may weaken the sidecar, and the template does not say whether it does.
+"""A parameter that pods may set in a `required` namespace can keep the sidecar from its work.
 
-The rule checks parameters that set an image, a user ID, a command or its arguments, and parameters whose names say that
-something is excluded, skipped, ignored, allowed or trusted. It checks only parameters that a pod may set. It also
-reports `image`, `command` or `args` in `overridable`, if the template has a parameter of the same name with `weakens:
-true`.
+The rule checks parameters with `pods: may-set` that set an image, a user ID, a command or its arguments, and those
+whose names say that something is excluded, skipped, ignored, allowed or trusted. It also reports `image`, `command` or
+`args` in `overridable`, if the template has a parameter of the same name without `pods: may-set`.
 
 Why: a `required` namespace guarantees that every pod has its sidecar. But with another image, or if every address is
-excluded, the sidecar is there and does nothing. In a `required` namespace only the namespace and the settings can set a
-parameter with `weakens: true`, unless the setting `required.podParameters` is `allow`. Write `weakens: false` if no
-value of the parameter weakens the sidecar.
+excluded, the sidecar is there and does nothing. Without `pods: may-set`, only the namespace and the settings can set a
+parameter there. If no value of the parameter weakens the sidecar, disable this rule on the line and say why.
 
 Source: docs/templates.md, "Parameters".
 
@@ -16,7 +14,7 @@ Bad:
     # template.yaml
     description: A proxy.
     parameters:
-      image: {type: string, format: image, default: "example.com/proxy:1.2", description: Its image.}
+      image: {type: string, format: image, default: "example.com/proxy:1.2", pods: may-set, description: Its image.}
     # overlay.yaml.j2
     spec:
       containers:
@@ -26,7 +24,7 @@ Good:
     # template.yaml
     description: A proxy.
     parameters:
-      image: {type: string, format: image, default: "example.com/proxy:1.2", weakens: true, description: Its image.}
+      image: {type: string, format: image, default: "example.com/proxy:1.2", description: Its image.}
     # overlay.yaml.j2
     spec:
       containers:
@@ -52,24 +50,22 @@ _NAMES_OF_USERS = ("user", "user-id", "uid")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """One finding for each parameter of a sidecar that has no `weakens`, and for each field that gets around one with
-    it.
-    """
+    """One finding for each such parameter of a sidecar, and for each field that gets around one that is closed."""
     template = subject.template
     if template.why_not_injected or not any(next(rendered.sidecars(), None) for rendered in subject.renderings):
         return
     for name, parameter in template.parameters.items():
-        if parameter.weakens is None and "pod" in parameter.setters and _may_weaken(parameter):
+        if parameter.open and _may_weaken(parameter):
             yield Finding(
-                f"parameter `{name}` may let a pod weaken its sidecar",
-                subject.manifest(("parameters", name)),
-                "set `weakens: true`, or `weakens: false` if no value of the parameter weakens the sidecar",
+                f"with parameter `{name}`, a pod of a required namespace may weaken its sidecar",
+                subject.manifest(("parameters", name, "pods")),
+                "remove `pods: may-set`; the namespace and the settings can still set it",
             )
     for field in ("image", "command", "args"):
-        marked = template.parameters.get(field)
-        if field in template.overridable and marked is not None and marked.weakens:
+        closed = template.parameters.get(field)
+        if field in template.overridable and closed is not None and not closed.open:
             yield Finding(
-                f"parameter `{field}` weakens the sidecar, but `overridable` still lets a pod set {field}",
+                f"parameter `{field}` is closed to the pods of a required namespace, but `overridable` opens the field",
                 subject.manifest(("overridable",)),
                 f"remove {field} from the parameters or from `overridable`",
             )
