@@ -26,6 +26,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from injector.budget import charge
 from injector.errors import FaultError
 from injector.names import shortened
 
@@ -107,7 +108,7 @@ _FAULTS = {
     ),
 }
 #: Of a line, no more than this is looked at before a value without quotes.
-_NEAR = 1000
+_NEAR = 300
 _DELIMITERS = re.compile(r"[{\[(,;]")
 _COMMAND = re.compile(
     r"(?:.*(?:[;|&(`{]|\b(?:then|do|else|elif|if|while|until|exec|env|export|local|readonly)\s))?"
@@ -189,6 +190,7 @@ def _misplaced_name(text: str, syntax: str) -> tuple[int, str] | None:
     if parts := _PARTS.get(syntax):  # what is within quotes or a comment is neither
         text = parts.sub(lambda part: part[0] if part.lastgroup == "value" else "x" * len(part[0]), text)
     for value in _BARE_VALUE.finditer(text):
+        charge(50)
         begin = max(text.rfind("\n", 0, value.start()) + 1, value.start() - _NEAR)
         before = text[begin : value.start()].translate(_MARKS)
         for is_there, name, what in _NAMES[syntax]:
