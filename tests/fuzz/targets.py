@@ -6,12 +6,13 @@ import asyncio
 import copy
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jsonpatch
+import msgspec
 from hypothesis import assume
 from hypothesis import strategies as st
 
@@ -21,6 +22,7 @@ from injector.cli.manifest_writer import dump_yaml
 from injector.errors import DocumentError, InjectionError, ReviewError, TemplateError
 from injector.inject import guard, inject, uninject
 from injector.pods.context import Cluster, Namespace
+from injector.pods.workloads import workload_of_pod
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.kubernetes_yaml import load_manifest
@@ -31,7 +33,9 @@ from injector.templates.snapshot import build_snapshot
 from injector.templates.yaml_writer import dump
 from tests.fuzz.mutations import changed_texts, changed_values
 from tests.unit.support import ENABLED, REQUIRED, snapshot, web
+from tests.unit.templates.file_shapes import file_shape
 from tests.unit.templates.hostile import HOSTILE
+from tests.unit.templates.test_gallery import GALLERY, NEEDED, documents
 from tests.unit.webhook.test_waiting import Kept, Webhook, World
 from tests.unit.webhook.test_waiting import snapshot as proxy_snapshot
 from tests.yaml_readers import READERS
@@ -198,6 +202,65 @@ def annotations_change_values_alone(given: tuple[int, str]) -> None:
                 load_manifest(text)
 
 
+# ------------------------------------------------------------------------------------------------- holes
+
+
+@functools.cache
+def _holes() -> list[tuple[str, str, str]]:
+    """Template, parameter and type of each hole of the gallery that takes text, whatever its schema says of it."""
+    found = []
+    for name, template in GALLERY.items():
+        for parameter in template.parameters.values():
+            inner = parameter.schema.get("items") or parameter.schema.get("additionalProperties") or parameter.schema
+            if isinstance(inner, dict) and inner.get("type") == "string" and "enum" not in inner:
+                found.append((name, parameter.variable, parameter.type))
+    return found
+
+
+def values_stay_in_their_holes(given: tuple[int, str]) -> None:
+    """What a program reads has the same structure and keys, and it expands nothing more, with any text in a hole."""
+    number, value = given
+    name, variable, kind = _holes()[number % len(_holes())]
+    expected = [_documents(name, variable, kind, one) for one in ("harmless.example.com", "harmless.example.com:1")]
+    found = _documents(name, variable, kind, value)
+    assert found is None or found in expected or not value, (name, variable, value, found)
+
+
+@functools.lru_cache(1000)
+def _documents(name: str, variable: str, kind: str, value: str) -> Any:
+    """What a template renders with a text in a hole; None where it refuses."""
+    seen = list(sample_contexts(GALLERY[name]))[:3][-1]
+    given: Any = {"array": [value], "object": {"key": value}}.get(kind, value)
+    params = {**seen.params, **NEEDED.get((name, variable), {}), variable: given}
+    try:
+        return documents(name, msgspec.structs.replace(seen, params=params))
+    except InjectionError as error:
+        assert error.reason is not Reason.INTERNAL_ERROR
+        return None
+
+
+def owners_change_nothing_but_the_name(given: tuple[int, str]) -> None:
+    """A pod whose owner cannot be one is injected as a pod without an owner."""
+    number, text = given
+    name = ("envoy", "fluent-bit", "nginx", "fault")[number % 4]
+    pod = web()
+    pod["metadata"]["ownerReferences"] = [
+        {**pod["metadata"]["ownerReferences"][0], ("kind", "name")[number // 4 % 2]: text}
+    ]
+    if workload_of_pod(pod).owner is None:
+        bare = copy.deepcopy(pod)
+        del bare["metadata"]["ownerReferences"]
+        found, expected = (inject(one, ENABLED, snapshot(name)) for one in (pod, bare))
+        assert (found.object["spec"], found.files) == (expected.object["spec"], expected.files)
+    else:
+        found, expected = (inject(one, ENABLED, snapshot(name)) for one in (pod, web()))
+        assert [_shapes(file.data) for file in found.files] == [_shapes(file.data) for file in expected.files]
+
+
+def _shapes(data: Mapping[str, str]) -> dict[str, Any]:
+    return {file: file_shape(file, text) for file, text in data.items()}
+
+
 # ------------------------------------------------------------------------------------------------- YAML
 
 
@@ -308,6 +371,12 @@ _YAML = (
     "<<: ",
 )
 
+#: What ends a string, begins another key or an option, or is expanded, in one of the syntaxes of the gallery.
+_SYNTAX = (
+    "${env:KEY}", "$(KEY)", "$${KEY}", "a=b", "a: b", "--jump=ACCEPT", "-F", "a.b", "a,b=c", "{{ .Data }}", "}}{{", '"',
+    "'", "\\", "\n", "\n[b]\n", "; evil on;", "} evil {", "#", "a # b", "%REQ(x)%", "/../", "<b>", "]", "*", "&x",
+)  # fmt: skip
+_PIECES = st.lists(st.sampled_from(_SYNTAX) | st.sampled_from("ab1 ./:-_"), min_size=1, max_size=6).map("".join)
 TARGETS = {
     "reviews": Target(_bytes, every_review_is_answered),
     "pods": Target(changed_values([json.loads(text) for text in texts("pods")]), pods_are_injected_once_and_back),
@@ -324,6 +393,14 @@ TARGETS = {
             | st.text(max_size=60),
         ),
         annotations_change_values_alone,
+    ),
+    "holes": Target(
+        st.tuples(st.integers(0, 10_000), st.sampled_from(HOSTILE) | st.sampled_from(_SYNTAX) | _PIECES),
+        values_stay_in_their_holes,
+    ),
+    "owners": Target(
+        st.tuples(st.integers(0, 7), st.sampled_from(HOSTILE) | st.from_regex(r"[a-z0-9$.{}-]{1,20}")),
+        owners_change_nothing_but_the_name,
     ),
     "yaml in": Target(changed_texts(texts("manifests"), _YAML), documents_pass_and_read_back),
     "yaml out": Target(

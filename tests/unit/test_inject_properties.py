@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import functools
 import json
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -21,9 +19,9 @@ from injector.pods.context import Namespace, Object
 from injector.pods.workloads import workload_of_pod
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
-from injector.templates.kubernetes_yaml import load_manifest
 from tests.unit.pods.pod_cases import pods
 from tests.unit.support import ENABLED, REQUIRED, snapshot, stored, web
+from tests.unit.templates.file_shapes import file_shape, nginx_shape
 from tests.unit.templates.hostile import HOSTILE
 
 CONTAINER_LISTS = ("initContainers", "containers")
@@ -124,43 +122,6 @@ def shape(value: Any) -> Any:
     if isinstance(value, list):
         return [shape(item) for item in value]
     return type(value).__name__
-
-
-def nginx_shape(text: str) -> list[Any]:
-    """How nginx reads a configuration: each directive, how many words it has, and its block.
-
-    https://nginx.org/en/docs/beginners_guide.html#conf_structure; words end at blanks, `;` and `{`, quotes hold them
-    together, a backslash takes the next character as it is.
-    """
-    tokens = re.findall(
-        r'#[^\n]*|[;{}]|"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|(?:\\.|\$\{[^}]*\}|[^\s;{}])+', text, re.S
-    )
-    stack: list[list[Any]] = [[]]
-    words: list[str] = []
-    for token in (t for t in tokens if not t.startswith("#")):
-        if token in ("{", ";"):
-            stack[-1].append((words[0], len(words), []))
-            if token == "{":
-                stack.append(stack[-1][-1][2])
-            words = []
-        elif token == "}":
-            assert not words
-            stack.pop()
-        else:
-            words.append(token)
-    assert not words
-    assert len(stack) == 1
-    return stack[0]
-
-
-@functools.lru_cache(512)
-def file_shape(name: str, text: str) -> Any:
-    """The structure of a config file, as the program that it is for reads it."""
-    if name.endswith(".yaml"):
-        return shape(load_manifest(text))
-    if name.endswith(".conf"):
-        return nginx_shape(text)
-    return [len(line.split()) for line in text.splitlines() if not line.startswith("#")]
 
 
 def added(pod: Object, injection: Injection) -> Any:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import json
-import re
-import tomllib
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -17,11 +14,10 @@ from msgspec.structs import replace
 from injector.errors import InjectionError
 from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import gallery_path, read_gallery
-from injector.templates.kubernetes_yaml import load_manifest
-from injector.templates.program import is_document
 from injector.templates.render import render_files, render_overlay
 from injector.templates.samples import sample_contexts
 from tests.unit.templates.build import context, template
+from tests.unit.templates.file_shapes import file_shape
 from tests.unit.templates.hostile import HOSTILE
 from tests.unit.templates.test_hostile import shape
 
@@ -33,32 +29,16 @@ VALUES = [
     "$${SHARED_KEY}",
     "${record['x']}",
 ]
-#: What a program expands that doubles a dollar to write one.
-_EXPANDED = re.compile(r"(?<!\$)(?:\$\$)*(\$\{[^}]*\})")
 
 
 def documents(name: str, seen: Any) -> dict[str, Any]:
-    """The structure of everything structured that a template renders, what the programs that read it expand in it, and
-    how many lines its other text files have.
-    """
+    """The structure of everything that a template renders, as its readers see it."""
     one = GALLERY[name]
     found: dict[str, Any] = {"overlay": render_overlay(one, seen).overlay}
     for file, text in render_files(one, seen).items():
-        if is_document(one.files[file].template):
-            expanded = _EXPANDED.findall(text) if one.files[file].syntax else ()
-            found[file] = document_shape(text), expanded
-        elif one.files[file].syntax == "toml":
-            found[file] = shape(tomllib.loads(text))
-        else:
-            found[file] = text.count("\n")
+        found[file] = file_shape(file, text, one.files[file].syntax)
     found["overlay"] = shape(found["overlay"])
     return found
-
-
-@functools.lru_cache(512)
-def document_shape(text: str) -> Any:
-    """The structure of a config file: few values change more than one of a template's."""
-    return shape(load_manifest(text))
 
 
 #: What a parameter needs beside it, or its template serves no pod.
