@@ -20,7 +20,7 @@ from tests.cluster.server import InjectorServer
 
 TYPED = {
     "template.yaml": "description: A proxy for tests.\nparameters:\n"
-    "  port: {type: integer, format: port, default: 8080, description: Its port.}\n",
+    "  port: {type: integer, format: port, default: 8080, pods: may-set, description: Its port.}\n",
     "overlay.yaml.j2": 'spec:\n  containers: [{name: proxy, image: "registry.example/proxy:1"}]\n',
 }
 WORKLOADS = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["*"]}

@@ -10,7 +10,7 @@ PROXY = {
 description: A proxy for tests.
 parameters:
   image: {type: string, format: image, default: "registry.example/proxy:1", description: Its image.}
-  port: {type: integer, format: port, default: 15999, description: Where it listens.}
+  port: {type: integer, format: port, default: 15999, pods: may-set, description: Where it listens.}
 files:
   proxy.conf: {template: proxy.conf.j2}
 overridable: [resources]
