@@ -12,7 +12,7 @@ from injector.loading.template_folders import has_manifest
 
 
 def write_files(files: Mapping[Path, tuple[bytes, int]]) -> None:
-    """Write files, by their content and mode, whole or none of them. Raises OSError that names the file."""
+    """Write files, by their content and mode: all or, if one cannot be written, none. Raises OSError that names it."""
     parts: dict[Path, Path] = {}
     file = Path()
     try:
@@ -26,9 +26,10 @@ def write_files(files: Mapping[Path, tuple[bytes, int]]) -> None:
         for part, file in parts.items():
             part.replace(file)
     except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(file)) from None
+    finally:
         for part in parts:
             part.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror or str(error), str(file)) from None
 
 
 def refuse_taken(folder: Path, what_to_do: str, *, overwrite: bool = False) -> None:
