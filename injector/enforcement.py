@@ -73,23 +73,30 @@ def with_guaranteed_parts(receipt: Receipt, pod: Object, made: AppliedPod) -> Re
     A pod may bring a part of them itself, as the templates make it. The injection did not add that, but the policy for
     updates keeps what the receipt names, and this has to be kept as well.
     """
-    there, added = PointerIndex(pod), frozenset(receipt.added)
-    brought = sorted(part for part in _own_parts(made) - added if there.at(part) is not None)
-    return replace(receipt, guaranteed=tuple(brought))
+    brought = _own_parts(pod, made) - set(receipt.added)
+    return replace(receipt, guaranteed=tuple(sorted(brought))) if brought else receipt
 
 
 def lacks_guaranteed_parts(receipt: Receipt | None, pod: Object, made: AppliedPod) -> bool:
     """Whether a pod's receipt does not name all of its sidecars and their volumes; it may be a forged one."""
-    named = frozenset() if receipt is None else frozenset((*receipt.added, *receipt.guaranteed))
-    there = PointerIndex(pod)
-    return any(there.at(part) is not None for part in _own_parts(made) - named)
+    return bool(_own_parts(pod, made) - (set() if receipt is None else {*receipt.added, *receipt.guaranteed}))
 
 
-def _own_parts(made: AppliedPod) -> set[str]:
-    """The keyed pointers at which the templates' containers and volumes can be."""
-    found = {f"/spec/{field}/{escape(name)}" for field in CONTAINER_LISTS for name in made.own}
+def _own_parts(pod: Object, made: AppliedPod) -> set[str]:
+    """The keyed pointers to the templates' containers and volumes that a pod has."""
+    own, spec = made.own, pod["spec"]
+    found: set[str] = set()
+    for field, known in {**dict.fromkeys(CONTAINER_LISTS, own), "volumes": _own_volumes(made)}.items():
+        found.update(
+            f"/spec/{field}/{escape(item['name'])}" for item in spec.get(field) or () if item.get("name") in known
+        )
+    return found
+
+
+def _own_volumes(made: AppliedPod) -> set[str]:
+    """The names of the templates' volumes."""
     volumes = [(applied.overlay.get("spec") or {}).get("volumes") or [] for applied in made.applied]
-    return found | {f"/spec/volumes/{escape(name)}" for items in volumes for name in map(name_of, items) if name}
+    return {name for items in volumes for name in map(name_of, items) if name}
 
 
 def _make_unforged(pod: Object, receipt: Receipt | None, task: InjectionContext) -> AppliedPod:
@@ -156,7 +163,8 @@ def _all_seen(pod: Object, made: AppliedPod, receipt: Receipt | None, task: Inje
     if receipt is None:
         return made
     compared = {f"/metadata/annotations/{escape(key)}" for key in _file_annotations(made, task.settings)}
-    compared |= _own_parts(made)
+    compared |= {f"/spec/{field}/{escape(name)}" for field in CONTAINER_LISTS for name in made.own}
+    compared |= {f"/spec/volumes/{escape(name)}" for name in _own_volumes(made)}
     claims = {"/".join(map(escape, ("", *steps_to(pointer)))) for pointer in receipt.claims}  # each spelled in one way
     hidden = [p for p in claims if "/".join(p.split("/")[:4]) not in compared]
     unmarked = take_off(pod, None, task.settings)

@@ -184,12 +184,15 @@ def _done(
     settings, decision, namespace = task.settings, task.decision, task.namespace.name
     asked = before if decision.required and seals is not None else None
     unsealed = asked is not None and not is_sealed(asked, pod, settings, namespace, seals)
-    unsealed = unsealed or (decision.required and lacks_guaranteed_parts(before, pod, made))
     reason, effect, after = Reason.ALREADY_INJECTED, Effect.SKIP, pod
     marked = string_map(pod, "annotations").get(settings.status_key) == "injected"
     if made.pod is pod and not made.own:
         reason = Reason.NOTHING_TO_ADD
-    elif (missing := not marked or bool(changes(pod, final))) or unsealed:
+    elif (
+        (missing := not marked or bool(changes(pod, final)))
+        or unsealed
+        or (decision.required and lacks_guaranteed_parts(before, pod, made))
+    ):
         if missing:
             reason, effect = Reason.INJECTED, Effect.INJECT
         receipt = receipt_of(made, task)
