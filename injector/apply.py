@@ -318,7 +318,8 @@ def with_parameter_to_move(error: InjectionError, made: AppliedPod, task: Inject
     if not names:
         return error
     help_ = f"{said.help}, with the annotation {' or '.join(names)}"
-    return InjectionError(error.reason, said.message, help=help_, path=said.path, fields=said.fields, code=error.code)
+    fields = {**said.fields, "parameters": names}
+    return InjectionError(error.reason, said.message, help=help_, path=said.path, fields=fields, code=error.code)
 
 
 def _render(

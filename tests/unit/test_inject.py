@@ -460,7 +460,7 @@ def test_what_stands_in_the_way_is_refused(way: str, version: tuple[int, int]) -
     pod = REFUSED[way]()
     for result in (inject(pod, REQUIRED, current), guard(pod, REQUIRED, current)):
         assert (result.effect, result.allowed, result.patch) == (Effect.REFUSE, False, ())
-        assert len(result.message) > 20
+        assert result.message
     assert inject(pod, ENABLED, current).allowed
 
 
@@ -666,4 +666,4 @@ def test_a_clash_of_ports_names_the_annotation_that_moves_the_sidecars() -> None
     pod = {"metadata": {"name": "web"}, "spec": {"containers": [app]}}
     made = inject(pod, Namespace("shop", {"injection": "enabled"}, {}), snapshot, names=["side"])
     assert made.reason is Reason.CONFLICT
-    assert "side.sidecar.injector/health-port" in made.failures[0].help
+    assert made.failures[0].fields["parameters"] == ["side.sidecar.injector/health-port"]

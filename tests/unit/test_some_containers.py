@@ -85,18 +85,15 @@ def test_init_containers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("container", "message"),
+    ("container", "path"),
     [
-        ("{name: '*', only: web}", r"spec\.containers\[\d\]\.only: it is a string; it has to be a list"),
-        ("{name: '*', except: [1]}", "it is a number; it has to be the name of a container"),
-        (
-            "{name: side, only: [web]}",
-            r'only the container "\*", which patches the app\'s containers, can have it; take it out',
-        ),
+        ("{name: '*', only: web}", r"spec\.containers\[\S+\]\.only: "),
+        ("{name: '*', except: [1]}", r"spec\.containers\[\S+\]\.except\S*: "),
+        ("{name: side, only: [web]}", r"spec\.containers\[\S+\]\.only: "),
     ],
 )
-def test_what_names_nothing(container: str, message: str) -> None:
-    with pytest.raises(InjectionError, match=message):
+def test_what_names_nothing(container: str, path: str) -> None:
+    with pytest.raises(InjectionError, match=path):
         render_overlay(template(f"spec: {{containers: [{container}]}}"), context())
 
 

@@ -53,7 +53,7 @@ def misspelt(name: str, found: dict[str, str], settings: Settings) -> Iterator[D
         text = f"namespace {name} has {label.key}={value}, which means nothing: its pods are not injected"
         if near:
             to_do = f"kubectl label namespace {name} {label.key}={near[0]} --overwrite"
-            yield bad("namespace-label", text, to_do, namespace=name)
+            yield bad("namespace-label", text, to_do, namespace=name, label=f"{label.key}={near[0]}")
         else:
             there = " or ".join(f"{label.key}={one}" for one in allowed)
             to_do = f"set {there}: kubectl label namespace {name} --overwrite ..."
@@ -69,6 +69,7 @@ def misspelt(name: str, found: dict[str, str], settings: Settings) -> Iterator[D
                     ),
                     f"kubectl label namespace {name} {key}- {label.key}={found[key]}",
                     namespace=name,
+                    label=f"{label.key}={found[key]}",
                 )
 
 

@@ -343,15 +343,15 @@ def test_a_pair_that_has_ended_is_not_served() -> None:
 
 
 @pytest.mark.parametrize(
-    ("section", "words"),
+    ("section", "path"),
     [
-        ({"source": "vault"}, "certificates.source: .* it has to be one of: builtin, cert-manager, csr, files"),
-        ({"lifeSecond": 1}, r'certificates.lifeSecond: unknown key "lifeSecond"; did you mean lifeSeconds\?'),
-        ({"leaseSeconds": 0}, "certificates.leaseSeconds"),
-        ({"lifeSeconds": "90d"}, "certificates.lifeSeconds: a number is needed, and this is a string"),
-        ({"lifeSeconds": 3600, "authorityLifeSeconds": 60}, "certificates.lifeSeconds: it is longer than"),
+        ({"source": "vault"}, "certificates.source: "),
+        ({"lifeSecond": 1}, "certificates.lifeSecond: "),
+        ({"leaseSeconds": 0}, "certificates.leaseSeconds: "),
+        ({"lifeSeconds": "90d"}, "certificates.lifeSeconds: "),
+        ({"lifeSeconds": 3600, "authorityLifeSeconds": 60}, "certificates.lifeSeconds: "),
     ],
 )
-def test_settings_that_are_wrong_are_named(section: dict[str, Any], words: str) -> None:
-    with pytest.raises(SettingsError, match=words):
+def test_settings_that_are_wrong_are_named(section: dict[str, Any], path: str) -> None:
+    with pytest.raises(SettingsError, match=path):
         parse_settings({"certificates": section})
