@@ -206,6 +206,7 @@ def test_alerts_fire_for_their_causes_alone_and_panels_have_data(scene: Scene, r
     add("InjectorFails")
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}}
     scene.api.create({**quota, "spec": {"hard": {"count/configmaps": "0"}}}, scene.at.shop)
+    eventually("the quota counts", lambda: scene.api.get("ResourceQuota", "none", scene.at.shop)["status"].get("used"))
     scene.api.create(deployment("with-file", annotations=_NGINX), scene.at.shop)
     scene.fires("InjectorFails")
     scene.api.delete("Deployment", "with-file", scene.at.shop)
