@@ -254,8 +254,9 @@ class Manifest:
         known = sorted(SYNTAXES if is_text else EXPANSIONS)
         if said not in known:
             shown = said if isinstance(said, str) else "syntax"
-            words = f"there is no syntax {shortened(said)}{hint(shown, known, 'there are')}"
-            if not is_text:
+            if is_text:
+                words = f"there is no syntax {shortened(said)}{hint(shown, known, 'there are')}"
+            else:
                 words = f"{source} is YAML or JSON by its name; leave syntax out, or name what expands ${{...}} in it: "
                 words += ", ".join(known)
             self.refuse(("files", name, "syntax"), words)

@@ -112,7 +112,7 @@ _NEAR = 300
 _DELIMITERS = re.compile(r"[{\[(,;]")
 _COMMAND = re.compile(
     r"(?:.*(?:[;|&(`{]|\b(?:then|do|else|elif|if|while|until|exec|env|export|local|readonly)\s))?"
-    r"\s*(?:[A-Za-z_]\w*=\S*\s+)*\Z"
+    r"\s*(?:[A-Za-z_]\w*=\S*\s+)*\w*\Z"
 )
 _TAG = re.compile(r"""<(?!!--)(?:[^<>"']|"[^"]*"|'[^']*')*\Z""")
 
@@ -143,7 +143,7 @@ _NAMES: dict[str, tuple[tuple[Callable[[str], object], re.Pattern[str], str], ..
     "json": _OF_LITERALS,
     "lua": _OF_LITERALS,
     "properties": _OF_LINES,
-    "sh": ((_COMMAND.match, re.compile(r"(?![A-Za-z_]\w*=)"), "a command"),),
+    "sh": ((_COMMAND.match, re.compile(r"(?!\w*=)"), "a command"),),
     "toml": _OF_LITERALS,
     "xml": ((lambda before: _TAG.search(before, max(before.rfind("<"), 0)), re.compile(r"[\w.:-]*\Z"), "a name"),),
 }

@@ -109,7 +109,8 @@ def test_one_that_is_missing_says_where_it_counts(golden: Golden) -> None:
 def test_what_opens_a_parameter(given: str, place: str | None, golden: Golden) -> None:
     manifest = MANIFEST.replace('default: "side:1"', f'default: "side:1", {given}')
     if place is None:
-        assert side(manifest).catalog.get("side").parameters["image"].open is (given != "pods: null")  # type: ignore[union-attr]
+        [made] = side(manifest).catalog
+        assert made.parameters["image"].open is (given != "pods: null")
         return
     with pytest.raises(SnapshotError) as caught:
         side(manifest)

@@ -529,6 +529,8 @@ NAMES = {
     ("a.lua", "{{ params.v }} = 1"): ("a", "a.b a=b"),
     ("a.jsonc", "{ {{ params.v }}: 1}"): ("a", "a.b a:b"),
     ("a.sh", "{{ params.v }} run"): ("/bin/x", "LD_PRELOAD=/x"),
+    ("a.sh", "LD_PRELOAD{{ params.v }} run"): ("_x", "=/x"),
+    ("a.sh", "A={{ params.v }} run"): ("a=b", ""),
     ("a.sh", "true; {{ params.v }} run"): ("/bin/x", "LD_PRELOAD=/x"),
     ("a.sh", "export {{ params.v }}"): ("A", "LD_PRELOAD=/x"),
     ("a.sh", "dd {{ params.v }}"): ("if=/dev/x", ""),
@@ -570,7 +572,6 @@ _HARMLESS = st.text(alphabet="aB1._:/@%+=,-", min_size=1, max_size=6)
 
 def _of_ini(text: str) -> Any:
     found = configparser.RawConfigParser(delimiters=("=", ":"))
-    found.optionxform = str  # type: ignore[assignment,method-assign]
     found.read_string(text)
     return {section: dict(found.items(section)) for section in found.sections()}
 
