@@ -137,7 +137,7 @@ module_folder() { # MODULE@VERSION: fetches it, prints where it lies
 }
 
 compile() { # FILE PACKAGE LDFLAGS
-    go build -ldflags "-s -w $3" -o "$1" "$2" 2> >(grep -v '^go: downloading' >&2)
+    GOGC=200 go build -gcflags=all=-dwarf=false -ldflags "-s -w $3" -o "$1" "$2" 2> >(grep -v '^go: downloading' >&2)
 }
 
 # build_module FILE MODULE@VERSION FOLDER LDFLAGS: the program in that folder of a module, which is built as its authors
