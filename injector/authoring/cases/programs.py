@@ -78,13 +78,15 @@ _OUTPUT = 2000
 class ProgramRefusal:
     """A program that did not take a config file: what it wrote, and the line and the file that it names.
 
-    `named` is empty if the program names no file. `named` can be another file, which `file` includes.
+    `code` is its exit code, a signal below 0, or None if it did not end by itself. `named` is empty if the program
+    names no file. `named` can be another file, which `file` includes.
     """
 
     file: str
     program: str
     message: str
     output: str
+    code: int | None = None
     named: str = ""
     line: int = 0
 
@@ -166,7 +168,7 @@ class Programs:
             return None
         output = output.replace(f"{folder}/", "").strip()
         verdict = f"exits with code {code}" if code > 0 else f"is terminated by signal {-code}"
-        return ProgramRefusal(name, command[0], verdict, output[:_OUTPUT], *named_line(output, name, texts))
+        return ProgramRefusal(name, command[0], verdict, output[:_OUTPUT], code, *named_line(output, name, texts))
 
     def _output(self, words: list[str], folder: str) -> tuple[int, str]:
         with subprocess.Popen(

@@ -118,7 +118,9 @@ def _validate(result: CaseResult, outcome: Outcome, ways: Ways) -> None:
             result.missing += tuple(verdicts.missing)
         for refusal in verdicts.refusals:
             message = f"{refusal.file}: {refusal.program} {refusal.message}"
-            result.problems.append(checked.problem("validate", message, "name", help=refusal_text(refusal, texts)))
+            fields = {"program": refusal.program, "code": refusal.code, "output": refusal.output.splitlines()}
+            text = refusal_text(refusal, texts)
+            result.problems.append(checked.problem("validate", message, "name", help=text, fields=fields))
             above = unended_line(texts.get(refusal.named, ""), refusal.line) if refusal.program.endswith("nginx") else 0
             place = author_place(checked, outcome, applied, replace(refusal, line=above or refusal.line))
             if place is not None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from injector.authoring.cases.case import Case
@@ -50,11 +51,21 @@ class Checked:
         """Version of the API server, None for the default."""
         return version_of(self.case.kubernetes) if self.case.kubernetes else None
 
-    def problem(self, rule: str, message: str, *steps: str | int, help: str = "", key: bool = False) -> Diagnostic:  # noqa: A002
+    def problem(
+        self,
+        rule: str,
+        message: str,
+        *steps: str | int,
+        help: str = "",  # noqa: A002
+        key: bool = False,
+        fields: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Diagnostic:
         """A problem with an expectation, or with another part of this case, at its place."""
         at: ObjectPath = ("cases", self.number, *steps)
         lines = "\n        ".join(map(one_line, help.split("\n")))  # one below the other, as an excerpt has them
-        return Diagnostic(rule, "error", one_line(message), lines, place=self.document.place(at, key=key))
+        return Diagnostic(
+            rule, "error", one_line(message), lines, place=self.document.place(at, key=key), fields=fields
+        )
 
 
 @dataclass(slots=True)

@@ -167,22 +167,22 @@ def test_a_program_that_is_missing_is_counted(results: Callable[..., list[CaseRe
 
 
 @pytest.mark.parametrize(
-    ("script", "message", "output"),
+    ("script", "code", "output"),
     [
-        ("echo wrong at line 2; exit 3", "main.conf: sh exits with code 3", "| wrong at line 2"),
-        ("echo gone >&2; kill -9 $$", "main.conf: sh is terminated by signal 9", "| gone"),
-        ("cat $0; exit 1", "main.conf: sh exits with code 1", "| a\n        | b default"),
-        ("pwd | grep -q injector-test- || exit 1; test -f main.conf && exit 7", "main.conf: sh exits with code 7", ""),
-        ("read x && exit 0; exit 4", "main.conf: sh exits with code 4", ""),
-        ("printf '\\377'; exit 1", "main.conf: sh exits with code 1", "| \ufffd"),
+        ("echo wrong at line 2; exit 3", 3, ["wrong at line 2"]),
+        ("echo gone >&2; kill -9 $$", -9, ["gone"]),
+        ("cat $0; exit 1", 1, ["a", "b default"]),
+        ("pwd | grep -q injector-test- || exit 1; test -f main.conf && exit 7", 7, []),
+        ("read x && exit 0; exit 4", 4, []),
+        ("printf '\\377'; exit 1", 1, ["\ufffd"]),
     ],
 )
 def test_how_a_program_may_end(
-    results: Callable[..., list[CaseResult]], script: str, message: str, output: str
+    results: Callable[..., list[CaseResult]], script: str, code: int, output: list[str]
 ) -> None:
     (result,) = results(CASE, **manifest(f'[sh, -c, "{script}", "{{path}}"]'.replace("\\", "\\\\")))
-    assert result.problems[0].message == message
-    assert result.problems[0].help.startswith(output)
+    fields = result.problems[0].fields
+    assert (fields["program"], fields["code"], fields["output"]) == ("sh", code, output)
 
 
 def test_no_shell_and_no_words_of_its_own(results: Callable[..., list[CaseResult]], tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_the_environment_is_the_users_and_what_lies_beside_python_is_found(
 ) -> None:
     monkeypatch.setenv("MINE", "here")
     (result,) = results(CASE, **manifest('[sh, -c, "echo $MINE; exit 1", "{path}"]'))
-    assert result.problems[0].help == "| here"
+    assert result.problems[0].fields["output"] == ["here"]
     monkeypatch.setenv("PATH", os.defpath)
     (result,) = results(CASE, **manifest('[python, -c, "import injector", "{path}"]'))
     assert result.problems == []
