@@ -181,6 +181,6 @@ def test_workflows_may_read_alone_but_for_what_publishes() -> None:
         workflow = yaml.safe_load(file.read_text())
         assert workflow["permissions"] == {"contents": "read"}
         may_write = {name for name, job in workflow["jobs"].items() if "write" in job.get("permissions", {}).values()}
-        assert may_write == {"release": {"image", "files"}, "docs": {"publish"}}.get(file.stem, set())
+        assert may_write == {"release": {"image", "files", "index"}, "docs": {"publish"}}.get(file.stem, set())
         checkouts = [s for job in workflow["jobs"].values() for s in job["steps"] if "checkout" in s.get("uses", "")]
         assert all(step["with"]["persist-credentials"] is False for step in checkouts)
