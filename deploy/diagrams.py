@@ -1,18 +1,46 @@
-"""The diagrams of the documentation as SVG: the decision table from the code, and the way of a pod.
+"""The pictures of the documentation as SVG: the decision table from the code, the way of a pod, and a real `demo`.
 
-python -m deploy.diagrams     writes docs/decision.svg and docs/way-of-a-pod.svg
+python -m deploy.diagrams     writes docs/decision.svg, docs/way-of-a-pod.svg and docs/demo.svg
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
+
+from rich.console import Console
+from rich.text import Text
 
 from injector.pods.decision import STEPS
 from injector.reasons import Effect, Reason
 
 _DOCS = Path(__file__).resolve().parent.parent / "docs"
+#: How rich draws a terminal, with the reader's own fonts: the site asks no other host for anything.
+_TERMINAL = """\
+<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img">
+<style>
+.{unique_id}-matrix {{font: {char_height}px/{line_height}px ui-monospace, monospace}}
+.{unique_id}-title {{font: bold 16px system-ui, sans-serif}}
+{styles}
+</style>
+<defs>
+<clipPath id="{unique_id}-clip-terminal"><rect width="{terminal_width}" height="{terminal_height}"/></clipPath>
+{lines}
+</defs>
+{chrome}
+<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+{backgrounds}
+<g class="{unique_id}-matrix">
+{matrix}
+</g></g></svg>
+"""
+_COLUMNS = 116
 _INK, _GREY, _BLUE, _GREEN = "#1f2933", "#616e7c", "#2b6cb0", "#2f855a"
 
 #: The stages of a pod in the injector as CONTRIBUTING.md names them, in a few words each.
@@ -139,6 +167,27 @@ def _text(
     )
 
 
+def terminal(command: list[str], typed: str) -> str:
+    """A terminal with what a command really prints there, in colour; `typed` is what people type for it."""
+    leader, follower = os.openpty()
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    with subprocess.Popen(command, cwd=_DOCS.parent, env=env, stdout=follower, stderr=follower):
+        os.close(follower)
+        said = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while piece := os.read(leader, 65536):
+                said += piece
+    os.close(leader)
+    console = Console(record=True, width=_COLUMNS, file=io.StringIO(), force_terminal=True)
+    console.print(Text(f"$ {typed}"))
+    for line in said.decode().replace("\r\n", "\n").splitlines():
+        text = Text.from_ansi(line)
+        text.truncate(_COLUMNS, overflow="ellipsis")
+        console.print(text)
+    return console.export_svg(title="sidecar-injector", code_format=_TERMINAL)
+
+
 if __name__ == "__main__":
     for name, draw in DIAGRAMS.items():
         (_DOCS / name).write_text(draw())
+    (_DOCS / "demo.svg").write_text(terminal(["injector", "demo"], "make demo"))

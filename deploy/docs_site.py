@@ -31,6 +31,8 @@ def pages() -> dict[str, Path]:
     """Every page by its place on the site: the file that it is made of."""
     found = {file.relative_to(_DOCS).as_posix(): file for file in sorted(_DOCS.rglob("*.md"))}
     found |= {name: ROOT / name for name in _OUTSIDE}
+    # The site begins as the repository does; the list of pages, which greets readers of docs/, is a page of its own.
+    found |= {"README.md": ROOT / "README.md", "all-pages.md": _DOCS / "README.md"}
     return found | {f"gallery/{file.parent.name}.md": file for file in sorted(ROOT.glob("templates/*/README.md"))}
 
 
@@ -44,9 +46,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages from outside docs/, and every file that a page links to and that is no page."""
     found = pages()
     for name, file in found.items():
-        if files.get_file_from_path(name) is None:
+        there = files.get_file_from_path(name)
+        if there is not None and there.abs_src_path != str(file):
+            files.remove(there)
+            there = None
+        if there is None:
             files.append(File.generated(config, name, abs_src_path=str(file)))
-    known = {*found.values(), ROOT / "README.md"}
+    known = set(found.values())
     for file in found.values():
         for link in _LINK.finditer(file.read_text()):
             target = _file_of(link["target"], file)
@@ -60,7 +66,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Make each link lead to the place on the site that has the link's target in the repository."""
     found = pages()
     source, here = found[page.file.src_uri], Path(page.file.src_uri).parent
-    places = {file: name for name, file in found.items()} | {ROOT / "README.md": "README.md"}
+    places = {file: name for name, file in found.items()}
 
     def led(link: re.Match[str]) -> str:
         target = _file_of(link["target"], source)

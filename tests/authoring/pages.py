@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 #: What a page shows when a command does not end with 0.
-_FAILS = re.compile(r"(?m)^(?:Error: |Error from server|error: |FAILED |.*: (?:error|failed|refused): )")
+_FAILS = re.compile(
+    r"(?m)^(?:Error: |Error from server|error: |FAILED |.*: (?:error|failed|refused): |  the pod is refused$)"
+)
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"`([^`\s]+/[^`\s]+|[^`\s]+\.yaml)`:\s*\Z")
 _PATIENCE = 20.0

@@ -15,7 +15,7 @@ from injector.authoring.importing.folder import Imported, folder_of
 from injector.authoring.importing.sidecar import Sidecar, read_sidecar
 from injector.authoring.importing.sidecar_overlay import deliver, unused
 from injector.authoring.importing.source import LIMIT, RULE
-from injector.authoring.lint.pod_schema import SchemasMissingError
+from injector.authoring.lint.pod_schema import INSTALL_SCHEMAS, SchemasMissingError
 from injector.diagnostics import Diagnostic, Place
 from injector.names import legal_name, shortened, template_name
 from injector.pods.fields import OBJECT
@@ -65,8 +65,7 @@ def _apart(stem: str, sidecar: Sidecar, shared: Sequence[Sidecar]) -> str:
 _NO_SCHEMAS = Diagnostic(
     RULE,
     "error",
-    "injector import checks configs with Kubernetes' own schemas, and the package kubernetes-validate is not "
-    "installed; run pip install 'sidecar-injector[lint]'",
+    f"injector import checks configs with Kubernetes' own schemas, which are not installed; run {INSTALL_SCHEMAS}",
 )
 
 

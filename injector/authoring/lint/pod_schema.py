@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib.util import find_spec
@@ -41,6 +42,9 @@ class SchemasMissingError(InjectorError):
     """The schemas of Kubernetes are not installed, or not those of the version asked for."""
 
 
+#: Gets the package with Kubernetes' schemas, for the Python that runs this.
+INSTALL_SCHEMAS = f"{sys.executable} -m pip install kubernetes-validate"
+
 #: The code of a field that Kubernetes has not, and drops.
 UNKNOWN_FIELD = "unknown-field"
 
@@ -51,8 +55,7 @@ def versions() -> Mapping[tuple[int, int], Path]:
     spec = find_spec("kubernetes_validate")
     if spec is None or not spec.submodule_search_locations:
         raise SchemasMissingError(
-            "lint needs Kubernetes' own schemas (the package kubernetes-validate): pip install "
-            "'sidecar-injector[lint]'; to lint without the schemas: --disable schema"
+            f"lint needs Kubernetes' own schemas; run {INSTALL_SCHEMAS}; to lint without the schemas: --disable schema"
         )
     folder = Path(next(iter(spec.submodule_search_locations))) / "kubernetes-json-schema"
     found = {(int(m[1]), int(m[2])): path for path in folder.iterdir() if (m := _FOLDER.match(path.name))}
