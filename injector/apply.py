@@ -16,6 +16,7 @@ from injector.pods.decision import Decision
 from injector.pods.delivery import GeneratedConfigMap, by_annotation, config_map
 from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.merge import merge
+from injector.pods.overlay import with_mirrors
 from injector.pods.receipt import Receipt, make_receipt, take_off
 from injector.pods.shape import check_shape, string_map
 from injector.pods.sidecars import Placement
@@ -330,16 +331,17 @@ def _render(
     workload = context.workload
     if not template.files:
         rendered = render_overlay(template, context)
-        one = Applied(template, parameters, rendered.overlay, rendered.containers, defaults=rendered.defaults)
+        overlay, mirrored = with_mirrors(rendered.overlay, task.settings.image_mirrors, task.snapshot.caches.mirrored)
+        one = Applied(template, parameters, overlay, rendered.containers, (), rendered.defaults, mirrored)
         return one, rendered.warnings
     files = render_files(template, context)
     generated = config_map(template.name, files, task.namespace.name, workload, task.settings)
     if task.config_map_name:
         generated = msgspec.structs.replace(generated, name=task.config_map_name)
     rendered = render_overlay(template, msgspec.structs.replace(context, configmap=generated.name))
-    overlay = rendered.overlay
+    overlay, mirrored = with_mirrors(rendered.overlay, task.settings.image_mirrors, task.snapshot.caches.mirrored)
     maps: tuple[GeneratedConfigMap, ...] = (generated,)
     if template.delivery == "annotation" or (workload.owner is None and task.workload is None):
         overlay, maps = by_annotation(overlay, generated.name, template.name, files, task.settings), ()
-    one = Applied(template, parameters, overlay, rendered.containers, maps, rendered.defaults)
+    one = Applied(template, parameters, overlay, rendered.containers, maps, rendered.defaults, mirrored)
     return one, rendered.warnings

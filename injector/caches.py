@@ -90,9 +90,11 @@ class IdentityCache(Generic[T]):
 class OverlayCaches:
     """What merges and constraints know of the parts of overlays."""
 
-    __slots__ = ("native_sidecars", "new_parts", "sealed_parts", "sound_containers", "tagged")
+    __slots__ = ("mirrored", "native_sidecars", "new_parts", "sealed_parts", "sound_containers", "tagged")
 
     def __init__(self) -> None:
+        #: Overlays with their images from mirrors, and which images those were.
+        self.mirrored: IdentityCache[tuple[dict[str, Any], dict[str, str]]] = IdentityCache()
         #: Native sidecars, by the overlay's container that they are made of.
         self.native_sidecars: IdentityCache[dict[str, Any]] = IdentityCache()
         #: New containers, and lists of new elements, by the overlay's; with the field that they were made for.

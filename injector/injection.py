@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -45,6 +45,8 @@ class Applied(msgspec.Struct, frozen=True):
     containers: tuple[str, ...] = ()
     files: tuple[GeneratedConfigMap, ...] = ()
     defaults: frozenset[str] = frozenset()
+    #: Images of the template that come from a mirror, and their names there.
+    mirrored: Mapping[str, str] = {}
 
 
 class Injection(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,6 +24,8 @@ LabelSelector = dict[str, Any]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 #: A duration that is at least a second.
 Seconds = Annotated[float, msgspec.Meta(ge=1)]
+#: A registry, or the beginning of an image's full name.
+_IMAGE_PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?(/[A-Za-z0-9._-]+)*")
 _PATH = re.compile(r"(/[-A-Za-z0-9._~]+)+")
 _SLUG = 60
 #: A number with its unit, which needs no quotes.
@@ -134,6 +136,8 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     parameters: dict[str, dict[str, Any]] = {}
     required: RequiredSettings = RequiredSettings()
     native_sidecars: Literal["auto", "always", "never"] = "auto"
+    #: Where the images of templates come from instead, by the beginning of their full names.
+    image_mirrors: dict[str, str] = {}
     cluster_domain: str = "cluster.local"
     #: Whether controllers whose pods were refused while nobody answered are made to try again (`cluster.retries`).
     retry_refused: bool = False
@@ -290,6 +294,10 @@ def _mistakes(settings: Settings) -> Iterator[Diagnostic]:
     if settings.certificates.life_seconds > settings.certificates.authority_life_seconds:
         message = "it is longer than authorityLifeSeconds, and no certificate outlives its authority"
         yield _not_allowed(("certificates", "lifeSeconds"), message)
+    for prefix, mirror in settings.image_mirrors.items():
+        if not (_IMAGE_PREFIX.fullmatch(prefix) and _IMAGE_PREFIX.fullmatch(mirror)):
+            message = f"{prefix}: {mirror} are not beginnings of images' names"
+            yield _not_allowed(("imageMirrors", prefix), message, "write docker.io: registry.example:5000/hub")
     yield from _path_mistakes(settings)
 
 

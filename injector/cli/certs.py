@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from injector.cli.numbers import WholeNumber
-from injector.cli.options import Signing, with_signer
+from injector.cli.signer_options import Signing, with_signer
 from injector.errors import DocumentError, SettingsError
 
 if TYPE_CHECKING:

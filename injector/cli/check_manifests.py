@@ -9,8 +9,11 @@ import click
 from injector.cli.inputs import with_files
 from injector.cli.options import (
     OUTPUT_OPTION,
+    STRICT_OPTION,
+    ClusterOptions,
     NamespaceOptions,
     SourceOptions,
+    with_cluster_options,
     with_namespace_options,
     with_source_options,
     with_user,
@@ -29,13 +32,17 @@ if TYPE_CHECKING:
 @with_files("files", "FILE...")
 @with_source_options
 @with_namespace_options
+@with_cluster_options
 @with_user
+@STRICT_OPTION
 @OUTPUT_OPTION
 def check_manifests(
     files: tuple[str, ...],
     source_options: SourceOptions,
     namespace_options: NamespaceOptions,
+    cluster_options: ClusterOptions,
     user: Object,
+    strict: bool,
     output: str,
 ) -> int:
     """Say which objects the policies under `paths` in the settings refuse, and change nothing.
@@ -48,24 +55,26 @@ def check_manifests(
     injector check-manifests --settings settings.yaml --output sarif deploy/ > policies.sarif
     """
     from injector.cli.documents import read_manifests
-    from injector.cli.injection_sources import gather, warn_of
+    from injector.cli.from_cluster import sources_and_namespaces
+    from injector.cli.injection_sources import warn_of
     from injector.cli.lint import written_problems
     from injector.cli.manifest_injector import Injector
-    from injector.cli.manifest_objects import edit, namespaces_in, objects_in
+    from injector.cli.manifest_objects import edit, objects_in
 
-    sources = gather(source_options)
-    if not sources.settings.paths:
-        raise click.UsageError("The settings have no `paths`, so there are no policies. Give --settings FILE.")
-    warn_of(sources, [one.located for one in sources.snapshot.warnings])
     documents = read_manifests(files)
     objects = list(objects_in(documents))
-    namespaces = namespaces_in(objects, sources.settings, namespace_options)
+    sources, namespaces = sources_and_namespaces(source_options, namespace_options, cluster_options, objects)
+    if not sources.settings.paths:
+        raise click.UsageError(
+            "The settings have no `paths`, so there are no policies. Give --settings FILE or --from-cluster."
+        )
+    warned = warn_of(sources, [one.located for one in sources.snapshot.warnings])
     explicit = namespace_options.namespace is not None
     injector = Injector(sources, None, namespaces, explicit=explicit, documents=documents, user=user, sidecars=False)
     for _ in edit(documents, injector.change):
         pass  # the report alone counts
     report = injector.report
-    report.writes = False
+    report.writes, report.sources, report.strict, report.warned = False, sources.origin, strict, warned
     if output == "text":
         report.show("text")
     else:

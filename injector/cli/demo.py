@@ -2,114 +2,146 @@
 
 from __future__ import annotations
 
-import difflib
+import shutil
+import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from injector.cli.demo_traffic import Passage
     from injector.cli.demo_webhook import DemoAnswer, Webhook
     from injector.pods.context import Object
     from injector.reasons import Reason
+    from injector.settings import Settings
 
-#: Characters of a line that are shown; a receipt is longer.
-_WIDTH = 110
+#: Fields of an added part that are shown with their values, and characters of a line.
+_FIELDS, _WIDTH = 5, 110
+#: The label of a namespace with the highest Pod Security level.
+_RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"
 
 
 @click.command()
-def demo() -> None:
+@click.option("--pod", "only_pod", is_flag=True, help="Print the pod of the demo as YAML, for other commands to read.")
+def demo(only_pod: bool) -> None:
     """Show an injection and a request through its sidecar, without a cluster.
 
     Starts the webhook with temporary certificates, sends it the pods that an API server would send, shows its decisions
     and what it adds, and then runs Envoy with the configuration that the webhook rendered. Ends after a few seconds.
     """
-    from rich.console import Console
-
     from injector.cli.demo_traffic import find_envoy, pass_through
-    from injector.cli.demo_webhook import NAMESPACE, pod_of_deployment, webhook
+    from injector.cli.demo_webhook import pod_of_deployment, webhook
+    from injector.cli.manifest_writer import dump_yaml
     from injector.reasons import Reason
     from injector.settings import Settings
 
-    console = Console(highlight=False, soft_wrap=True)
-    settings = Settings()
+    settings, pod = Settings(), pod_of_deployment()
+    if only_pod:
+        click.echo(dump_yaml(pod), nl=False)
+        return
+    label = settings.namespace_label
     with tempfile.TemporaryDirectory(prefix="injector-demo-") as name:
         folder = Path(name)
         with webhook(folder) as hook:
-            console.print(f"The webhook listens on {hook.url}, with certificates made a moment ago.")
-            label = f"{settings.namespace_label.key}={settings.namespace_label.enabled}"
-            _title(console, f"1. A pod of Deployment web, in namespace {NAMESPACE} labelled {label}")
-            first = _shown(console, hook, pod_of_deployment(), Reason.INJECTED)
-            _title(console, f'2. The same pod, with the annotation {settings.inject_key}: "false"')
-            _shown(console, hook, pod_of_deployment(**{settings.inject_key: "false"}), Reason.POD_OPTED_OUT)
-            _title(console, "3. The first pod again, which already has its sidecar")
-            _shown(console, hook, first.pod, Reason.ALREADY_INJECTED)
-        _title(console, "4. The configuration that was rendered, in a real Envoy in front of a small app")
-        _show_passage(console, pass_through(find_envoy(), pod_of_deployment(), folder))
+            _title(
+                f"What the webhook on {hook.url} says of three pods, in a namespace with {label.key}={label.enabled}"
+            )
+            first = _reviewed(hook, "web", pod, Reason.INJECTED, settings)
+            opted_out = pod_of_deployment(**{settings.inject_key: "false"})
+            _reviewed(hook, f'web with {settings.inject_key}: "false"', opted_out, Reason.POD_OPTED_OUT, settings)
+            _reviewed(hook, "web with its sidecar", first.pod, Reason.ALREADY_INJECTED, settings)
+        _title("What the sidecar of web consists of (the parts that its receipt names)")
+        for line in _added(first.pod, settings):
+            click.secho(f"+ {line}", fg="green")
+        _title(f"Why web is refused in a namespace with {label.key}={label.required} and Pod Security restricted")
+        _explain_refusal(pod, settings)
+        _title("A request through a real Envoy, with the configuration that was rendered for web")
+        _show_passage(pass_through(find_envoy(), pod, folder))
+    command = _typed()
+    restricted = f"--namespace-label {label.key}={label.required} --namespace-label {_RESTRICTED}"
+    _title("Next, type")
+    click.echo(f"  {command} demo --pod | {command} explain -v -")
+    click.echo(f"  {command} demo --pod | {command} inject {restricted} --param envoy.intercept=ports --summary -")
 
 
-def _title(console: Console, text: str) -> None:
-    from rich.text import Text
+def _typed() -> str:
+    """How the person who reads this calls the command."""
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return f"{sys.executable} -m injector"
+    found = shutil.which(called.name)
+    return called.name if found and Path(found).resolve() == called.resolve() else sys.argv[0]
 
-    console.print()
-    console.print(Text(text, style="bold cyan"))
+
+def _title(text: str) -> None:
+    click.echo()
+    click.secho(f"{text}:", fg="cyan", bold=True)
 
 
-def _shown(console: Console, hook: Webhook, pod: Object, expected: Reason) -> DemoAnswer:
-    """Have a pod reviewed and show the answer. Raises ProgramError when it is not the one that the demo is about."""
+def _reviewed(hook: Webhook, name: str, pod: Object, expected: Reason, settings: Settings) -> DemoAnswer:
+    """Have a pod reviewed and say in one line what became of it.
+
+    Raises ProgramError when the answer is not the one that the demo is about.
+    """
     from injector.cli.demo_webhook import ProgramError
+    from injector.cli.report import parts_of
+    from injector.reasons import Reason
 
     answer = hook.review(pod)
-    _show(console, pod, answer)
     if answer.reason != str(expected):
-        raise ProgramError(f"the webhook should have answered with the reason {expected} here")
+        raise ProgramError(f"{name}: the webhook answered {answer.reason}, and should have answered {expected}")
+    because = expected.sentence
+    if expected is Reason.INJECTED:
+        config_maps = {v["configMap"]["name"] for v in answer.pod["spec"]["volumes"] if "configMap" in v}
+        outcome = click.style("injected", fg="green")
+        because = f"{parts_of(answer.pod, settings, len(config_maps))}, because {Reason.NAMESPACE_ENABLED.sentence}"
+        templates = answer.response["auditAnnotations"]["templates"].partition("@")[0]
+        click.echo(f"  {click.style(name, bold=True)}: {outcome} with {templates}: {because}")
+    else:
+        outcome = click.style("skipped" if expected is Reason.POD_OPTED_OUT else "unchanged", fg="yellow")
+        click.echo(f"  {click.style(name, bold=True)}: {outcome}, because {because}")
     return answer
 
 
-def _show(console: Console, before: Object, answer: DemoAnswer) -> None:
-    """The decision as an API server and its audit log see it, then what the patch does to the pod."""
-    from rich.syntax import Syntax
-    from rich.text import Text
-
-    response = answer.response
-    verdict = Text("allowed", "green") if response["allowed"] else Text("refused", "red")
-    console.print(Text("   decision: ") + verdict)
-    for key, value in (response.get("auditAnnotations") or {}).items():
-        console.print(f"   {key}: {value}", markup=False)
-    for warning in response.get("warnings") or ():
-        console.print(f"   warning: {warning}", markup=False)
-    lines = _difference(before, answer.pod)
-    if not lines:
-        console.print("   the pod stays as it is")
-    elif console.is_terminal:
-        console.print(Syntax("\n".join(lines), "diff", theme="ansi_dark", background_color="default"))
-    else:
-        console.print("\n".join(lines), markup=False)
-
-
-def _difference(before: Object, after: Object) -> list[str]:
-    from injector.cli.manifest_writer import dump_yaml
+def _added(pod: Object, settings: Settings) -> Iterator[str]:
+    """Each part that a pod's receipt names, a line a field."""
+    from injector.cli.manifest_writer import line_text
     from injector.names import cut
+    from injector.pods.receipt import read_receipt
 
-    old, new = dump_yaml(before).splitlines(), dump_yaml(after).splitlines()
-    lines = list(difflib.unified_diff(old, new, "pod as it was sent", "pod with its patch", "", "", 2, ""))
-    return [cut(line, _WIDTH) for line in lines]
+    receipt, heading = read_receipt(pod, settings), ""
+    for path in sorted(() if receipt is None else receipt.added, key=lambda path: path.startswith("/spec/volumes")):
+        *_, field, name = path.split("/")
+        [part] = [each for each in pod["spec"][field] if each["name"] == name]
+        if field != heading:
+            yield f"{field}:"
+        heading = field
+        for number, key in enumerate(list(part)[:_FIELDS]):
+            yield cut(f"{'  ' if number else '- '}{key}: {line_text(part[key])}", _WIDTH)
+        if len(part) > _FIELDS:
+            yield f"  # {', '.join(list(part)[_FIELDS:])}"
 
 
-def _show_passage(console: Console, passage: Passage) -> None:
-    from rich.text import Text
+def _explain_refusal(pod: Object, settings: Settings) -> None:
+    """What `injector explain` says of a pod that cannot get its sidecar where it must."""
+    from injector.cli.demo_webhook import NAMESPACE
+    from injector.cli.explanation import explanation_of
+    from injector.cli.explanation_text import show_explanation
+    from injector.cli.injection_sources import gather
+    from injector.pods.context import Namespace
 
-    console.print(f"   GET {passage.url} (Envoy) -> 127.0.0.1:{passage.app_port} (app): ", end="")
-    console.print(Text(f"{passage.status} OK", "green"))
-    for name, value in passage.seen.items():
-        console.print(f"   the app saw {name}: {value}", markup=False)
-    if passage.access_log:
-        console.print(f"   Envoy's access log: {passage.access_log}", markup=False)
+    label = settings.namespace_label
+    level, _, restricted = _RESTRICTED.partition("=")
+    labels = {label.key: label.required, level: restricted}
+    show_explanation([explanation_of(pod, Namespace(NAMESPACE, labels), gather(), "the demo", [], user={})], "text")
+
+
+def _show_passage(passage: Passage) -> None:
+    status = click.style(f"{passage.status} OK", fg="green")
+    click.echo(f"  GET {passage.url} (Envoy) -> 127.0.0.1:{passage.app_port} (app): {status}")
+    click.echo(f"  the app saw {', '.join(f'{name}: {value}' for name, value in passage.seen.items())}")
     if passage.counted:
-        console.print(f"   Envoy's statistics: {passage.counted}", markup=False)
-    console.print()
-    console.print("Next: `injector inject FILE` does the same to your manifests, `injector explain FILE` says why.")
+        click.echo(f"  Envoy counted {passage.counted}")

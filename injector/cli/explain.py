@@ -6,7 +6,7 @@ Replays the decision and says that it does.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +15,12 @@ import click
 from injector.cli.inputs import with_files
 from injector.cli.options import (
     NAMES_OPTION,
-    POD_OPTIONS,
+    STRICT_OPTION,
+    ClusterOptions,
     NamespaceOptions,
     SourceOptions,
+    with_cluster_options,
     with_namespace_options,
-    with_options,
     with_source_options,
     with_user,
 )
@@ -27,7 +28,6 @@ from injector.errors import DocumentError
 
 if TYPE_CHECKING:
     from injector.cli.explanation import Explanation
-    from injector.cli.injection_sources import Sources
     from injector.pods.context import Object
     from injector.settings import Settings
 
@@ -44,35 +44,36 @@ _REPLAYS = (
 @NAMES_OPTION
 @with_source_options
 @with_namespace_options
+@with_cluster_options
 @with_user
+@STRICT_OPTION
+@click.option("-v", "--verbose", is_flag=True, help="Show each step of the decision, and every parameter.")
 @click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Output format.")
-@with_options(POD_OPTIONS)
 def explain(
     targets: tuple[str, ...],
     templates: list[str] | None,
     source_options: SourceOptions,
     namespace_options: NamespaceOptions,
+    cluster_options: ClusterOptions,
     user: Object,
+    strict: bool,
+    verbose: bool,
     form: str,
-    kubeconfig: str | None,
-    context: str | None,
-    injector_namespace: str | None,
 ) -> int:
     """Explain why a pod has or does not have a sidecar, and what the templates under `paths` in the settings do to
     an object.
 
     Explains manifests (FILE, a folder, a URL, or - for standard input), or a pod or workload in a cluster: pod/NAME,
     deploy/NAME, sts/NAME. If the settings have `paths`, it explains objects of every kind: service/NAME. The output
-    shows every step of the decision and what the step saw, then where each parameter's value came from, and what is
-    added.
+    shows the result and its reason, then what is added, and where each parameter's value came from. If a pod gets no
+    sidecar, the output also shows every step of the decision and what the step saw.
 
     For manifests, a namespace counts as enabled unless the input or --namespace-label says otherwise.
 
     For a cluster, the command uses the cluster's current settings and templates. It repeats the decision with them; the
     original decision is not stored.
     """
-    from injector.cli.explanation import show_explanation
-    from injector.cli.injection_sources import gather, warn_of
+    from injector.cli.explanation_text import show_explanation
     from injector.cli.missing_inputs import KINDS, missing_help
 
     live_names = [t for t in targets if _LIVE.fullmatch(t) and not Path(t).exists()]
@@ -86,41 +87,52 @@ def explain(
         raise click.UsageError(
             "--templates is for manifests; in a cluster, annotations and settings select the templates."
         )
+    left_out = False
     if live_names:
-        explanations = _live(live_names, namespace_options.namespace, kubeconfig, context, injector_namespace, user)
+        explanations = _live(live_names, namespace_options.namespace, cluster_options, user)
     else:
-        sources = gather(source_options, only=templates)
-        warn_of(sources)
-        explanations = list(_files(targets, sources, templates, namespace_options, user))
-    show_explanation(explanations, form)
-    return 1 if any(explanation.bad for explanation in explanations) else 0
+        explanations, left_out = _files(targets, templates, (source_options, namespace_options, cluster_options), user)
+    show_explanation(explanations, form, verbose=verbose)
+    warned = left_out or any(explanation.warned for explanation in explanations)
+    return 1 if (strict and warned) or any(explanation.bad for explanation in explanations) else 0
 
 
 def _files(
-    files: tuple[str, ...], sources: Sources, templates: list[str] | None, options: NamespaceOptions, user: Object
-) -> Iterator[Explanation]:
+    files: tuple[str, ...],
+    templates: list[str] | None,
+    options: tuple[SourceOptions, NamespaceOptions, ClusterOptions],
+    user: Object,
+) -> tuple[list[Explanation], bool]:
+    """An explanation of each object with a pod, and whether there was a warning about none of them."""
     from injector.cli.documents import read_manifests
     from injector.cli.earlier_injection import foreign_receipt
     from injector.cli.explanation import explanation_of, is_asked_about
-    from injector.cli.manifest_objects import namespaces_in, objects_in, without_pod
+    from injector.cli.from_cluster import sources_and_namespaces
+    from injector.cli.injection_sources import warn_of
+    from injector.cli.manifest_objects import objects_in, without_pod
     from injector.pods.misplaced_keys import misplaced_keys, namespace_mistakes
     from injector.pods.workloads import pod_template
 
     documents = read_manifests(files)
-    namespaces = namespaces_in(objects_in(documents), sources.settings, options)
+    sources, namespaces = sources_and_namespaces(*options, objects_in(documents), only=templates)
+    left_out, explanations = warn_of(sources), list["Explanation"]()
     found = [(o, d.place) for d in documents for o in objects_in([d])]
     telling = [(o, place) for o, place in found if pod_template(o) is not None or is_asked_about(o, sources.snapshot)]
     if not telling and not sources.settings.paths:
         raise DocumentError(without_pod(found) or f"{', '.join(files)}: no object has a pod or a pod template")
     for obj, place in telling or found:
-        notes = [one.located for one in sources.snapshot.warnings]
+        mistakes, facts = [one.located for one in sources.snapshot.warnings], [f"with {sources.origin}"]
         if (pod := pod_template(obj)) is not None:
             of_namespace = namespace_mistakes(namespaces.found.get(namespaces.name_for(obj), {}), sources.settings)
-            notes = [*misplaced_keys(obj, sources.settings), *foreign_receipt(pod, sources.settings), *notes]
-            notes = [*(f"namespace/{namespaces.name_for(obj)}: {words}" for words in of_namespace), *notes]
+            of_object = [*misplaced_keys(obj, sources.settings), *foreign_receipt(pod, sources.settings)]
+            of_both = [*(f"namespace/{namespaces.name_for(obj)}: {words}" for words in of_namespace), *of_object]
+            mistakes = [*of_both, *mistakes]
         if pod_template(obj) is not None and namespaces.assumed(obj):
-            notes.append(_assumed(namespaces.name_for(obj), namespaces.labels_of(obj), sources.settings))
-        yield explanation_of(obj, namespaces.of(obj), sources, place, notes, templates, user=user)
+            facts.append(_assumed(namespaces.name_for(obj), namespaces.labels_of(obj), sources.settings))
+        explanations.append(
+            explanation_of(obj, namespaces.of(obj), sources, place, mistakes, templates, user=user, facts=facts)
+        )
+    return explanations, left_out
 
 
 def _assumed(namespace: str, labels: Mapping[str, str], settings: Settings) -> str:
@@ -139,14 +151,7 @@ def _assumed(namespace: str, labels: Mapping[str, str], settings: Settings) -> s
     )
 
 
-def _live(
-    names: list[str],
-    namespace: str | None,
-    kubeconfig: str | None,
-    context: str | None,
-    injector_namespace: str | None,
-    user: Object,
-) -> list[Explanation]:
+def _live(names: list[str], namespace: str | None, options: ClusterOptions, user: Object) -> list[Explanation]:
     from injector.cli.explanation import explanation_of
 
     # The Kubernetes client takes a while to import; files need none.
@@ -158,26 +163,36 @@ def _live(
     from injector.pods.workloads import pod_template
 
     explanations = []
-    with BlockingClient(kubeconfig, context) as live:
-        sources, problems = live_sources(live, injector_namespace)
+    with BlockingClient(options.kubeconfig, options.context) as live:
+        sources, problems = live_sources(live, options.injector_namespace)
         for name in names:
             obj, resource = live.find(name, namespace)
             within = metadata_of(obj).get("namespace")
             where = live.namespace(str(within)) if within else Namespace("")
-            notes = [*(one.located for one in sources.snapshot.warnings), *problems, _REPLAYS]
+            mistakes, facts = [*(one.located for one in sources.snapshot.warnings), *problems], [_REPLAYS]
             pod = pod_template(obj)
             if pod is not None:
                 aged = age_notes(live, pod, where, sources.settings) if pod is obj else ()
                 labels = metadata_of(pod).get("labels") or {}
                 called = webhook_notes(live, where, labels, sources.settings.paths)
-                notes = [*aged, *misplaced_keys(obj, sources.settings), *notes[:-1], *called, _REPLAYS]
+                mistakes = [*aged, *misplaced_keys(obj, sources.settings), *mistakes]
+                facts = [*called, _REPLAYS]
             elif not sources.settings.paths:
                 raise DocumentError(
                     f"{name}: has no pod template, and the injector's settings define no paths for other objects"
                 )
+            entry_of = entries_of_paths(live)
             explanations.append(
                 explanation_of(
-                    obj, where, sources, live.host, notes, user=user, resource=resource, entry_of=entries_of_paths(live)
+                    obj,
+                    where,
+                    sources,
+                    live.host,
+                    mistakes,
+                    user=user,
+                    resource=resource,
+                    entry_of=entry_of,
+                    facts=facts,
                 )
             )
     return explanations

@@ -1,26 +1,21 @@
 """Why a pod has, or has not, its sidecar, and what the settings' `paths` make of an object: everything that was seen,
-as data and as text for people.
+as data.
 """
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import click
-
-from injector.authoring.diagnostic_formats import json_text
 from injector.cli.admission import Admission, admit_pod, asked_about_pod, user_hints
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import metadata_of
 from injector.cli.path_explanation import EntryOf, PathTrail, telling_trail, trails_of
 from injector.cli.pod_remarks import remarks_on
-from injector.diagnostics import page_address, printable
-from injector.errors import DENIED_CODE
+from injector.cli.report import parts_of
 from injector.inject import inject
 from injector.injection import Applied, Injection
-from injector.names import cut
 from injector.pods.context import Namespace, Object
 from injector.pods.receipt import read_receipt
 from injector.pods.resource_kinds import Resource, resource_of
@@ -32,17 +27,8 @@ from injector.settings import Settings
 from injector.templates.choice import misspelt_annotations
 from injector.templates.snapshot import Snapshot
 
-#: How many of the parts that an injection adds are listed one by one.
-_SHOWN = 40
-#: Longer values stick out of their column, so that most lines fit into a terminal of 80.
-_WIDE = 32
-
-
-#: What a result means for the pod, where it gets no sidecar against what somebody asked for.
-_FOR_THE_POD = {
-    Effect.MARK: "the pod starts without its sidecar",
-    Effect.REFUSE: "the pod is refused",
-}
+#: Where a value of a parameter comes from that nobody set.
+DEFAULT = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +50,25 @@ class Explanation:
     namespace: Namespace
     injection: Injection | None
     settings: Settings
-    notes: tuple[str, ...] = ()
+    mistakes: tuple[str, ...] = ()  #: what somebody should change
+    facts: tuple[str, ...] = ()  #: what to know besides
     paths: tuple[PathTrail, ...] = ()
     recorded: Recorded | None = None
 
     @property
     def bad(self) -> bool:
         """Whether the object would not be created, or its pods would not be, or would have no sidecar."""
-        effect = None if self.injection is None else self.injection.effect
-        return effect in (Effect.REFUSE, Effect.MARK) or any(trail.refuses for trail in self.paths)
+        result = self.injection
+        fails = result is not None and (
+            result.effect in (Effect.REFUSE, Effect.MARK) or result.reason is Reason.MALFORMED_POD
+        )
+        return fails or any(trail.refuses for trail in self.paths)
+
+    @property
+    def warned(self) -> bool:
+        """Whether there is anything to warn of."""
+        results = [self.injection, *(trail.result for trail in self.paths)]
+        return bool(self.mistakes) or any(result.warning_lines for result in results if result is not None)
 
     def as_data(self) -> dict[str, Any]:
         """For a program; keys are stable."""
@@ -82,7 +78,7 @@ class Explanation:
             found["paths"] = [trail.as_data() for trail in self.paths]
         if self.recorded is not None:
             found["recorded"] = asdict(self.recorded)
-        return {**found, "notes": list(self.notes)}
+        return {**found, "notes": [*self.mistakes, *self.facts]}
 
     def _of_paths(self) -> dict[str, Any]:
         telling = telling_trail(self.paths)
@@ -111,6 +107,7 @@ class Explanation:
                     "parameters": [
                         {"name": name, "value": value, "from": origin} for name, value, origin in parameters_of(a)
                     ],
+                    **({"mirrored": dict(a.mirrored)} if a.mirrored else {}),
                 }
                 for a in result.applied
             ],
@@ -127,6 +124,12 @@ class Explanation:
             return []
         return [*receipt.added, *(f"{path} (in place of another value)" for path in receipt.replaced)]
 
+    @property
+    def summary(self) -> str:
+        """How many parts of each kind that are, and how many ConfigMaps."""
+        result = self.injection
+        return "" if result is None else parts_of(result.object, self.settings, len(result.files))
+
 
 def parameters_of(applied: Applied) -> list[tuple[str, Any, str]]:
     """Name, value and origin of each parameter of a template that has a value, those set on purpose first."""
@@ -136,128 +139,10 @@ def parameters_of(applied: Applied) -> list[tuple[str, Any, str]]:
         value, origin = resolved.values[parameter.variable], resolved.origins.get(name, "")
         if parameter.member is not None and value:  # each member has an origin of its own
             names = {f"{name[:-1]}{member}": parameter.masked(one) for member, one in value.items()}
-            rows += [(member, one, resolved.origins.get(member, "default")) for member, one in names.items()]
+            rows += [(member, one, resolved.origins.get(member, DEFAULT)) for member, one in names.items()]
         elif value is not None:
             rows.append((name, parameter.masked(value), origin))
-    return sorted(rows, key=lambda row: row[2] == "default")
-
-
-def show_explanation(explanations: list[Explanation], form: str) -> None:
-    """Print explanations to standard output, `form` being `text` or `json` (one array)."""
-    if form == "json":
-        click.echo(json_text([e.as_data() for e in explanations]), nl=False)
-        return
-    for number, explanation in enumerate(explanations):
-        if number:
-            click.echo()
-        _show(explanation)
-
-
-def _show(explanation: Explanation) -> None:
-    within = f"namespace {explanation.namespace.name}, " if explanation.namespace.name else ""
-    click.echo(f"{click.style(printable(explanation.name), bold=True)} ({printable(f'{within}{explanation.origin}')})")
-    if explanation.recorded is not None:
-        when = f" ({explanation.recorded.created})" if explanation.recorded.created else ""
-        click.echo(f"\nRecorded when it was created{printable(when)}: failed: {printable(explanation.recorded.reason)}")
-    if explanation.injection is not None:
-        _show_injection(explanation.injection, explanation.recorded)
-    # before the long lists: here is what most people came for
-    _show_paths(explanation)
-    _list("Notes", list(explanation.notes))
-    results = [explanation.injection, *(trail.result for trail in explanation.paths)]
-    for result in results:
-        if result is not None:
-            _show_templates(result)
-    _list("What the injection adds", explanation.adds())
-    if explanation.injection is not None:
-        _list("ConfigMaps that it needs", [file.name for file in explanation.injection.files])
-
-
-def _show_injection(result: Injection, recorded: Recorded | None) -> None:
-    click.echo("\nDecision, step by step:")
-    width = max(len(str(step.reason)) for step in result.decision.trail)
-    for step in result.decision.trail:
-        verdict = "overruled" if step.overruled else "yes" if step.fits else "no"
-        text = f"  {verdict:<9} {step.reason!s:<{width}}  {printable(step.saw)}"
-        click.echo(click.style(text, bold=True) if step.fits else text)
-    decided = result.decision.reason
-    click.echo(f"  so: {decided}: {decided.sentence}")
-    if result.decision.required:
-        click.echo("  the namespace requires injection: what cannot be injected is refused")
-    _show_result("Result now" if recorded else "Result", result)
-    if result.effect in _FOR_THE_POD:
-        click.echo(f"  {_FOR_THE_POD[result.effect]}")
-    if recorded is not None:
-        same = recorded.reason and printable(result.message).startswith(recorded.reason)  # a long one is cut there
-        changed = (
-            "this differs from the recorded result: the pod, its namespace, the templates or the settings have "
-            "changed since then"
-        )
-        click.echo(f"  {'the same as recorded' if same else changed}")
-    if result.effect is not Effect.INJECT:
-        click.echo(f"  what to do: {page_address('reasons', str(result.reason))}")
-    _list("Warnings", [warning.warning_line for warning in result.warnings])
-
-
-def _show_paths(explanation: Explanation) -> None:
-    asked = ""
-    for trail in explanation.paths:
-        about = f"{trail.request}, for {trail.about}" if trail.about else trail.request
-        if about != asked:
-            click.echo(f"\nPaths, in the order in which the API server calls them for {printable(about)}:")
-        asked = about
-        for line in trail.lines():
-            click.echo(f"  {printable(line)}")
-    if not explanation.paths:
-        return
-    telling = telling_trail(explanation.paths)
-    if telling is None or telling.result is None:
-        click.echo(f"\nResult at the paths: {Reason.NOT_FOR_TEMPLATES}: {Reason.NOT_FOR_TEMPLATES.sentence}")
-        return
-    _show_result(f"Result at {telling.path}{f', {telling.about}' if telling.about else ''}", telling.result)
-    if telling.entry is not None and not telling.entry.called:
-        click.echo(
-            '  this would be the result, but the API server does not call this path: see the line "webhook" above'
-        )
-    warnings: list[str] = []
-    for result in (trail.result for trail in explanation.paths if trail.result is not None):
-        own = result is telling.result  # which says why it failed already
-        warnings += [w.warning_line for w in result.warnings] if own else result.warning_lines
-    _list("Warnings at the paths", list(dict.fromkeys(warnings)))
-
-
-def _show_result(what: str, result: Injection) -> None:
-    message = result.sentence
-    if not result.allowed and result.code != DENIED_CODE:
-        message += f", HTTP {result.code}"
-    colour = {"inject": "green", "skip": "yellow"}.get(str(result.effect), "red")
-    if result.reason is Reason.INJECTED:  # nothing was done: this is a replay, and a running pod may lack it
-        message = f"a pod made now gets its sidecar ({', '.join(name for name, _ in result.templates)})"
-    reason = click.style(str(result.reason), fg=colour, bold=True)
-    click.echo(f"\n{printable(what)}: {reason}: {printable(message)}")
-
-
-def _show_templates(result: Injection) -> None:
-    for applied in result.applied:
-        click.echo(f"\nTemplate {applied.template.name} ({applied.template.digest}), from {result.templates_source}:")
-        rows = [(name, _value(value), printable(origin)) for name, value, origin in parameters_of(applied)]
-        widths = [max((len(row[i]) for row in rows if len(row[i]) <= _WIDE), default=0) for i in (0, 1)]
-        for name, value, origin in rows:
-            click.echo(f"  {name:<{widths[0]}}  {value:<{widths[1]}}  {origin}".rstrip())
-
-
-def _list(title: str, items: list[str]) -> None:
-    if items:
-        click.echo(f"\n{title}:")
-        for item in items[:_SHOWN]:
-            click.echo(f"  {printable(item)}")
-        if len(items) > _SHOWN:
-            click.echo(f"  and {len(items) - _SHOWN} more (--output json has them all)")
-
-
-def _value(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return printable(cut(text, 60))
+    return sorted(rows, key=lambda row: row[2] == DEFAULT)
 
 
 def is_asked_about(obj: Object, snapshot: Snapshot) -> bool:
@@ -275,15 +160,17 @@ def explanation_of(
     namespace: Namespace,
     sources: Sources,
     origin: str,
-    notes: list[str],
+    mistakes: Sequence[str],
     templates: list[str] | None = None,
     *,
     user: Object,
+    facts: Sequence[str] = (),
     resource: Resource | None = None,
     entry_of: EntryOf | None = None,
 ) -> Explanation:
     """Replay all that is decided about an object. `templates` are those of the command line, None for none.
 
+    `mistakes` and `facts` are what is known of it already; what the replay finds is added.
     `resource` is what the API server says that it is, None for a guess; `entry_of` tells of a path's webhook entry.
     """
     settings, pod = sources.settings, pod_template(obj)
@@ -294,12 +181,12 @@ def explanation_of(
         admission = Admission.of_object(obj, *arguments)
         if admission is not None:
             trails = trails_of(admission, "", entry_of)
-            notes = [*user_hints(admission), *notes]
+            facts = [*user_hints(admission), *facts]
     if pod is None:
         where = namespace if admission is None else admission.namespace
         told = {warning for trail in trails if trail.result for warning in trail.result.warning_lines}
-        kept = tuple(note for note in notes if note not in told)
-        return Explanation(object_name_of(obj), origin, where, None, settings, kept, trails)
+        new = tuple(mistake for mistake in mistakes if mistake not in told)
+        return Explanation(object_name_of(obj), origin, where, None, settings, new, tuple(facts), trails)
 
     def injected(pod: Object) -> Injection:
         workload = None if obj.get("kind") == "Pod" else workload_of_object(obj)
@@ -307,7 +194,7 @@ def explanation_of(
         return inject(pod, namespace, sources.snapshot, names=templates, overrides=overrides, workload=workload)
 
     result = injected(pod)
-    notes = [*remarks_on(obj, pod, result, namespace, sources.snapshot, templates), *notes]
+    mistakes = [*remarks_on(obj, pod, result, namespace, sources.snapshot, templates), *mistakes]
     applied = [applied.template for applied in result.applied]
     if settings.paths and result.allowed and result.reason is not Reason.MALFORMED_POD:
         asked = asked_about_pod(obj, result.object, namespace.name, user)
@@ -316,14 +203,14 @@ def explanation_of(
         of_pods = trails_of(of_pod, "" if obj.get("kind") == "Pod" else "the pods of this object", entry_of)
         # where nothing is for the object itself, its pods are all that there is to tell
         trails = (*(trail for trail in trails if trail.asked), *of_pods)
-        notes = [*user_hints(of_pod), *notes]
+        facts = [*user_hints(of_pod), *facts]
         applied += [a.template for trail in of_pods if trail.result is not None for a in trail.result.applied]
     for what in ("annotation", "label"):
         found = misspelt_annotations(f"pod {what}", string_map(pod, f"{what}s"), settings, applied)
-        notes += [one.sentence for one in found]
-    kept = tuple(note for note in notes if note not in result.warning_lines)
+        mistakes += [one.sentence for one in found]
+    new = tuple(mistake for mistake in mistakes if mistake not in result.warning_lines)
     recorded = _recorded(obj, settings)
-    return Explanation(object_name_of(obj), origin, namespace, result, settings, kept, trails, recorded)
+    return Explanation(object_name_of(obj), origin, namespace, result, settings, new, tuple(facts), trails, recorded)
 
 
 def _recorded(obj: Object, settings: Settings) -> Recorded | None:

@@ -147,15 +147,16 @@ def _parameters_in(value: dict[Any, Any]) -> str:
     """The parameters that a document has under the names of templates, as settings have them; "" for none."""
     if not any(isinstance(inner, dict) for inner in value.values()) or "parameters" in value:
         return ""
-    from injector.cli.injection_sources import gather
+    from injector.loading.shipped import load_shipped
+    from injector.loading.template_folders import gallery_path, read_gallery
 
     found: dict[str, dict[str, Any]] = {}
-    for template in gather().snapshot.catalog:
-        inner = value.get(template.name)
+    for name, sources in read_gallery(gallery_path()).items():
+        template, inner = load_shipped(name, sources), value.get(name)
         for key, one in inner.items() if isinstance(inner, dict) else ():
             declared = nearest(key, template.parameters, cutoff=0.9) if isinstance(key, str) else None
             if declared is not None and not template.parameters[declared].secret:
-                found.setdefault(template.name, {})[declared] = one
+                found.setdefault(name, {})[declared] = one
     return cut(flow_value(found), _LONGEST) if found else ""
 
 

@@ -11,8 +11,11 @@ from injector.cli.inputs import with_files
 from injector.cli.options import (
     NAMES_OPTION,
     REPORT_OPTION,
+    STRICT_OPTION,
+    ClusterOptions,
     NamespaceOptions,
     SourceOptions,
+    with_cluster_options,
     with_namespace_options,
     with_source_options,
     with_user,
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 @NAMES_OPTION
 @with_source_options
 @with_namespace_options
+@with_cluster_options
 @with_user
 @click.option("--reinject", is_flag=True, help="Remove what an earlier injection added, and inject again.")
 @click.option(
@@ -37,18 +41,23 @@ if TYPE_CHECKING:
 @click.option("--in-place", is_flag=True, help="Write the result back to each FILE, and nothing to standard output.")
 @click.option("--diff", is_flag=True, help="Print what would change in each FILE, and write nothing.")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 where a FILE would change.")
+@click.option("--summary", is_flag=True, help="Only report what each object gets and why; write no manifests.")
+@STRICT_OPTION
 @REPORT_OPTION
 def inject(
     files: tuple[str, ...],
     templates: list[str] | None,
     source_options: SourceOptions,
     namespace_options: NamespaceOptions,
+    cluster_options: ClusterOptions,
     user: Object,
     reinject: bool,
     policies_only: bool,
     in_place: bool,
     diff: bool,
     check: bool,
+    summary: bool,
+    strict: bool,
     form: str,
 ) -> int:
     """Put sidecars into the pods of manifests.
@@ -58,7 +67,8 @@ def inject(
     these have it. The report names resources that run containers by other fields: the webhook injects their pods. The
     manifests go to standard output, and the report to standard error. If an object is refused, nothing is written.
 
-    A namespace counts as enabled unless its Namespace object in the input, or --namespace-label, says otherwise.
+    Without --from-cluster, the default settings and the gallery count unless options say otherwise, and a namespace
+    counts as enabled unless its Namespace object in the input, or --namespace-label, says otherwise.
 
     If the settings have `paths` (URL paths of more webhooks), the templates listed there change or refuse objects of
     every kind, as if the objects were created now. The same happens to the pods that a workload will create.
@@ -71,23 +81,25 @@ def inject(
     """
     from injector.cli.documents import document_stream, read_manifests, spooled, texts_by_source, write_manifests
     from injector.cli.foreign_files import empty_inputs
-    from injector.cli.injection_sources import gather, warn_of
+    from injector.cli.from_cluster import sources_and_namespaces
+    from injector.cli.injection_sources import warn_of
     from injector.cli.manifest_injector import Injector
-    from injector.cli.manifest_objects import edit, namespaces_in, objects_in
+    from injector.cli.manifest_objects import edit, objects_in
     from injector.cli.report import Progress
 
-    if in_place and (diff or check):
+    if in_place and (diff or check or summary):
         raise click.UsageError(
-            "--in-place writes files, but --diff and --check write nothing. Leave --in-place out, or use it alone."
+            "--in-place writes files, but --diff, --check and --summary write none. Leave --in-place out, or use it "
+            "alone."
         )
     documents = read_manifests(files)
     streams = [document.source for document in documents if not Path(document.source).is_file()]
     if in_place and streams:
         raise click.UsageError(f"--in-place writes files, and {streams[0]} is not a file.")
-    sources = gather(source_options, only=templates)
     objects = list(objects_in(documents))
-    namespaces = namespaces_in(objects, sources.settings, namespace_options)
-    warn_of(sources, [*(one.located for one in sources.snapshot.warnings), *namespaces.mistaken_option()])
+    options = (source_options, namespace_options, cluster_options)
+    sources, namespaces = sources_and_namespaces(*options, objects, only=templates)
+    warned = warn_of(sources, [*(one.located for one in sources.snapshot.warnings), *namespaces.mistaken_option()])
     explicit = namespace_options.namespace is not None
     injector = Injector(
         sources,
@@ -99,8 +111,9 @@ def inject(
         sidecars=not policies_only,
         reinject=reinject,
     )
+    injector.report.sources, injector.report.strict, injector.report.warned = sources.origin, strict, warned
     edited = injector.report.following(edit(Progress.over(documents), injector.change))
-    to_files = in_place or diff or check
+    to_files = in_place or diff or check or summary
     as_json = all(document.json for document in documents)
     output = texts_by_source(edited) if to_files else spooled(document_stream(edited, as_json=as_json))
     if not injector.report.failed:
@@ -109,7 +122,7 @@ def inject(
     before = texts_by_source(documents) if to_files else {}
     if in_place and isinstance(output, dict) and not injector.report.failed:
         _write(before, output, [Path(file) for file in files if Path(file).is_dir()])
-    injector.report.show(form)
+    injector.report.show(form, summary=summary)
     if injector.report.failed:
         return 1
     if isinstance(output, dict):

@@ -12,6 +12,7 @@ import click
 
 from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.yaml_stream import split_yaml
+from injector.cli.manifest_objects import metadata_of, objects_of
 from injector.cli.options import SourceOptions
 from injector.cli.parameter_options import read_parameters
 from injector.diagnostics import Diagnostic, Place
@@ -26,7 +27,7 @@ from injector.loading.template_folders import (
     templates_in,
 )
 from injector.names import hint, shortened
-from injector.pods.context import Cluster
+from injector.pods.context import Cluster, Object
 from injector.settings import Settings, parse_settings
 from injector.templates.kubernetes_yaml import compose
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
@@ -44,6 +45,7 @@ class Sources:
     snapshot: Snapshot
     overrides: dict[str, dict[str, Any]]
     warnings: tuple[str, ...] = ()  #: templates that were left out, as nobody asked for them and they do not load
+    origin: str = "the default settings and the gallery"  #: in words
 
     @property
     def settings(self) -> Settings:
@@ -61,9 +63,10 @@ def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None =
     settings = load_settings(options.settings_file)
     cluster = Cluster(options.version or Cluster().version, settings.cluster_domain)
     # The trial in a child process is for templates that come from others, in a running cluster; these are the user's.
-    folders = template_folders((gallery_path(), *options.templates_dirs))
+    folders, maps = _given((gallery_path(), *options.templates_dirs))
     origins = {name: str(folder) for name, folder in folders.items()}
     sources, wrong = _read(folders, only)
+    sources |= maps
     try:
         snapshot = _snapshot(options, settings, sources, cluster, origins=origins, load=load_shipped)
     except SnapshotError as error:
@@ -76,7 +79,55 @@ def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None =
     for name in only or ():
         if snapshot.catalog.get(name) is None and has_manifest(Path(name)):
             raise click.UsageError(f"{name} is a folder; write --templates-dir {name} --templates {name}.")
-    return Sources(snapshot, read_parameters(options.params, snapshot), _left_out(wrong, options))
+    origin = (
+        f"{'the default settings' if options.settings_file is None else options.settings_file.name} and the gallery"
+    )
+    return Sources(snapshot, read_parameters(options.params, snapshot), _left_out(wrong, options), origin)
+
+
+def _given(entries: Iterable[Path]) -> tuple[dict[str, Path], dict[str, dict[str, str]]]:
+    """The templates of some folders and files of ConfigMaps by name; later ones win."""
+    folders, maps = dict[str, Path](), dict[str, dict[str, str]]()
+    for entry in entries:
+        if entry.is_dir():
+            folders |= template_folders([entry])
+            maps = {name: files for name, files in maps.items() if name not in folders}
+        else:
+            maps |= template_maps(entry)
+    return {name: folder for name, folder in folders.items() if name not in maps}, maps
+
+
+def templates_given(entries: Iterable[Path]) -> dict[str, dict[str, str]]:
+    """The sources of the templates of --templates-dir by name. Raises SettingsError, DocumentError, TemplateError."""
+    folders, maps = _given(entries)
+    return {name: read_folder(folder) for name, folder in folders.items()} | maps
+
+
+def template_maps(file: Path) -> dict[str, dict[str, str]]:
+    """The templates of a file of ConfigMaps, as `kubectl get -o yaml` prints them. Raises DocumentError for none."""
+    from injector.cluster.template_maps import template_files
+
+    found = {
+        str(metadata_of(obj).get("name")): template_files(obj)
+        for obj in config_maps_in(file)
+        if "template.yaml" in (obj.get("data") or {})
+    }
+    if not found:
+        raise DocumentError(f"{file}: holds no ConfigMap of a template, and is no folder of templates")
+    return found
+
+
+def config_maps_in(file: Path) -> list[Object]:
+    """The ConfigMaps of a file, also those in a List. Raises DocumentError for a file that is not YAML."""
+    found = [obj for document in split_yaml(_text(file), str(file)) for obj in objects_of(document.value)]
+    return [obj for obj in found if obj.get("kind") == "ConfigMap"]
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file}: {getattr(error, 'strerror', None) or 'is not UTF-8'}") from None
 
 
 def _left_out(wrong: Sequence[TemplateError], options: SourceOptions) -> tuple[str, ...]:
@@ -94,10 +145,12 @@ def _left_out(wrong: Sequence[TemplateError], options: SourceOptions) -> tuple[s
     )
 
 
-def warn_of(sources: Sources, more: Iterable[str] = ()) -> None:
-    """Tell, on standard error, of the templates that were left out, and `more`."""
-    for warning in (*sources.warnings, *more):
+def warn_of(sources: Sources, more: Iterable[str] = ()) -> bool:
+    """Tell, on standard error, of the templates that were left out, and `more`. Returns whether there was anything."""
+    warnings = (*sources.warnings, *more)
+    for warning in warnings:
         click.echo(f"{click.style('warning', fg='yellow')}: {one_line(warning)}", err=True)
+    return bool(warnings)
 
 
 def gather_one(template: str, options: SourceOptions) -> Sources:
@@ -119,7 +172,10 @@ def load_one(template: str, templates_dirs: tuple[Path, ...] = ()) -> Template:
 
     Raises TemplateError, and DocumentError where there is none.
     """
-    folder = template_folder(template, templates_dirs)
+    for entry in templates_dirs:
+        if entry.is_file() and template in (maps := template_maps(entry)):
+            return load_shipped(template, maps[template], origin=str(entry))
+    folder = template_folder(template, tuple(entry for entry in templates_dirs if entry.is_dir()))
     path = template if folder == Path(template) else str(folder)
     return load_shipped(folder.resolve().name, read_folder(folder, path), origin=path)
 
@@ -150,17 +206,26 @@ def load_settings(file: Path | None) -> Settings:
     """The settings of a file, or the defaults. Raises SettingsError or DocumentError naming the file."""
     if file is None:
         return Settings()
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file}: {getattr(error, 'strerror', None) or 'is not UTF-8'}") from None
-    documents = list(split_yaml(text, str(file)))
+    if maps := config_maps_in(file):
+        return _settings_in(maps, file)
+    documents = list(split_yaml(_text(file), str(file)))
     if len(documents) > 1:
         raise SettingsError(f"{file}: holds {len(documents)} documents; a settings file has one")
     try:
         return parse_settings(documents[0].value, str(file))
     except SettingsError as error:
         raise _in_file(file, error) from None
+
+
+def _settings_in(config_maps: Iterable[Object], file: Path) -> Settings:
+    # The Kubernetes client takes a while to import; most commands need none.
+    from injector.cluster.blocking_client import SETTINGS_KEY
+    from injector.webhook.snapshot_sources import read_settings
+
+    for config_map in config_maps:
+        if isinstance(text := (config_map.get("data") or {}).get(SETTINGS_KEY), str):
+            return read_settings(text, f"{file}, key {SETTINGS_KEY}")
+    raise SettingsError(f"{file}: no ConfigMap in it has the key {SETTINGS_KEY}")
 
 
 def _in_file(file: Path | None, error: SettingsError) -> SettingsError:
@@ -180,6 +245,8 @@ def _place(file: Path, found: Diagnostic) -> Place:
 def _snapshot(options: SourceOptions, *args: Any, **given: Any) -> Snapshot:
     """`build_snapshot`, with what is wrong in the settings, and what it warns of, at its line of their file."""
     file = options.settings_file
+    if file is not None and config_maps_in(file):
+        file = None  # lines of a text within a text are none of the file
     try:
         made = build_snapshot(*args, **given)
     except SnapshotError as error:

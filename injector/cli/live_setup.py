@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -54,14 +55,20 @@ def live_settings(live: BlockingClient, where: str) -> Settings:
 
 
 def live_snapshot(
-    live: BlockingClient, where: str, settings: Settings, *, trial: Trial | None = None
+    live: BlockingClient,
+    where: str,
+    settings: Settings,
+    *,
+    trial: Trial | None = None,
+    more: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> tuple[Snapshot, dict[str, TemplateError]]:
-    """The shipped templates and those of the injector in namespace `where` ("": only the shipped ones).
+    """The shipped templates, those of the injector in namespace `where` ("": only the shipped ones), and `more`.
 
     Templates that are wrong are left out: beside the snapshot, their names with the error. `trial` as with
     `build_snapshot`. Raises ClusterError, and SnapshotError for settings that do not fit the templates.
     """
     in_cluster, templates = _sources_of(live, where, settings)
+    templates |= more
     origins = {name: f"configmap/{where}/{name}" for name in in_cluster}
     cluster = live.cluster(settings.cluster_domain)
     try:

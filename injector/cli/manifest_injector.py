@@ -19,7 +19,7 @@ from injector.cli.manifest_objects import ManifestNamespaces, metadata_of, objec
 from injector.cli.object_places import ObjectPlaces, is_of_command, path_in_object, place_in_pod
 from injector.cli.pod_mistakes import cause_of
 from injector.cli.pod_remarks import remarks_on
-from injector.cli.report import Line, OutcomeName, Report, line_for
+from injector.cli.report import Line, OutcomeName, Report, line_for, parts_of
 from injector.cli.simulated_pods import in_manifest
 from injector.diagnostics import Path, spoken_path
 from injector.errors import DENIED_CODE, InjectionError
@@ -146,10 +146,10 @@ class Injector:
         after, config_maps = pod, list[Object]()
         if self._sidecars:
             line, result = self._injected(obj, pod, document)
-            if result is not None and (line.bad or result.reason is Reason.MALFORMED_POD):
+            if result is not None and line.bad:
                 line = self._at_mistake(line, obj, pod, result)
             self.report.lines.append(line)
-            if line.bad or (result is not None and result.reason is Reason.MALFORMED_POD):
+            if line.bad:
                 return pod, []
             if result is not None and line.outcome in ("injected", "unchanged"):
                 after, config_maps = result.object, self._config_maps(obj, result, document)
@@ -164,7 +164,7 @@ class Injector:
             check_shape(pod)
         except InjectionError as error:
             found = error.diagnostic
-            line = line_for(obj, self._namespaces.of(obj).name, "skipped", document.place)
+            line = line_for(obj, self._namespaces.of(obj).name, "failed", document.place)
             line = replace(line, reason=found.code, message=found.sentence)
             return self._at(line, obj, path_in_object(obj, found.path))
         return None
@@ -194,6 +194,7 @@ class Injector:
             reason="" if done else str(result.reason),
             message=": ".join(filter(None, (_author_place(attempt, names or ()), _message(result)))),
             templates=tuple(name for name, _ in result.templates),
+            warned=bool(result.failures),
             warnings=(
                 *(w.warning_line for w in result.warnings),
                 *misplaced_keys(obj, self._sources.settings),
@@ -202,6 +203,9 @@ class Injector:
                 *(self._author_warnings.of(attempt, names or ()) if whole else ()),
             ),
         )
+        if result.reason is Reason.INJECTED:
+            adds = parts_of(result.object, self._sources.settings, len(result.files))
+            line = replace(line, adds=adds, because=result.decision.reason.sentence)
         return line, result
 
     def _at_mistake(self, line: Line, obj: Object, pod: Object, result: Injection) -> Line:
@@ -316,4 +320,4 @@ def _author_place(attempt: Attempt, names: Iterable[str]) -> str:
 def _outcome(result: Injection) -> OutcomeName:
     if result.reason in (Reason.ALREADY_INJECTED, Reason.NOTHING_TO_ADD):
         return "unchanged"
-    return _OUTCOMES[result.effect]
+    return "failed" if result.reason is Reason.MALFORMED_POD else _OUTCOMES[result.effect]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,13 +28,14 @@ def is_list(value: Any) -> bool:
 def objects_in(documents: Iterable[Document]) -> Iterator[Object]:
     """All objects: the documents' values, and of a List each item, of Lists within Lists as well."""
     for document in documents:
-        yield from _objects(document.value)
+        yield from objects_of(document.value)
 
 
-def _objects(value: Any) -> Iterator[Object]:
+def objects_of(value: Any) -> Iterator[Object]:
+    """The objects of a document's value: itself, or each item of a List, of Lists within Lists as well."""
     if is_list(value):
         for item in value["items"]:
-            yield from _objects(item)
+            yield from objects_of(item)
     elif isinstance(value, dict):
         yield value
 
@@ -79,9 +80,10 @@ def metadata_of(obj: Object) -> Object:
 
 @dataclass(frozen=True, slots=True)
 class ManifestNamespaces:
-    """What is known about namespaces from the input itself and from options.
+    """What is known about namespaces from the input itself, from options, and from a cluster.
 
-    A namespace counts as enabled unless its Namespace object in the input, or `labels`, says something else.
+    A namespace counts as enabled unless its Namespace object in the input, or `labels`, says something else, the
+    namespaces are those of a cluster, or they are `unlabelled`: without the label that switches injection.
     """
 
     settings: Settings
@@ -91,6 +93,12 @@ class ManifestNamespaces:
     default: str
     labels: dict[str, str]
     annotations: dict[str, str]
+    unlabelled: bool = False
+    in_cluster: Mapping[str, Namespace] | None = None
+
+    def names(self, objects: Iterable[Object]) -> set[str]:
+        """The namespaces that the objects are in."""
+        return {self.name_for(obj) for obj in objects}
 
     def name_for(self, obj: Object) -> str:
         """The namespace that an object is in: its own, or that of the option `--namespace`."""
@@ -99,7 +107,8 @@ class ManifestNamespaces:
 
     def assumed(self, obj: Object) -> bool:
         """Whether nothing says how the namespace of an object is labelled, so that it counts as enabled."""
-        return self.settings.namespace_label.key not in self.labels_of(obj)
+        known = self.unlabelled or self.in_cluster is not None
+        return not known and self.settings.namespace_label.key not in self.labels_of(obj)
 
     def labels_of(self, obj: Object) -> dict[str, str]:
         """The labels of an object's namespace that somebody gave: in the input, or by an option."""
@@ -122,12 +131,18 @@ class ManifestNamespaces:
         name = self.name_for(obj)
         own = metadata_of(self.found.get(name, {}))
         label = self.settings.namespace_label
+        before = Namespace(name, {label.key: label.enabled})
+        if self.in_cluster is not None:
+            before = self.in_cluster.get(name, Namespace(name))
+        labels = {NAMESPACE_NAME: name, **before.labels, **_strings(own.get("labels")), **self.labels}
+        if self.unlabelled:
+            labels.pop(label.key, None)
         return Namespace(
             name=name,
-            labels={NAMESPACE_NAME: name, label.key: label.enabled, **_strings(own.get("labels")), **self.labels},
-            annotations={**_strings(own.get("annotations")), **self.annotations},
-            quotas=tuple(q for q in self.quotas if self.name_for(q) == name),
-            limit_ranges=tuple(r for r in self.limit_ranges if self.name_for(r) == name),
+            labels=labels,
+            annotations={**before.annotations, **_strings(own.get("annotations")), **self.annotations},
+            quotas=(*before.quotas, *(q for q in self.quotas if self.name_for(q) == name)),
+            limit_ranges=(*before.limit_ranges, *(r for r in self.limit_ranges if self.name_for(r) == name)),
         )
 
 
@@ -153,7 +168,8 @@ def namespaces_in(
         quotas=tuple(o for o in core if o.get("kind") == "ResourceQuota"),
         limit_ranges=tuple(o for o in core if o.get("kind") == "LimitRange"),
         default=options.namespace or "default",
-        labels=options.namespace_labels,
+        labels={key: value for key, value in options.namespace_labels.items() if key},
+        unlabelled="" in options.namespace_labels,
         annotations=options.namespace_annotations,
     )
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from injector.cli.numbers import Amount
 from injector.diagnostics import printable
 
 if TYPE_CHECKING:
@@ -85,11 +84,11 @@ TEMPLATE_OPTIONS: Group = (
         "templates_dirs",
         multiple=True,
         metavar="DIR",
-        type=click.Path(path_type=Path, exists=True, file_okay=False),
+        type=click.Path(path_type=Path, exists=True),
         callback=unless_given,
         help=(
-            "A template, or a folder of templates, in addition to the gallery. Repeatable. If two templates have "
-            "the same name, the last one is used."
+            "A template, a folder of templates, or a file of template ConfigMaps as kubectl prints them, in addition "
+            "to the gallery. Repeatable. If two templates have the same name, the last one is used."
         ),
     ),
     click.option(
@@ -98,7 +97,7 @@ TEMPLATE_OPTIONS: Group = (
         metavar="FILE",
         type=click.Path(path_type=Path, exists=True, dir_okay=False),
         callback=unless_given,
-        help="The settings of your injector. Default: the default settings.",
+        help="The settings of your injector, also as a ConfigMap. Default: the default settings.",
     ),
 )
 
@@ -173,10 +172,13 @@ def with_namespace_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "namespace_labels",
             multiple=True,
             metavar="KEY=VALUE",
-            callback=lambda _context, _option, values: _pairs(values),
+            callback=lambda _context, _option, values: {
+                **_pairs([value for value in values if value]),
+                **({} if all(values) else {"": ""}),
+            },
             help=(
                 "A label for every namespace, such as injection=required. It overrides the input's label of the "
-                "same name. Repeatable."
+                "same name. Repeatable. Empty: the namespaces are without the label that controls injection."
             ),
         ),
         click.option(
@@ -193,7 +195,7 @@ def with_namespace_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return as_one(command, NamespaceOptions, "namespace_options", group)
 
 
-def _pairs(values: tuple[str, ...]) -> dict[str, str]:
+def _pairs(values: Sequence[str]) -> dict[str, str]:
     pairs = [value.partition("=") for value in values]
     for key, equals, _ in pairs:
         if not (key and equals):
@@ -204,6 +206,26 @@ def _pairs(values: tuple[str, ...]) -> dict[str, str]:
 
 
 # ------------------------------------------------------------------------------------------------- a running cluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterOptions:
+    """Whether settings, templates and namespaces are those of a cluster, and how it is reached."""
+
+    from_cluster: bool = False
+    kubeconfig: str | None = None
+    context: str | None = None
+    injector_namespace: str | None = None
+
+
+def with_cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command that reads manifests `cluster_options`."""
+    flag = click.option(
+        "--from-cluster",
+        is_flag=True,
+        help="Use the settings and templates of the cluster's injector, and the labels of the cluster's namespaces.",
+    )
+    return as_one(command, ClusterOptions, "cluster_options", (flag, *POD_OPTIONS))
 
 
 #: Options of every command that asks a cluster, which arrive as `kubeconfig` and `context`.
@@ -242,6 +264,11 @@ OUTPUT_OPTION = click.option(
 )
 
 
+#: The option of commands that warn.
+STRICT_OPTION = click.option(
+    "--strict", is_flag=True, help="Exit with 1 if there is a warning, as if it were an error."
+)
+
 #: The option of commands that write manifests, which arrives as `form`.
 REPORT_OPTION = click.option(
     "--output",
@@ -275,68 +302,3 @@ def user_info(user: str | None, groups: tuple[str, ...] = ()) -> Object:
     if user is None:
         return {}
     return {"username": user, "groups": list(dict.fromkeys((*groups, "system:authenticated")))}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signing:
-    """Who is to sign, where the result goes (a Secret, or None for a folder), and how the cluster is reached."""
-
-    signer: str
-    secret: str | None
-    cert_name: str | None
-    key_name: str | None
-    approve: bool
-    wait: float | None
-    kubeconfig: str | None
-    context: str | None
-
-
-_OPTIONS = (
-    click.option(
-        "--signer",
-        default="",
-        metavar="NAME",
-        help=("Let a signer of the cluster sign the certificate: kubernetes.io/kubelet-serving, or another signer."),
-    ),
-    click.option(
-        "--secret", metavar="NAME", help="With --signer: the Secret for the certificate and its key, instead of --out."
-    ),
-    click.option(
-        "--cert-name",
-        metavar="KEY",
-        help=(
-            "With --signer: name of the certificate in the Secret or in the folder. Default: tls.crt with --secret, "
-            "server.crt with --out."
-        ),
-    ),
-    click.option(
-        "--key-name",
-        metavar="KEY",
-        help=(
-            "With --signer: name of the private key in the Secret or in the folder. Default: tls.key with --secret, "
-            "server.key with --out."
-        ),
-    ),
-    click.option("--approve", is_flag=True, help="With --signer: approve the request, if you may."),
-    click.option(
-        "--wait",
-        type=Amount(0, 86400),
-        metavar="SECONDS",
-        help="With --signer: how long to wait until it is approved and signed. Default: 300.",
-    ),
-    click.option("--kubeconfig", metavar="FILE", help="With --signer: kubeconfig file, as in kubectl."),
-    click.option("--context", metavar="NAME", help="With --signer: context of the kubeconfig file."),
-)
-
-
-def with_signer(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command `signing`, None without --signer. The other options alone would do nothing, and are refused."""
-
-    @functools.wraps(command)
-    def checked(*args: Any, signing: Signing, **given: Any) -> Any:
-        alone = [f"--{field.name.replace('_', '-')}" for field in fields(Signing) if getattr(signing, field.name)]
-        if alone and not signing.signer:
-            raise click.UsageError(f"{', '.join(alone)}: only with --signer.")
-        return command(*args, **given, signing=signing if signing.signer else None)
-
-    return as_one(checked, Signing, "signing", _OPTIONS)

@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
@@ -15,7 +15,9 @@ from injector.cli.documents import Document
 from injector.cli.manifest_objects import metadata_of
 from injector.diagnostics import printable
 from injector.pods.context import Object
+from injector.pods.receipt import read_receipt
 from injector.pods.workloads import object_name_of
+from injector.settings import Settings
 
 OutcomeName = Literal[
     "injected", "amended", "unchanged", "skipped", "failed", "refused", "uninjected", "added", "dropped"
@@ -57,6 +59,9 @@ class Line:
     paths: tuple[str, ...] = ()
     at: str = ""
     line: int = 0
+    adds: str = ""  #: how many parts of each kind a pod gets
+    because: str = ""  #: why a pod is injected
+    warned: bool = False  #: the webhook warns of such a result
 
     @property
     def bad(self) -> bool:
@@ -69,7 +74,8 @@ class Report:
     """Lines in the order of the input, the number of objects without a line (`others_are` says what they are), and
     warnings.
 
-    `writes`: the command writes manifests unless something failed.
+    `writes`: the command writes manifests unless something failed. `sources` are the settings and templates that were
+    used, in words. `strict`: a warning is a failure, also one that was shown before (`warned`).
     """
 
     lines: list[Line] = field(default_factory=list)
@@ -78,11 +84,20 @@ class Report:
     warnings: list[str] = field(default_factory=list)
     first_other: str = ""  #: the first of them by name, for an input without a pod
     writes: bool = True
+    sources: str = ""
+    strict: bool = False
+    warned: bool = False
 
     @property
     def failed(self) -> bool:
         """Whether anything was refused or failed."""
-        return any(line.bad for line in self.lines)
+        return any(line.bad for line in self.lines) or self._too_strict
+
+    @property
+    def _too_strict(self) -> bool:
+        return self.strict and (
+            self.warned or bool(self.warnings) or any(line.warned or line.warnings for line in self.lines)
+        )
 
     def following(self, documents: Iterable[Document]) -> Iterator[Document]:
         """The documents as they are made; notes which of its lines changed, at the line of its first changed object."""
@@ -99,16 +114,21 @@ class Report:
                 )
             yield document
 
-    def show(self, form: str) -> None:
-        """Print it to standard error, `form` being `text` or `json`. Colours are for terminals only."""
+    def show(self, form: str, *, summary: bool = False) -> None:
+        """Print it to standard error, `form` being `text` or `json`. Colours are for terminals only.
+
+        A `summary` says how much a pod gets and why, and has no lines about ConfigMaps of their own.
+        """
         if form == "json":
             lines = [{k: v for k, v in asdict(line).items() if v not in ("", (), False)} for line in self.lines]
-            more = {"warnings": self.warnings} if self.warnings else {}
+            more: dict[str, Any] = {"warnings": self.warnings} if self.warnings else {}
+            more |= {"sources": self.sources} if self.sources else {}
             said = {"objects": lines, "others": self.others, "written": not self.failed, **more}
             click.echo(json.dumps(said), err=True)
             return
         for line in self.lines:
-            _show(line)
+            if not summary or line.outcome != "added":
+                _show(line, summary)
         for warning in self.warnings:
             click.echo(f"{click.style('warning', fg='yellow')}: {printable(warning)}", err=True)
         click.echo(self._sum(), err=True)
@@ -121,21 +141,23 @@ class Report:
         if not self.lines and self.first_other:
             hold = f" and {self.others - 1} more hold" if self.others > 1 else " holds"
             return f"{self.first_other}{hold} no pod, so there is nothing to inject."
-        if not self.failed:
-            return f"{', '.join(rest) or 'no objects'}."
-        if not self.writes:
-            return f"{', '.join([*bad, *rest])}."
+        sources = f", with {self.sources}" if self.sources else ""
+        done = f"{', '.join([*bad, *rest]) or 'no objects'}{sources}."
+        if not bad and self._too_strict:
+            return f"{done} With --strict a warning is a failure{', so nothing was written' if self.writes else ''}."
+        if not bad or not self.writes:
+            return done
         would = (
             f"; without the objects that failed or were refused, the result would be: {', '.join(rest)}" if rest else ""
         )
-        return f"{', '.join(bad)}. Nothing was written{would}."
+        return f"{', '.join(bad)}{sources}. Nothing was written{would}."
 
 
 def _counted(lines: Iterable[Line]) -> list[str]:
     return [f"{count} {outcome}" for outcome, count in Counter(line.outcome for line in lines).items()]
 
 
-def _show(line: Line) -> None:
+def _show(line: Line, summary: bool) -> None:
     seen = [
         printable(text)
         for text in (line.object, line.about, line.reason, line.message, line.at or line.place, line.namespace)
@@ -146,6 +168,8 @@ def _show(line: Line) -> None:
     if line.templates and line.outcome in ("injected", "amended"):
         text += f" with {', '.join(line.templates)}"
     text += "".join(f": {words}" for words in (reason, message) if words)
+    if summary and line.because:
+        text += f": {line.adds}, because {line.because}"
     click.echo(text, err=True)
     if line.bad or line.at:
         at = f", path {line.paths[-1]}" if line.paths else ""
@@ -153,6 +177,8 @@ def _show(line: Line) -> None:
         click.echo(f"  in {place}{within}{at}", err=True)
     for warning in line.warnings:
         click.echo(f"  {click.style('warning', fg='yellow')}: {printable(warning)}", err=True)
+    if summary:
+        return
     if line.written_anew:
         comments = ", without its comments" if line.lost_comments else ""
         click.echo(f"  the whole object is written in a new format{comments}", err=True)
@@ -165,6 +191,31 @@ def _show(line: Line) -> None:
 def line_for(obj: Object, namespace: str, outcome: OutcomeName, place: str) -> Line:
     """A line about an object, without reasons."""
     return Line(object_name_of(obj), str(metadata_of(obj).get("namespace") or namespace), outcome, place)
+
+
+#: What a part of a pod is called, by the list or the map that holds it.
+_PARTS = {
+    "containers": "container",
+    "initContainers": "init container",
+    "volumes": "volume",
+    "volumeMounts": "mount",
+    "env": "variable",
+    "ports": "port",
+    "annotations": "annotation",
+    "labels": "label",
+    "imagePullSecrets": "image pull secret",
+}
+_OTHER = "other field"
+
+
+def parts_of(pod: Object, settings: Settings, config_maps: int) -> str:
+    """How many parts of each kind a pod has from its injection: `2 init containers, 1 volume, 1 ConfigMap`."""
+    receipt = read_receipt(pod, settings)
+    paths = () if receipt is None else (*receipt.added, *receipt.replaced)
+    found = Counter(_PARTS.get(path.split("/")[-2], _OTHER) for path in paths)
+    found["ConfigMap"] = config_maps
+    ordered = (*_PARTS.values(), _OTHER, "ConfigMap")
+    return ", ".join(counted(found[part], part) for part in ordered if found[part])
 
 
 #: Columns of a terminal that a line of progress may take.

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import click
 
 from injector.cli.numbers import WholeNumber
 from injector.errors import SettingsError
+from injector.settings import Settings
 
+_LOOPBACK = ("127.0.0.1", "localhost")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
@@ -65,6 +69,12 @@ def _option(*names: str, variable: str, **more: Any) -> Callable[[_Command], _Co
     help="Work without an API server: every namespace counts as enabled, and no ConfigMap is created.",
 )
 @_option(
+    "--self-signed",
+    variable="SELF_SIGNED",
+    is_flag=True,
+    help="With --standalone: listen on 127.0.0.1, with a certificate that is made for this run.",
+)
+@_option(
     "--kubeconfig",
     variable="KUBECONFIG",
     metavar="FILE",
@@ -95,6 +105,7 @@ def serve(
     templates_dirs: tuple[Path, ...],
     namespace: str,
     standalone: bool,
+    self_signed: bool,
     kubeconfig: str | None,
     context: str | None,
     pod_name: str,
@@ -113,19 +124,47 @@ def serve(
     # Tornado and the Kubernetes client take a while to import; `injector serve --help` needs neither.
     from injector.webhook.app import ServeOptions, run
 
+    if self_signed and (not standalone or cert or key or address not in (None, *_LOOPBACK)):
+        raise click.UsageError(
+            "--self-signed goes with --standalone and without --cert and --key, and listens on 127.0.0.1 alone."
+        )
+    server = Settings().server
+    if standalone and not (self_signed or cert or settings_file or Path(server.certificate).exists()):
+        raise SettingsError(
+            f"there is no certificate in {server.certificate}. To serve with one that is made for this run, add "
+            "--self-signed. To make one for --cert and --key: injector certs --service localhost --namespace default "
+            "--san localhost --san 127.0.0.1 --out DIR"
+        )
     given = {"port": port, "metrics_port": metrics_port, "address": address, "certificate": cert, "key": key}
-    options = ServeOptions(
-        settings_file=settings_file,
-        templates=(gallery_path(), *templates_dirs),
-        standalone=standalone,
-        namespace=namespace,
-        kubeconfig=kubeconfig,
-        context=context,
-        pod_name=pod_name,
-        pod_uid=pod_uid,
-        server={name: value for name, value in given.items() if value is not None},
-    )
-    try:
-        asyncio.run(run(options))
-    except OSError as error:
-        raise SettingsError(f"cannot serve: {error.strerror or error}") from None
+    with ExitStack() as stack:
+        if self_signed:
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="injector-serve-")))
+            given |= {"address": "127.0.0.1", **_throwaway(folder)}
+        options = ServeOptions(
+            settings_file=settings_file,
+            templates=(gallery_path(), *templates_dirs),
+            standalone=standalone,
+            namespace=namespace,
+            kubeconfig=kubeconfig,
+            context=context,
+            pod_name=pod_name,
+            pod_uid=pod_uid,
+            server={name: value for name, value in given.items() if value is not None},
+        )
+        try:
+            asyncio.run(run(options))
+        except OSError as error:
+            raise SettingsError(f"cannot serve: {error.strerror or error}") from None
+
+
+def _throwaway(folder: Path) -> dict[str, str]:
+    """Settings of a certificate that is made into a folder; says where its authority is."""
+    from injector.cli.throwaway_certificates import make_certificates
+
+    made = make_certificates(("localhost", "127.0.0.1"), days=1)
+    files = {"ca.crt": made.authority, "server.crt": made.certificate, "server.key": made.key}
+    for name, content in files.items():
+        (folder / name).touch(mode=0o600)
+        (folder / name).write_bytes(content)
+    click.echo(f"The certificate is for localhost and this run; clients trust it by {folder}/ca.crt.", err=True)
+    return {"certificate": f"{folder}/server.crt", "key": f"{folder}/server.key"}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from injector.cli.inputs import with_files
-from injector.cli.options import REPORT_OPTION, unless_given
+from injector.cli.options import REPORT_OPTION, STRICT_OPTION, unless_given
 
 if TYPE_CHECKING:
     from injector.cli.documents import Document
@@ -30,8 +30,9 @@ _NOTHING = "not injected"
     callback=unless_given,
     help="The settings of the injector that added the sidecars.",
 )
+@STRICT_OPTION
 @REPORT_OPTION
-def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> int:
+def uninject(files: tuple[str, ...], settings_file: Path | None, strict: bool, form: str) -> int:
     """Remove the sidecars from manifests.
 
     FILE is a file, a folder, a URL, or - for standard input; YAML or JSON. The receipt on the pod lists what an
@@ -51,7 +52,7 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> i
 
     settings = load_settings(settings_file)
     documents = read_manifests(files)
-    report = Report()
+    report = Report(strict=strict)
     generated = {metadata_of(one).get("name") for one in objects_in(documents) if _is_generated(one, settings)}
 
     def change(obj: Object, document: Document) -> list[Object] | None:
@@ -80,9 +81,10 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, form: str) -> i
                 if still
                 else ""
             )
-            words = foreign[0] if foreign else lost or foreign_sidecars(pod) or _NOTHING
+            others = foreign_sidecars(pod)
+            words = foreign[0] if foreign else lost or _NOTHING
             done = replace(line, message=words, outcome="failed" if foreign or lost else line.outcome)
-            report.lines.append(done)
+            report.lines.append(replace(done, warnings=(others,)) if others and not done.bad else done)
             return None
         report.lines.append(line_for(obj, "", "uninjected", document.place))
         return [with_pod_template(obj, before)]

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from injector.caches import IdentityCache
 from injector.diagnostics import Path
 from injector.pods.context import Object
+from injector.pods.fields import CONTAINER_LISTS
 
 #: A partial pod. Values anywhere in it may be `Replace`; lists name their elements by merge key.
 Overlay = Object
@@ -87,6 +89,68 @@ def patch_of(item: Any) -> tuple[Overlay, Callable[[str], bool]]:
     only, other = (fields.get(key) for key in SELECTING)
     patch = {key: value for key, value in fields.items() if key != "name" and key not in SELECTING}
     return patch, lambda name: (only is None or name in only) and not (other and name in other)
+
+
+def with_mirrors(
+    overlay: Overlay, mirrors: Mapping[str, str], known: IdentityCache[tuple[Overlay, dict[str, str]]]
+) -> tuple[Overlay, dict[str, str]]:
+    """The overlay with its images from mirrors, and the images that changed: as the template has them, and as they are.
+
+    `mirrors` are beginnings of images' full names and what takes their place; the longest that fits counts. `known`
+    keeps one result for an overlay.
+    """
+    if not mirrors:
+        return overlay, {}
+    return known.get(overlay) or known.put(overlay, _with_mirrors(overlay, mirrors))
+
+
+def _with_mirrors(overlay: Overlay, mirrors: Mapping[str, str]) -> tuple[Overlay, dict[str, str]]:
+    found: dict[str, str] = {}
+
+    def named(image: Any) -> Any:
+        if type(image) is str and (mirrored := mirrored_image(image, mirrors)) != image:
+            found[image] = mirrored
+            return mirrored
+        return image
+
+    spec = dict(overlay.get("spec") or {})
+    for field in CONTAINER_LISTS:
+        if type(spec.get(field)) is list:
+            spec[field] = [_with(container, "image", named) for container in spec[field]]
+    if type(spec.get("volumes")) is list:
+        spec["volumes"] = [
+            _with(volume, "image", lambda source: _with(source, "reference", named)) for volume in spec["volumes"]
+        ]
+    return ({**overlay, "spec": spec}, found) if found else (overlay, found)
+
+
+def _with(value: Any, key: str, change: Callable[[Any], Any]) -> Any:
+    """A mapping with the value of a key changed, beneath tags or not; anything else as it is."""
+    if type(value) is Replace:
+        return Replace(_with(value.value, key, change))
+    if type(value) is not dict or key not in value:
+        return value
+    inner = value[key]
+    return {**value, key: Replace(change(inner.value)) if type(inner) is Replace else change(inner)}
+
+
+def mirrored_image(image: str, mirrors: Mapping[str, str]) -> str:
+    """An image by the name that it has at the mirror of the longest beginning that fits; else the image as it is.
+
+    Where a name has no registry, a node's runtime takes Docker Hub's, so `nginx:1` is `docker.io/library/nginx:1`:
+    https://kubernetes.io/docs/concepts/containers/images/#image-names
+    """
+    registry, slash, _ = image.partition("/")
+    name = image
+    if not slash:
+        name = f"docker.io/library/{image}"
+    elif not ("." in registry or ":" in registry or registry == "localhost"):
+        name = f"docker.io/{image}"
+    fits = [prefix for prefix in mirrors if name[len(prefix) : len(prefix) + 1] in "/:@" and name.startswith(prefix)]
+    if not fits:
+        return image
+    prefix = max(fits, key=len)
+    return f"{mirrors[prefix]}{name[len(prefix) :]}"
 
 
 def plain_mapping(value: Any) -> Object:

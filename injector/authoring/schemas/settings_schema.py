@@ -57,6 +57,7 @@ HELP: Final = {
         "whether sidecars are native, which means init containers with `restartPolicy: Always`: `auto` (from "
         "Kubernetes 1.32 on), `always`, `never`"
     ),
+    "imageMirrors": "where the images of templates come from instead",
     "clusterDomain": "what templates see as `cluster.domain`",
     "retryRefused": (
         "whether the injector makes controllers try again at once, if their pods were refused because the injector "

@@ -17,8 +17,9 @@ from tests import command
 from tests.cluster.api import Object
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
+from tests.cluster.injection import gallery
 from tests.cluster.injection.installation import PREFIX, RECEIPT, STATUS, TEMPLATES, notes, refusal
-from tests.cluster.objects import wait_until_in_force, webhook, webhook_configuration
+from tests.cluster.objects import config_map, wait_until_in_force, webhook, webhook_configuration
 from tests.cluster.processes import eventually
 from tests.cluster.server import PROJECT, InjectorServer
 
@@ -70,6 +71,19 @@ def advised(control_plane: ControlPlane, injector: InjectorServer) -> Iterator[d
     wait_until_in_force(control_plane, made["kind"])
 
 
+@pytest.fixture(scope="module")
+def published(control_plane: ControlPlane, injector: InjectorServer) -> Iterator[tuple[str, ...]]:
+    """The options by which a command finds the injector's settings and templates in the cluster."""
+    home, api = "injector-published", control_plane.api
+    api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": home}})
+    settings = {"settings.yaml": injector.settings_file.read_text()}
+    api.create(config_map("settings", settings, labels={"app.kubernetes.io/name": "sidecar-injector"}), home)
+    for name, files in gallery.ALL.items():
+        api.create(config_map(name, files, labels={f"{PREFIX}/template": "true"}), home)
+    yield "--from-cluster", "--kubeconfig", str(control_plane.kubeconfig), "--injector-namespace", home
+    api.delete("Namespace", home)
+
+
 def _foretold(file: Path, *options: object) -> tuple[tuple[str, str, list[str]], list[str]]:
     """What `inject` makes of a manifest, and what `explain` warns of."""
     [said] = json.loads(command.run("explain", file, *options, "--output", "json").out)
@@ -106,8 +120,10 @@ def test_what_is_foretold_is_done(
     injector: InjectorServer,
     namespace: NamespaceFactory,
     advised: dict[str, str],
+    published: tuple[str, ...],
     file: Path,
     template: str,
+    tmp_path: Path,
 ) -> None:
     api = control_plane.api
     ns = namespace(labels={"injection": "enabled", **advised}, annotations={TEMPLATES: template})
@@ -125,6 +141,9 @@ def test_what_is_foretold_is_done(
         file, "--templates-dir", injector.templates_dir, "--templates", template, "--namespace", ns
     )
     assert _verdict(notes(made)) == foretold
+    created = tmp_path / "created.yaml"
+    created.write_text(yaml.safe_dump(workload))
+    assert _foretold(created, *published, "--namespace", ns) == (foretold, warnings)  # by the cluster alone
     assert _beginnings(_warned(control_plane, made, ns)) == _beginnings(warnings)
     assert _beginnings(advice) == _beginnings(warnings)
 

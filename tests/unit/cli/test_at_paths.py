@@ -197,7 +197,7 @@ def test_a_template_that_fails_leaves_the_others_their_say(at):
 
 def test_selectors_of_templates_have_their_say(at):
     chosen = "/chosen=mutating:Fail:chosen"
-    assert at("inject", chosen, "-", stdin=LABELLED).err == "1 without a pod.\n"
+    assert at("inject", chosen, "-", stdin=LABELLED).err.startswith("1 without a pod, ")
     done = at("inject", chosen, "--namespace-label", "tier=a", "-", stdin=LABELLED)
     assert done.documents[0]["metadata"]["labels"] == {"app": "b", "chosen": "yes it is"}
 
@@ -247,7 +247,7 @@ def test_without_paths_nothing_is_different(at, run):
     text = f"{SERVICE}---\n{WORKLOADS['Deployment']}---\n{CLAIM}"
     with_none, without = at("inject", "", "-", stdin=text), run("inject", "--templates", "logger", "-", stdin=text)
     assert (with_none.documents[0], with_none.documents[2]) == (without.documents[0], without.documents[2])
-    assert with_none.err == without.err
+    assert with_none.err.splitlines()[:-1] == without.err.splitlines()[:-1]  # the last names the settings
     assert "paths" not in json.loads(at("explain", "", "--output", "json", "-", stdin=text).out)[0]
 
 

@@ -110,7 +110,7 @@ def test_a_failed_pod_shows_what_is_recorded_and_whether_it_would_fail_now(run, 
     record = f"sidecar.injector/status: failed, sidecar.injector/reason: '{reason}', {wrong}: '{port}'"
     pod = says(record).replace("metadata:\n", "metadata:\n  creationTimestamp: '2026-11-20T10:00:00Z'\n", 1)
     result = run("explain", "-", stdin=pod)
-    first = f"Recorded when it was created (2026-11-20T10:00:00Z): failed: {reason}\n\nDecision, step by step:"
+    first = f"Recorded when it was created (2026-11-20T10:00:00Z): failed: {reason}\nResult now: "
     assert result.code == code and first in result.out
     golden(result.out)
     [data] = json.loads(run("explain", "--output", "json", "-", stdin=pod).out)

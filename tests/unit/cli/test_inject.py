@@ -299,8 +299,8 @@ def test_a_name_that_cannot_be_one_is_not_shown_whole(run, kind, key):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--in-place", "--check"), "--diff and --check write nothing"),
-        (("--in-place", "--diff"), "--diff and --check write nothing"),
+        (("--in-place", "--check"), "--in-place writes files, but"),
+        (("--in-place", "--diff"), "--in-place writes files, but"),
         (("--in-place",), "--in-place writes files, and standard input is not a file."),
     ],
 )

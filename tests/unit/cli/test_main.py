@@ -9,6 +9,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -268,7 +269,43 @@ def test_the_demo_runs_through(program):
     result = program("demo")
     assert result.code == 0, result.err
     assert "\x1b" not in result.out
-    for text in ("reason: injected", "+  - name: envoy-sidecar\n", "reason: pod-opted-out", "reason: already-injected"):
+    for text in (
+        "injected with envoy: 2 init containers, 1 volume, 1 ConfigMap",
+        "name: envoy-sidecar\n",
+        "pod-security",
+    ):
         assert text in result.out
     assert re.search(r"GET http://127\.0\.0\.1:\d+/hello .*: 200 OK\n", result.out)
+    assert len(result.out.splitlines()) < 60  # two screens
+    typed = re.findall(r"^  (.* demo --pod \| .*)$", result.out, re.MULTILINE)
+    assert len(typed) == 2
+    for command in typed:
+        subprocess.run(["bash", "-o", "pipefail", "-c", command], check=True, capture_output=True)
     assert "x-request-id: " in result.out
+
+
+def test_a_certificate_for_one_run(tmp_path):
+    settings, log = tmp_path / "settings.yaml", tmp_path / "log"
+    settings.write_text("server: {drainSeconds: 0}\n")
+    port, metrics_port = free_ports(2)
+    command = [sys.executable, "-m", "injector", "serve", "--standalone", "--self-signed", "--settings", str(settings)]
+    command += ["--port", str(port), "--metrics-port", str(metrics_port)]
+    with running(command, log, f"http://127.0.0.1:{metrics_port}/readyz"):
+        authority = Path(re.search(r"(/\S+/ca\.crt)", log.read_text())[1])
+        trust = ssl.create_default_context(cafile=authority)
+        with urllib.request.urlopen(f"https://localhost:{port}/", context=trust) as answer:
+            assert answer.status == 200
+    assert not authority.parent.exists()
+
+
+@pytest.mark.parametrize(
+    "options", [[], ["--standalone", "--cert", "a", "--key", "b"], ["--standalone", "--address", "0.0.0.0"]]
+)
+def test_a_certificate_for_one_run_is_for_this_machine_alone(program, options):
+    assert program("serve", "--self-signed", *options).code == 2
+
+
+def test_without_a_certificate_both_ways_to_one_are_named(program):
+    result = program("serve", "--standalone")
+    assert result.code == 1
+    assert "--self-signed" in result.err and "injector certs" in result.err

@@ -89,11 +89,6 @@ def test_the_annotation_of_another_injector_is_left_alone(tmp_path: Path, key: s
             "Error: settings.yaml:4:1: frab: unknown key",
         ),
         (
-            "apiVersion: v1\nkind: ConfigMap\ndata:\n  settings.yaml: |\n    podDefault: skip\n",
-            "Error: settings.yaml:4:3: data[settings.yaml]: this is a ConfigMap, not a settings file; save the text "
-            "below settings.yaml as a separate file and use that file",
-        ),
-        (
             "image: a\nsettings:\n  podDefault: skip\n",
             "Error: settings.yaml:2:1: settings: it is a key of the chart's values, and a settings file has no key of "
             "that name; write the keys below it at the top of the file, without `settings:`",
@@ -138,18 +133,18 @@ def test_an_option_of_another_program_leads_to_ours(tmp_path: Path, option: str,
 
 
 @pytest.mark.parametrize(
-    "manifest",
+    ("manifest", "code"),
     [
-        WEB.replace("containers:", "container:"),
-        WEB.replace("      - {", "        {"),
-        "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n",
-        "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n---\napiVersion: v1\nkind: Secret\n",
+        (WEB.replace("containers:", "container:"), 1),
+        (WEB.replace("      - {", "        {"), 1),
+        ("apiVersion: v1\nkind: Service\nmetadata: {name: web}\n", 0),
+        ("apiVersion: v1\nkind: Service\nmetadata: {name: web}\n---\napiVersion: v1\nkind: Secret\n", 0),
     ],
 )
-def test_an_object_without_a_right_pod_is_named(tmp_path: Path, manifest: str, golden: Golden) -> None:
+def test_an_object_without_a_right_pod_is_named(tmp_path: Path, manifest: str, code: int, golden: Golden) -> None:
     done = said(tmp_path, "inject", "web.yaml", manifest=manifest)
     golden(done.err.splitlines())
-    assert done.out == manifest
+    assert (done.code, done.out) == (code, "" if code else manifest)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,165 @@
+"""An explanation as text for people, or as JSON: the result first, then what is added."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from injector.authoring.diagnostic_formats import json_text
+from injector.cli.explanation import DEFAULT, Explanation, Recorded, parameters_of
+from injector.cli.path_explanation import telling_trail
+from injector.cli.report import counted
+from injector.diagnostics import page_address, printable
+from injector.errors import DENIED_CODE
+from injector.injection import Injection
+from injector.names import cut
+from injector.reasons import Effect, Reason
+
+#: How many of the parts that an injection adds are listed one by one.
+_SHOWN = 40
+#: Longer values stick out of their column, so that most lines fit into a terminal of 80.
+_WIDE = 32
+
+#: What a result means for the pod, where it gets no sidecar against what somebody asked for.
+_FOR_THE_POD = {
+    Effect.MARK: "the pod starts without its sidecar",
+    Effect.REFUSE: "the pod is refused",
+}
+
+
+def show_explanation(explanations: list[Explanation], form: str, *, verbose: bool = False) -> None:
+    """Print explanations to standard output, `form` being `text` or `json` (one array).
+
+    As text the result comes first, then what is added. `verbose` adds the steps of the decision, parameters at their
+    default and the names of ConfigMaps; where a pod gets no sidecar the steps come in any case.
+    """
+    if form == "json":
+        click.echo(json_text([e.as_data() for e in explanations]), nl=False)
+        return
+    for number, explanation in enumerate(explanations):
+        if number:
+            click.echo()
+        _show(explanation, verbose)
+
+
+def _show(explanation: Explanation, verbose: bool) -> None:
+    within = f"namespace {explanation.namespace.name}, " if explanation.namespace.name else ""
+    click.echo(f"{click.style(printable(explanation.name), bold=True)} ({printable(f'{within}{explanation.origin}')})")
+    if explanation.recorded is not None:
+        when = f" ({explanation.recorded.created})" if explanation.recorded.created else ""
+        click.echo(f"Recorded when it was created{printable(when)}: failed: {printable(explanation.recorded.reason)}")
+    result = explanation.injection
+    if result is not None:
+        _show_injection(result, explanation.recorded)
+    _show_paths(explanation)  # before the long lists: here is what most people came for
+    _list("Notes", [*explanation.mistakes, *explanation.facts])
+    _list(f"What the injection adds: {explanation.summary}", explanation.adds())
+    for of_path in (result, *(trail.result for trail in explanation.paths)):
+        if of_path is not None:
+            _show_templates(of_path, verbose)
+    if result is None:
+        return
+    if verbose:
+        _list("ConfigMaps that it needs", [file.name for file in result.files])
+    if verbose or (result.effect is not Effect.INJECT and result.reason is not Reason.ALREADY_INJECTED):
+        _show_steps(result)
+    else:
+        click.echo("\nTo see each step of the decision, and every parameter, add -v.")
+
+
+def _show_injection(result: Injection, recorded: Recorded | None) -> None:
+    _show_result("Result now" if recorded else "Result", result)
+    decided = result.decision.reason
+    click.echo(f"  because: {decided}: {decided.sentence}")
+    if result.decision.required:
+        click.echo("  the namespace requires injection: what cannot be injected is refused")
+    if result.effect in _FOR_THE_POD:
+        click.echo(f"  {_FOR_THE_POD[result.effect]}")
+    if recorded is not None:
+        same = recorded.reason and printable(result.message).startswith(recorded.reason)  # a long one is cut there
+        changed = (
+            "this differs from the recorded result: the pod, its namespace, the templates or the settings have "
+            "changed since then"
+        )
+        click.echo(f"  {'the same as recorded' if same else changed}")
+    if result.effect is not Effect.INJECT:
+        click.echo(f"  what to do: {page_address('reasons', str(result.reason))}")
+    _list("Warnings", [warning.warning_line for warning in result.warnings])
+
+
+def _show_steps(result: Injection) -> None:
+    click.echo("\nDecision, step by step:")
+    width = max(len(str(step.reason)) for step in result.decision.trail)
+    for step in result.decision.trail:
+        verdict = "overruled" if step.overruled else "yes" if step.fits else "no"
+        text = f"  {verdict:<9} {step.reason!s:<{width}}  {printable(step.saw)}"
+        click.echo(click.style(text, bold=True) if step.fits else text)
+
+
+def _show_paths(explanation: Explanation) -> None:
+    asked = ""
+    for trail in explanation.paths:
+        about = f"{trail.request}, for {trail.about}" if trail.about else trail.request
+        if about != asked:
+            click.echo(f"\nPaths, in the order in which the API server calls them for {printable(about)}:")
+        asked = about
+        for line in trail.lines():
+            click.echo(f"  {printable(line)}")
+    if not explanation.paths:
+        return
+    telling = telling_trail(explanation.paths)
+    if telling is None or telling.result is None:
+        click.echo(f"\nResult at the paths: {Reason.NOT_FOR_TEMPLATES}: {Reason.NOT_FOR_TEMPLATES.sentence}")
+        return
+    _show_result(f"Result at {telling.path}{f', {telling.about}' if telling.about else ''}", telling.result)
+    if telling.entry is not None and not telling.entry.called:
+        click.echo(
+            '  this would be the result, but the API server does not call this path: see the line "webhook" above'
+        )
+    warnings: list[str] = []
+    for result in (trail.result for trail in explanation.paths if trail.result is not None):
+        own = result is telling.result  # which says why it failed already
+        warnings += [w.warning_line for w in result.warnings] if own else result.warning_lines
+    _list("Warnings at the paths", list(dict.fromkeys(warnings)))
+
+
+def _show_result(what: str, result: Injection) -> None:
+    message = result.sentence
+    if not result.allowed and result.code != DENIED_CODE:
+        message += f", HTTP {result.code}"
+    colour = {"inject": "green", "skip": "yellow"}.get(str(result.effect), "red")
+    if result.reason is Reason.INJECTED:  # nothing was done: this is a replay, and a running pod may lack it
+        message = f"a pod made now gets its sidecar ({', '.join(name for name, _ in result.templates)})"
+    reason = click.style(str(result.reason), fg=colour, bold=True)
+    click.echo(f"{printable(what)}: {reason}: {printable(message)}")
+
+
+def _show_templates(result: Injection, verbose: bool) -> None:
+    for applied in result.applied:
+        rows = [(name, _value(value), printable(origin)) for name, value, origin in parameters_of(applied)]
+        shown = [row for row in rows if verbose or row[2] != DEFAULT]
+        template, chosen = f"{applied.template.name} ({applied.template.digest})", result.templates_source
+        left = counted(len(rows) - len(shown), "parameter")
+        more = "" if len(shown) == len(rows) else f"; {left} at the default"
+        click.echo(f"\nTemplate {template}, from {chosen}{more}{':' if shown else ''}")
+        widths = [max((len(row[i]) for row in shown if len(row[i]) <= _WIDE), default=0) for i in (0, 1)]
+        for name, value, origin in shown:
+            click.echo(f"  {name:<{widths[0]}}  {value:<{widths[1]}}  {origin}".rstrip())
+        for image, mirrored in applied.mirrored.items():
+            click.echo(f"  {printable(image)} comes from the mirror {printable(mirrored)}")
+
+
+def _list(title: str, items: list[str]) -> None:
+    if items:
+        click.echo(f"\n{title}:")
+        for item in items[:_SHOWN]:
+            click.echo(f"  {printable(item)}")
+        if len(items) > _SHOWN:
+            click.echo(f"  and {len(items) - _SHOWN} more (--output json has them all)")
+
+
+def _value(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return printable(cut(text, 60))

@@ -1,0 +1,71 @@
+"""What manifests are judged by: options and files, or with --from-cluster a running cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from injector.cli.injection_sources import Sources, gather, templates_given
+from injector.cli.manifest_objects import ManifestNamespaces, namespaces_in
+from injector.cli.options import ClusterOptions, NamespaceOptions, SourceOptions
+from injector.cli.parameter_options import read_parameters
+from injector.pods.context import Namespace, Object
+
+if TYPE_CHECKING:
+    from injector.cluster.blocking_client import BlockingClient
+
+
+def sources_and_namespaces(
+    source_options: SourceOptions,
+    namespace_options: NamespaceOptions,
+    cluster_options: ClusterOptions,
+    objects: Iterable[Object],
+    *,
+    only: Sequence[str] | None = None,
+) -> tuple[Sources, ManifestNamespaces]:
+    """What the objects of manifests are injected from, and what is known of their namespaces.
+
+    `only` are the templates that are asked for by name. Raises what `gather` raises, ClusterError where the cluster or
+    its injector cannot be reached, and click.UsageError for options that exclude one another.
+    """
+    objects = list(objects)
+    if not cluster_options.from_cluster:
+        given = (cluster_options.kubeconfig, cluster_options.context, cluster_options.injector_namespace)
+        if any(given):
+            raise click.UsageError("--kubeconfig, --context and --injector-namespace are for --from-cluster; add it.")
+        sources = gather(source_options, only=only)
+        return sources, namespaces_in(objects, sources.settings, namespace_options)
+    if source_options.settings_file is not None or source_options.version is not None:
+        raise click.UsageError(
+            "--from-cluster uses the settings and the version of the cluster; leave out --settings and "
+            "--kubernetes-version."
+        )
+    # The Kubernetes client takes a while to import; files need none.
+    from injector.cli.live_setup import live_settings, live_snapshot
+    from injector.cluster.blocking_client import BlockingClient
+
+    with BlockingClient(cluster_options.kubeconfig, cluster_options.context) as live:
+        where = cluster_options.injector_namespace or live.installation()
+        settings = live_settings(live, where)
+        more = templates_given(source_options.templates_dirs)
+        snapshot, wrong = live_snapshot(live, where, settings, more=more)
+        namespaces = namespaces_in(objects, settings, namespace_options)
+        known = {name: _namespace(live, name, namespaces.found) for name in sorted(namespaces.names(objects))}
+        origin = f"the settings and templates of the injector in namespace {where} of {live.host}"
+    left_out = tuple(f"the template {name} is ignored, because it is invalid: {error}" for name, error in wrong.items())
+    namespaces = replace(namespaces, in_cluster=known)
+    return Sources(snapshot, read_parameters(source_options.params, snapshot), left_out, origin), namespaces
+
+
+def _namespace(live: BlockingClient, name: str, made_by_input: Container[str]) -> Namespace:
+    from injector.cluster.blocking_client import ClusterError
+
+    try:
+        return live.namespace(name)
+    except ClusterError as error:
+        if error.status == 404 and name in made_by_input:
+            return Namespace(name)
+        raise
