@@ -64,7 +64,7 @@ cases:
     files: {extra.conf: [listen 3000, noisy], logger.yaml: ["- x"]}
 - name: a value that is not allowed
   params: {port: 70000}
-  expect: {decision: failed, reason: bad-parameter, message: from 1 to 65535, warnings: [bad-parameter]}
+  expect: {decision: failed, reason: bad-parameter, warnings: [bad-parameter]}
 - name: a namespace that wants it refuses
   namespace: {name: shop, labels: {injection: required}}
   params: {port: none}
@@ -83,7 +83,7 @@ cases:
   expect: {decision: unchanged, reason: already-injected}
 - name: a manifest with a namespace of its own, and a quota
   file: web.yaml
-  expect: {decision: failed, reason: quota, message: limits.cpu}
+  expect: {decision: failed, reason: quota}
 - name: behind another template
   templates: [nginx, logger]
   params: {nginx.app-port: 8080}
@@ -103,7 +103,7 @@ cases:
   pod:
     metadata: {labels: {logs: "yes"}, annotations: {sidecar.injector/templates: "beside, loger"}}
     spec: {containers: [{name: web}]}
-  expect: {decision: failed, reason: unknown-template, message: did you mean logger?}
+  expect: {decision: failed, reason: unknown-template}
 - name: beside a template of the same folder
   templates: [beside, logger]
   expect: {decision: injected, pod: {metadata: {labels: {beside: "yes"}}}}

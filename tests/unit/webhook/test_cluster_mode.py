@@ -114,6 +114,6 @@ def test_an_api_server_that_goes_away_leaves_injection_running(loop: Loop, api: 
     assert reason(ask_once(app.port, to_bytes(review(pod()))).json["response"]) == "injected"
     response = ask_once(app.port, to_bytes(review(pod(), namespace="unknown"))).json["response"]
     assert (response["allowed"], reason(response)) == (True, "not-ready")
-    assert "unknown" in response["warnings"][0]
+    assert response["warnings"]
     assert get(app.admin_port, "/readyz").code == 200
     app.stop()
