@@ -60,7 +60,7 @@ STAGES: Mapping[str, str] = {
 def decision() -> str:
     """The decision table: its steps from the top, and what each that fits leads to."""
     rows = [*(reason for reason, _ in STEPS), Reason.NOT_REQUESTED]
-    step, left, width = 44, 16, 500
+    step, left, width = 44, 16, 540
     parts, height = [], 56 + step * len(rows)
     for number, reason in enumerate(rows):
         top, last = 48 + step * number, number == len(rows) - 1
@@ -77,7 +77,7 @@ def decision() -> str:
         ]
         if not last:
             parts.append(_arrow(left + 24, top + 32, left + 24, top + step))
-    return _drawing("How it is decided: the first step that fits decides", 1040, height, parts)
+    return _drawing("How it is decided: the first step that fits decides", 1080, height, parts)
 
 
 def way_of_a_pod() -> str:
