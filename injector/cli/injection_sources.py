@@ -110,7 +110,7 @@ def template_maps(file: Path) -> dict[str, dict[str, str]]:
     found = {
         str(metadata_of(obj).get("name")): template_files(obj)
         for obj in config_maps_in(file)
-        if "template.yaml" in (obj.get("data") or {})
+        if "template.yaml" in obj["data"]
     }
     if not found:
         raise DocumentError(f"{file}: holds no ConfigMap of a template, and is no folder of templates")
@@ -118,9 +118,18 @@ def template_maps(file: Path) -> dict[str, dict[str, str]]:
 
 
 def config_maps_in(file: Path) -> list[Object]:
-    """The ConfigMaps of a file, also those in a List. Raises DocumentError for a file that is not YAML."""
+    """The ConfigMaps of a file, also those in a List, each with its `data`.
+
+    Raises DocumentError for a file that is not YAML, and for data that is none of a ConfigMap.
+    """
     found = [obj for document in split_yaml(_text(file), str(file)) for obj in objects_of(document.value)]
-    return [obj for obj in found if obj.get("kind") == "ConfigMap"]
+    maps = [{**obj, "data": obj.get("data") or {}} for obj in found if obj.get("kind") == "ConfigMap"]
+    for obj in maps:
+        texts = obj["data"].values() if isinstance(obj["data"], dict) else [obj["data"]]
+        if wrong := [text for text in texts if not isinstance(text, str)]:
+            name = metadata_of(obj).get("name")
+            raise DocumentError(f"{file}: ConfigMap {name}: its data has to be texts by name, and holds {wrong[0]!r}")
+    return maps
 
 
 def _text(file: Path) -> str:
@@ -223,7 +232,7 @@ def _settings_in(config_maps: Iterable[Object], file: Path) -> Settings:
     from injector.webhook.snapshot_sources import read_settings
 
     for config_map in config_maps:
-        if isinstance(text := (config_map.get("data") or {}).get(SETTINGS_KEY), str):
+        if (text := config_map["data"].get(SETTINGS_KEY)) is not None:
             return read_settings(text, f"{file}, key {SETTINGS_KEY}")
     raise SettingsError(f"{file}: no ConfigMap in it has the key {SETTINGS_KEY}")
 

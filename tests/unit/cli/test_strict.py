@@ -125,6 +125,17 @@ def test_settings_and_templates_as_kubectl_prints_them(tmp_path: Path) -> None:
         assert (wrong.code, wrong.out) == (1, "") and str(file) in wrong.err
 
 
+@pytest.mark.parametrize("data", ["5", "[a]", "{template.yaml: 5}", "{settings.yaml: {a: b}}"])
+@pytest.mark.parametrize("option", ["--settings", "--templates-dir"])
+def test_a_config_map_of_anything_else_is_named(tmp_path: Path, option: str, data: str) -> None:
+    file, maps = tmp_path / "web.yaml", tmp_path / "maps.yaml"
+    file.write_text(manifest())
+    maps.write_text(f"kind: ConfigMap\nmetadata: {{name: mine}}\ndata: {data}\n")
+    done = run("inject", file, option, maps)
+    assert (done.code, done.out) == (1, "") and "internal" not in done.err
+    assert str(maps) in done.err and "mine" in done.err
+
+
 def test_a_summary_writes_nothing(tmp_path: Path) -> None:
     file = tmp_path / "web.yaml"
     file.write_text(manifest())
