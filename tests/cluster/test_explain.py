@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from injector.cli.main import cli
+from tests import command
+from tests.authoring.pages import blocks
+from tests.cluster.away import user_with
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.objects import config_map, deployment, pod, webhook, webhook_configuration
+from tests.command import ROOT
 
 OURS = {"app.kubernetes.io/name": "sidecar-injector"}
 TEMPLATE = {
@@ -105,3 +111,20 @@ def test_without_an_injector_the_shipped_templates_count_and_that_is_said(
     assert [t["name"] for t in found["templates"]] == ["envoy"]
     notes = " | ".join(found["notes"])
     assert len(found["notes"]) >= 2 and "webhook" in notes
+
+
+def test_the_rights_of_the_page_are_enough_to_ask_a_cluster(
+    control_plane: ControlPlane, namespace: NamespaceFactory, installed: str, tmp_path: Path
+) -> None:
+    [block] = [b.text for b in blocks((ROOT / "docs/getting.md").read_text()) if "ClusterRole" in b.text]
+    rules = [rule for role in yaml.safe_load_all(block) for rule in role["rules"]]
+    ns = namespace(labels={"injection": "enabled"})
+    file = tmp_path / "web.yaml"
+    file.write_text(yaml.safe_dump(pod("web")))
+    asked = ("--from-cluster", "--kubeconfig", user_with(control_plane, *rules), "--namespace")
+    done = command.run("inject", file, *asked, ns)
+    assert (done.code, "name: logger" in done.out) == (0, True), done.err
+    assert command.run("inject", file, *asked, namespace()).out == file.read_text()  # a namespace without the label
+    assert command.run("inject", file, *asked, "not-there").code == 1
+    [refused, *_] = [rules[:at] + rules[at + 1 :] for at in range(len(rules))]
+    assert command.run("inject", file, *asked[:2], user_with(control_plane, *refused), "--namespace", ns).code == 1
