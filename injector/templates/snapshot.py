@@ -158,6 +158,7 @@ def _kept(files: Files) -> dict[str, str]:
 #: Settings that came after release 0.1.0. With their default they do not count: that release knows the same generation,
 #: and its receipts.
 _LATER: tuple[Path, ...] = (
+    ("imageMirrors",),
     ("reviewWork",),
     ("retryRefused",),
     ("required",),
