@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from injector.cli.options import (
-    NAMES_OPTION,
     ClusterOptions,
     NamespaceOptions,
     SourceOptions,
+    names_option,
     with_cluster_options,
     with_source_options,
 )
@@ -30,7 +30,7 @@ _POD = {
 
 
 @click.command()
-@NAMES_OPTION
+@names_option("Only the images of these templates.")
 @with_source_options
 @with_cluster_options
 @click.option("-o", "--output", "form", type=click.Choice(["text", "json"]), default="text", help="Output format.")

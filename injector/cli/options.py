@@ -101,14 +101,19 @@ TEMPLATE_OPTIONS: Group = (
     ),
 )
 
-#: The option of templates by name, which arrives as `templates`: their names, None where it is not given.
-NAMES_OPTION = click.option(
-    "--templates",
-    multiple=True,
-    metavar="A,B",
-    callback=lambda _context, _option, values: _names(values),
-    help="Templates to apply, in this order, instead of those that annotations name. Repeatable.",
-)
+
+def names_option(words: str) -> Callable[[Any], Any]:
+    """The option of templates by name, which arrives as `templates`: their names, None where it is not given."""
+    return click.option(
+        "--templates",
+        multiple=True,
+        metavar="A,B",
+        callback=lambda _context, _option, values: _names(values),
+        help=f"{words} Repeatable.",
+    )
+
+
+NAMES_OPTION = names_option("Templates to apply, in this order, instead of those that annotations name.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,8 +26,11 @@ def run(step: str, folder: Path, **inputs: str) -> subprocess.CompletedProcess[s
     given = {name: declared["default"] for name, declared in ACTION["inputs"].items()} | inputs
 
     def value(expression: str) -> str:
-        name, _, choice = re.fullmatch(r"\$\{\{ inputs\.(\w+)(.*) \}\}()", expression).groups()[0], "", expression  # type: ignore[union-attr]
-        return given[name] if "==" not in choice else "--strict" if given[name] == "true" else ""
+        [(name, choice)] = re.findall(r"^\$\{\{ inputs\.(\w+)(.*) \}\}$", expression)
+        if not choice:
+            return given[name]
+        assert choice == " == 'true' && '--strict' || ''"
+        return "--strict" if given[name] == "true" else ""
 
     env = {name: value(text) for name, text in STEPS[step].get("env", {}).items()}
     env |= {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(folder)}
