@@ -167,19 +167,17 @@ def _page(
         written_by("bench"),
         "",
         "The benchmark measures one server process, `injector serve --standalone`, with logs and metrics on and with "
-        "the template `envoy`. Clients use TLS and keep their connections open. The reviews are about workloads that a "
-        "generator makes from a seed (`bench/workloads.py`). Their names, labels, images, ports, variables, probes, "
-        "volumes and annotations differ, and no two reviews are equal. A review has "
+        "the template `envoy`. Clients use TLS and keep their connections open. A generator makes the workloads from a "
+        "seed (`bench/workloads.py`); no two reviews are equal. A review has "
         f"{sizes[0] / 1024:.0f} to {sizes[-1] / 1024:.0f} KiB; the median is {sizes[len(sizes) // 2] / 1024:.1f} KiB. "
-        "CPU time is that of the server process alone, measured from outside. The load generator runs on the other "
-        "core, and its speed limits the latencies that can be measured. All rows are from one run, and each is the "
-        f"median of {rounds}.",
+        "CPU time is that of the server process alone. The load generator runs on the other core, and its speed limits "
+        f"the latencies that can be measured. All rows are from one run, and each is the median of {rounds}.",
         "",
         "![CPU time a request](benchmark.svg)",
         "",
         *_table(figures),
         "",
-        "The next table shows how the CPU time grows with the environment variables in the pod's first container:",
+        "CPU time by the number of environment variables in the pod's first container:",
         "",
         *_growth(costs),
         "",

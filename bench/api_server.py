@@ -119,11 +119,11 @@ def main() -> None:
     least = median(found[CASES[0].title])
     page = "\n".join(
         [
-            "# What the API server waits",
+            "# How long the API server waits",
             "",
             f"{written_by('bench-api-server')} The figures come from the metric `{_DURATION}` of an API server of "
-            f"Kubernetes 1.{minor}. They are the time of one call, while pods are created one after the other. This "
-            "time includes the network, TLS, encoding, and applying the patch; the Go webhook answers without a patch. "
+            f"Kubernetes 1.{minor}: the time of one call, with the network, TLS, encoding, and applying the patch, "
+            "while pods are created one after the other. The Go webhook answers without a patch. "
             f"All rows are from one run, and each is the median of {options.rounds} rounds of {options.pods} pods.",
             "",
             "| | ms a call | against the Go webhook |",

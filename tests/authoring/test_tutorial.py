@@ -31,9 +31,9 @@ def test_every_block_of_the_tutorial_is_typed_but_what_needs_a_network() -> None
     [target] = re.findall(r"^make (\w+)$", setup, re.MULTILINE)
     subprocess.run(["make", "--dry-run", target], cwd=ROOT, check=True, capture_output=True)
     assert 'PATH="$PWD/.venv/bin:$PATH"' in setup and (ROOT / "pyproject.toml").exists()
-    serving = (ROOT / "docs" / "serving.md").read_text()
+    by_hand = (ROOT / "docs" / "installing-by-hand.md").read_text()
     for line in shipping.splitlines()[:2]:
-        assert line.replace("greeter", "mine") in serving
+        assert line.replace("greeter", "mine") in by_hand
 
 
 def test_what_is_shown_is_compared() -> None:

@@ -134,9 +134,9 @@ def alerts() -> str:
 
 
 def values_table() -> str:
-    """The table of values in docs/installing.md."""
+    """The table in docs/values.md: the chart's values but for the injector's settings, which have a page."""
     rows = ["| value | default | what it does |", "| --- | --- | --- |"]
-    for path, default, description in values():
+    for path, default, description in (value for value in values() if not value.path.startswith("settings.")):
         rows.append(f"| `{path}` | `{_json(default)}` | {description.rstrip('.')} |")
     return "\n".join(rows) + "\n"
 

@@ -19,20 +19,18 @@ from tests.deploy.made import (
 )
 
 INSTALLING = ROOT / "docs" / "installing.md"
+VALUES = ROOT / "docs" / "values.md"
 OPERATIONS = ROOT / "docs" / "operations.md"
 
 
-def with_tables() -> str:
-    """docs/installing.md with its tables as they should be."""
-    text = INSTALLING.read_text()
-    for table in (permissions_table(), values_table()):
-        head = table.partition("\n")[0] + "\n"
-        before, start, rest = text.partition(head)
-        assert start, f"docs/installing.md has no table {head}"
-        lines = rest.splitlines(keepends=True)
-        end = next((number for number, line in enumerate(lines) if not line.startswith("|")), len(lines))
-        text = before + table + "".join(lines[end:])
-    return text
+def with_table(file: Path, table: str) -> str:
+    """A page with its table as it should be."""
+    head = table.partition("\n")[0] + "\n"
+    before, start, rest = file.read_text().partition(head)
+    assert start, f"{file} has no table {head}"
+    lines = rest.splitlines(keepends=True)
+    end = next((number for number, line in enumerate(lines) if not line.startswith("|")), len(lines))
+    return before + table + "".join(lines[end:])
 
 
 def with_alerts() -> str:
@@ -48,7 +46,8 @@ MADE: dict[str, tuple[Path, Callable[[], str]]] = {
     "shipped-for.yaml": (CHART / "shipped-for.yaml", shipped_for),
     "update-policy.yaml": (CHART / "templates" / "update-policy.yaml", update_policy_template),
     "install.yaml": (ROOT / "deploy" / "install.yaml", lambda: install_manifest(Helm())),
-    "installing.md": (INSTALLING, with_tables),
+    "installing.md": (INSTALLING, lambda: with_table(INSTALLING, permissions_table())),
+    "values.md": (VALUES, lambda: with_table(VALUES, values_table())),
     "operations.md": (OPERATIONS, with_alerts),
 }
 

@@ -217,8 +217,8 @@ def test_names_and_selectors_lead_to_the_pods() -> None:
 
 
 def test_the_pods_are_those_of_the_installation_by_hand() -> None:
-    """What docs/serving.md writes down for the Deployment is in the chart's, but for what the chart adds to it."""
-    document = (ROOT / "docs" / "serving.md").read_text()
+    """What docs/installing-by-hand.md has for the Deployment is in the chart's, but for what the chart adds to it."""
+    document = (ROOT / "docs" / "installing-by-hand.md").read_text()
     [block] = re.findall(r"^`server.yaml`:\n\n```yaml\n(.*?)^```$", document, re.MULTILINE | re.DOTALL)
     by_hand = one(list(yaml.safe_load_all(block)), "Deployment")["spec"]["template"]["spec"]
     chart = pod_of(FILES)["spec"]

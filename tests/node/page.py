@@ -15,13 +15,14 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "node.md"
 _HEAD = """\
 # What runs on a real node
 
-`make test-node` starts a Kubernetes cluster with one node and with a real kubelet, containerd and runc. It installs
-the injector from the image that the Dockerfile makes, and runs real pods. In the table below, `make soak` makes the
-rows with 1,000 pods, those with rolling restarts or killed replicas, those of the pages in docs/coming-from, what a
-node leaves behind, and those that measure a pod's start. `make test-node NODE_ARGS=--update` and `make soak
-SOAK="tests/node --update"` replace the rows of the tests that they run.
-The seconds depend on the machine, which is named below, so compare rows only with one another. Of the gallery's
-sidecars only fluentd has no row: its program is a Ruby gem, which no image here has.
+`make test-node` starts a cluster with one node: a real kubelet, containerd and runc. It installs the injector from the
+image of the Dockerfile, and runs real pods. `make soak` makes the rows with 1,000 pods, rolling restarts, killed
+replicas, docs/coming-from, what a node leaves behind, and the time to start a pod. With `NODE_ARGS=--update`, or
+`SOAK="tests/node --update"`, they replace the rows of the tests that they run.
+
+The seconds depend on the machine, so compare rows only with one another. Times to start are medians of 20 pods each,
+in turn: from scheduling to the first line of the app's log, and from creation to Ready. Of the gallery's sidecars only
+fluentd has no row: no image here has its program.
 
 Made on {machine}, with {kubernetes}:
 
@@ -40,7 +41,8 @@ class Row:
     measured: list[tuple[str, Any]] = field(default_factory=list)
 
     def __str__(self) -> str:
-        result = "; ".join([self.result, *(f"{name}: {value}" for name, value in self.measured)])
+        ended = [] if self.result == "passed" and self.measured else [self.result]
+        result = "; ".join([*ended, *(f"{name}: {value}" for name, value in self.measured)])
         return f"| {self.what} | {result} | {self.seconds:.0f} |\n"
 
 

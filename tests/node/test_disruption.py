@@ -134,7 +134,7 @@ def test_restarts_without(
 @pytest.mark.soak(minutes=8)
 @pytest.mark.parametrize("calls", ["one call for each pod", "two calls for each pod, as the chart has it"])
 def test_kills(injector: Installation, namespace: NamespaceFactory, record_property: Record, calls: str) -> None:
-    """three times each replica killed by SIGKILL, one after the other: {calls}"""
+    """each replica killed by SIGKILL in turn, three times: {calls}"""
     doings, space = Doings(injector), namespace(labels=ENABLED, annotations=CHOSEN)
     doings.upgraded()  # containers that were killed before wait longer and longer
     kind = "MutatingWebhookConfiguration"

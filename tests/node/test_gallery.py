@@ -28,9 +28,7 @@ def start(injector: Installation, namespace: NamespaceFactory) -> Try:
 
 
 def test_envoy_by_redirect_in_both_families(start: Try) -> None:
-    """envoy with `intercept: redirect`: IPv4 and IPv6 requests reach the app through Envoy, and the app's own requests
-    go through Envoy too
-    """
+    """envoy with `intercept: redirect`: the app's IPv4 and IPv6 requests, in and out, go through Envoy"""
     web = start("envoy")
     for address in start.addresses(web):
         answer = call(address, "/hello")
@@ -44,9 +42,7 @@ def test_envoy_by_redirect_in_both_families(start: Try) -> None:
 
 
 def test_envoy_by_ports(start: Try) -> None:
-    """envoy with `intercept: ports`, Pod Security restricted: requests to Envoy's port reach the app, and the app sends
-    its own requests through Envoy
-    """
+    """envoy with `intercept: ports`, Pod Security restricted: requests to and of the app go through Envoy"""
     container = {**DROPPED, "env": [{"name": "http_proxy", "value": "http://127.0.0.1:15001"}]}
     web = start("envoy", {"intercept": "ports"}, labels=RESTRICTED, container=container, securityContext=UNPRIVILEGED)
     answer = call(web["status"]["podIP"], "/hello", 15006)
@@ -57,7 +53,7 @@ def test_envoy_by_ports(start: Try) -> None:
 
 
 def test_nginx(start: Try) -> None:
-    """nginx, Pod Security restricted: requests to nginx's port reach the app; nginx refuses a body that is too large"""
+    """nginx, Pod Security restricted: requests reach the app, except a body that is too large"""
     given = {"max-request-kibibytes": "1"}
     web = start("nginx", given, labels=RESTRICTED, container=DROPPED, securityContext=UNPRIVILEGED)
     answer = call(web["status"]["podIP"], "/hello", 18080)
@@ -66,7 +62,7 @@ def test_nginx(start: Try) -> None:
 
 
 def test_fault(start: Try) -> None:
-    """fault: about half of 400 requests fail, as the parameters say, and the others reach the app"""
+    """fault: about half of 400 requests fail, as the parameters say"""
     web = start("fault", {"delay-percentage": "0", "abort-percentage": "50", "abort-status": "418"})
     codes = [call(web["status"]["podIP"], "/", 16006).code for _ in range(400)]
     assert set(codes) == {200, 418}
@@ -74,7 +70,7 @@ def test_fault(start: Try) -> None:
 
 
 def test_oauth2_proxy(start: Try) -> None:
-    """oauth2-proxy: a client without a login is redirected to the provider; a request to /open reaches the app"""
+    """oauth2-proxy: a client without a login is sent to the provider; a request to /open reaches the app"""
     start.space = start.make_space(ENABLED)
     given = {**provider(start), "skip-paths": '["/open"]'}
     web = start("oauth2-proxy", given, space=start.space)
@@ -84,7 +80,7 @@ def test_oauth2_proxy(start: Try) -> None:
 
 
 def test_fluent_bit(start: Try) -> None:
-    """fluent-bit: the lines that the app writes into a file arrive on Fluent Bit's standard output"""
+    """fluent-bit: lines of the app's file arrive on Fluent Bit's standard output"""
     parts.require("fluent-bit")
     writer = {"args": ["log", "/var/log/app/app.log"], "ports": [], "readinessProbe": None}
     web = start("fluent-bit", {"output": "stdout"}, container=writer)
@@ -102,7 +98,7 @@ def test_otel_collector(start: Try) -> None:
 
 
 def test_vault_agent(start: Try) -> None:
-    """vault-agent, Pod Security restricted: the agent logs in with its token, and the secret is in a file"""
+    """vault-agent, Pod Security restricted: it logs in with its token, and the secret is in a file"""
     space = start.space = start.make_space(RESTRICTED)
     given = vault(start)
     start("vault-agent", given, space=space, container=DROPPED, securityContext=UNPRIVILEGED)
@@ -116,8 +112,8 @@ def _has_logged(start: Try, made: Object, text: str) -> bool:
 
 @pytest.mark.parametrize("native", ["always", "never"])
 def test_a_sidecar_that_needs_the_network_beside_a_redirect(start: Try, native: str) -> None:
-    """vault-agent beside envoy with `intercept: redirect`, in both orders, native and as plain containers: an init
-    container of the app calls a Service, the pod becomes Ready, and the app's own requests go through Envoy
+    """vault-agent beside envoy with `intercept: redirect`, in both orders, native and plain: the requests of an
+    init container and of the app arrive
     """
     space = start.space = start.make_space(ENABLED)
     given = {"vault-agent": vault(start)}
@@ -151,7 +147,7 @@ def test_cloud_sql_proxy(start: Try) -> None:
 
 
 def test_prometheus_exporter(start: Try) -> None:
-    """prometheus-exporter: nginx's exporter runs beside nginx, and has metrics where the pod's annotations say"""
+    """prometheus-exporter: nginx's exporter has metrics where the pod's annotations say"""
     exporter = {
         "image": default("nginx"),
         "command": '["prometheus-nginx-exporter"]',
@@ -165,9 +161,7 @@ def test_prometheus_exporter(start: Try) -> None:
 
 
 def test_container(start: Try) -> None:
-    """the template `container`: parameters alone describe a program, which runs beside the app, and the kubelet probes
-    it
-    """
+    """container: parameters describe a program, which runs beside the app and is probed"""
     given = {"name": "helper", "image": IMAGE, "env": '{"PORT": "9090"}', "ports": "[9090]", "probe-path": "/helper"}
     web = start("container", given)
     assert call(web["status"]["podIP"], "/it", 9090).text.startswith("app web /it")
@@ -191,7 +185,7 @@ def test_two_templates_together(start: Try) -> None:
 
 
 def test_three_templates_together(start: Try) -> None:
-    """envoy, nginx and container together: the pod is Ready, and all three do their job"""
+    """envoy, nginx and container together: all three work"""
     helper = {"name": "helper", "image": IMAGE, "env": '{"PORT": "9090"}', "ports": "[9090]", "probe-path": "/helper"}
     web = start("envoy,nginx,container", {"container": helper})
     for port in (PORT, 18080, 9090):

@@ -23,14 +23,14 @@ LONG_REFUSED = 13
 
 
 def test_the_manifest(injector: Installation, namespace: NamespaceFactory) -> None:
-    """deploy/install.yaml, applied with kubectl: two replicas are Ready, and `injector check` finds no problem"""
+    """deploy/install.yaml with kubectl: two replicas are Ready, and `injector check` finds no problem"""
     namespace(labels=ENABLED)
     assert len(injector.wait()) == 2
     assert injector.check() == {}
 
 
 def test_a_request_reaches_the_app_through_envoy(injector: Installation, namespace: NamespaceFactory) -> None:
-    """a pod without a controller gets Envoy, and requests reach the app through Envoy"""
+    """a pod without a controller gets Envoy, and requests reach its app"""
     space = namespace(labels=ENABLED)
     injector.api.create(pod("web", containers=[app()]), space)
     made = wait_until_ready(injector.api, space, "web")
@@ -41,7 +41,7 @@ def test_a_request_reaches_the_app_through_envoy(injector: Installation, namespa
 
 
 def test_what_a_replica_may(injector: Installation, record_property: Record) -> None:
-    """a replica of the injector has user 65532, no capability, a read-only root filesystem and no shell"""
+    """a replica has user 65532, no capability, a read-only root filesystem and no shell"""
     for replica in injector.pods():
         process = injector.process(replica)
         status = dict(row.split(":\t") for row in (process / "status").read_text().splitlines() if ":\t" in row)
@@ -57,7 +57,7 @@ def test_what_a_replica_may(injector: Installation, record_property: Record) -> 
 
 
 def test_what_a_replica_takes(injector: Installation, record_property: Record) -> None:
-    """a replica's memory and CPU, by the kubelet's own metrics, are below the replica's limits"""
+    """a replica's memory and CPU, by the kubelet's metrics, are below its limits"""
 
     def usage() -> dict[str, tuple[int, int]]:
         summary = json.loads(injector.api.text("/api/v1/nodes/node-0/proxy/stats/summary"))
@@ -98,7 +98,7 @@ def chart(injector: Installation) -> Iterator[Installation]:
 
 
 def test_the_chart(chart: Installation, namespace: NamespaceFactory) -> None:
-    """the chart, with Helm 4: two replicas are Ready, `injector check` finds no problem, and a pod gets its sidecar"""
+    """the chart, with Helm 4: `injector check` finds no problem, and a pod gets its sidecar"""
     space = namespace(labels=ENABLED)
     assert chart.check() == {}
     chart.api.create(pod("web", containers=[app()]), space)
@@ -108,7 +108,7 @@ def test_the_chart(chart: Installation, namespace: NamespaceFactory) -> None:
 def test_refused_pods_come_when_the_injector_is_back(
     chart: Installation, namespace: NamespaceFactory, record_property: Record
 ) -> None:
-    """the chart with `retryRefused`: refused pods, whose ReplicaSet waits over 20 s, start when the injector is back"""
+    """`retryRefused`: refused pods, whose ReplicaSet waits over 20 s, start when the injector is back"""
     api, space = chart.api, namespace(labels={"injection": "required"})
     chart.scale(0)
     api.create(deployment("web", 3, containers=[app()], nodeName=None), space)
@@ -116,10 +116,7 @@ def test_refused_pods_come_when_the_injector_is_back(
     chart.scale(2)
     back = time.monotonic()
     found = wait_until_available(api, "web", space, 120)
-    record_property(
-        "seconds from the moment when the injector's pods are Ready until the app's pods are Ready",
-        f"{time.monotonic() - back:.1f}",
-    )
+    record_property("seconds until Ready, after the injector", f"{time.monotonic() - back:.1f}")
     assert all("envoy-sidecar" in sidecar_names(one) for one in found)
     logs = [chart.node.kubectl("logs", "-n", NAME, one["metadata"]["name"]).stdout for one in chart.pods()]
     assert "controller-retries" in "".join(logs), "it was not the ReplicaSet's own next try"

@@ -49,7 +49,7 @@ def delete_under_way(start: Try, web: Object) -> tuple[Answer, dict[str, str]]:
 
 
 def test_sidecar_then_redirect_then_app(start: Try) -> None:
-    """order at the start: Envoy starts, the redirect is set up when Envoy is ready, and then the app starts"""
+    """order at the start: Envoy, the redirect, the app"""
     web = start("envoy")
     ended, started = times(web, "terminated", "finishedAt"), times(web, "running", "startedAt")
     assert list(ended) == ["envoy-redirect"]
@@ -59,7 +59,7 @@ def test_sidecar_then_redirect_then_app(start: Try) -> None:
 
 
 def test_a_request_under_way_is_answered_and_the_sidecar_ends_last(start: Try) -> None:
-    """order at the end: the app answers a request that is open when the pod is deleted; Envoy ends after the app"""
+    """order at the end: the app answers a request that is still open; Envoy ends after the app"""
     web = start("envoy")
     answer, ended = delete_under_way(start, web)
     assert (answer.code, answer.text) == (200, "slept 4s\n"), answer
@@ -67,8 +67,8 @@ def test_a_request_under_way_is_answered_and_the_sidecar_ends_last(start: Try) -
 
 
 def test_the_same_with_plain_containers(start: Try) -> None:
-    """`nativeSidecars: never`, plain containers: the redirect is set up before Envoy and the app start; the app answers
-    a request that is open when the pod is deleted; Envoy ends after the app
+    """`nativeSidecars: never`: the redirect is set up first; the app answers a request that is still open;
+    Envoy ends last
     """
     start.space = start.make_space(ENABLED)
     with start.injector.settings(nativeSidecars="never"):
@@ -82,7 +82,7 @@ def test_the_same_with_plain_containers(start: Try) -> None:
 
 
 def test_the_sidecar_is_killed(start: Try) -> None:
-    """Envoy killed: Envoy restarts and carries requests again; the app's container does not restart"""
+    """Envoy killed: only Envoy restarts, and carries requests again"""
     web = start("envoy")
     before = statuses(web)
     start.node.kill_container(before[SIDECAR]["containerID"])
@@ -92,7 +92,7 @@ def test_the_sidecar_is_killed(start: Try) -> None:
 
 
 def test_out_of_memory(start: Try) -> None:
-    """a sidecar above its memory limit: the kernel ends the sidecar, and it restarts; the app does not restart"""
+    """a sidecar above its memory limit: only it is killed and restarts"""
     helper = {
         "name": "helper",
         "image": "registry.example/app:1",
@@ -139,7 +139,7 @@ def again(start: Try, web: Object, before: dict[str, Object]) -> dict[str, Objec
 
 @pytest.mark.parametrize(("name", "of"), [("app", "containers"), (SIDECAR, "initContainers")])
 def test_resized_in_place(start: Try, name: str, of: str) -> None:
-    """{name} resized in place, more CPU and memory: no container restarts, requests are answered meanwhile"""
+    """{name} resized in place: no container restarts, requests are answered meanwhile"""
     few = {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"cpu": "200m", "memory": "64Mi"}}
     web = start("envoy", container={"resources": few})
     before = statuses(web)
@@ -161,7 +161,7 @@ def test_resized_in_place(start: Try, name: str, of: str) -> None:
 
 
 def test_kubectl_exec_logs_port_forward_and_debug(start: Try) -> None:
-    """kubectl exec, logs, port-forward and debug work in an injected pod"""
+    """kubectl exec, logs, port-forward and debug work"""
     web = start("envoy")
     kubectl = start.node.kubectl
     asked = kubectl("exec", "-n", start.space, "web", "--", "/app", "get", "http://localhost:8080/exec").stdout
@@ -193,8 +193,8 @@ PROBES: dict[str, Object] = {
 
 @pytest.mark.parametrize("form", PROBES)
 def test_probes_through_the_redirect(start: Try, form: str) -> None:
-    """probes by httpGet (HTTP and HTTPS), tcpSocket, grpc and exec through the redirect: they succeed if the app
-    listens, and fail if it does not
+    """probes by httpGet (HTTP and HTTPS), tcpSocket, grpc and exec, with the redirect: they succeed only if the
+    app listens
     """
     probe = {**PROBES[form], "periodSeconds": 1, "failureThreshold": 3}
     every = {"readinessProbe": probe, "livenessProbe": probe, "startupProbe": probe}
@@ -211,7 +211,7 @@ def test_probes_through_the_redirect(start: Try, form: str) -> None:
 
 
 def test_kubelet_is_killed_and_started(start: Try) -> None:
-    """kubelet killed and started again: pods continue and do not restart, and a new pod starts"""
+    """kubelet killed and started again: pods do not restart, and a new pod starts"""
     web = start("envoy")
     start.node.kill_kubelet()
     assert call(web["status"]["podIP"]).code == 200
@@ -223,7 +223,7 @@ def test_kubelet_is_killed_and_started(start: Try) -> None:
 
 
 def test_drained_with_a_disruption_budget(start: Try) -> None:
-    """a node drained, with a PodDisruptionBudget: evictions wait for the budget, and all pods start again"""
+    """a node drained: evictions wait for the PodDisruptionBudget, and all pods start again"""
     space = start.make_space(ENABLED)
     start.api.create(deployment("drained", 2, containers=[app()], nodeName=None), space)
     wait_until_available(start.api, "drained", space)

@@ -102,7 +102,7 @@ def begin() -> tuple[subprocess.Popen[str], str]:
 
 @pytest.mark.parametrize("end", [kill, kill_all])
 def test_nothing_is_left(end: Callable[[subprocess.Popen[str], str], None]) -> None:
-    """a node that stops, or whose test run is killed, leaves no process, mount, link, rule, cgroup or file behind"""
+    """a node that stops, or whose test run is killed, leaves nothing behind"""
     if why := missing():
         parts.go_without(parts.NODE, why)
     gallery(parts.require(parts.NODE))

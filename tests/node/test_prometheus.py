@@ -27,9 +27,8 @@ _OF_THE_MACHINE = {"InjectorHangs", "InjectorSlow", "InjectorBusy"}
 def test_alerts_and_panels(
     injector: Installation, namespace: NamespaceFactory, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """Prometheus scrapes the replicas by annotations of their pods: no alert fires while all is well, and each panel of
-    the dashboard has data; alerts fire for pods without their sidecar, for a body that is no review, and while all
-    replicas are gone
+    """Prometheus scrapes the replicas: each panel of the dashboard has data; alerts fire for pods without their
+    sidecar, for a body that is no review, and while all replicas are gone, and not otherwise
     """
     parts.require("prometheus")
     values = {"metrics": {"prometheusRule": {"enabled": True}, "dashboard": {"enabled": True}}}

@@ -24,9 +24,8 @@ VERSION = "0.1.0"
 def test_an_upgrade_from_the_release_before(
     injector: Installation, namespace: NamespaceFactory, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """Helm upgrades the image and chart of 0.1.0; then a template changes, each replica is killed, and the authority
-    is replaced; meanwhile Deployments of a `required` namespace are scaled up and down: each pod is Ready with its
-    sidecar, older pods keep working, and `injector check` finds no problem
+    """upgrade from 0.1.0, then a new template, killed replicas and a new authority, while `required`
+    Deployments are scaled: each pod is Ready with its sidecar, and older pods keep working
     """
     node, api = injector.node, injector.api
     code = released(VERSION, tmp_path)

@@ -103,29 +103,29 @@ def opened(empty: Node, tmp_path: Path) -> Iterator[Open]:
 
 
 def test_flask(node: Node, opened: Open) -> None:
-    """docs/coming-from/flask-tutorial, with each of its commands: its pods are Ready, except fluentd's, which has no
-    image here
+    """docs/coming-from/flask-tutorial, each command: its pods are Ready, except fluentd's, which has no image
+    here
     """
     test_flask_tutorial.test_from_the_first_command_to_the_last(node, opened)
 
 
 def test_certificate(node: Node, opened: Open) -> None:
-    """docs/coming-from/certificate-walkthrough, with each of its commands: its pods are Ready"""
+    """docs/coming-from/certificate-walkthrough, each command: its pods are Ready"""
     test_certificate_walkthrough.test_from_the_first_command_to_the_last(node, opened)
 
 
 def test_meetup(node: Node, opened: Open) -> None:
-    """docs/coming-from/meetup-example, with each of its commands: its pods are Ready"""
+    """docs/coming-from/meetup-example, each command: its pods are Ready"""
     test_meetup_example.test_from_the_first_command_to_the_last(node, opened)
 
 
 def test_nginx(node: Node, opened: Open) -> None:
-    """docs/coming-from/nginx-tutorial, with each of its commands: its pods are Ready"""
+    """docs/coming-from/nginx-tutorial, each command: its pods are Ready"""
     test_nginx_tutorial.test_from_the_first_command_to_the_last(node, opened)
 
 
 def test_validating(node: Node, openshift: None, opened: Open) -> None:
-    """docs/coming-from/validating-walkthrough, with each of its commands: its pods are Ready, except one that needs an
+    """docs/coming-from/validating-walkthrough, each command: its pods are Ready, except one that needs an
     OpenID provider
     """
     test_validating_walkthrough.test_from_the_first_command_to_the_last(node, openshift, opened)

@@ -43,7 +43,7 @@ def asking(url: str, **fields: Any) -> Object:
 
 
 def test_a_job_completes(start: Try, url: str) -> None:
-    """Job: its app calls a Service by name through Envoy and ends; the Job completes, and Envoy ends too"""
+    """Job: its app calls a Service by name through Envoy; the Job completes, and Envoy ends"""
     start.api.create(job("once", containers=[asking(url)]), start.space)
     ended = eventually("the Job ends", lambda: condition(start.api.get("Job", "once", start.space)), 300)
     [made] = start.api.list("Pod", start.space, labelSelector="job-name=once")
@@ -53,7 +53,7 @@ def test_a_job_completes(start: Try, url: str) -> None:
 
 
 def test_a_job_that_fails_fails(start: Try, url: str) -> None:
-    """Job whose app fails: the Job fails, and the sidecar does not keep it running"""
+    """Job whose app fails: the sidecar does not keep it running"""
     start.api.create(job("fails", containers=[asking(f"{url}fail")]), start.space)
     assert eventually("the Job ends", lambda: condition(start.api.get("Job", "fails", start.space)), 300) == "Failed"
 
@@ -70,7 +70,7 @@ def test_a_cron_job_completes(start: Try, url: str) -> None:
 
 
 def test_deployment_through_a_service(start: Try, url: str) -> None:
-    """Deployment: its pods are Ready with Envoy, and answer at the Service's address"""
+    """Deployment: its pods are Ready with Envoy, and its Service answers"""
     address = start.api.get("Service", "web", start.space)["spec"]["clusterIP"]
     eventually("kube-proxy knows the pods", lambda: call(address, "/", 80).code == 200)
     assert "X-Request-Id" in call(address, "/service", 80).text
@@ -94,7 +94,7 @@ def test_other_controllers(start: Try, kind: str) -> None:
 
 
 def test_an_init_container_that_needs_the_network(start: Try, url: str) -> None:
-    """an init container of the app calls a Service by name: Envoy already runs"""
+    """an init container of the app calls a Service through Envoy"""
     before = {"name": "ask", "image": IMAGE, "args": ["get", url]}
     start.make("envoy", "asks", initContainers=[before])
     made = wait_until_ready(start.api, start.space, "asks")
@@ -112,7 +112,7 @@ def test_a_pod_of_the_hosts_network(start: Try) -> None:
 
 
 def test_required_with_the_injector_away_and_back(start: Try, injector: Installation) -> None:
-    """injection=required while no replica of the injector runs: pods are refused; later they start with Envoy"""
+    """injection=required while no replica runs: pods are refused; later they start with Envoy"""
     space = start.make_space({"injection": "required"})
     injector.scale(0)
     try:

@@ -19,8 +19,9 @@ from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
 
 _RENEW = (
-    "renew the certificate: docs/serving.md, part 3, or docs/csr.md. If its source is `builtin` or `cert-manager`, do "
-    "not renew it yourself: the log of the injector or of cert-manager says why the automatic renewal failed"
+    "renew the certificate: docs/installing-by-hand.md, part 3, or docs/csr.md. If its source is `builtin` or "
+    "`cert-manager`, do not renew it yourself: the log of the injector or of cert-manager says why the automatic "
+    "renewal failed"
 )
 #: Who writes caBundle, but where a person does.
 _WRITTEN = {
@@ -47,7 +48,7 @@ def bundles(context: CheckContext) -> Iterator[Diagnostic]:
     """Every entry's caBundle: present, readable, with certificates of authorities, not expired."""
     now = datetime.now(UTC)
     faults = {name: fault for name, entry in context.entries.items() if (fault := bundle_fault(bundle_of(entry), now))}
-    by_hand = "put the CA certificate into caBundle (docs/serving.md, part 4)"
+    by_hand = "put the CA certificate into caBundle (docs/installing-by-hand.md, part 4)"
     to_do = _WRITTEN.get(context.settings.certificates.source, by_hand)
     for fault in dict.fromkeys(faults.values()):
         names = [name for name, found in faults.items() if found == fault]
@@ -89,7 +90,7 @@ def served(context: CheckContext) -> Iterator[Diagnostic]:
     chain = read_certificates(base64.b64decode(((secret or {}).get("data") or {}).get(key) or ""))
     if not chain:
         what = "has no certificate" if secret else "does not exist"
-        to_do = _MADE.get(context.settings.certificates.source, "make one: docs/serving.md, part 3")
+        to_do = _MADE.get(context.settings.certificates.source, "make one: docs/installing-by-hand.md, part 3")
         yield bad("certificate", f"secret {context.namespace}/{name} {what} (key {key})", to_do)
         return
     yield from lasting(chain[0], datetime.now(UTC))

@@ -1,4 +1,4 @@
-"""The webhook entries against the installation by hand in docs/serving.md, and with other settings."""
+"""The webhook entries against the installation in docs/installing-by-hand.md, and with other settings."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ HERE = Installation()
 
 
 def by_hand() -> list[Any]:
-    """The configurations of docs/serving.md, section 4, without their caBundle."""
-    document = (ROOT / "docs" / "serving.md").read_text()
+    """The configurations of docs/installing-by-hand.md, section 4, without their caBundle."""
+    document = (ROOT / "docs" / "installing-by-hand.md").read_text()
     found = re.search(r"^`webhooks.yaml`:\n\n```yaml\n(.*?)^```$", document, re.MULTILINE | re.DOTALL)
     assert found
     configurations = list(yaml.safe_load_all(found[1]))

@@ -62,7 +62,7 @@ def test_nothing_can_be_deleted_and_secrets_are_only_its_own() -> None:
 
 
 def test_the_installation_by_hand_grants_the_same() -> None:
-    document = (Path(__file__).resolve().parents[3] / "docs" / "serving.md").read_text()
+    document = (Path(__file__).resolve().parents[3] / "docs" / "installing-by-hand.md").read_text()
     found = re.search(r"^`access.yaml`:\n\n```yaml\n(.*?)^```$", document, re.MULTILINE | re.DOTALL)
     assert found
     roles = {role["kind"]: role for role in yaml.safe_load_all(found[1]) if "rules" in role}

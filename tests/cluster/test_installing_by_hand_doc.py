@@ -1,4 +1,4 @@
-"""docs/serving.md, done as it says: what it has one apply is accepted, and pods get their sidecars by it.
+"""docs/installing-by-hand.md, done as it says: what it has one apply is accepted, and pods get their sidecars by it.
 
 Two things stand in: the server is a process here and not the Deployment's pods (no kubelet runs containers), started
 with the Deployment's own arguments, environment and mounts; and the Service has another port than 443, which only
@@ -35,7 +35,7 @@ from tests.cluster.server import INJECTOR, PROJECT
 from tests.command import run
 
 NAME = "sidecar-injector"
-DOCUMENT = (PROJECT / "docs" / "serving.md").read_text()
+DOCUMENT = (PROJECT / "docs" / "installing-by-hand.md").read_text()
 ENTRIES = ("enabled", "required", "opted-in", "guard")
 _numbers = itertools.count(1)
 
@@ -43,14 +43,14 @@ _numbers = itertools.count(1)
 def block(file: str) -> str:
     """The YAML under a file's name."""
     found = re.search(rf"^`{re.escape(file)}`:\n\n```yaml\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
-    assert found, f"serving.md has no {file}"
+    assert found, f"installing-by-hand.md has no {file}"
     return found[1]
 
 
 def line(start: str) -> str:
     """The indented command that begins like this."""
     found = re.search(rf"^    ({re.escape(start)}.*)$", DOCUMENT, re.MULTILINE)
-    assert found, f"serving.md has no command {start}"
+    assert found, f"installing-by-hand.md has no command {start}"
     return found[1]
 
 
@@ -67,7 +67,7 @@ def injector(*words: str, cwd: Path = PROJECT) -> str:
 
 
 class Installation:
-    """What serving.md installs, with a process in place of the Deployment's pods."""
+    """What installing-by-hand.md installs, with a process in place of the Deployment's pods."""
 
     def __init__(self, control_plane: ControlPlane, folder: Path) -> None:
         self.control_plane = control_plane
@@ -142,7 +142,7 @@ class Installation:
         self.warnings += self.control_plane.kubectl("apply", "-f", "-", stdin=text).stderr
 
     def remove(self) -> None:
-        """As serving.md says, the webhooks first."""
+        """As installing-by-hand.md says, the webhooks first."""
         self.stop()
         self.control_plane.kubectl("delete", "--ignore-not-found", "-f", "-", stdin=block("webhooks.yaml"))
         for text in (block("server.yaml"), block("access.yaml")):
