@@ -30,10 +30,11 @@ from tests.golden.entrances import (
     template_of,
     webhook,
 )
+from tests.messages import Golden
 from tests.unit.webhook.support import running_loop
 
 CASES = {folder.name: folder for folder in sorted((HERE / "cases").iterdir())}
-FILES = ("output.yaml", "report.txt", "answer.yaml")
+FILES = ("output.yaml", "answer.yaml")
 #: Words of the report, and what the webhook does where the command line says so.
 OUTCOMES = {"injected": "INJECT", "skipped": "SKIP", "failed": "MARK", "refused": "REFUSE", "unchanged": "SKIP"}
 
@@ -85,7 +86,7 @@ def test_there_are_enough() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_case(name: str, https: Webhook, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_case(name: str, https: Webhook, tmp_path: Path, request: pytest.FixtureRequest, golden: Golden) -> None:
     case = read_case(CASES[name])
     snapshot = https.use(case)
     written = by_command_line(case, tmp_path)
@@ -98,7 +99,6 @@ def test_case(name: str, https: Webhook, tmp_path: Path, request: pytest.Fixture
 
     came = {
         "output.yaml": written.out if written.status == 0 else None,
-        "report.txt": written.err,
         "answer.yaml": json.dumps([readable(response) for response in answers]),
     }
     for file, text in came.items():
@@ -106,6 +106,7 @@ def test_case(name: str, https: Webhook, tmp_path: Path, request: pytest.Fixture
         if text and file == "answer.yaml":  # hashes are taken out first: some look like numbers and are quoted
             text = "---\n".join(map(dump_yaml, json.loads(text)))
         check_golden(case.folder / file, text, request)
+    golden(timeless(written.err, snapshot, case))
 
 
 def readable(response: Object) -> Object:
