@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from injector.cli.foreign_injectors import CONTAINERS, foreign_choices, foreign_parameters
 from injector.cli.idle_annotations import foreign_names, idle_annotations
+from injector.cli.other_values import other_values
 from injector.cli.pod_mistakes import mistakes_in, without_image
 from injector.cli.user_ranges import users_outside
 from injector.injection import Injection
@@ -27,4 +28,5 @@ def remarks_on(
         yield from without_image(obj, pod, result, CONTAINERS)
     yield from foreign_names(pod, result, snapshot)
     yield from idle_annotations(pod, result, namespace, snapshot, names)
+    yield from other_values(pod, result, namespace, snapshot, names)
     yield from (one.sentence for one in users_outside(result, namespace, snapshot.settings))

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -138,3 +139,26 @@ def test_a_user_outside_of_the_range_that_openshift_gives_a_namespace(run):
         assert not notes(users, "--param", "nginx.run-as-user=1000680001")
     assert not notes("1/200000")
     assert not notes("none")
+
+
+LABELS = "injection: enabled, pod-security.kubernetes.io/enforce: baseline"
+BASELINE = f"---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: default, labels: {{{LABELS}}}}}\n"
+
+
+def notes(run, manifest):
+    done = run("explain", "--output", "json", "-", stdin=manifest)
+    [explained] = json.loads(done.out)
+    return done.code, explained["reason"], explained["notes"]
+
+
+def test_what_pod_security_refuses_is_told_the_values_that_it_allows(run, golden):
+    redirect = says("sidecar.injector/templates: envoy, envoy.sidecar.injector/intercept: redirect") + BASELINE
+    code, reason, told = notes(run, redirect)
+    assert (code, reason) == (1, "pod-security")
+    written = [found[1] for note in told if (found := re.search(r"envoy\.sidecar\.injector/(intercept: \w+)", note))]
+    assert written
+    golden(told)
+    for choice in written:
+        code, reason, told = notes(run, redirect.replace("intercept: redirect", choice))
+        assert (code, reason) == (0, "injected")
+        assert not [note for note in told if "envoy.sidecar.injector/intercept" in note]
