@@ -9,6 +9,7 @@ import click
 
 from injector.authoring.diagnostic_formats import json_text
 from injector.cli.explanation import DEFAULT, Explanation, Recorded, parameters_of
+from injector.cli.pages import page_to_open
 from injector.cli.path_explanation import telling_trail
 from injector.cli.report import counted
 from injector.diagnostics import page_address, printable
@@ -85,7 +86,7 @@ def _show_injection(result: Injection, recorded: Recorded | None) -> None:
         )
         click.echo(f"  {'the same as recorded' if same else changed}")
     if result.effect is not Effect.INJECT:
-        click.echo(f"  what to do: {page_address('reasons', str(result.reason))}")
+        click.echo(f"  what to do: {page_to_open(page_address('reasons', str(result.reason)))}")
     _list("Warnings", [warning.warning_line for warning in result.warnings])
 
 

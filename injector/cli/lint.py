@@ -143,12 +143,13 @@ def _summary(templates: int, counts: Counter[str]) -> str:
 def _explained(name: str) -> str:
     """The documentation of a rule, or what an error is that no rule finds."""
     from injector.authoring.lint.rule import address, explanation
+    from injector.cli.pages import page_to_open
 
     if name in TEMPLATE_ERRORS:
         what = f"{_bold(name)} (error): {TEMPLATE_ERRORS[name]}."
         return (
             f"{what}\n\nThe template cannot be loaded. This error cannot be disabled with a comment.\n\nPage: "
-            f"{address(name)}\n"
+            f"{page_to_open(address(name))}\n"
         )
     return explanation(_rule(name), _bold)
 

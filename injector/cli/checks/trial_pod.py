@@ -10,6 +10,7 @@ from injector.cli.checks.check_context import CheckContext
 from injector.cli.checks.check_result import Section, bad, good, some, warning
 from injector.cli.checks.namespace_labels import labels_of, within
 from injector.cli.live_setup import live_snapshot
+from injector.cli.pages import page_to_open
 from injector.cli.user_ranges import OTHER_SCC, RANGE_KEY, user_range, users_outside
 from injector.cluster.blocking_client import ClusterError
 from injector.cluster.namespaces import namespace_of
@@ -83,7 +84,7 @@ def _try(context: CheckContext, namespace: Object) -> Iterator[Diagnostic]:
         yield from _behind(context, receipt.templates)
     elif mark == "failed":
         reason = string_map(made, "annotations").get(settings.reason_key, "no reason given")
-        to_do = f"{page_address('reasons')} says what to do about that reason"
+        to_do = f"{page_to_open(page_address('reasons'))} says what to do about that reason"
         yield bad("injection", f"a pod in namespace {name} starts without its sidecar: {reason}", to_do, namespace=name)
     else:
         yield _untouched(context, namespace, pod)
