@@ -51,9 +51,9 @@ $(DEMO_STAMP): pyproject.toml requirements.lock requirements-demo.lock
 	@$(BIN)/python -m injector.loading.shipped
 	@touch $@
 
-$(STAMP): $(DEMO_STAMP) requirements-dev.lock
-	@echo "Installing the $$(grep -c '^[a-z]' requirements-dev.lock) packages that tests, linters and the documentation need"
-	@$(PIP_INSTALL) --require-hashes -r requirements-dev.lock
+$(STAMP): $(DEMO_STAMP) requirements-lint.lock requirements-dev.lock
+	@echo "Installing the $$(cat requirements-lint.lock requirements-dev.lock | grep -c '^[a-z]') packages that tests, linters and the documentation need"
+	@$(PIP_INSTALL) --require-hashes -r requirements-lint.lock -r requirements-dev.lock
 	@touch $@
 
 setup: $(STAMP) ## Make .venv with the injector command in it
@@ -144,15 +144,18 @@ dist: $(STAMP) ## Make what a release consists of in DIST: wheel, sdist, chart, 
 run: $(STAMP) ## Serve on https://127.0.0.1:8443 without a cluster, with throwaway certificates
 	$(BIN)/injector serve --standalone --self-signed
 
-# Each lock has only the packages that the locks before it lack: they are installed one after another.
+# Each lock has only the packages that the locks before it lack, as they are installed one after another; the linter's
+# stands upon requirements.lock alone.
 UV_LOCK = uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 UV_OMIT = sed -n 's/^\([a-z0-9-]*\)==.*/--no-emit-package \1/p'
 
-lock: ## Pin again what is shipped, and what the demo and development add (needs uv)
+lock: ## Pin again what is shipped, and what the demo, the linter and development add (needs uv)
 	$(UV_LOCK) pyproject.toml -o requirements.lock
 	$(UV_LOCK) pyproject.toml --extra demo -c requirements.lock $$($(UV_OMIT) requirements.lock) -o requirements-demo.lock
-	$(UV_LOCK) pyproject.toml --all-extras -c requirements.lock -c requirements-demo.lock \
-	  $$($(UV_OMIT) requirements.lock requirements-demo.lock) -o requirements-dev.lock
+	$(UV_LOCK) pyproject.toml --extra lint -c requirements.lock -c requirements-demo.lock \
+	  $$($(UV_OMIT) requirements.lock) -o requirements-lint.lock
+	$(UV_LOCK) pyproject.toml --all-extras -c requirements.lock -c requirements-demo.lock -c requirements-lint.lock \
+	  $$($(UV_OMIT) requirements.lock requirements-demo.lock requirements-lint.lock) -o requirements-dev.lock
 
 clean: ## Remove what make made in this folder (the cache folder stays)
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -17,7 +17,7 @@ from tests.node.installation import Installation
 from tests.node.running import Node, missing
 
 _HERE = Path(__file__).parent
-_ORDER = ("test_nothing_left.py", "test_install.py")
+_ORDER = ("test_kit.py", "test_nothing_left.py", "test_install.py")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

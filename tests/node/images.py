@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -219,6 +219,29 @@ def injector(folder: Path, project: Path = ROOT, version: str | None = None) -> 
 
 
 def _build(folder: Path, project: Path, name: str, target: Path) -> None:
+    with _built(folder, project, name) as run:
+        run("push", "--quiet", "--disable-compression", name, f"oci-archive:{target}:{name}")
+
+
+@contextmanager
+def kit(folder: Path) -> Iterator[Callable[..., str]]:
+    """Calls a shell in a container of the Dockerfile's target `kit`, with a folder as its /work."""
+    name = f"{INJECTOR}-kit:1"
+    with _built(folder, ROOT, name, "--target=kit") as run:
+        container = run("from", "--pull-never", name).strip()
+
+        def call(work: Path, script: str) -> str:
+            return run("run", f"--volume={work}:/work:ro", container, "--", "sh", "-ec", script)
+
+        try:
+            yield call
+        finally:
+            run("rm", container)
+
+
+@contextmanager
+def _built(folder: Path, project: Path, name: str, *options: str) -> Iterator[Callable[..., str]]:
+    """Buildah, which has built this image of a checkout's Dockerfile."""
     with _buildah(folder) as run:
         for root, base in (("python", "docker.io/library/python:3.11-slim-bookworm"),
                            ("python-nonroot", "gcr.io/distroless/python3-debian12:nonroot")):  # fmt: skip
@@ -229,12 +252,12 @@ def _build(folder: Path, project: Path, name: str, target: Path) -> None:
             run("tag", image, base)
         # The machine's own way to its package index, for the build alone.
         mounts = [f"--volume={path}:{path}:ro" for path in ("/etc/ssl/certs", "/etc/pip.conf") if Path(path).exists()]
-        run("build", "--layers", "--pull-never", "--network=host", *mounts, f"--tag={name}", str(project))
-        run("push", "--quiet", "--disable-compression", name, f"oci-archive:{target}:{name}")
+        run("build", "--layers", "--pull-never", "--network=host", *mounts, *options, f"--tag={name}", str(project))
+        yield run
 
 
 @contextmanager
-def _buildah(folder: Path) -> Any:
+def _buildah(folder: Path) -> Iterator[Callable[..., str]]:
     """Calls buildah without a registry or any settings of the machine; what it keeps stays for the next build."""
     state = folder / "buildah"
     state.mkdir(exist_ok=True)
@@ -260,7 +283,7 @@ def _buildah(folder: Path) -> Any:
     inside = ["unshare", "--mount", "--propagation=private", "sh", "-ec", f'{lay}; exec "$@"', "sh", "buildah"]
 
     def run(command: str, *words: str) -> str:
-        policy = [] if command == "tag" else [f"--signature-policy={state}/policy.json"]
+        policy = [] if command in ("tag", "run", "rm") else [f"--signature-policy={state}/policy.json"]
         for _ in range(_TRIES):
             done = subprocess.run([*inside, command, *policy, *words], env=env, capture_output=True, text=True)
             if done.returncode == 0 or _NOT_SEALED not in done.stderr:
