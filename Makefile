@@ -28,7 +28,7 @@ OLDEST := v1.30.14
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup image dist demo test test-programs test-wordless test-node test-oldest soak fuzz lint docs docs-serve diagrams bench bench-cli bench-api-server run parts manifests dashboard kubernetes-fields baseline lock clean
+.PHONY: help setup image dist demo test test-programs test-wordless test-node test-oldest soak fuzz lint docs docs-serve diagrams bench bench-against bench-cli bench-api-server run parts manifests dashboard kubernetes-fields baseline lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -125,6 +125,10 @@ diagrams: $(STAMP) ## Draw the diagrams in docs/: the way of a pod, and the deci
 bench: $(STAMP) ## Measure the server and write the tables and the picture in docs/
 	$(BIN)/python -m injector.loading.shipped
 	$(BIN)/python -m bench
+
+bench-against: $(STAMP) ## Measure this tree beside another, TREE, in which make setup has run: the ratio of processor time
+	$(BIN)/python -m injector.loading.shipped
+	$(BIN)/python -m bench.against "$(TREE)"
 
 bench-cli: $(STAMP) ## Measure the command line and a start of the server, and write the same for them
 	$(BIN)/python -m injector.loading.shipped

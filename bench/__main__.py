@@ -45,22 +45,44 @@ class Figures:
 
 
 @contextlib.contextmanager
-def servers(certificates: Path) -> Iterator[dict[str, Target]]:
-    """The floors and the injectors, by name; without the Go webhook where it cannot be built."""
-    go = constant()
+def floors(certificates: Path) -> Iterator[dict[str, Target]]:
+    """The servers that do nothing, by name; without the Go webhook where it cannot be built."""
+    programs = {"nothing": TORNADO, "constant": constant()}
     with contextlib.ExitStack() as stack:
-        found = {"nothing": stack.enter_context(floor(certificates, TORNADO))}
-        if go:
-            found["constant"] = stack.enter_context(floor(certificates, go))
+        started = {name: stack.enter_context(floor(certificates, p)) for name, p in programs.items() if p}
+        yield _targets(certificates, started)
+
+
+@contextlib.contextmanager
+def injectors(certificates: Path, python: str = sys.executable) -> Iterator[dict[str, Target]]:
+    """An injector for each of the settings, by name. `python` is that of the environment which has the injector."""
+    with contextlib.ExitStack() as stack:
+        started = {}
         for name, settings in SETTINGS.items():
             file = certificates / f"{name}.json"
             file.write_text(json.dumps(settings))
-            found[name] = stack.enter_context(server(certificates, "--settings", str(file)))
-        ca = str(certificates / "ca.crt")
-        yield {name: Target(pid, port, ca) for name, (pid, port) in found.items()}
+            started[name] = stack.enter_context(server(certificates, "--settings", str(file), python=python))
+        yield _targets(certificates, started)
 
 
-def _run(target: Target, case: Case, bodies: list[bytes], connections: int) -> tuple[float, Outcome]:
+def _targets(certificates: Path, started: Mapping[str, tuple[int, int]]) -> dict[str, Target]:
+    ca = str(certificates / "ca.crt")
+    return {name: Target(pid, port, ca) for name, (pid, port) in started.items()}
+
+
+def make_certificates(folder: Path) -> Path:
+    """The folder with the certificate that all servers show."""
+    certificates = folder / "certificates"
+    command = [sys.executable, "-m", "injector", "certs", "--service", HOST.split(".")[0], "--namespace", "default"]
+    subprocess.run([*command, "--out", str(certificates)], check=True, stdout=subprocess.DEVNULL)
+    return certificates
+
+
+def run_once(target: Target, case: Case, bodies: list[bytes], connections: int) -> tuple[float, Outcome]:
+    """Send the bodies: microseconds of the server's processor time a request, and what the clients saw.
+
+    Raises RuntimeError if a request failed.
+    """
     before = cpu_seconds(target.pid)
     outcome = asyncio.run(
         send(
@@ -85,9 +107,9 @@ def measure(target: Target, case: Case, requests: int) -> Figures:
         found = case.bodies(target, number)
         return [found[n % len(found)] for n in range(number)]
 
-    _run(target, case, bodies(max(requests // 10, 20)), 1)
-    _, one = _run(target, case, bodies(requests // 2), 1)
-    cpu, many = _run(target, case, bodies(requests), 16)
+    run_once(target, case, bodies(max(requests // 10, 20)), 1)
+    _, one = run_once(target, case, bodies(requests // 2), 1)
+    cpu, many = run_once(target, case, bodies(requests), 16)
     return Figures(cpu, one.percentile(0.5), one.percentile(0.99), many.percentile(0.5), many.percentile(0.99))
 
 
@@ -115,7 +137,7 @@ def memory(certificates: Path, pods: int) -> list[tuple[int, float]]:
         points = [(0, resident_mib(pid))]
         for done in range(pods // 10, pods + 1, pods // 10):
             for _ in range(10):
-                _run(target, new, list(new.bodies(target, pods // 100)), 16)
+                run_once(target, new, list(new.bodies(target, pods // 100)), 16)
             points.append((done, resident_mib(pid)))
             print(f"{done} different pods: {points[-1][1]:.1f} MiB", file=sys.stderr)
     return points
@@ -199,10 +221,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="folder for benchmark.md and benchmark.svg")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        certificates = Path(folder) / "certificates"
-        command = [sys.executable, "-m", "injector", "certs", "--service", HOST.split(".")[0], "--namespace", "default"]
-        subprocess.run([*command, "--out", str(certificates)], check=True, stdout=subprocess.DEVNULL)
-        with servers(certificates) as found:
+        certificates = make_certificates(Path(folder))
+        with floors(certificates) as nothing, injectors(certificates) as injector:
+            found = nothing | injector
             figures = compare(found, CASES, options.requests, options.rounds)
             costs = {
                 variables: compare(found, with_variables(variables), max(options.requests * 10 // variables, 60), 3)

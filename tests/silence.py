@@ -61,8 +61,8 @@ _init = Diagnostic.__init__
 _LONG = 60  #: characters of a value
 
 
-#: What a template's author says by `deny` and `warn`: these words are theirs, and stay.
-_AUTHORS = ("denied", "template-warning")
+#: What a template's author says by `deny`, `fail` and `warn`: these words are theirs, and stay.
+_AUTHORS = ("denied", "not-served", "template-warning")
 
 
 def code(of: Diagnostic) -> str:

@@ -185,6 +185,7 @@ def user_ranges(context: CheckContext) -> Iterator[Diagnostic]:
             else OTHER_SCC,
             template=template,
             namespaces=where,
+            keys=keys[template],
         )
 
 

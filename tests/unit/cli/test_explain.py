@@ -125,7 +125,7 @@ def test_a_refused_pod_is_said_to_be_refused(run, golden):
     golden(out)
 
 
-def test_a_user_outside_of_the_range_that_openshift_gives_a_namespace(run):
+def test_a_user_outside_of_the_range_that_openshift_gives_a_namespace(run, codes):
     def notes(users, *options):
         metadata = {"name": "default", "annotations": {"openshift.io/sa.scc.uid-range": users}}
         space = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
@@ -135,7 +135,7 @@ def test_a_user_outside_of_the_range_that_openshift_gives_a_namespace(run):
 
     for users in ("1000680000/10000", "1000680000-1000689999"):
         [note] = notes(users)
-        assert 'nginx.sidecar.injector/run-as-user="1000680000"' in note
+        assert "first=1000680000 keys=['nginx.sidecar.injector/run-as-user']" in note
         assert not notes(users, "--param", "nginx.run-as-user=1000680001")
     assert not notes("1/200000")
     assert not notes("none")
