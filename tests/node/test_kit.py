@@ -25,6 +25,7 @@ def test_the_kit(tmp_path: Path) -> None:
     """the image for pipelines: lint, test and check-manifests, what is right and what is wrong"""
     if why := missing():
         parts.go_without(parts.NODE, why)
+    tmp_path.chmod(0o755)  # the image's user is another one
     (tmp_path / "templates").mkdir()
     subprocess.run([sys.executable, "-m", "injector", "new", "mine"], cwd=tmp_path / "templates", check=True)
     (tmp_path / "web.yaml").write_text(_POD)
