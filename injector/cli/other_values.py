@@ -24,9 +24,10 @@ def other_values(
         for parameter in template.parameters.values():
             for value in _values(parameter):
                 overrides = {template.name: {parameter.name: value}}
-                if inject(pod, namespace, snapshot, names=names, overrides=overrides).reason is Reason.INJECTED:
+                tried = inject(pod, namespace, snapshot, names=names, overrides=overrides)
+                if tried.reason is Reason.INJECTED:
                     key = f"{settings.parameter_suffix(template.name)}{parameter.name}"
-                    yield f"with {key}: {value} the sidecar is allowed here"
+                    yield "; ".join([f"with {key}: {value} the sidecar is allowed here", *tried.warning_lines])
 
 
 def _values(parameter: Parameter) -> Sequence[str]:
