@@ -116,8 +116,6 @@ def inject(
     to_files = in_place or diff or check or summary
     as_json = all(document.json for document in documents)
     output = texts_by_source(edited) if to_files else spooled(document_stream(edited, as_json=as_json))
-    if not injector.report.failed:
-        injector.report.warnings += injector.idle.warnings(injector.used)
     injector.report.warnings += empty_inputs(documents)
     before = texts_by_source(documents) if to_files else {}
     if in_place and isinstance(output, dict) and not injector.report.failed:

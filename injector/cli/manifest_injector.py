@@ -13,7 +13,6 @@ from injector.cli.admission import Admission, admission_line, admit_pod, asked_a
 from injector.cli.documents import Document
 from injector.cli.earlier_injection import cannot_repeat, foreign_receipt, repeated, what_differs
 from injector.cli.foreign_files import foreign_object
-from injector.cli.idle_parameters import IdleParameters
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import ManifestNamespaces, metadata_of, objects_in
 from injector.cli.object_places import ObjectPlaces, is_of_command, path_in_object, place_in_pod
@@ -83,9 +82,6 @@ class Injector:
         self._reinject = reinject
         self._paths = bool(sources.settings.paths)
         self._author_warnings = AuthorWarnings()
-        #: The templates that a pod got, or has from an earlier injection.
-        self.used: set[str] = set()
-        self.idle = IdleParameters(sources.overrides)
         self._places = ObjectPlaces(documents)
         self._present = {self._key(o) for o in objects_in(documents) if o.get("kind") == "ConfigMap"}
 
@@ -174,16 +170,12 @@ class Injector:
         line = line_for(obj, self._namespaces.of(obj).name, "unchanged", document.place)
         names, overrides, catalog = self._names, self._sources.overrides, self._sources.snapshot.catalog
         receipt = None if self._reinject else read_receipt(pod, self._sources.settings)
-        self.used.update(() if receipt is None else receipt.templates)
         if receipt is not None and (why := cannot_repeat(receipt, names, overrides, catalog)):
             return replace(line, warnings=(why,)), None
         result = self._inject(obj, pod)
         other = "" if receipt is None else what_differs(receipt, result, names, overrides)
         if other:
             return replace(line, warnings=(other,)), None
-        self.used.update(name for name, _ in result.templates)
-        if receipt is None and self._sources.overrides:
-            self.idle.note(result, lambda overrides: self._inject(obj, pod, overrides))
         done = result.reason in (Reason.INJECTED, Reason.ALREADY_INJECTED)
         whole = result.reason is not Reason.MALFORMED_POD
         workload = None if pod is obj else workload_of_object(obj)
@@ -219,10 +211,10 @@ class Injector:
             return self._at(line, self._namespaces.found.get(self._namespaces.name_for(obj), obj), path)
         return self._at(line, obj, path_in_object(obj, path))
 
-    def _inject(self, obj: Object, pod: Object, overrides: Overrides | None = None) -> Injection:
+    def _inject(self, obj: Object, pod: Object) -> Injection:
         """A pod's injection: with this command's options, and where it has one already those of its receipt."""
         settings, names, namespace = self._sources.settings, self._names, self._namespaces.of(obj)
-        overrides = self._sources.overrides if overrides is None else overrides
+        overrides: Overrides = self._sources.overrides
         decision = decide(pod, namespace, settings, Request())
         receipt = read_receipt(pod, settings)
         if receipt is not None and self._reinject:

@@ -328,16 +328,6 @@ def test_a_namespace_label_that_chooses(tmp_path: Path, label: str, golden: Gold
     golden(said(tmp_path, "inject", "web.yaml", manifest=NAMESPACE % label + WEB).err)
 
 
-def test_a_parameter_of_a_template_that_no_pod_gets(tmp_path: Path, golden: Golden) -> None:
-    done = said(tmp_path, "inject", "web.yaml", "--templates", "nginx", "--param", "fluent-bit.port=1")
-    golden(done.err)
-    used = said(tmp_path, "inject", "web.yaml", "--templates", "nginx", "--param", "nginx.gzip=false")
-    assert "no effect" not in used.err
-    (tmp_path / "injected.yaml").write_text(used.out)
-    again = command.run("inject", "injected.yaml", "--param", "nginx.gzip=false", cwd=tmp_path)
-    assert "no effect" not in again.err
-
-
 @pytest.mark.parametrize(
     "parameter",
     [
@@ -437,18 +427,6 @@ def test_a_receipt_with_another_prefix(tmp_path: Path, golden: Golden) -> None:
     assert (again.code, again.out) == (1, "")
     golden(again.err)
     golden(said(tmp_path, "inject", "web.yaml", manifest=once.out).err)
-
-
-def test_a_parameter_without_effect(tmp_path: Path, golden: Golden) -> None:
-    idle = said(tmp_path, "inject", "web.yaml", "--param", "envoy.app-port=9999")
-    golden(idle.err)
-    for params in (
-        ("envoy.intercept=ports", "envoy.app-port=9999"),
-        ("envoy.cpu-limit=1",),
-        ("envoy.intercept=redirect",),
-    ):
-        args = [word for param in params for word in ("--param", param)]
-        assert "no effect" not in said(tmp_path, "inject", "web.yaml", *args).err
 
 
 @pytest.mark.parametrize(
