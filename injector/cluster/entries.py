@@ -125,21 +125,15 @@ def entries(settings: Settings, installation: Installation, catalog: Catalog = _
     mutating = some | {"sideEffects": "NoneOnDryRun", "reinvocationPolicy": "IfNeeded"}
     guarding = _entry(settings, installation, server.validate_paths[0], _PODS) | {"sideEffects": "None"}
     advising = _entry(settings, installation, server.advise_paths[0], _WORKLOADS) | {"sideEffects": "None"}
-    enabled = mutating | {
-        "name": installation.entry_name("enabled"),
-        "failurePolicy": installation.enabled_failure_policy,
-        "namespaceSelector": namespaces_selected(settings, installation, "In", label.enabled),
-        "matchConditions": [_NOT_A_MIRROR_POD, *_does_not_say_no(settings)],
-    }
-    again = enabled | {
-        "name": installation.entry_name("enabled-again"),
-        "matchConditions": [*enabled["matchConditions"], _has_no_mark(settings)],
-    }
     return Entries(
         mutating=(
-            enabled,
-            # With Fail the first call that nobody answers is the end of the pod.
-            *((again,) if installation.enabled_failure_policy == "Ignore" else ()),
+            mutating
+            | {
+                "name": installation.entry_name("enabled"),
+                "failurePolicy": installation.enabled_failure_policy,
+                "namespaceSelector": namespaces_selected(settings, installation, "In", label.enabled),
+                "matchConditions": [_NOT_A_MIRROR_POD, *_does_not_say_no(settings)],
+            },
             mutating
             | {
                 "name": installation.entry_name("required"),
@@ -239,15 +233,6 @@ def namespaces_selected(
     if more.get("matchLabels"):
         selector["matchLabels"] = dict(more["matchLabels"])
     return selector
-
-
-def _has_no_mark(settings: Settings) -> Entry:
-    """A condition for the second call of a review: the pod has no mark. So the first call failed, or gave no sidecar.
-
-    So if a replica died before it answered, the API server calls once more, and most likely another replica answers.
-    """
-    key = string_expression(settings.status_key)
-    return {"name": "has-no-mark", "expression": f"!object.metadata.?annotations[?{key}].hasValue()"}
 
 
 def _does_not_say_no(settings: Settings) -> list[Entry]:

@@ -174,7 +174,7 @@ def test_paths_come_and_go_with_upgrades(
     shipped.change({"templates": TEMPLATES})
     shipped.restart()
     injector(control_plane, "resume")
-    eventually("the injector removes the rest", lambda: len(entries(control_plane)) == 6)
+    eventually("the injector removes the rest", lambda: len(entries(control_plane)) == 5)
     assert shipped.check() == {}
     eventually("nobody objects", lambda: balancer(control_plane, shop) == "")
 

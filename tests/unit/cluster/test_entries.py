@@ -60,12 +60,11 @@ def test_label_prefix_and_words_are_those_of_the_settings() -> None:
         "server": {"mutatePaths": ["/in", "/other"], "validatePaths": ["/check"], "advisePaths": ["/hint"]},
     }
     found = made(settings, Installation(namespace="edge", name="injector", port=8443, timeout_seconds=9))
-    assert list(found) == ["enabled", "enabled-again", "required", "opted-in", "guard", "advice"]
+    assert list(found) == ["enabled", "required", "opted-in", "guard", "advice"]
     labels = {name: entry["namespaceSelector"]["matchExpressions"][0] for name, entry in found.items()}
     assert {label["key"] for label in labels.values()} == {"example.org/sidecars"}
     assert {name: (label["operator"], *label["values"]) for name, label in labels.items()} == {
         "enabled": ("In", "on"),
-        "enabled-again": ("In", "on"),
         "required": ("In", "must"),
         "opted-in": ("NotIn", "on", "must", "never"),
         "guard": ("In", "must"),
@@ -77,10 +76,8 @@ def test_label_prefix_and_words_are_those_of_the_settings() -> None:
         service = entry["clientConfig"]["service"]
         assert (service["namespace"], service["name"], service["port"]) == ("edge", "injector", 8443)
     paths = {name: entry["clientConfig"]["service"]["path"] for name, entry in found.items()}
-    asked = dict.fromkeys(("enabled", "enabled-again", "required", "opted-in"), "/in")
+    asked = dict.fromkeys(("enabled", "required", "opted-in"), "/in")
     assert paths == asked | {"guard": "/check", "advice": "/hint"}
-    mark = "!object.metadata.?annotations[?'sidecars.example.org/status'].hasValue()"
-    assert conditions(found["enabled-again"]) == conditions(found["enabled"]) | {"has-no-mark": mark}
     no = "object.metadata.?annotations[?'sidecars.example.org/inject'].orValue('').lowerAscii() in ['nein', 'don\\'t']"
     assert conditions(found["enabled"])["annotation-does-not-say-no"] == f"!({no})"
     assert "in ['ja']" in conditions(found["opted-in"])["annotation-or-label-says-yes"]
@@ -90,9 +87,6 @@ def test_label_prefix_and_words_are_those_of_the_settings() -> None:
 def test_only_what_is_not_guaranteed_has_a_choice_of_failure_policy(enabled: Any) -> None:
     found = made({}, Installation(enabled_failure_policy=enabled, opted_in_failure_policy="Fail"))
     policies = {name: entry["failurePolicy"] for name, entry in found.items()}
-    assert policies.pop("enabled-again", "") == ("" if enabled == "Fail" else "Ignore"), (
-        "with Fail the first is the end"
-    )
     assert policies == {
         "enabled": enabled, "required": "Fail", "opted-in": "Fail", "guard": "Fail", "advice": "Ignore"
     }  # fmt: skip
@@ -160,8 +154,8 @@ def at_paths(paths: dict[str, Any], **more: Any) -> Entries:
     """What comes to the entries of the label."""
     settings, here = parse_settings({"paths": paths, **more}), Installation(namespace="edge", name="injector")
     found, bare = entries(settings, here, CATALOG), entries(parse_settings(more), here)
-    assert found.mutating[:4] == bare.mutating and found.validating[:2] == bare.validating
-    return Entries(found.mutating[4:], found.validating[2:])
+    assert found.mutating[:3] == bare.mutating and found.validating[:2] == bare.validating
+    return Entries(found.mutating[3:], found.validating[2:])
 
 
 def test_a_path_has_an_entry_in_the_configuration_of_its_type() -> None:
@@ -224,7 +218,7 @@ def test_no_path_can_be_called_as_another_entry_is() -> None:
     known = [entry["name"].partition(".")[0] for part in entries(parse_settings({}), HERE) for entry in part]
     found = at_paths({f"/{name}": {"templates": ["pods"]} for name in known if name != "advice"})
     assert not {entry["name"].partition(".")[0] for entry in found.mutating} & set(known)
-    assert len(found.mutating) == 5
+    assert len(found.mutating) == 4
 
 
 def test_what_an_admin_allows_holds_at_paths_too() -> None:
