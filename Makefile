@@ -70,7 +70,7 @@ test: $(STAMP) ## Run the tests, with a real control plane, Envoy, nginx, Helm (
 
 test-programs: $(STAMP) ## Run the tests of the other real programs: Vault, Prometheus, Chromium, Helm 3, the image
 	$(BIN)/python -m injector.loading.shipped
-	$(WITH_PARTS) $(BIN)/python -m pytest $(TOGETHER) -m "programs and not node and not soak" $(PROGRAMS_ARGS) tests/authoring/cases tests/compat \
+	$(WITH_PARTS) $(BIN)/python -m pytest $(TOGETHER) -m "programs and not node and not soak" $(PROGRAMS_ARGS) tests/authoring/cases \
 	  tests/cluster tests/dataplane tests/deploy tests/parts
 
 test-wordless: $(STAMP) ## Run what `make test` runs while every Diagnostic says x, in every process: nothing reads words

@@ -16,7 +16,6 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 import msgspec
-from msgspec.structs import replace
 
 from injector.budget import charge
 from injector.caches import IdentityCache, OverlayCaches
@@ -46,9 +45,9 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     `templates` are names and content digests, `added` keyed pointers of parts that were not there, `replaced` the old
     values at keyed pointers, `created` lists and maps that did not exist before and go when they become empty;
     `parameters` those that the command line gave, by template, null for the value of a secret one; `guaranteed` keyed
-    pointers of sidecars and their volumes that the pod brought itself and a `required` namespace insists on; `seal` is
-    the seal for replicas of 0.1.0. Later releases use the entry `mac`, the last of the text, which seals it (see
-    `sealed_text`). Fields are only ever added, and optional: a release ignores the new fields of a later one.
+    pointers of sidecars and their volumes that the pod brought itself and a `required` namespace insists on. The text
+    of a sealed receipt has one more entry, `mac` (see `sealed_text`). Fields are only ever added, and optional: a
+    release ignores the new fields of a later one.
     """
 
     version: int
@@ -57,7 +56,6 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     added: tuple[str, ...] = ()
     replaced: dict[str, Any] = {}
     created: tuple[str, ...] = ()
-    seal: str = ""
     parameters: dict[str, dict[str, Any]] = {}
     guaranteed: tuple[str, ...] = ()
 
@@ -264,10 +262,6 @@ def _undone_map(value: Object, node: _Node, field: Field) -> Object:
 class Seals(Protocol):
     """What signs and verifies. All replicas have the same key; a seal is good for some minutes."""
 
-    @property
-    def legacy(self) -> Seals | None:
-        """The seals of 0.1.0, with a key that is derived in its way; None where no replica of that release may run."""
-
     def sign(self, namespace: str, text: str) -> str:
         """The seal for a text about a pod of this namespace; "" where there is no key."""
 
@@ -285,14 +279,10 @@ def sealed_text(receipt: Receipt, pod: Object, namespace: str, seals: Seals | No
     The seal is about the text itself. A replica that does not know all of its fields can verify it all the same.
     `caches` are the snapshot's: most parts are those of an overlay, which other pods have as well.
     """
-    receipt = replace(receipt, seal="")
     text = write_receipt(receipt)
     if seals is None:
         return text
-    parts = _parts(receipt, pod, caches.sealed_parts)
-    if seals.legacy is not None:
-        text = write_receipt(replace(receipt, seal=seals.legacy.sign(namespace, text + parts)))
-    mac = seals.sign(namespace, f"{text}\0{parts}")
+    mac = seals.sign(namespace, f"{text}\0{_parts(receipt, pod, caches.sealed_parts)}")
     return f'{text[:-1]}{_MAC}{mac}"}}' if mac else text
 
 
@@ -304,14 +294,9 @@ def is_sealed(receipt: Receipt, pod: Object, settings: Settings, namespace: str,
     if seals is None:
         return False
     head, _, mac = str(_annotations(pod).get(settings.receipt_key)).rpartition(_MAC)
-    own, legacy = mac.endswith('"}'), seals.legacy if receipt.seal else None
-    if (not own and legacy is None) or _overlaps(receipt):
+    if not mac.endswith('"}') or _overlaps(receipt):
         return False
-    parts = _parts(receipt, pod, IdentityCache())
-    if own and seals.verify(namespace, f"{head}}}\0{parts}", mac[:-2]):
-        return True
-    bare = replace(receipt, seal="")
-    return legacy is not None and legacy.verify(namespace, write_receipt(bare) + parts, receipt.seal)
+    return seals.verify(namespace, f"{head}}}\0{_parts(receipt, pod, IdentityCache())}", mac[:-2])
 
 
 def _parts(receipt: Receipt, pod: Object, known: IdentityCache[tuple[str, Any]]) -> str:

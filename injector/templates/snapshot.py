@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from hashlib import sha256
-from operator import getitem
-from typing import Any
 
 import msgspec
 
@@ -155,26 +152,8 @@ def _kept(files: Files) -> dict[str, str]:
     return {name: text for name, text in files.items() if name != "README.md"}
 
 
-#: Settings that came after release 0.1.0. With their default they do not count: that release knows the same generation,
-#: and its receipts.
-_LATER: tuple[Path, ...] = (
-    ("imageMirrors",),
-    ("reviewWork",),
-    ("retryRefused",),
-    ("required",),
-    ("server", "handshakeSeconds"),
-    ("server", "maxConnections"),
-)
-
-
 def _generation(settings: Settings, catalog: Catalog) -> str:
-    both = (settings, Settings())
-    counted, default = (msgspec.json.decode(msgspec.json.encode(s, order="deterministic")) for s in both)
-    for *way, name in _LATER:
-        holder: Any = reduce(getitem, way, counted)
-        if holder[name] == reduce(getitem, way, default)[name]:
-            del holder[name]
-    content = sha256(msgspec.json.encode(counted))
+    content = sha256(msgspec.json.encode(settings, order="deterministic"))
     for template in catalog:
         content.update(f"\n{template.name} {template.digest}".encode())
     return content.hexdigest()[:12]

@@ -6,7 +6,6 @@ rotate. Who knows the derived key cannot find the certificate's key from it.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import time
 from collections.abc import Callable
@@ -25,14 +24,6 @@ _PURPOSE = b"sidecar-injector receipt seal"
 _KEYS = 2
 
 
-def _by_hkdf(key: bytes) -> bytes:
-    return HKDF(SHA256(), 32, salt=_SALT, info=_PURPOSE).derive(key)
-
-
-def _as_in_0_1_0(key: bytes) -> bytes:
-    return hashlib.sha256(b"sidecar-injector receipt\0" + key).digest()
-
-
 class CertificateSeals:
     """`Seals` by the serving certificate's key; `use` it before anything is sealed. `clock` gives UNIX time.
 
@@ -40,20 +31,15 @@ class CertificateSeals:
     the newest certificate yet.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.time, derive: Callable[[bytes], bytes] = _by_hkdf) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._derive = derive
         self._keys: tuple[bytes, ...] = ()
-        #: For replicas of 0.1.0, beside which those of the next release run during an upgrade; later ones need none.
-        self.legacy = None if derive is _as_in_0_1_0 else CertificateSeals(clock, _as_in_0_1_0)
         #: Called when what was sealed before is not all that it could be any more.
         self.on_new_key: Callable[[], None] = lambda: None
 
     def use(self, key: bytes) -> None:
         """Sign by this private key (PEM) from now on, and by the one before."""
-        if self.legacy is not None:
-            self.legacy.use(key)
-        derived = self._derive(b"".join(key.split()))
+        derived = HKDF(SHA256(), 32, salt=_SALT, info=_PURPOSE).derive(b"".join(key.split()))
         keys = (derived, *(known for known in self._keys if known != derived))[:_KEYS]
         if keys != self._keys:
             self._keys = keys

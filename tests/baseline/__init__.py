@@ -1,4 +1,4 @@
-"""The frozen baseline: what came out of 0.1.0, so that whoever rebuilds the house sees that nothing else comes out.
+"""The frozen baseline: what came out once, so that whoever rebuilds the house sees that nothing else comes out.
 
 `recorded.json.xz` has the reason, the effect, digests of patch and files, the number of warnings, exit codes, and rule
 and place of each finding; no words. `parts.py` lists what goes in: generated pods and objects with each template of the

@@ -7,6 +7,8 @@ in other words. Content hashes of templates and settings are taken out too, as a
 from __future__ import annotations
 
 import functools
+import hashlib
+import hmac
 import io
 import json
 import re
@@ -29,7 +31,6 @@ from injector.policies.admit import admit
 from injector.policies.request import asked_of
 from injector.settings import parse_settings
 from injector.templates.snapshot import Snapshot, build_snapshot
-from injector.webhook.receipt_seals import CertificateSeals
 from tests.corpus.commands import templates_loaded_once
 
 __all__ = ["At", "Injector", "Output", "Result", "command", "gallery", "templates_loaded_once", "timeless"]
@@ -41,6 +42,11 @@ _GENERATION = re.compile(rb'(generation\\*":\\*")[0-9a-f]{12,}')
 _TEMPLATES = re.compile(rb'(templates\\*":\{)([^{}]*)\}')
 _DIGEST = re.compile(rb"[0-9a-f]{12}")
 _WORDS = re.compile(rb'(reason"(?:,"value")?:"[-a-z]+): (?:[^"\\]|\\.)*')
+#: The key of all seals, and the period in which they are made.
+_KEY = hashlib.sha256(b"sidecar-injector receipt\0akeythateverybodymayknow").digest()
+_PERIOD = b"6000000"
+#: What a receipt in a patch guarantees, and its seal.
+_SEALED = re.compile(rb'(,\\"guaranteed\\":\[[^]]*\])?,\\"mac\\":(\\"[0-9a-f.]+\\")\}')
 
 
 def timeless(data: bytes) -> bytes:
@@ -83,7 +89,7 @@ def _result(injection: Injection) -> Result:
         effect=str(injection.effect),
         code=0 if injection.allowed else injection.code,
         warnings=len(injection.warning_lines),
-        patch=timeless(msgspec.json.encode(injection.patch)) if injection.patch else b"",
+        patch=_as_recorded(timeless(msgspec.json.encode(injection.patch))) if injection.patch else b"",
         files=msgspec.json.encode(files) if files else b"",
         told=(injection.message, *injection.warning_lines),
         _object=injection.object,
@@ -91,30 +97,21 @@ def _result(injection: Injection) -> Result:
 
 
 class _Seals:
-    """Seals as in 0.1.0, by a fixed key at a fixed time, over the text without hashes."""
-
-    def __init__(self) -> None:
-        self._seals = CertificateSeals(clock=lambda: 1_800_000_000.0).legacy
-        self._seals.use(b"a key that everybody may know")
+    """Seals by a fixed key at a fixed time, over the text without hashes, in the form that is recorded."""
 
     def sign(self, namespace: str, text: str) -> str:
-        return self._seals.sign(namespace, timeless(text.encode()).decode())
+        receipt, _, parts = text.partition("\0")
+        sealed = timeless(f"{receipt}{parts}".encode())
+        message = b"\0".join((namespace.encode(), _PERIOD, sealed))
+        return f"{_PERIOD.decode()}.{hmac.digest(_KEY, message, 'sha256').hex()[:32]}"
 
     def verify(self, namespace: str, text: str, seal: str) -> bool:
-        return self._seals.verify(namespace, timeless(text.encode()).decode(), seal)
+        return seal == self.sign(namespace, text)
 
 
-class _LegacySeals:
-    """Those alone: the seal of now is about the annotation's own text, hashes and all."""
-
-    def __init__(self) -> None:
-        self.legacy = _Seals()
-
-    def sign(self, namespace: str, text: str) -> str:
-        return ""
-
-    def verify(self, namespace: str, text: str, seal: str) -> bool:
-        return False
+def _as_recorded(patch: bytes) -> bytes:
+    """A patch whose receipt has its seal where the recorded ones have it: as `seal`, before what is `guaranteed`."""
+    return _SEALED.sub(rb',\\"seal\\":\2\1}', patch)
 
 
 @functools.cache
@@ -149,7 +146,7 @@ class Injector:
 
     def __init__(self, settings: Object, version: tuple[int, int], templates: _Templates | None = None) -> None:
         self._snapshot = _snapshot(settings, version, templates)
-        self._seals = _LegacySeals()
+        self._seals = _Seals()
 
     def inject(self, pod: Object, namespace: Object) -> Result:
         """What becomes of a pod that is created."""

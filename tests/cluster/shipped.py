@@ -8,7 +8,6 @@ may listen on.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,33 +19,27 @@ from tests.cluster.controlplane import NODE, ControlPlane
 from tests.cluster.objects import remove_configurations
 from tests.cluster.processes import Process, eventually, free_port
 from tests.cluster.server import INJECTOR, PROJECT
-from tests.deploy.helm import NAME, Helm
+from tests.deploy.helm import CHART, NAME, Helm
 
 _OF_THE_CLUSTER = ("clusterrole", "clusterrolebinding", "priorityclass")
 _STRICT = {"pod-security.kubernetes.io/enforce": "restricted"}
 
 
 class Shipped:
-    """One installation in its default namespace; `how` is helm-3, helm-4 or kubectl. `values` are Helm's.
+    """One installation of this checkout in its default namespace; `how` is helm-3, helm-4 or kubectl.
 
-    What is installed, and runs, is what `code` has: this checkout, or a release as it was.
+    `values` are Helm's.
     """
 
     def __init__(
-        self,
-        control_plane: ControlPlane,
-        how: str,
-        folder: Path,
-        values: Mapping[str, Any] | None = None,
-        code: Path = PROJECT,
+        self, control_plane: ControlPlane, how: str, folder: Path, values: Mapping[str, Any] | None = None
     ) -> None:
         self.control_plane = control_plane
         self.api = control_plane.api
         self.how = how
-        self.code = code
         self._folder = folder
         self._values = values or {}
-        self.port, self._metrics_port = free_port(), free_port()
+        self._port, self._metrics_port = free_port(), free_port()
         self.process: Process | None = None
 
     def prepare(self) -> None:
@@ -56,14 +49,13 @@ class Shipped:
             self.api.create({"apiVersion": "v1", "kind": "Namespace", **where})
             self.control_plane.wait_for_default_account(NAME)
 
-    def install(self, start: bool = True) -> None:
+    def install(self) -> None:
         """With the one command, and then the process."""
         if self.how == "kubectl":
             self.control_plane.kubectl("apply", "-f", "-", stdin=self._manifest())
         else:
-            self._helm("install", NAME, self._chart, *self._given())
-        if start:
-            self._start()
+            self._helm("install", NAME, CHART, *self._given())
+        self._start()
 
     def restart(self) -> None:
         """Another process in its place, which knows nothing of what that one did."""
@@ -77,20 +69,12 @@ class Shipped:
             manifest = self._manifest().replace("replicas: 2", "replicas: 3")
             self.control_plane.kubectl("apply", "-f", "-", stdin=manifest)
         else:
-            self._helm("upgrade", NAME, self._chart, "--reuse-values", "--set", "replicas=3")
+            self._helm("upgrade", NAME, CHART, "--reuse-values", "--set", "replicas=3")
 
     def change(self, values: Mapping[str, Any]) -> None:
         """An upgrade to these values of Helm's; the process knows of them only after `restart`."""
         self._values = values
-        self._helm("upgrade", NAME, self._chart, *self._given())
-
-    def change_code(self, code: Path) -> None:
-        """An upgrade to what another folder has, as docs/operations.md says; its processes are for the caller."""
-        self.code = code
-        if self.how == "kubectl":
-            self.control_plane.kubectl("apply", "-f", "-", stdin=self._manifest())
-        else:
-            self._helm("upgrade", NAME, self._chart, "--reset-then-reuse-values")
+        self._helm("upgrade", NAME, CHART, *self._given())
 
     def uninstall(self) -> None:
         """As docs/installing.md says; the process goes on, as pods do for a while."""
@@ -139,11 +123,8 @@ class Shipped:
         return found
 
     def _start(self) -> None:
+        """A process in the place of the Deployment's first pod, as it is now; until it is ready."""
         address = self.api.get("Service", NAME, NAME)["spec"]["clusterIP"]
-        self.process = self.run(address, self.port, self._metrics_port)
-
-    def run(self, address: str, port: int, metrics_port: int) -> Process:
-        """A process in the place of the Deployment's first pod, as it is now; when it is ready."""
         stood_for = self.bind()[0]
         container = stood_for["spec"]["containers"][0]
         mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
@@ -158,29 +139,20 @@ class Shipped:
                 env[variable["name"]] = stood_for[section][field]
         text = self.api.get("ConfigMap", NAME, NAME)["data"]["settings.yaml"]
         (self._folder / "settings.yaml").write_text(text)
-        ports = [f"--address={address}", f"--port={port}", f"--metrics-port={metrics_port}"]
-        program = INJECTOR
-        if self.code != PROJECT:
-            env["PYTHONPATH"] = str(self.code)
-            program = (sys.executable, "-P", "-m", "injector")
-        log = self._folder / f"server-{port}.log"
-        process = Process([*program, *container["args"], *ports], log, env, self.code)
-        ready = f"http://{address}:{metrics_port}{container['readinessProbe']['httpGet']['path']}"
+        ports = [f"--address={address}", f"--port={self._port}", f"--metrics-port={self._metrics_port}"]
+        log = self._folder / "server.log"
+        process = self.process = Process([*INJECTOR, *container["args"], *ports], log, env, PROJECT)
+        ready = f"http://{address}:{self._metrics_port}{container['readinessProbe']['httpGet']['path']}"
         process.wait_until_ready(lambda: urlopen(ready, timeout=2).status == 200, 300)
-        return process
-
-    @property
-    def _chart(self) -> Path:
-        return self.code / "deploy" / "chart"
 
     def _given(self) -> tuple[str | Path, ...]:
         file = self._folder / "values.json"
         file.write_text(json.dumps(self._values))
-        return "--values", file, "--set", f"service.port={self.port}"
+        return "--values", file, "--set", f"service.port={self._port}"
 
     def _manifest(self) -> str:
-        text = (self.code / "deploy" / "install.yaml").read_text()
-        return text.replace("port: 443", f"port: {self.port}")
+        text = (PROJECT / "deploy" / "install.yaml").read_text()
+        return text.replace("port: 443", f"port: {self._port}")
 
     def _helm(self, verb: str, *words: str | Path) -> None:
         Helm(int(self.how[-1]), self.control_plane.kubeconfig).run(verb, *words, "--namespace", NAME)

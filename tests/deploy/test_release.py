@@ -148,14 +148,13 @@ def test_every_target_that_a_workflow_makes_is_there() -> None:
     assert ".ci/run" in steps("ci") and ".ci/run" in steps("release") and os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
-def test_what_takes_a_node_runs_as_root_on_debian_and_knows_the_history() -> None:
+def test_what_takes_a_node_runs_as_root_on_debian() -> None:
     found = []
     for file in WORKFLOWS:
         for name, job in yaml.safe_load(file.read_text())["jobs"].items():
             scripts = [step["run"] for step in job["steps"] if "run" in step]
             if {".ci/run", "make soak"} & set(scripts):
                 assert "--privileged" in job["container"]["options"] and "bookworm" in job["container"]["image"], name
-                assert any(step.get("with", {}).get("fetch-depth") == 0 for step in job["steps"])
                 assert any("safe.directory" in script for script in scripts), "or git refuses another user's files"
                 found.append((file.stem, name))
     assert found == [("ci", "everything"), ("nightly", "soak"), ("release", "tests")]

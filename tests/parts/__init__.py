@@ -99,12 +99,10 @@ _HOW_TO_GET = {
     "fluentd": "put fluentd 1.16 or newer on PATH; a Ruby gem",
     "sdk-server": "put Agones' sdk-server 1.57 or newer on PATH; agonessdk-server of its releases on GitHub has it",
     NODE: "run tests/parts/build-node as root",
-    "history": "fetch the whole history of the repository: git fetch --unshallow",
 }
 
-#: What no registry has, or not every mirror of one, nor every copy of the repository: the tests that need it skip in CI
-#: as well.
-OPTIONAL = frozenset(("fluent-bit", "fluentd", "sdk-server", "history"))
+#: What no registry has, or not every mirror of one: the tests that need it skip in CI as well.
+OPTIONAL = frozenset(("fluent-bit", "fluentd", "sdk-server"))
 
 
 def cache() -> Path:

@@ -200,7 +200,7 @@ def test_after_a_new_certificate_no_answer_is_given_again(loop: Loop, tmp_path: 
     def seal() -> str:
         with Client(app.port) as client:
             response = client.ask(to_bytes(review(pod()))).json["response"]
-        [receipt] = re.findall(rb'\\"seal\\":\\"([^"\\]+)', base64.b64decode(response["patch"]))
+        [receipt] = re.findall(rb'\\"mac\\":\\"([^"\\]+)', base64.b64decode(response["patch"]))
         return receipt.decode()
 
     old = seal()
