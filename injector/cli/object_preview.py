@@ -44,7 +44,7 @@ def is_at_a_path(template: Template, wanted: Wanted) -> bool:
 def preview_object(wanted: Wanted, sources: Sources, documents: list[Document] | None = None) -> Preview:
     """What the one template makes of the object. `documents` are those of the object's file, where they were read.
 
-    Raises TemplateError, VerdictError, DocumentError, and click.UsageError for options that are of injections.
+    Raises TemplateError, PreviewRefusedError, DocumentError, and click.UsageError for options that are of injections.
     """
     [template] = sources.snapshot.catalog
     if wanted.file is not None:
@@ -146,7 +146,7 @@ def _old(file: str) -> Object:
 
 
 def _amended(template: Template, asked: ObjectRequest, namespace: Namespace, sources: Sources) -> Injection:
-    """What the template makes of the object. Raises VerdictError, TemplateError."""
+    """What the template makes of the object. Raises PreviewRefusedError, TemplateError."""
     at = PathTemplates(templates=(template.name,), failure_policy="Fail")
     # whichever namespace it is for: who renders wants to see it
     settings = msgspec.structs.replace(sources.settings, ignored_namespaces=())

@@ -72,7 +72,7 @@ class Preview:
 def preview(wanted: Wanted, sources: Sources, documents: list[Document] | None = None) -> Preview:
     """What the one template makes of the pod. `documents` are those of the pod's file, where they were read already.
 
-    Raises TemplateError, VerdictError, DocumentError, SettingsError, and click.UsageError for a wrong parameter.
+    Raises TemplateError, PreviewRefusedError, DocumentError, SettingsError, and click.UsageError for a wrong parameter.
     """
     [template] = sources.snapshot.catalog
     if wanted.file is not None and wanted.file not in template.files:
@@ -112,7 +112,7 @@ def _injected(
 ) -> tuple[Injection, tuple[str, ...]]:
     """The injection of the one template, whatever annotations say, and warnings of fields that Kubernetes drops.
 
-    Raises VerdictError, TemplateError.
+    Raises PreviewRefusedError, TemplateError.
     """
     pod = pod_template(obj)
     assert pod is not None  # noqa: S101

@@ -1,6 +1,7 @@
 """`injector serve`: puts the parts together, and takes them down again in the right order.
 
-asyncio.run(run(Options(settings_file=Path("settings.yaml"), templates=(Path("templates"),), namespace="injector")))
+options = ServeOptions(settings_file=Path("settings.yaml"), templates=(Path("templates"),), namespace="injector")
+asyncio.run(run(options))
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class App:
             options.templates,
             self.metrics,
             self.logger,
-            on_refused=lambda why: self._own_trouble("snapshot-refused", why),
+            on_refused=lambda cause: self._own_trouble("snapshot-refused", cause),
             own_namespace=options.namespace,
         )
         self._options = options
@@ -143,8 +144,8 @@ class App:
             missing["shutdown"] = "the server is draining"
         if not self.snapshots.ready:
             missing["templates"] = self.snapshots.why_not or "not read yet"
-        if self._certificate is not None and (why := self._certificate.why_not):
-            missing["certificate"] = why
+        if self._certificate is not None and (cause := self._certificate.why_not):
+            missing["certificate"] = cause
         return missing | (self._cluster_sync.missing() if self._cluster_sync is not None else {})
 
     def _is_ready(self) -> bool:
@@ -170,11 +171,11 @@ class App:
             return FileSource(*common)
         return BuiltinSource(self._client, self._options.namespace, *common)
 
-    def _own_trouble(self, reason: str, why: str) -> None:
+    def _own_trouble(self, reason: str, cause: str) -> None:
         """What an admin should see, as an Event on the injector's own pod; one Event for each problem."""
         if self._events is not None and self._options.namespace:
             about = About("v1", "Pod", self._pod_name, self._options.pod_uid, self._options.namespace)
-            self._events.tell(about, reason, why, action="Serve", each_note=True)
+            self._events.tell(about, reason, cause, action="Serve", each_note=True)
 
     def _make_server(self, settings: Settings) -> Server:
         namespaces: NamespaceSource = EveryNamespace(settings.namespace_label)

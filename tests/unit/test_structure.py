@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,6 +18,11 @@ FAMILIES = ("injector/authoring/lint/rules/", "injector/cli/checks/", "injector/
 INTERFACES = {"check", "find"}
 COMMANDS = "injector/cli/"
 LINES, MODULES = 350, 200
+
+#: What a docstring says of code: a name before a parenthesis, a class in backquotes, an error.
+SPOKEN = re.compile(r"\b([A-Za-z_]\w+)\(|`(?:[a-z_]\w*\.)*([A-Z]\w*[a-z]\w*)(?:\.\w+)*`|\b([A-Z]\w+Error)\b")
+#: Names of other projects and of Kubernetes that docstrings mention and no code does.
+OF_OTHERS = {"HTTPServerConnectionDelegate", "PodList", "UnsafeGuessKindToResource"}
 
 Tree = Mapping[str, str]  #: path from the root of the repository -> source text
 
@@ -32,6 +39,7 @@ def faults(tree: Tree) -> Iterator[str]:
     yield from (f"base: {' '.join(paths)}" for paths in doubled({p: [Path(p).name] for p in tree}, faces=True))
     yield from (f"name: {name}" for name in doubled_names(tree))
     yield from (f"cycle: {' '.join(cycle)}" for cycle in cycles(imports(tree)))
+    yield from (f"docstring: {path} {name}" for path, name in dead_names(tree))
 
 
 def is_counted(path: str) -> bool:
@@ -124,6 +132,29 @@ def cycles(graph: Mapping[str, set[str]]) -> list[list[str]]:
         left = {module: others - ends for module, others in left.items() if module not in ends}
 
 
+def dead_names(tree: Tree) -> list[tuple[str, str]]:
+    """The functions and classes that docstrings name and that no code has, each with its module."""
+    spoken: list[tuple[str, str]] = []
+    alive = OF_OTHERS | set(dir(builtins))
+    for path, text in tree.items():
+        module = ast.parse(text)
+        docstrings = set()
+        for node in ast.walk(module):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                alive |= {node.name} if not isinstance(node, ast.Module) else set()
+                if docstring := ast.get_docstring(node):
+                    docstrings.add(node.body[0].value)  # type: ignore[attr-defined]
+                    spoken += [(path, next(filter(None, names))) for names in SPOKEN.findall(docstring)]
+        for node in ast.walk(module):
+            if isinstance(node, ast.Attribute) and (not node.attr[:1].isupper() or node.attr.endswith("Error")):
+                alive.add(node.attr)
+            elif isinstance(node, ast.Name | ast.alias | ast.arg):
+                alive |= set(re.findall(r"\w+", next(str(value) for _, value in ast.iter_fields(node))))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
+                alive |= set(re.findall(r"\w+", node.value))
+    return [(path, name) for path, name in spoken if name not in alive]
+
+
 def test_the_house() -> None:
     assert list(faults(house())) == []
 
@@ -158,6 +189,10 @@ A, B = "injector/pods/a.py", "injector/webhook/b.py"
         ("cycle", {A: "if TYPE_CHECKING:\n    from injector.webhook.b import B\n", B: "from ..pods.a import f\n"}),
         ("cycle", {A: "from injector import c", "injector/c.py": "from .webhook import b", B: "from ..pods import a"}),
         ("cycle", {"injector/pods/__init__.py": "from . import a\n", A: "from injector.pods import THING\n"}),
+        ("docstring", {A: "class GoneLater: ...\n", B: "def f():\n    'What `Gone` was.'\n"}),
+        ("docstring", {A: "'Call `b.gone(1)` first.'\n", B: "def found(): ...\n"}),
+        ("docstring", {A: "def f():\n    'Raises GoneError.'\n"}),
+        ("docstring", {A: "'run(Settings(1))'\ndef run(): ...\n", B: "x = re2.Settings\n"}),
     ],
 )  # fmt: skip
 def test_what_breaks_it_is_found(rule: str, tree: Tree) -> None:
@@ -175,6 +210,7 @@ def test_what_breaks_it_is_found(rule: str, tree: Tree) -> None:
         {"injector/pods/__init__.py": "", "injector/webhook/__init__.py": ""},
         {A: "LIMIT = 1\n_Found = int\n", B: "LIMIT = 2\n_Found = str\n"},
         {A: "import injector.webhook.b\nimport ast\n", B: "from collections import abc\n"},
+        {A: "'Gone, `gone`, `Found.field` of `find(1)`.'\nclass Found: ...\n", B: "def find():\n    'Not KeyError.'\n"},
     ],
 )  # fmt: skip
 def test_what_is_allowed(tree: Tree) -> None:
