@@ -82,7 +82,7 @@ class SecretTarget:
         data = {key: None if value is None else base64.b64encode(value).decode() for key, value in changes.items()}
         patch, kind = {"data": data}, "application/merge-patch+json"
         try:
-            self._live.send("PATCH", f"{self._all}/{self._name}", patch, what=self.words, content_type=kind)
+            self._live.send("PATCH", f"{self._all}/{self._name}", patch, subject=self.words, content_type=kind)
             return
         except ClusterError as error:
             if error.status != 404:
@@ -91,7 +91,7 @@ class SecretTarget:
         kept = {key: value for key, value in data.items() if value is not None}
         # not of type kubernetes.io/tls: that one has to have a certificate from the start
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": kept}
-        self._live.send("POST", self._all, secret, what=self.words)
+        self._live.send("POST", self._all, secret, subject=self.words)
 
 
 class FolderTarget:
@@ -261,7 +261,7 @@ def _late(signer: str, wait: float, name: str, answer: SigningAnswer) -> str:
 def _request(live: BlockingClient, wish: Wish, signer: str, name: str, key: PrivateKey) -> Object:
     body = signing_request(name, wish.names, key, signer, wish.days * 86400)
     try:
-        return live.send("POST", PATH, body, what=f"request {name}")
+        return live.send("POST", PATH, body, subject=f"request {name}")
     except ClusterError as error:
         if error.reason != "AlreadyExists":
             raise
@@ -271,7 +271,9 @@ def _request(live: BlockingClient, wish: Wish, signer: str, name: str, key: Priv
 def _approve(live: BlockingClient, request: Object, say: Callable[[str], None]) -> None:
     name = request["metadata"]["name"]
     try:
-        live.send("PUT", f"{PATH}/{name}/approval", approval(request, whoami(live)), what=f"approving request {name}")
+        live.send(
+            "PUT", f"{PATH}/{name}/approval", approval(request, whoami(live)), subject=f"approving request {name}"
+        )
     except ClusterError as error:
         if error.status != 403:
             raise

@@ -246,7 +246,7 @@ def configuration_name(configuration: Object) -> str:
 
 def apply(live: BlockingClient, change: Object, what: str) -> Object:
     """Do what `pausing` or `resuming` says; the configuration as it is then. `what` is for the error: `pause NAME`."""
-    return live.apply(configuration_path(change["kind"], change["metadata"]["name"]), change, MANAGER, what=what)
+    return live.apply(configuration_path(change["kind"], change["metadata"]["name"]), change, MANAGER, subject=what)
 
 
 def whoami(live: BlockingClient) -> str:

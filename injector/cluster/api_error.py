@@ -75,12 +75,12 @@ def refusal_of(body: bytes, status: int = 0, retry_after: str = "") -> ApiError:
     header of this name.
     """
     try:
-        said = _decode_status(body)
+        reported = _decode_status(body)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        said = _Status(message=" ".join(body.decode(errors="replace").split())[:200])
-    code = status or said.code or 500
-    details = said.details or _Details()
+        reported = _Status(message=" ".join(body.decode(errors="replace").split())[:200])
+    code = status or reported.code or 500
+    details = reported.details or _Details()
     wish = retry_after if retry_after.isdigit() else details.retry_after_seconds
-    reason = said.reason or http.client.responses.get(code, "Error").replace(" ", "")
+    reason = reported.reason or http.client.responses.get(code, "Error").replace(" ", "")
     causes = tuple(cause.reason for cause in details.causes or ())
-    return ApiError(code, reason, said.message or reason, causes=causes, retry_after=float(wish))
+    return ApiError(code, reason, reported.message or reason, causes=causes, retry_after=float(wish))

@@ -23,6 +23,7 @@ from injector.cluster.connection import context_namespace
 from injector.cluster.installation import KINDS, configuration_path, service_namespaces
 from injector.cluster.namespaces import namespace_of
 from injector.cluster.template_maps import template_files
+from injector.diagnostics import advised
 from injector.errors import DocumentError, InjectorError
 from injector.pods.context import Cluster, Namespace, Object
 from injector.pods.resource_kinds import Resource
@@ -59,20 +60,20 @@ async def find_resource(client: Client, word: str) -> DiscoveredResource | None:
     return None
 
 
-async def _lists(client: Client, wanted: str) -> AsyncIterator[tuple[str, str, list[Object]]]:
+async def _lists(client: Client, group_name: str) -> AsyncIterator[tuple[str, str, list[Object]]]:
     """Group, version and resources of each group that has the wanted name, or begins with it."""
-    if not wanted:
+    if not group_name:
         yield "", "v1", (await client.get("/api/v1")).get("resources") or []
     for group in (await client.get("/apis")).get("groups") or ():
         name = str(group.get("name"))
-        if wanted and name != wanted and not name.startswith(f"{wanted}."):
+        if group_name and name != group_name and not name.startswith(f"{group_name}."):
             continue
         version = str((group.get("preferredVersion") or {}).get("version"))
         try:
-            found = await client.get(f"/apis/{name}/{version}")
+            listing = await client.get(f"/apis/{name}/{version}")
         except ApiError:
             continue
-        yield name, version, found.get("resources") or []
+        yield name, version, listing.get("resources") or []
 
 
 T = TypeVar("T")
@@ -94,13 +95,13 @@ _KINDS = {
     ("cronjob", "cronjobs", "cj"): (_BATCH, "cronjobs"),
     ("replicationcontroller", "replicationcontrollers", "rc"): (_CORE, "replicationcontrollers"),
 }
-_PATHS = {alias: where for aliases, where in _KINDS.items() for alias in aliases}
+_PATHS = {alias: path for aliases, path in _KINDS.items() for alias in aliases}
 
 
 class ClusterError(InjectorError):
     """The cluster does not give what was asked for; one sentence for the terminal, `message` and `to_do` together.
 
-    `status` and `reason` are the API server's, 0 and "" if it did not refuse; `what` is what was asked for,
+    `status` and `reason` are the API server's, 0 and "" if it did not refuse; `subject` is what was asked for,
     `no_permission` whether it was refused because a permission is missing.
     """
 
@@ -111,15 +112,15 @@ class ClusterError(InjectorError):
         *,
         status: int = 0,
         reason: str = "",
-        what: str = "",
+        subject: str = "",
         no_permission: bool = False,
     ) -> None:
-        super().__init__(f"{message}; {to_do}" if to_do else message)
+        super().__init__(advised(message, to_do))
         self.message = message
         self.to_do = to_do
         self.status = status
         self.reason = reason
-        self.what = what
+        self.subject = subject
         self.no_permission = no_permission
 
 
@@ -173,22 +174,24 @@ class BlockingClient:
         api, plural = _PATHS.get(kind, ("", ""))
         if api and (not group or f"/{group}/" in api):
             group, version = ("", "v1") if api == _CORE else api.split("/")[2:]
-            found: DiscoveredResource | None = DiscoveredResource(Resource(group, version, plural), namespaced=True)
+            discovered: DiscoveredResource | None = DiscoveredResource(
+                Resource(group, version, plural), namespaced=True
+            )
         else:
-            found = self._run(f"the kind of {target}", find_resource(self._client, word))
-        if found is None:
+            discovered = self._run(f"the kind of {target}", find_resource(self._client, word))
+        if discovered is None:
             raise DocumentError(
                 f"{target}: {self.host} has no kind {word}; run `kubectl api-resources` to list the kinds"
             )
         namespace = namespace or self.default_namespace
-        what = f"{target} in namespace {namespace}" if found.namespaced else target
-        return self._run(what, self._client.get(found.path(name, namespace))), found.resource
+        subject = f"{target} in namespace {namespace}" if discovered.namespaced else target
+        return self._run(subject, self._client.get(discovered.path(name, namespace))), discovered.resource
 
     def namespace(self, name: str) -> Namespace:
         """The namespace; its quotas and limit ranges are empty where one may not read them."""
-        found = self._run(f"namespace {name}", self._client.get(f"{_CORE}/namespaces/{name}"))
+        obj = self._run(f"namespace {name}", self._client.get(f"{_CORE}/namespaces/{name}"))
         quotas, limits = (self._parts(name, plural) for plural in ("resourcequotas", "limitranges"))
-        return namespace_of(found, quotas, limits)
+        return namespace_of(obj, quotas, limits)
 
     def cluster(self, domain: str = "cluster.local") -> Cluster:
         """The cluster's version; its DNS domain cannot be asked for and is given."""
@@ -196,12 +199,12 @@ class BlockingClient:
 
     def webhooks(self, selector: str = INSTALLATION) -> tuple[Object, ...]:
         """The injector's MutatingWebhookConfigurations and ValidatingWebhookConfigurations, each with its kind."""
-        found: list[Object] = []
+        configurations: list[Object] = []
         for kind in KINDS:
-            found += (
+            configurations += (
                 {"kind": kind, **obj} for obj in self.objects(configuration_path(kind), {"labelSelector": selector})
             )
-        return tuple(found)
+        return tuple(configurations)
 
     def installation(self) -> str:
         """The namespace that the injector runs in, as its webhooks say.
@@ -210,10 +213,12 @@ class BlockingClient:
         """
         names: set[str] = set().union(*map(service_namespaces, self.webhooks()))
         if len(names) != 1:
-            found = f"injectors in namespaces {', '.join(sorted(names))}" if names else "no webhooks of an injector"
+            installations = (
+                f"injectors in namespaces {', '.join(sorted(names))}" if names else "no webhooks of an injector"
+            )
             several = "name one of these namespaces with -n or --injector-namespace"
             to_do = several if names else "install the injector, or choose another cluster with --context"
-            raise ClusterError(f"{self.host} has {found} (label {INSTALLATION})", to_do)
+            raise ClusterError(f"{self.host} has {installations} (label {INSTALLATION})", to_do)
         return names.pop()
 
     def settings_text(self, namespace: str) -> str | None:
@@ -226,22 +231,22 @@ class BlockingClient:
     def templates(self, namespace: str, settings: Settings) -> TemplateSources:
         """The templates that are ConfigMaps of the injector in `namespace`."""
         path = f"{_CORE}/namespaces/{namespace}/configmaps"
-        found = self.objects(path, {"labelSelector": f"{settings.template_label}=true"})
-        return {obj["metadata"]["name"]: template_files(obj) for obj in found}
+        config_maps = self.objects(path, {"labelSelector": f"{settings.template_label}=true"})
+        return {obj["metadata"]["name"]: template_files(obj) for obj in config_maps}
 
     def objects(self, path: str, query: Mapping[str, str] | None = None) -> Iterator[Object]:
         """Every object of the collection at `path` (`/api/v1/pods`), a page at a time."""
         page = ""
         while True:
-            found = self._run(path, self._client.list(path, query, page=page))
-            yield from found.items
-            page = found.next_page
+            listing = self._run(path, self._client.list(path, query, page=page))
+            yield from listing.items
+            page = listing.next_page
             if not page:
                 return
 
-    def get(self, path: str, what: str = "") -> Object:
-        """The object at `path`; messages call it `what`."""
-        return self._run(what or path, self._client.get(path))
+    def get(self, path: str, subject: str = "") -> Object:
+        """The object at `path`; messages call it `subject`."""
+        return self._run(subject or path, self._client.get(path))
 
     def send(
         self,
@@ -250,20 +255,20 @@ class BlockingClient:
         body: Object,
         query: Mapping[str, str] | None = None,
         *,
-        what: str = "",
+        subject: str = "",
         content_type: str = "application/json",
     ) -> Object:
         """What the API server answers to a request with a body; `content_type` says what kind of patch a PATCH is."""
-        return self._run(what or path, self._client.request(method, path, body, query, content_type=content_type))
+        return self._run(subject or path, self._client.request(method, path, body, query, content_type=content_type))
 
-    def apply(self, path: str, body: Object, manager: str, *, what: str = "") -> Object:
+    def apply(self, path: str, body: Object, manager: str, *, subject: str = "") -> Object:
         """Server-side apply: `body` has all fields that the field manager wants to own, and overrules other managers.
 
         https://kubernetes.io/docs/reference/using-api/server-side-apply/
         """
-        return self._run(what or path, self._client.apply(path, body, manager))
+        return self._run(subject or path, self._client.apply(path, body, manager))
 
-    def answers(self, path: str, bodies: Sequence[Object], *, what: str = "") -> list[Object]:
+    def answers(self, path: str, bodies: Sequence[Object], *, subject: str = "") -> list[Object]:
         """POST each of these to the collection at `path`, a few at a time; return the API server's answers."""
 
         async def ask() -> list[Object]:
@@ -274,13 +279,13 @@ class BlockingClient:
                     return await self._client.create(path, body)
 
             # all are waited for: one that went on after the others failed would be heard of at the very end
-            found = await asyncio.gather(*map(one, bodies), return_exceptions=True)
-            for answer in found:
+            results = await asyncio.gather(*map(one, bodies), return_exceptions=True)
+            for answer in results:
                 if isinstance(answer, BaseException):
                     raise answer
-            return [answer for answer in found if not isinstance(answer, BaseException)]
+            return [answer for answer in results if not isinstance(answer, BaseException)]
 
-        return self._run(what or path, ask())
+        return self._run(subject or path, ask())
 
     @property
     def authority(self) -> bytes:
@@ -301,19 +306,19 @@ class BlockingClient:
 
     def _parts(self, namespace: str, plural: str) -> tuple[Object, ...]:
         try:
-            found = self._runner.run(self._client.list(f"{_CORE}/namespaces/{namespace}/{plural}"))
+            listing = self._runner.run(self._client.list(f"{_CORE}/namespaces/{namespace}/{plural}"))
         except ApiError:
             return ()
-        return tuple(found.items)
+        return tuple(listing.items)
 
-    def _run(self, what: str, call: Coroutine[Any, Any, T]) -> T:
+    def _run(self, subject: str, call: Coroutine[Any, Any, T]) -> T:
         try:
             return self._runner.run(call)
         except ApiError as error:
             raise ClusterError(
-                f"{what}: {error.message}",
+                f"{subject}: {error.message}",
                 status=error.status,
                 reason=error.reason,
-                what=what,
+                subject=subject,
                 no_permission=error.no_permission,
             ) from None

@@ -73,7 +73,7 @@ class BuiltinCertificates:
         service = (settings.service, namespace)
         self._bundles = Bundles(client, settings.webhooks, service, lambda: self._news.set(), timing)
         self._news = asyncio.Event()
-        self._held = CertificateState()
+        self._state = CertificateState()
         self._served: Pair | None = None
         self._refused = ""
         self._controller = self._new_controller()
@@ -108,30 +108,30 @@ class BuiltinCertificates:
         failures = self._controller.failures.values()
         return self._refused or next(iter(failures), f"none in Secret {self._settings.secret} yet")
 
-    def _see(self, held: CertificateState) -> None:
+    def _see(self, state: CertificateState) -> None:
         """Called when the Secret changed. Serve its certificate; keep the old one if it has no certificate to serve."""
-        self._held = held
+        self._state = state
         self._news.set()
-        if held.authority:
-            end_task = held.authority.certificate.not_valid_after_utc
-            self._metrics.authority_end.cell().value = end_task.timestamp()
-        why = _why_not_served(held, datetime.now(UTC))
-        if why:
-            self._refuse(f"Secret {self._settings.secret}: {why}")
-        elif held.serving:
+        if state.authority:
+            expiry = state.authority.certificate.not_valid_after_utc
+            self._metrics.authority_end.cell().value = expiry.timestamp()
+        fault = _why_not_served(state, datetime.now(UTC))
+        if fault:
+            self._refuse(f"Secret {self._settings.secret}: {fault}")
+        elif state.serving:
             self._refused = ""
-            if self._served is None or self._served.certificate != held.serving.certificate:
-                self._on_pair(held.serving)
-                self._served = held.serving
+            if self._served is None or self._served.certificate != state.serving.certificate:
+                self._on_pair(state.serving)
+                self._served = state.serving
 
-    def _refuse(self, why: str) -> None:
-        if why == self._refused:
+    def _refuse(self, fault: str) -> None:
+        if fault == self._refused:
             return
-        self._refused = why
+        self._refused = fault
         self._metrics.certificates.cell("refused").value += 1
-        _log.error("certificate-refused", why=why, in_use="the old one" if self._served else "none")
+        _log.error("certificate-refused", why=fault, in_use="the old one" if self._served else "none")
         if self._on_trouble:
-            self._on_trouble("certificate-refused", why)
+            self._on_trouble("certificate-refused", fault)
 
     def _lead(self) -> None:
         """This replica became the leader or is no longer the leader: forget everything that the leader remembers."""
@@ -166,12 +166,12 @@ class BuiltinCertificates:
                 continue
             if error := self._store.last_error or self._bundles.last_error:
                 self._controller.not_kept(error)
-            gone = self._store.gone_since
-            stays_away = gone is not None and time.monotonic() < gone + _GONE_SECONDS
+            gone_since = self._store.gone_since
+            stays_away = gone_since is not None and time.monotonic() < gone_since + _GONE_SECONDS
             if stays_away or not (self._store.synced and self._bundles.synced):
                 continue
             try:
-                if not await self._controller.work(self._held):
+                if not await self._controller.work(self._state):
                     in_a_row = 0
                     backoff.reset()
                     continue
@@ -186,10 +186,10 @@ class BuiltinCertificates:
                 await asyncio.sleep(backoff.next())
 
 
-def _why_not_served(held: CertificateState, now: datetime) -> str:
+def _why_not_served(state: CertificateState, now: datetime) -> str:
     """Why the Secret's certificate cannot be served; "" when it can, or when there is none."""
-    if held.serving is None:
-        return "; ".join(fault for fault in held.faults if fault.startswith("tls."))
-    if held.anchor is None:
+    if state.serving is None:
+        return "; ".join(fault for fault in state.faults if fault.startswith("tls."))
+    if state.anchor is None:
         return "none of the authorities in the Secret signed tls.crt"
-    return "tls.crt has expired" if held.serving.certificate.not_valid_after_utc <= now else ""
+    return "tls.crt has expired" if state.serving.certificate.not_valid_after_utc <= now else ""

@@ -36,13 +36,13 @@ FIELD_MANAGER = "sidecar-injector-certificates"
 class BundleEntry:
     """The bundle of one entry: its certificates, and whether the text is these and nothing else.
 
-    `held` are the entry's other fields that are applied together with the bundle, unchanged.
+    `required` are the entry's other fields that are applied together with the bundle, unchanged.
     """
 
     name: str
     authorities: tuple[x509.Certificate, ...]
     clean: bool
-    held: Object
+    required: Object
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class Configuration:
 
     def differs(self, bundle: Bundle) -> bool:
         """Whether an entry has to be removed, or its bundle has other certificates than these, in any order."""
-        wanted = set(bundle)
-        return self.left or any(not entry.clean or set(entry.authorities) != wanted for entry in self.entries)
+        expected = set(bundle)
+        return self.left or any(not entry.clean or set(entry.authorities) != expected for entry in self.entries)
 
 
 class Bundles:
@@ -93,7 +93,7 @@ class Bundles:
                 configuration_path(kind),
                 self._keeper(kind),
                 query={"fieldSelector": f"metadata.name={name}"},
-                on_change=lambda _key, _kept: on_change(),
+                on_change=lambda _key, _item: on_change(),
                 timing=timing,
             )
             for kind in KINDS
@@ -117,24 +117,24 @@ class Bundles:
     @property
     def last_error(self) -> ApiError | None:
         """What keeps them from being up to date; None when they are."""
-        return next((found.last_error for found in self._reflectors.values() if found.last_error), None)
+        return next((reflector.last_error for reflector in self._reflectors.values() if reflector.last_error), None)
 
     @property
     def seen(self) -> tuple[Configuration, ...]:
         """The configurations as last seen; none where there are none."""
-        return tuple(found for reflector in self._reflectors.values() for found in reflector.items.values())
+        return tuple(item for reflector in self._reflectors.values() for item in reflector.items.values())
 
     async def read(self, *, deadline: float) -> tuple[Configuration, ...]:
         """The configurations as they are now; `deadline` in seconds for each. Raises ApiError."""
-        found = []
+        configurations = []
         for kind in KINDS:
             try:
                 obj = await self._client.get(configuration_path(kind, self._name), deadline=deadline)
-                found.append(self._keeper(kind)(obj))
+                configurations.append(self._keeper(kind)(obj))
             except ApiError as error:
                 if error.status != 404:
                     raise
-        return tuple(found)
+        return tuple(configurations)
 
     async def write(self, configuration: Configuration, bundle: Bundle, *, deadline: float) -> None:
         """Apply the bundle to each of its entries; refused (409) if the configuration has changed since.
@@ -145,7 +145,11 @@ class Bundles:
         metadata = {"name": configuration.name, "resourceVersion": configuration.version}
         # All of them, not only those that differ: what an apply leaves out it gives up, and that takes it away.
         entries = [
-            {**entry.held, "name": entry.name, "clientConfig": {**entry.held.get("clientConfig", {}), "caBundle": text}}
+            {
+                **entry.required,
+                "name": entry.name,
+                "clientConfig": {**entry.required.get("clientConfig", {}), "caBundle": text},
+            }
             for entry in configuration.entries
         ]
         body = {"apiVersion": API_VERSION, "kind": configuration.kind, "metadata": metadata, "webhooks": entries}
@@ -175,18 +179,18 @@ def _entry(webhook: Object) -> BundleEntry:
         text = base64.b64decode(webhook["clientConfig"].get("caBundle") or "", validate=True)
     except (binascii.Error, ValueError):
         text = b"?"
-    found = read_certificates(text)
-    clean = b"".join(text.split()) == b"".join(pem_of(found).split())
-    return BundleEntry(webhook["name"], found, clean, _held(webhook))
+    certificates = read_certificates(text)
+    clean = b"".join(text.split()) == b"".join(pem_of(certificates).split())
+    return BundleEntry(webhook["name"], certificates, clean, _required(webhook))
 
 
-def _held(webhook: Object) -> Object:
+def _required(webhook: Object) -> Object:
     """For an entry of the settings' paths, the fields that the API server requires of every entry; else {}."""
     if not is_of_a_path(webhook["name"]):
         return {}
     service = {key: webhook["clientConfig"]["service"][key] for key in ("name", "namespace")}
-    asked: Object = {key: webhook[key] for key in ("sideEffects", "admissionReviewVersions") if key in webhook}
-    return {**asked, "clientConfig": {"service": service}}
+    required: Object = {key: webhook[key] for key in ("sideEffects", "admissionReviewVersions") if key in webhook}
+    return {**required, "clientConfig": {"service": service}}
 
 
 def _left(webhooks: list[Object], metadata: Object) -> set[str]:

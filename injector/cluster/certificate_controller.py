@@ -64,63 +64,63 @@ class CertificateController:
         self._write_seconds = write_seconds
         self._settling: tuple[x509.Certificate | None, float] = (None, 0.0)
         self._right: dict[str, frozenset[x509.Certificate]] = {}
-        self._patience: dict[str, RepairBackoff] = {}
+        self._backoffs: dict[str, RepairBackoff] = {}
         self._managers: set[str] = set()
         #: What is wrong now, by kind, one sentence each.
         self.failures: dict[str, str] = {}
 
-    async def work(self, held: CertificateState) -> bool:
-        """Look whether there is something to do, and do one thing; `held` is the watched copy of the Secret.
+    async def work(self, state: CertificateState) -> bool:
+        """Look whether there is something to do, and do one thing; `state` is the watched copy of the Secret.
 
         True when something was written, so that there may be more to do. What fails is told of and raised as ApiError.
         """
         try:
-            done = await self._work(held)
+            wrote = await self._work(state)
         except ApiError as error:
             if error.status != 409:  # that is somebody who was quicker
                 self.not_kept(error)
             raise
         self.failures.pop("certificates-not-kept", None)
-        return done
+        return wrote
 
     def not_kept(self, error: ApiError) -> None:
         """Tell that the certificates cannot be kept up to date; each reason once, as long as it lasts."""
         self._tell("certificates-not-kept", f"{error}; the injector tries again")
 
-    async def _work(self, held: CertificateState) -> bool:
-        seen = self._bundles.seen
-        if self._next(held, seen) is None and not self._differing(seen, held.bundle):
+    async def _work(self, state: CertificateState) -> bool:
+        watched = self._bundles.seen
+        if self._next(state, watched) is None and not self._differing(watched, state.bundle):
             return False
         configurations = await self._bundles.read(deadline=self._write_seconds)
-        found = await self._store.read(deadline=self._write_seconds)
-        if found.held.faults:
-            self._tell("certificate-secret-damaged", f"{'; '.join(found.held.faults)}; the injector repairs it")
+        contents = await self._store.read(deadline=self._write_seconds)
+        if contents.state.faults:
+            self._tell("certificate-secret-damaged", f"{'; '.join(contents.state.faults)}; the injector repairs it")
         else:
             self.failures.pop("certificate-secret-damaged", None)
-        step = self._next(found.held, configurations)
+        step = self._next(contents.state, configurations)
         if not self._leading():
             return False
         if step:
-            await self._store.write(found, step.held, deadline=self._write_seconds)
-            _log.info("certificate-step", step=step.name, why=step.why)
+            await self._store.write(contents, step.state, deadline=self._write_seconds)
+            _log.info("certificate-step", step=step.name, why=step.cause)
             return True
-        return await self._put_right(configurations, found.held.bundle)
+        return await self._put_right(configurations, contents.state.bundle)
 
-    def _next(self, held: CertificateState, configurations: Sequence[Configuration]) -> RotationStep | None:
+    def _next(self, state: CertificateState, configurations: Sequence[Configuration]) -> RotationStep | None:
         bundles = [entry.authorities for configuration in configurations for entry in configuration.entries]
-        settled = self._settled(held, bundles)
-        return next_step(held, bundles, self._now(), self._plan, settled=settled)
+        settled = self._settled(state, bundles)
+        return next_step(state, bundles, self._now(), self._plan, settled=settled)
 
-    def _settled(self, held: CertificateState, bundles: Sequence[Bundle]) -> bool:
+    def _settled(self, state: CertificateState, bundles: Sequence[Bundle]) -> bool:
         """Whether the awaited authority has been in every bundle for long enough, as far as this leader saw."""
-        wanted = awaited(held)
-        if wanted is None or not all(wanted in bundle for bundle in bundles):
+        authority = awaited(state)
+        if authority is None or not all(authority in bundle for bundle in bundles):
             self._settling = (None, 0.0)
             return False
         now = time.monotonic()
-        if self._settling[0] != wanted:
-            self._settling = (wanted, now)
-        first = held.serving is None and not held.old
+        if self._settling[0] != authority:
+            self._settling = (authority, now)
+        first = state.serving is None and not state.old
         return now >= self._settling[1] + min(self._settle_seconds, _FIRST_SETTLE if first else self._settle_seconds)
 
     # ------------------------------------------------------------ the bundles
@@ -130,8 +130,8 @@ class CertificateController:
         wrote = False
         for configuration in self._differing(configurations, bundle):
             repair = self._right.get(configuration.kind) == frozenset(bundle)
-            patience = self._patience[configuration.kind]
-            if repair and patience.fighting:
+            backoff = self._backoffs[configuration.kind]
+            if repair and backoff.fighting:
                 self._fight(configuration)
             if not self._leading():
                 break
@@ -139,23 +139,23 @@ class CertificateController:
             wrote = True
             self._right[configuration.kind] = frozenset(bundle)
             if repair:
-                patience.repaired()
-            why = "repaired" if repair else "changed"
-            self._metrics.bundle_writes.cell(why).value += 1
+                backoff.repaired()
+            cause = "repaired" if repair else "changed"
+            self._metrics.bundle_writes.cell(cause).value += 1
             by = ", ".join(configuration.writers)
-            _log.info("bundle-written", configuration=configuration.path, why=why, written_before_by=by)
+            _log.info("bundle-written", configuration=configuration.path, why=cause, written_before_by=by)
         return wrote
 
     def _differing(self, configurations: Sequence[Configuration], bundle: Bundle) -> list[Configuration]:
         """The configurations to write to now; empty if there is no authority, because no bundle is ever emptied."""
-        found = []
+        outdated = []
         for configuration in configurations if bundle else ():
-            patience = self._patience.setdefault(configuration.kind, RepairBackoff())
+            backoff = self._backoffs.setdefault(configuration.kind, RepairBackoff())
             if not configuration.differs(bundle):
                 self._right[configuration.kind] = frozenset(bundle)
-            elif patience.due:
-                found.append(configuration)
-        return found
+            elif backoff.due:
+                outdated.append(configuration)
+        return outdated
 
     def _fight(self, configuration: Configuration) -> None:
         writers = configuration.writers or ("unknown",)

@@ -98,10 +98,10 @@ class Client:
     def now(self) -> datetime:
         """The API server's time, to the second, as its last answer told it; this machine's where none did."""
         try:
-            said = parsedate_to_datetime(self.date)
+            server_time = parsedate_to_datetime(self.date)
         except ValueError:
             return datetime.now(UTC)
-        return said.replace(tzinfo=UTC) + timedelta(seconds=time.monotonic() - self._dated)
+        return server_time.replace(tzinfo=UTC) + timedelta(seconds=time.monotonic() - self._dated)
 
     async def close(self) -> None:
         """Close every connection; watches that are open end."""
@@ -162,8 +162,8 @@ class Client:
     ) -> Page:
         """One page of at most `limit` objects; `page` is the `next_page` of the one before. Raises ApiError."""
         full = {**(query or {}), "limit": str(limit), **({"continue": page} if page else {})}
-        found = self._decode(_decode_list, await self._bytes("GET", path, None, full, "application/json", deadline))
-        return Page(found.items or [], found.metadata.resource_version, found.metadata.continue_)
+        listing = self._decode(_decode_list, await self._bytes("GET", path, None, full, "application/json", deadline))
+        return Page(listing.items or [], listing.metadata.resource_version, listing.metadata.continue_)
 
     @asynccontextmanager
     async def watch(

@@ -36,14 +36,14 @@ class ConfigMaps:
         self._client = client
         self._remember = remember
         self._seconds = seconds
-        self._seen: OrderedDict[tuple[str, str], float] = OrderedDict()
+        self._present: OrderedDict[tuple[str, str], float] = OrderedDict()
         self._flights: SingleFlight[tuple[str, str], None] = SingleFlight()
         self._blind = False
 
     def known(self, files: Iterable[GeneratedConfigMap]) -> bool:
         """Whether `ensure` would send nothing, because it saw all of `files` to exist a short while ago."""
         now = time.monotonic()
-        return all(self._seen.get((file.namespace, file.name), 0.0) >= now for file in files)
+        return all(self._present.get((file.namespace, file.name), 0.0) >= now for file in files)
 
     async def ensure(self, files: Iterable[GeneratedConfigMap], deadline: float) -> None:
         """Return when all of `files` exist, within `deadline` seconds; nothing is sent for those just seen.
@@ -52,7 +52,7 @@ class ConfigMaps:
         way when the deadline passes goes on, so that the controller's next try finds it done.
         """
         now = time.monotonic()
-        missing = [file for file in files if self._seen.get((file.namespace, file.name), 0.0) < now]
+        missing = [file for file in files if self._present.get((file.namespace, file.name), 0.0) < now]
         if not missing:
             return
         try:
@@ -83,15 +83,15 @@ class ConfigMaps:
                 raise ApiError(
                     409, "Conflict", "something deletes the ConfigMap of that name again and again; find out what"
                 )
-        self._seen[file.namespace, file.name] = time.monotonic() + self._seconds
-        self._seen.move_to_end((file.namespace, file.name))
-        while len(self._seen) > self._remember:
-            self._seen.popitem(last=False)
+        self._present[file.namespace, file.name] = time.monotonic() + self._seconds
+        self._present.move_to_end((file.namespace, file.name))
+        while len(self._present) > self._remember:
+            self._present.popitem(last=False)
 
     async def _compare(self, file: GeneratedConfigMap) -> bool:
         """Whether the ConfigMap of that name is there; ApiError if it is not the one wanted."""
         try:
-            found = await self._client.get(f"{_collection(file)}/{file.name}", deadline=_LONGEST)
+            config_map = await self._client.get(f"{_collection(file)}/{file.name}", deadline=_LONGEST)
         except ApiError as error:
             if error.status == 404:
                 return False
@@ -101,9 +101,11 @@ class ConfigMaps:
                 _log.warning("config-maps-not-compared", error=error.message, to_do="grant get on configmaps")
             self._blind = True
             return True
-        if found["metadata"].get("deletionTimestamp"):
+        if config_map["metadata"].get("deletionTimestamp"):
             raise ApiError(409, "Conflict", "the ConfigMap of that name is being deleted; try again when it is gone")
-        ours = found.get("data", {}) == file.data and not found.get("binaryData") and found.get("immutable")
+        ours = (
+            config_map.get("data", {}) == file.data and not config_map.get("binaryData") and config_map.get("immutable")
+        )
         if not ours:
             raise ApiError(
                 409,

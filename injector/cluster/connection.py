@@ -47,7 +47,7 @@ async def open_api(kubeconfig: str | None = None, context: str | None = None) ->
     configuration = Configuration()
     configuration.connection_pool_maxsize = _CONNECTIONS
     files = _kubeconfig(kubeconfig)
-    where = files or "the pod's service account"
+    source = files or "the pod's service account"
     try:
         if files:
             # persist_config would write renewed tokens into the user's own file
@@ -57,7 +57,7 @@ async def open_api(kubeconfig: str | None = None, context: str | None = None) ->
         api = ApiClient(configuration)
     except CONFIG_FAULTS as error:
         raise NoClusterError(
-            f"no cluster: {where}: {_sentence(error)}; name a kubeconfig that kubectl can use"
+            f"no cluster: {source}: {_sentence(error)}; name a kubeconfig that kubectl can use"
         ) from None
     api.user_agent = f"sidecar-injector/{__version__}"
     return api
@@ -79,10 +79,10 @@ def context_namespace(kubeconfig: str | None = None, context: str | None = None)
 _NAME_ONE = "name a kubeconfig: --kubeconfig FILE"
 
 
-def _kubeconfig(given: str | None) -> str | None:
+def _kubeconfig(kubeconfig: str | None) -> str | None:
     """The kubeconfig files to read, or None where a pod's service account is all there is."""
     home = Path.home() / ".kube" / "config"
-    files = given or os.environ.get("KUBECONFIG") or (str(home) if home.is_file() else None)
+    files = kubeconfig or os.environ.get("KUBECONFIG") or (str(home) if home.is_file() else None)
     if files is None:
         if os.environ.get("KUBERNETES_SERVICE_HOST"):
             return None

@@ -28,12 +28,12 @@ def words(values: Iterable[str]) -> str:
     return f"[{', '.join(map(string_expression, values))}]"
 
 
-def in_any_case(where: str, key: str) -> str:
-    """The value of an annotation or label in lower case, "" where there is none; `where` is `annotations` or `labels`.
+def in_any_case(field: str, key: str) -> str:
+    """The value of an annotation or label in lower case, "" where there is none; `field` is `annotations` or `labels`.
 
     The settings' words for yes and no are in lower case.
     """
-    return f"object.metadata.?{where}[?{string_expression(key)}].orValue('').lowerAscii()"
+    return f"object.metadata.?{field}[?{string_expression(key)}].orValue('').lowerAscii()"
 
 
 def selected(selector: dict[str, Any]) -> str:
@@ -249,7 +249,7 @@ def _asks_for_it(settings: Settings) -> Entry:
     With `podDefault: named` a pod says yes by naming its templates.
     """
     yes = words(settings.yes_values)
-    says_yes = [f"{in_any_case(where, settings.inject_key)} in {yes}" for where in ("annotations", "labels")]
+    says_yes = [f"{in_any_case(field, settings.inject_key)} in {yes}" for field in ("annotations", "labels")]
     if settings.pod_default == "named":
         says_yes.append(f"{in_any_case('annotations', settings.templates_key)} != ''")
     if settings.always_selector is None:

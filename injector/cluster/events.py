@@ -78,7 +78,7 @@ class Events:
         self._sent, self._repeated, self._dropped, self._failed = (
             metrics.events.cell(result) for result in ("sent", "repeated", "dropped", "failed")
         )
-        self._told: OrderedDict[tuple[str, ...], float] = OrderedDict()
+        self._recent: OrderedDict[tuple[str, ...], float] = OrderedDict()
         self._waiting: deque[tuple[Object, int]] = deque()  # and how often it was tried
         self._news = asyncio.Event()
         self._trouble = ""
@@ -101,17 +101,17 @@ class Events:
         """
         key = (about.uid or about.name, reason, *((note,) if each_note else ()))
         now = time.monotonic()
-        until = self._told.get(key)
+        until = self._recent.get(key)
         if until is not None and now < until:
             self._repeated.value += 1
             return
         if len(self._waiting) >= self._pace.waiting:
             self._dropped.value += 1
             return
-        self._told[key] = now + self._pace.again
-        self._told.move_to_end(key)
-        while len(self._told) > self._pace.remembered:
-            self._told.popitem(last=False)
+        self._recent[key] = now + self._pace.again
+        self._recent.move_to_end(key)
+        while len(self._recent) > self._pace.remembered:
+            self._recent.popitem(last=False)
         self._waiting.append((self._event(about, reason, note, action, key), 0))
         self._news.set()
 

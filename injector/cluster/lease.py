@@ -75,10 +75,10 @@ class Lease:
         self._name = name
         self._timing = timing or LeaseTiming()
         self._on_change = on_change
-        self._seen: Object | None = None  # the Lease as last read or written
-        self._seen_at = 0.0  # since when it is like that (monotonic)
+        self._lease: Object | None = None  # the Lease as last read or written
+        self._lease_at = 0.0  # since when it is like that (monotonic)
         self._until = 0.0  # until when this is the leader (monotonic)
-        self._told = False
+        self._announced = False
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -93,24 +93,24 @@ class Lease:
     async def stop(self) -> None:
         """End; the Lease is given back, so that the next one need not wait for its end."""
         await end_task(self._task)
-        if self.leading and self._seen is not None:
+        if self.leading and self._lease is not None:
             self._until = 0.0
             with contextlib.suppress(ApiError):
-                await self._give_back(self._seen)
+                await self._give_back(self._lease)
         self._until = 0.0
         self._tell()
 
-    async def _give_back(self, seen: Object) -> None:
+    async def _give_back(self, last_seen: Object) -> None:
         nobody = {"holderIdentity": "", "leaseDurationSeconds": 1}
         try:
-            await self._put(seen, nobody)
+            await self._put(last_seen, nobody)
         except ApiError as error:
             if error.status != 409:
                 raise
             # The API server took a renewal whose answer `stop` did not wait for.
-            found = await self._read()
-            if (found.get("spec") or {}).get("holderIdentity") == self.identity:
-                await self._put(found, nobody)
+            lease = await self._read()
+            if (lease.get("spec") or {}).get("holderIdentity") == self.identity:
+                await self._put(lease, nobody)
 
     # ------------------------------------------------------------ the loop
 
@@ -148,26 +148,26 @@ class Lease:
     async def _try(self) -> None:
         """Read the Lease once, and write it if this replica may take or renew it. Raises ApiError."""
         began = time.monotonic()
-        if self.leading and self._seen is not None:
+        if self.leading and self._lease is not None:
             with contextlib.suppress(ApiError):  # whatever it is, the Lease is looked at anew
-                await self._take(self._seen, began)
+                await self._take(self._lease, began)
                 return
         try:
-            found = await self._read()
+            lease = await self._read()
         except ApiError as error:
             if error.status != 404:
                 raise
             if not self._in_force:  # else it was deleted just now, and still has its leader
                 await self._create(began)
             return
-        self._observe(found)
-        holder = (found.get("spec") or {}).get("holderIdentity")
+        self._observe(lease)
+        holder = (lease.get("spec") or {}).get("holderIdentity")
         if holder and holder != self.identity:
             self._until = 0.0  # somebody else has it: taken from us, or never ours
         if holder not in (None, "", self.identity) and self._in_force:
             return
         try:
-            await self._take(found, began)
+            await self._take(lease, began)
         except ApiError as error:
             if error.status != 409:  # that is somebody who was quicker: the next look shows who
                 raise
@@ -175,11 +175,11 @@ class Lease:
     @property
     def _in_force(self) -> bool:
         """Whether the Lease, as last seen, has a holder whose time is not over; the holder may be this replica."""
-        spec = (self._seen or {}).get("spec") or {}
+        spec = (self._lease or {}).get("spec") or {}
         if not spec.get("holderIdentity"):
             return False
         lasts = min(float(spec.get("leaseDurationSeconds") or self._timing.lasts), _LONGEST)
-        return time.monotonic() < self._seen_at + lasts
+        return time.monotonic() < self._lease_at + lasts
 
     async def _create(self, began: float) -> None:
         metadata = {"name": self._name, "labels": {"app.kubernetes.io/name": "sidecar-injector"}}
@@ -193,15 +193,15 @@ class Lease:
         else:
             self._until = began + self._timing.deadline
 
-    async def _take(self, found: Object, began: float) -> None:
-        self._observe(await self._put(found, self._spec(found.get("spec") or {})))
+    async def _take(self, lease: Object, began: float) -> None:
+        self._observe(await self._put(lease, self._spec(lease.get("spec") or {})))
         self._until = began + self._timing.deadline
 
     async def _read(self) -> Object:
         return await self._client.get(self._path, deadline=self._request_seconds)
 
-    async def _put(self, found: Object, spec: Object) -> Object:
-        changed = {**found, "spec": {**(found.get("spec") or {}), **spec}}
+    async def _put(self, lease: Object, spec: Object) -> Object:
+        changed = {**lease, "spec": {**(lease.get("spec") or {}), **spec}}
         return await self._client.request("PUT", self._path, changed, deadline=self._request_seconds)
 
     @property
@@ -221,15 +221,15 @@ class Lease:
             "leaseTransitions": transitions if mine or not before.get("holderIdentity") else transitions + 1,
         }
 
-    def _observe(self, found: Object) -> None:
-        version = _version(found)  # raises for what is no Lease, before it is kept
-        if self._seen is None or version != _version(self._seen):
-            self._seen, self._seen_at = found, time.monotonic()
+    def _observe(self, lease: Object) -> None:
+        version = _version(lease)  # raises for what is no Lease, before it is kept
+        if self._lease is None or version != _version(self._lease):
+            self._lease, self._lease_at = lease, time.monotonic()
 
     def _tell(self) -> None:
         leading = self.leading
-        if leading != self._told:
-            self._told = leading
+        if leading != self._announced:
+            self._announced = leading
             _log.info("leading" if leading else "not-leading", lease=self._name, identity=self.identity)
             if self._on_change:
                 self._on_change(leading)

@@ -25,9 +25,9 @@ _log = structlog.get_logger(__name__)
 
 #: kubectl's copy of the whole object: long, and nobody's wish for injection.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_ASKED_SECONDS = 5.0  # for how long an answer of `fetch` is good
+_ANSWER_SECONDS = 5.0  # for how long an answer of `fetch` is good
 _ABSENT_SECONDS = 1.0  # the same for "there is none" and "no answer"
-_ASKED = 1024  # answers of `fetch` that are remembered
+_MOST_ANSWERS = 1024  # answers of `fetch` that are remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class Namespaces:
         self.synced = asyncio.Event()
         self._client = client
         self._on_change = on_change
-        self._known: dict[str, Namespace] = {}
+        self._store: dict[str, Namespace] = {}
         self._parts: dict[str, dict[str, dict[str, Object]]] = {"resourcequotas": {}, "limitranges": {}}
-        self._asked: OrderedDict[str, _Answer] = OrderedDict()
+        self._answers: OrderedDict[str, _Answer] = OrderedDict()
         self._flights: SingleFlight[str, _Answer] = SingleFlight()
         self._waiting: asyncio.Task[None] | None = None
         self._basics = Reflector(client, "/api/v1/namespaces", _basics, on_change=self._changed, timing=timing)
@@ -69,7 +69,7 @@ class Namespaces:
         )
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._store)
 
     @property
     def last_error(self) -> ApiError | None:
@@ -96,7 +96,7 @@ class Namespaces:
 
     def get(self, name: str) -> Namespace | None:
         """The namespace as last seen, None if there is none (or not yet). The same object while nothing changed."""
-        return self._known.get(name)
+        return self._store.get(name)
 
     async def fetch(self, name: str, *, deadline: float = 2.0) -> Namespace | None:
         """Ask the API server, for when the store does not know the namespace or disagrees with the caller.
@@ -105,25 +105,25 @@ class Namespaces:
         called for every pod. An unchanged namespace is the very object that `get` returns. None: there is none.
         Raises ApiError when there is no answer within `deadline` seconds.
         """
-        answer = self._asked.get(name)
+        answer = self._answers.get(name)
         if answer is None or answer.until < time.monotonic():
             answer = await self._flights.do(name, lambda: self._ask(name, deadline))
         if answer.error:
             raise answer.error
-        known = self._known.get(name)
-        return known if known == answer.namespace else answer.namespace
+        stored = self._store.get(name)
+        return stored if stored == answer.namespace else answer.namespace
 
     async def _ask(self, name: str, deadline: float) -> _Answer:
         now = time.monotonic
         try:
-            found = _basics(await self._client.get(f"/api/v1/namespaces/{name}", deadline=deadline))
-            answer = _Answer(now() + _ASKED_SECONDS, self._compose(name, found))
+            namespace = _basics(await self._client.get(f"/api/v1/namespaces/{name}", deadline=deadline))
+            answer = _Answer(now() + _ANSWER_SECONDS, self._compose(name, namespace))
         except ApiError as error:
             answer = _Answer(now() + _ABSENT_SECONDS, error=None if error.status == 404 else error)
-        self._asked[name] = answer
-        self._asked.move_to_end(name)
-        while len(self._asked) > _ASKED:
-            self._asked.popitem(last=False)
+        self._answers[name] = answer
+        self._answers.move_to_end(name)
+        while len(self._answers) > _MOST_ANSWERS:
+            self._answers.popitem(last=False)
         return answer
 
     # ------------------------------------------------------------ keeping it
@@ -157,13 +157,13 @@ class Namespaces:
 
     def _changed(self, name: str, basics: _Basics | None) -> None:
         new = self._compose(name, basics) if basics else None
-        if new == self._known.get(name):
+        if new == self._store.get(name):
             return
-        self._asked.pop(name, None)  # the answer may be older than this
+        self._answers.pop(name, None)  # the answer may be older than this
         if new is None:
-            del self._known[name]
+            del self._store[name]
         else:
-            self._known[name] = new
+            self._store[name] = new
         if self._on_change:
             self._on_change(name)
 
@@ -174,7 +174,7 @@ class Namespaces:
     async def _wait(self) -> None:
         for reflector in self.reflectors:
             await reflector.synced.wait()
-        _log.info("namespaces-known", count=len(self._known))
+        _log.info("namespaces-known", count=len(self._store))
         self.synced.set()
 
 

@@ -16,7 +16,7 @@ from injector.pods.context import Object
 MANAGER = "sidecar-injector-pause"
 # Not by the settings' prefix: the switch has to work where settings cannot be read.
 _KEY = "sidecar.injector/paused"
-_BY, _AT, _REASON = (f"{_KEY}-{what}" for what in ("by", "at", "reason"))
+_BY, _AT, _REASON = (f"{_KEY}-{detail}" for detail in ("by", "at", "reason"))
 #: No object both has a label and lacks it.
 NOTHING: Object = {"matchExpressions": [{"key": _KEY, "operator": "Exists"}, {"key": _KEY, "operator": "DoesNotExist"}]}
 
@@ -41,9 +41,9 @@ def is_paused(entry: Object) -> bool:
 
 def words_of_pause(configuration: Object) -> str:
     """Who paused it, when and why, as far as its annotations say: `by admin at 2026-11-21T17:28:10Z: upgrade`."""
-    said = configuration["metadata"].get("annotations") or {}
-    parts = [f"{word} {said[key]}" for word, key in (("by", _BY), ("at", _AT)) if key in said]
-    return " ".join(parts) + (f": {said[_REASON]}" if _REASON in said else "")
+    annotations = configuration["metadata"].get("annotations") or {}
+    parts = [f"{word} {annotations[key]}" for word, key in (("by", _BY), ("at", _AT)) if key in annotations]
+    return " ".join(parts) + (f": {annotations[_REASON]}" if _REASON in annotations else "")
 
 
 def _applied(configuration: Object, metadata: Object) -> Object:

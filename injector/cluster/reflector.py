@@ -123,7 +123,7 @@ class Reflector(Generic[T]):
         try:
             if self._version is None:
                 self._version = await self._list()
-                self._becomes(known=True)
+                self._becomes(synced=True)
                 self.synced.set()
             await self._watch(self._version)
             return None
@@ -140,22 +140,22 @@ class Reflector(Generic[T]):
 
     async def _list(self) -> str:
         """Bring the copy up to date page by page, and forget what is no longer there. Returns the list's version."""
-        seen: set[str] = set()
+        listed: set[str] = set()
         page = ""
         while True:
-            found = await self._client.list(
+            listing = await self._client.list(
                 self.path, self._query, page=page, limit=self._timing.page, deadline=self._timing.list_deadline
             )
-            for obj in found.items:
+            for obj in listing.items:
                 key, _ = _identity(obj)
-                seen.add(key)
-                self._apply(key, self._kept(obj))
-            page = found.next_page
+                listed.add(key)
+                self._apply(key, self._stored(obj))
+            page = listing.next_page
             if not page:
                 break
-        for key in [key for key in self._items if key not in seen]:
+        for key in [key for key in self._items if key not in listed]:
             self._apply(key, None)
-        return found.resource_version
+        return listing.resource_version
 
     async def _watch(self, version: str) -> None:
         async with self._client.watch(self.path, version, self._query, seconds=jittered(self._timing.watch)) as events:
@@ -164,13 +164,13 @@ class Reflector(Generic[T]):
             async for event in events:
                 key, self._version = _identity(event.object)
                 if event.type in ("ADDED", "MODIFIED"):
-                    self._apply(key, self._kept(event.object))
+                    self._apply(key, self._stored(event.object))
                 elif event.type == "DELETED":
                     self._apply(key, None)
 
     # ------------------------------------------------------------ the copy
 
-    def _kept(self, obj: Object) -> T | None:
+    def _stored(self, obj: Object) -> T | None:
         try:
             return self._keep(obj)
         except Exception:
@@ -201,7 +201,7 @@ class Reflector(Generic[T]):
             for key in list(self._items):  # what was known is out of date from here on
                 self._apply(key, None)
             self._version = None
-            self._becomes(known=False)
+            self._becomes(synced=False)
             self.synced.set()
             if news:
                 _log.info(
@@ -213,8 +213,8 @@ class Reflector(Generic[T]):
         elif news:
             _log.warning("cluster-away", path=self.path, error=str(error), effect="the last state stays in use")
 
-    def _becomes(self, *, known: bool) -> None:
-        changed, self.known = self.known != known, known
+    def _becomes(self, *, synced: bool) -> None:
+        changed, self.known = self.known != synced, synced
         if changed and self._on_known:
             self._on_known()
 

@@ -79,8 +79,8 @@ def events_path(namespace: str = "") -> str:
 
 def refused_creation(event: Object, webhooks: str) -> RefusedCreation | None:
     """What a FailedCreate Event (events.k8s.io/v1) says, if an entry of the installation `webhooks` did not answer."""
-    said, about = api_server_message(event.get("note") or ""), event.get("regarding") or {}
-    if said.kind != "webhook-failed" or not said.values[0].endswith(f".{webhooks}.internal"):
+    message, about = api_server_message(event.get("note") or ""), event.get("regarding") or {}
+    if message.kind != "webhook-failed" or not message.values[0].endswith(f".{webhooks}.internal"):
         return None
     if about.get("kind") not in _KINDS:
         return None
@@ -91,7 +91,7 @@ def refused_creation(event: Object, webhooks: str) -> RefusedCreation | None:
         about["namespace"],
         about["name"],
         about["uid"],
-        said.values[0],
+        message.values[0],
         datetime.fromisoformat(at or event["metadata"]["creationTimestamp"]),
         int(series.get("count") or event.get("deprecatedCount") or 1),
     )
@@ -170,7 +170,11 @@ class Retries:
     def _next(self) -> _Waiting | None:
         """One of those whose turn it is; which one is left to chance, as the other replicas look at the same ones."""
         since = self._client.now() - _LONGEST_PAUSE
-        due = [one for one in self._waiting.values() if one.due and one.backoff.due and one.creation.at > since]
+        due = [
+            waiting
+            for waiting in self._waiting.values()
+            if waiting.due and waiting.backoff.due and waiting.creation.at > since
+        ]
         return random.choice(due) if due else None  # noqa: S311 - not a secret
 
     async def _work(self) -> None:
@@ -205,11 +209,11 @@ class Retries:
         """Make the controller try again if pods are still missing, and wait for some of them. Raises ApiError."""
         creation = waiting.creation
         path = f"{creation.path}/status"
-        found = await self._client.get(path)
-        missing = missing_pods(found)
-        if not missing or found["metadata"]["uid"] != creation.uid:
+        controller = await self._client.get(path)
+        missing = missing_pods(controller)
+        if not missing or controller["metadata"]["uid"] != creation.uid:
             return
-        await self._touch(path, found, creation.kind)
+        await self._touch(path, controller, creation.kind)
         waiting.backoff.repaired()
         self._count.value += 1
         about = {"kind": creation.kind, "namespace": creation.namespace, "name": creation.name}
@@ -220,13 +224,13 @@ class Retries:
             if missing_pods(await self._client.get(path)) < missing:
                 return
 
-    async def _touch(self, path: str, found: Object, kind: str) -> None:
+    async def _touch(self, path: str, obj: Object, kind: str) -> None:
         """Write twice: at least one write changes the object, and both together change nothing. Raises ApiError."""
         api, name = _KINDS[kind][0].removeprefix("/apis/"), _KINDS[kind][1]
-        metadata = {"name": found["metadata"]["name"]}
+        metadata = {"name": obj["metadata"]["name"]}
         nothing = {"apiVersion": api, "kind": kind, "metadata": metadata}
-        version = found["metadata"]["resourceVersion"]
-        status = {name: (found.get("status") or {}).get(name, 0)}
-        held = {**nothing, "metadata": {**metadata, "resourceVersion": version}, "status": status}
-        for body in (held, nothing):
+        version = obj["metadata"]["resourceVersion"]
+        status = {name: (obj.get("status") or {}).get(name, 0)}
+        restored = {**nothing, "metadata": {**metadata, "resourceVersion": version}, "status": status}
+        for body in (restored, nothing):
             await self._client.apply(path, body, MANAGER)

@@ -31,6 +31,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import chain
 
 from cryptography import x509
 
@@ -76,8 +77,8 @@ class CertificateState:
     @property
     def bundle(self) -> tuple[x509.Certificate, ...]:
         """The authorities that the API server has to trust, each once."""
-        found = [pair.certificate for pair in (self.authority, self.next) if pair]
-        return (*found, *(certificate for certificate in self.old if certificate not in found))
+        certificates = [pair.certificate for pair in (self.authority, self.next) if pair]
+        return (*certificates, *(certificate for certificate in self.old if certificate not in certificates))
 
     @property
     def anchor(self) -> x509.Certificate | None:
@@ -85,50 +86,57 @@ class CertificateState:
         if self.serving is None:
             return None
         mine = (self.authority.certificate,) if self.authority else ()
-        return next((one for one in (*mine, *self.old) if issued_by(self.serving.certificate, one)), None)
+        return next(
+            (authority for authority in (*mine, *self.old) if issued_by(self.serving.certificate, authority)), None
+        )
 
     @property
     def data(self) -> dict[str, bytes]:
         """The Secret's data, by key."""
-        found: dict[str, bytes] = {}
+        entries: dict[str, bytes] = {}
         for name, pair in ((SERVING, self.serving), (AUTHORITY, self.authority), (NEXT, self.next)):
             if pair:
-                found |= {f"{name}.crt": pair.certificate_pem, f"{name}.key": pair.key_pem}
-        return {**found, OLD: pem_of(self.old)} if self.old else found
+                entries |= {f"{name}.crt": pair.certificate_pem, f"{name}.key": pair.key_pem}
+        return {**entries, OLD: pem_of(self.old)} if self.old else entries
 
 
 def read_certificate_state(data: Mapping[str, bytes]) -> CertificateState:
     """What a Secret's data (decoded from base64) holds; empty where there is no Secret. Looks at no clock."""
     faults: list[str] = []
-
-    def pair(name: str) -> Pair | None:
-        certificate, key = (data.get(f"{name}.{part}", b"") for part in ("crt", "key"))
-        if not certificate and not key:
-            return None
-        if not certificate or not key:
-            faults.append(f"{name}.{'key' if certificate else 'crt'} is missing")
-            return None
-        try:
-            found = read_pair(certificate, key)
-        except ValueError as error:
-            faults.append(f"{name}.crt and {name}.key: {error}")
-            return None
-        if name != SERVING and not is_authority(found.certificate):
-            faults.append(f"{name}.crt is not the certificate of an authority")
-            return None
-        return found
-
-    serving, authority, upcoming = (pair(name) for name in (SERVING, AUTHORITY, NEXT))
-    old = [one for one in read_certificates(data.get(OLD, b"")) if is_authority(one)]
-    unreadable = False
-    if data.get(OLD) and pem_of(old) != data[OLD]:
+    serving, authority, upcoming = (_pair(data, name, faults) for name in (SERVING, AUTHORITY, NEXT))
+    old = _authorities(data.get(OLD, b""))
+    unreadable = bool(data.get(OLD)) and pem_of(old) != data[OLD]
+    if unreadable:
         faults.append(f"{OLD} holds something other than PEM certificates of authorities")
-        unreadable = True
-    if authority is None and data.get(f"{AUTHORITY}.crt"):
+    if authority is None:
         # Without its key it signs nothing any more, and what it has signed may be in use.
-        readable = [one for one in read_certificates(data[f"{AUTHORITY}.crt"]) if is_authority(one)]
-        old += [one for one in readable if one not in old]
+        old += [
+            certificate for certificate in _authorities(data.get(f"{AUTHORITY}.crt", b"")) if certificate not in old
+        ]
     return CertificateState(serving, authority, upcoming, tuple(old), tuple(faults), unreadable)
+
+
+def _pair(data: Mapping[str, bytes], name: str, faults: list[str]) -> Pair | None:
+    """The certificate of that name with its key; None where there is none, or a fault, which is added to `faults`."""
+    certificate, key = (data.get(f"{name}.{part}", b"") for part in ("crt", "key"))
+    if not certificate and not key:
+        return None
+    if not certificate or not key:
+        faults.append(f"{name}.{'key' if certificate else 'crt'} is missing")
+        return None
+    try:
+        pair = read_pair(certificate, key)
+    except ValueError as error:
+        faults.append(f"{name}.crt and {name}.key: {error}")
+        return None
+    if name != SERVING and not is_authority(pair.certificate):
+        faults.append(f"{name}.crt is not the certificate of an authority")
+        return None
+    return pair
+
+
+def _authorities(text: bytes) -> list[x509.Certificate]:
+    return [certificate for certificate in read_certificates(text) if is_authority(certificate)]
 
 
 class StepName(StrEnum):
@@ -154,98 +162,105 @@ class RotationStep:
     """One write: the Secret's certificates after it, and one sentence why."""
 
     name: StepName
-    why: str
-    held: CertificateState
+    cause: str
+    state: CertificateState
 
 
 def next_step(
-    held: CertificateState, bundles: Sequence[Bundle], now: datetime, plan: RotationPlan, *, settled: bool
+    state: CertificateState, bundles: Sequence[Bundle], now: datetime, plan: RotationPlan, *, settled: bool
 ) -> RotationStep | None:
     """What to write into the Secret now; None when there is nothing to do but to bring the bundles up to date.
 
     `bundles` are those of every entry, as they are. `settled` says that `awaited` has been in all of them for so long
     that every API server knows it.
     """
-    kept, known = _kept(held, bundles, now)
-    upcoming, authority = kept.next, kept.authority
+    usable, anchored = _usable(state, bundles, now)
+    upcoming, authority = usable.next, usable.authority
     if upcoming and settled and _in_all(upcoming.certificate, bundles):
-        used = _sign(CertificateState(None, upcoming, None, _without(kept.bundle, upcoming)), now, plan)
+        used = _sign(CertificateState(None, upcoming, None, _without(usable.bundle, upcoming)), now, plan)
         return RotationStep(StepName.AUTHORITY_USED, "the next authority is in every bundle", used)
-    if authority and (why := _why_sign(kept, known, now, plan)):
-        covered = kept.serving is not None and issued_by(kept.serving.certificate, authority.certificate)
-        if covered or (upcoming is None and settled and _in_all(authority.certificate, bundles)):
-            return RotationStep(StepName.CERTIFICATE_SIGNED, why, _sign(kept, now, plan))
+    if authority and (cause := _why_sign(usable, anchored, now, plan)):
+        trusted = settled and upcoming is None and _in_all(authority.certificate, bundles)
+        if trusted or _signed_before(usable, authority):
+            return RotationStep(StepName.CERTIFICATE_SIGNED, cause, _sign(usable, now, plan))
     if upcoming is None and (authority is None or _is_due(authority.certificate, now)):
-        made = new_authority(f"sidecar-injector CA {secrets.token_hex(4)}", now, now + plan.authority_life)
-        why = "two thirds of the authority's lifetime have passed" if authority else _why_none(held, now)
-        return RotationStep(StepName.AUTHORITY_MADE, why, replace(kept, next=made))
-    if kept.data != held.data or held.faults:
-        return RotationStep(
-            StepName.TIDIED,
-            "; ".join(held.faults)
-            or "an old authority expired, or a caBundle held an authority that the Secret did not hold",
-            kept,
-        )
-    return None
+        successor = new_authority(f"sidecar-injector CA {secrets.token_hex(4)}", now, now + plan.authority_life)
+        cause = "two thirds of the authority's lifetime have passed" if authority else _why_none(state, now)
+        return RotationStep(StepName.AUTHORITY_MADE, cause, replace(usable, next=successor))
+    return _tidied(state, usable)
 
 
-def awaited(held: CertificateState) -> x509.Certificate | None:
+def _tidied(state: CertificateState, usable: CertificateState) -> RotationStep | None:
+    """The step to what is usable of a Secret; None where that is all of it."""
+    if usable.data == state.data and not state.faults:
+        return None
+    cause = "an old authority expired, or a caBundle held an authority that the Secret did not hold"
+    return RotationStep(StepName.TIDIED, "; ".join(state.faults) or cause, usable)
+
+
+def awaited(state: CertificateState) -> x509.Certificate | None:
     """The authority that has to be in every bundle before the next certificate can be signed by it."""
-    pair = held.next or held.authority
+    pair = state.next or state.authority
     return pair.certificate if pair else None
 
 
-def _kept(held: CertificateState, bundles: Iterable[Bundle], now: datetime) -> tuple[CertificateState, bool]:
-    """The usable part of `held` with authorities that only the bundles have, and whether a known one signed `tls.crt`.
+def _usable(state: CertificateState, bundles: Iterable[Bundle], now: datetime) -> tuple[CertificateState, bool]:
+    """The usable part of `state` with authorities that only the bundles have, and whether a known one signed `tls.crt`.
 
     The bundles are read only if the Secret does not tell which authorities may be in use. Otherwise an authority that
     somebody writes into a bundle by hand would stay trusted.
     """
-    authority, upcoming = _live(held.authority, now), _live(held.next, now)
-    old = [one for one in held.old if not _ended(one, now)]
-    if authority is None or held.unreadable or held.anchor is None:
+    authority, upcoming = _live(state.authority, now), _live(state.next, now)
+    old = [certificate for certificate in state.old if not _ended(certificate, now)]
+    if authority is None or state.unreadable or state.anchor is None:
         mine = [pair.certificate for pair in (authority, upcoming) if pair]
-        for one in (one for bundle in bundles for one in bundle):
-            if one not in mine and one not in old and is_authority(one) and not _ended(one, now):
-                old.append(one)
-    newest = sorted(old, key=lambda one: one.not_valid_after_utc, reverse=True)[:_MOST_OLD]
-    kept = CertificateState(_live(held.serving, now), authority, upcoming, tuple(one for one in old if one in newest))
-    if kept.serving and kept.anchor is None:
-        return replace(kept, serving=None), False
-    return kept, True
+        for certificate in chain.from_iterable(bundles):
+            is_new = certificate not in mine and certificate not in old
+            if is_new and is_authority(certificate) and not _ended(certificate, now):
+                old.append(certificate)
+    newest = sorted(old, key=lambda certificate: certificate.not_valid_after_utc, reverse=True)[:_MOST_OLD]
+    recent = tuple(certificate for certificate in old if certificate in newest)
+    usable = CertificateState(_live(state.serving, now), authority, upcoming, recent)
+    if usable.serving and usable.anchor is None:
+        return replace(usable, serving=None), False
+    return usable, True
 
 
-def _why_sign(kept: CertificateState, known: bool, now: datetime, plan: RotationPlan) -> str:
+def _why_sign(usable: CertificateState, anchored: bool, now: datetime, plan: RotationPlan) -> str:
     """Why the certificate has to be signed anew; "" when it has not."""
-    if kept.serving is None:
-        return "there is no certificate" if known else "the certificate was signed by an unknown authority"
-    certificate = kept.serving.certificate
+    if usable.serving is None:
+        return "there is no certificate" if anchored else "the certificate was signed by an unknown authority"
+    certificate = usable.serving.certificate
     if certificate_names(certificate) != frozenset(plan.names):
         return "the names of the Service have changed"
-    if kept.authority and not issued_by(certificate, kept.authority.certificate):
+    if usable.authority and not issued_by(certificate, usable.authority.certificate):
         return "the certificate was signed by an earlier authority"
     if now < certificate.not_valid_before_utc:
         return "the certificate is not valid yet"
     end = certificate.not_valid_after_utc
-    if _is_due(certificate, now) and kept.authority and _end(kept.authority, now, plan) > end:
+    if _is_due(certificate, now) and usable.authority and _end(usable.authority, now, plan) > end:
         return "two thirds of the certificate's lifetime have passed"
     return ""
 
 
-def _why_none(held: CertificateState, now: datetime) -> str:
-    if held.faults:
-        return "; ".join(held.faults)
+def _why_none(state: CertificateState, now: datetime) -> str:
+    if state.faults:
+        return "; ".join(state.faults)
     return (
         "the authority's certificate has expired"
-        if held.authority and _ended(held.authority.certificate, now)
+        if state.authority and _ended(state.authority.certificate, now)
         else "there is no authority"
     )
 
 
-def _sign(held: CertificateState, now: datetime, plan: RotationPlan) -> CertificateState:
-    """The same with a new certificate, signed by the authority."""
-    assert held.authority is not None  # noqa: S101 - both callers have one
-    return replace(held, serving=sign(held.authority, plan.names, now, now + plan.life))
+def _signed_before(usable: CertificateState, authority: Pair) -> bool:
+    return usable.serving is not None and issued_by(usable.serving.certificate, authority.certificate)
+
+
+def _sign(state: CertificateState, now: datetime, plan: RotationPlan) -> CertificateState:
+    """`state` with a new certificate to serve, signed by its authority."""
+    assert state.authority is not None  # noqa: S101 - both callers have one
+    return replace(state, serving=sign(state.authority, plan.names, now, now + plan.life))
 
 
 def _end(authority: Pair, now: datetime, plan: RotationPlan) -> datetime:
@@ -258,7 +273,7 @@ def _in_all(certificate: x509.Certificate, bundles: Iterable[Bundle]) -> bool:
 
 
 def _without(bundle: Bundle, pair: Pair) -> tuple[x509.Certificate, ...]:
-    return tuple(one for one in bundle if one != pair.certificate)
+    return tuple(certificate for certificate in bundle if certificate != pair.certificate)
 
 
 def _live(pair: Pair | None, now: datetime) -> Pair | None:

@@ -22,7 +22,7 @@ class SecretContents:
     """The Secret as it was read: None where there is none, and what it holds."""
 
     secret: Object | None
-    held: CertificateState
+    state: CertificateState
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class _Seen:
 
 
 class SecretStore:
-    """The Secret `name` of a namespace. `on_change(held)` is called at first, then after each change."""
+    """The Secret `name` of a namespace. `on_change(state)` is called at first, then after each change."""
 
     def __init__(
         self,
@@ -59,9 +59,9 @@ class SecretStore:
             timing=timing,
         )
 
-    def _changed(self, _key: str, seen: _Seen | None) -> None:
-        self.gone_since = None if seen else time.monotonic()
-        self._on_change(read_certificate_state(seen.data if seen else {}))
+    def _changed(self, _key: str, contents: _Seen | None) -> None:
+        self.gone_since = None if contents else time.monotonic()
+        self._on_change(read_certificate_state(contents.data if contents else {}))
 
     def start(self) -> None:
         """Begin to watch."""
@@ -91,26 +91,26 @@ class SecretStore:
             return SecretContents(None, CertificateState())
         return SecretContents(secret, read_certificate_state(data_of(secret)))
 
-    async def write(self, found: SecretContents, held: CertificateState, *, deadline: float) -> None:
+    async def write(self, contents: SecretContents, state: CertificateState, *, deadline: float) -> None:
         """Replace the Secret that was found; refused (409) if it has changed since. Raises ApiError."""
-        data = {key: base64.b64encode(value).decode() for key, value in held.data.items()}
+        data = {key: base64.b64encode(value).decode() for key, value in state.data.items()}
         query = {"fieldManager": FIELD_MANAGER}
-        if found.secret is None:
+        if contents.secret is None:
             metadata = {"name": self._name, "labels": {"app.kubernetes.io/name": "sidecar-injector"}}
             secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
             await self._client.create(self._collection, secret, query, deadline=deadline)
             return
-        others = {key: value for key, value in (found.secret.get("data") or {}).items() if key not in KEYS}
-        changed = {**found.secret, "data": {**others, **data}}
+        foreign = {key: value for key, value in (contents.secret.get("data") or {}).items() if key not in KEYS}
+        changed = {**contents.secret, "data": {**foreign, **data}}
         path = f"{self._collection}/{self._name}"
         await self._client.request("PUT", path, changed, query, deadline=deadline)
 
 
 def data_of(secret: Object) -> dict[str, bytes]:
     """What of a Secret's data belongs to the certificates, decoded."""
-    found = {}
+    data = {}
     for key, value in (secret.get("data") or {}).items():
         if key in KEYS:
             with contextlib.suppress(binascii.Error, ValueError):
-                found[key] = base64.b64decode(value)
-    return found
+                data[key] = base64.b64decode(value)
+    return data

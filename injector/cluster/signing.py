@@ -67,7 +67,7 @@ def signing_request(
     request = (
         x509.CertificateSigningRequestBuilder()
         .subject_name(subject)
-        .add_extension(x509.SubjectAlternativeName([alternative_of(one) for one in names]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([alternative_of(dns_name) for dns_name in names]), critical=False)
         .sign(key, hashes.SHA256())
     )
     spec = {
@@ -89,37 +89,43 @@ def answer_of(request: Object) -> SigningAnswer:
     conditions = {c.get("type"): c for c in status.get("conditions") or () if c.get("status", "True") == "True"}
     for kind, verb in (("Denied", "was denied"), ("Failed", "was refused by the signer")):
         if kind in conditions:
-            said = conditions[kind].get("message") or conditions[kind].get("reason") or "no reason given"
-            return SigningAnswer(refusal=f"{verb}: {said}", approved="Approved" in conditions)
+            message = conditions[kind].get("message") or conditions[kind].get("reason") or "no reason given"
+            return SigningAnswer(refusal=f"{verb}: {message}", approved="Approved" in conditions)
     chain = base64.b64decode(status.get("certificate") or "")
     return SigningAnswer(chain=chain, approved="Approved" in conditions)
 
 
 def approval(request: Object, by: str) -> Object:
     """The request with its approval, for the subresource of that name."""
-    said = {
+    condition = {
         "type": "Approved",
         "status": "True",
         "reason": "ApprovedByInjectorCerts",
         "message": f"approved by injector certs --approve, as {by}",
     }
     status = request.get("status") or {}
-    others = [c for c in status.get("conditions") or () if c.get("type") != "Approved"]
-    return {**request, "status": {**status, "conditions": [*others, said]}}
+    conditions = [c for c in status.get("conditions") or () if c.get("type") != "Approved"]
+    return {**request, "status": {**status, "conditions": [*conditions, condition]}}
 
 
 def still_good(chain: bytes, key: PrivateKey, names: Iterable[str], now: datetime) -> datetime | None:
     """Until when the certificate is valid; None if it has another key, lacks a DNS name, or is due for renewal."""
-    found = read_certificates(chain)
-    if not found or found[0].public_key() != key.public_key() or not set(names) <= certificate_names(found[0]):
+    certificates = read_certificates(chain)
+    if (
+        not certificates
+        or certificates[0].public_key() != key.public_key()
+        or not set(names) <= certificate_names(certificates[0])
+    ):
         return None
-    begin, end = found[0].not_valid_before_utc, found[0].not_valid_after_utc
+    begin, end = certificates[0].not_valid_before_utc, certificates[0].not_valid_after_utc
     return end if begin <= now and (end - now) / (end - begin) > _LEFT else None
 
 
 def authorities_of(chain: bytes, candidates: Iterable[bytes]) -> bytes:
     """The authorities among the candidates (PEM each) that signed the chain, each once; empty if none did."""
     certificates = read_certificates(chain)
-    known = [one for text in candidates for one in read_certificates(text) if is_authority(one)]
-    signed = [one for one in known if any(issued_by(certificate, one) for certificate in certificates)]
+    authorities = [authority for text in candidates for authority in read_certificates(text) if is_authority(authority)]
+    signed = [
+        authority for authority in authorities if any(issued_by(certificate, authority) for certificate in certificates)
+    ]
     return pem_of(dict.fromkeys(signed))

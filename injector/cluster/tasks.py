@@ -31,10 +31,10 @@ class SingleFlight(Generic[K, T]):
         running = self._running.get(key)
         if running is None:
             running = self._running[key] = asyncio.ensure_future(call())
-            running.add_done_callback(lambda done: self._end(key, done))
+            running.add_done_callback(lambda future: self._end(key, future))
         return await asyncio.shield(running)
 
-    def _end(self, key: K, done: asyncio.Future[T]) -> None:
+    def _end(self, key: K, future: asyncio.Future[T]) -> None:
         del self._running[key]
-        if not done.cancelled():
-            done.exception()  # looked at, so that asyncio does not complain when every caller has given up
+        if not future.cancelled():
+            future.exception()  # looked at, so that asyncio does not complain when every caller has given up

@@ -24,7 +24,7 @@ class TemplateMaps:
     """The ConfigMaps labelled `<prefix>/template: "true"` of one namespace. `start()` it in the event loop.
 
     `on_change(sources)` is awaited, never twice at a time, when `quiet` seconds have passed without a further change,
-    and at the latest `patience` seconds after the first: a folder applied file by file is read once. The first call
+    and at the latest `longest_wait` seconds after the first: a folder applied file by file is read once. The first call
     comes when all are known. What the function raises is logged; it is not called again for the same sources.
     """
 
@@ -36,12 +36,12 @@ class TemplateMaps:
         on_change: Callable[[TemplateSources], Awaitable[None]],
         *,
         quiet: float = 0.5,
-        patience: float = 5.0,
+        longest_wait: float = 5.0,
         timing: Timing | None = None,
     ) -> None:
         self._on_change = on_change
         self._quiet = quiet
-        self._patience = patience
+        self._longest_wait = longest_wait
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._reflector = Reflector(
@@ -96,7 +96,7 @@ class TemplateMaps:
 
     async def _until_quiet(self) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._longest_wait):
                 while True:
                     self._changed.clear()
                     try:

@@ -99,9 +99,9 @@ def _same_annotations(settings: Settings) -> Object:
     """The mark, the receipt, and config files that a downwardAPI volume reads."""
     free = words((settings.inject_key, settings.templates_key))
     ours = f"k.startsWith({string_expression(f'{settings.prefix}/')}) && !(k in {free})"
-    kept = f"variables.before.all(k, !({ours}) || variables.after[?k].orValue('') == variables.before[k])"
+    unchanged = f"variables.before.all(k, !({ours}) || variables.after[?k].orValue('') == variables.before[k])"
     added = f"variables.after.all(k, !({ours}) || k in variables.before)"
-    return _validation(f"{kept} && {added}", "the injector's annotations of this pod cannot be changed")
+    return _validation(f"{unchanged} && {added}", "the injector's annotations of this pod cannot be changed")
 
 
 def _none_joins() -> Object:

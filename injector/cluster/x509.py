@@ -88,8 +88,8 @@ def sign(authority: Pair, names: Sequence[str], now: datetime, until: datetime, 
 
 def read_pair(certificate: bytes, key: bytes) -> Pair:
     """A pair from two PEM texts. Raises ValueError, one sentence about what is wrong with which of them."""
-    found = read_certificates(certificate)
-    if not found:
+    certificates = read_certificates(certificate)
+    if not certificates:
         raise ValueError("the certificate is not PEM, or cannot be read")
     if len(key) > _KEY_BYTES:
         raise ValueError(f"the key has more than {_KEY_BYTES} bytes")
@@ -98,27 +98,27 @@ def read_pair(certificate: bytes, key: bytes) -> Pair:
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise ValueError("the key is not PEM, or it is encrypted") from None
     if isinstance(private, ec.EllipticCurvePrivateKey):
-        known = isinstance(private.curve, _CURVES)
+        supported = isinstance(private.curve, _CURVES)
     else:
-        known = isinstance(private, rsa.RSAPrivateKey) and private.key_size in _RSA_BITS
-    if not isinstance(private, PrivateKey) or not known:
+        supported = isinstance(private, rsa.RSAPrivateKey) and private.key_size in _RSA_BITS
+    if not isinstance(private, PrivateKey) or not supported:
         raise ValueError("the key must be P-256, P-384 or P-521, or RSA with 2048 to 4096 bits")
-    if private.public_key() != found[0].public_key():
+    if private.public_key() != certificates[0].public_key():
         raise ValueError("the key does not belong to this certificate")
-    return Pair(found[0], private)
+    return Pair(certificates[0], private)
 
 
 def read_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
     """The certificates in a PEM text, in their order; what cannot be read is left out."""
-    found = []
+    certificates = []
     for block in _blocks(pem):
         try:
             certificate = x509.load_pem_x509_certificate(block)
             certificate.public_key(), certificate.extensions, certificate.subject, certificate.issuer
         except _UNREADABLE:
             continue
-        found.append(certificate)
-    return tuple(found)
+        certificates.append(certificate)
+    return tuple(certificates)
 
 
 def _blocks(pem: bytes) -> Iterator[bytes]:
@@ -160,10 +160,10 @@ def issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> boo
 def certificate_names(certificate: x509.Certificate) -> frozenset[str]:
     """The DNS names that a certificate is for."""
     try:
-        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (x509.ExtensionNotFound, ValueError):
         return frozenset()
-    return frozenset(found.get_values_for_type(x509.DNSName))
+    return frozenset(alternatives.get_values_for_type(x509.DNSName))
 
 
 def new_key(use_rsa: bool = False) -> PrivateKey:
@@ -203,13 +203,13 @@ def _builder(
 def _key_identifier(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
     """The identifier of the issuer's key, as in the issuer's certificate; verifiers compare it (RFC 5280, 4.2.1.1)."""
     try:
-        named = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+        identifier = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
     except x509.ExtensionNotFound:
         key = issuer.public_key()
         if not isinstance(key, ec.EllipticCurvePublicKey | rsa.RSAPublicKey):
             raise ValueError("the authority's key is neither P-256 nor RSA") from None
         return x509.AuthorityKeyIdentifier.from_issuer_public_key(key)
-    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(named)
+    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier)
 
 
 def _usage(*, sign_certificates: bool, use_rsa: bool = False) -> x509.KeyUsage:

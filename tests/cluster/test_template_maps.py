@@ -85,7 +85,7 @@ def test_one_who_never_rests_is_told_all_the_same(control_plane: ControlPlane, n
             at_once -= 1
 
         async with await Client.connect(str(control_plane.kubeconfig)) as client:
-            maps = TemplateMaps(client, ns, SETTINGS, on_change, quiet=1.5, patience=patience, timing=QUICK)
+            maps = TemplateMaps(client, ns, SETTINGS, on_change, quiet=1.5, longest_wait=patience, timing=QUICK)
             maps.start()
             await until(lambda: told)
             began = time.monotonic()

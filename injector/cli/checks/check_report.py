@@ -49,7 +49,7 @@ def _guarded(check: Check, context: CheckContext, causes: set[object]) -> Iterat
     try:
         yield from check(context)
     except ClusterError as error:
-        cause = (error.what, error.status, error.reason)
+        cause = (error.subject, error.status, error.reason)
         if cause in causes:
             return
         causes.add(cause)

@@ -30,7 +30,7 @@ def service_account(context: CheckContext) -> Iterator[Diagnostic]:
     asked = [(line, attributes) for line in lines for attributes in requests(line, namespace)]
     bodies = [review("SubjectAccessReview", a, {"user": user, "groups": groups}) for _, a in asked]
     try:
-        answers = context.live.answers(_REVIEWS, bodies, what="asking what the service account may do")
+        answers = context.live.answers(_REVIEWS, bodies, subject="asking what the service account may do")
     except ClusterError as error:
         if error.status != 403:
             raise

@@ -59,7 +59,9 @@ def _try(context: CheckContext, namespace: Object) -> Iterator[Diagnostic]:
         for _ in range(_RUNS):
             begin = time.perf_counter()
             path = f"/api/v1/namespaces/{name}/pods"
-            made = context.live.send("POST", path, pod, {"dryRun": "All"}, what=f"a pod in namespace {name} (dry run)")
+            made = context.live.send(
+                "POST", path, pod, {"dryRun": "All"}, subject=f"a pod in namespace {name} (dry run)"
+            )
             seconds.append(time.perf_counter() - begin)
     except ClusterError as error:
         if error.no_permission:

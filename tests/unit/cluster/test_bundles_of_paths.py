@@ -31,7 +31,7 @@ def test_what_the_api_server_asks_of_an_entry_is_held() -> None:
     found = kept({"rules": RULES})
     assert not found.left
     [entry] = found.entries
-    assert entry.held == {
+    assert entry.required == {
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
         "clientConfig": {"service": {"name": "injector", "namespace": "sidecars"}},
@@ -40,7 +40,7 @@ def test_what_the_api_server_asks_of_an_entry_is_held() -> None:
 
 def test_of_other_entries_the_bundle_alone_is_written() -> None:
     [entry] = kept({"rules": RULES, "name": "enabled.injector.internal"}).entries
-    assert entry.held == {}
+    assert entry.required == {}
 
 
 def test_what_nobody_else_holds_on_to_is_let_go() -> None:

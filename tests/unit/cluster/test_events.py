@@ -114,7 +114,7 @@ def test_the_queue_and_the_memory_are_bounded(tmp_path: Path) -> None:
             events.tell(about(uid=f"u{number}"), "quota", "why")
         assert counts(metrics)["dropped"] == 996
         await until(lambda: counts(metrics)["sent"] == 4)
-        assert len(events._told) <= QUICK.remembered
+        assert len(events._recent) <= QUICK.remembered
         events.tell(about(uid="u999"), "quota", "why")  # what was dropped was not told
         await until(lambda: counts(metrics)["sent"] == 5)
 

@@ -43,7 +43,7 @@ def follow(held: CertificateState, now: datetime.datetime, count: int = 10) -> t
         if step is None:
             return held, names
         names.append(step.name)
-        held = read_certificate_state(step.held.data)
+        held = read_certificate_state(step.state.data)
     raise AssertionError(f"no end to it: {names}")
 
 
@@ -124,18 +124,18 @@ def test_the_next_authority_signs_only_when_every_bundle_has_it_for_long_enough(
     now = NOW + AUTHORITY_LIFE * 0.67
     made = next_step(first, [first.bundle], now, PLAN, settled=True)
     while made and made.name is not StepName.AUTHORITY_MADE:
-        made = next_step(made.held, [first.bundle], now, PLAN, settled=True)
+        made = next_step(made.state, [first.bundle], now, PLAN, settled=True)
     assert made
-    assert next_step(made.held, [made.held.bundle, first.bundle], now, PLAN, settled=True) is None
-    used = next_step(made.held, [made.held.bundle, made.held.bundle], now, PLAN, settled=settled)
+    assert next_step(made.state, [made.state.bundle, first.bundle], now, PLAN, settled=True) is None
+    used = next_step(made.state, [made.state.bundle, made.state.bundle], now, PLAN, settled=settled)
     assert (used is not None) == settled
 
 
 def test_without_entries_nobody_is_waited_for() -> None:
     made = next_step(CertificateState(), [], NOW, PLAN, settled=True)
     assert made
-    used = next_step(made.held, [], NOW, PLAN, settled=True)
-    assert used and used.held.serving
+    used = next_step(made.state, [], NOW, PLAN, settled=True)
+    assert used and used.state.serving
 
 
 def test_no_certificate_outlives_its_authority_and_none_is_signed_for_nothing(first: CertificateState) -> None:
@@ -152,7 +152,7 @@ def test_no_certificate_outlives_its_authority_and_none_is_signed_for_nothing(fi
     while made:
         names.append(made.name)
         assert len(names) < 4
-        made = next_step(made.held, [first.bundle], now + seconds(60), PLAN, settled=False)
+        made = next_step(made.state, [first.bundle], now + seconds(60), PLAN, settled=False)
     assert StepName.AUTHORITY_USED not in names
 
 
@@ -163,7 +163,7 @@ def test_a_certificate_that_ends_with_its_authority_is_not_signed_again_and_agai
         for _ in range(3):
             step = next_step(held, [held.bundle], NOW + AUTHORITY_LIFE * share, PLAN, settled=False)
             if step is not None:
-                held = step.held
+                held = step.state
                 names.append(step.name)
     assert names == [StepName.AUTHORITY_MADE, StepName.CERTIFICATE_SIGNED]
     assert held.serving and held.authority
@@ -173,8 +173,8 @@ def test_a_certificate_that_ends_with_its_authority_is_not_signed_again_and_agai
 def test_other_names_are_signed_for_at_once(first: CertificateState) -> None:
     plan = RotationPlan(service_names("other", "sidecars", "cluster.local"), LIFE, AUTHORITY_LIFE)
     step = next_step(first, [first.bundle], NOW, plan, settled=True)
-    assert step and step.held.serving
-    assert certificate_names(step.held.serving.certificate) == set(plan.names)
+    assert step and step.state.serving
+    assert certificate_names(step.state.serving.certificate) == set(plan.names)
 
 
 def test_made_by_a_clock_far_ahead() -> None:
@@ -191,15 +191,15 @@ def test_made_by_a_clock_far_ahead() -> None:
 def test_a_lost_secret_keeps_in_the_bundle_what_may_be_served(first: CertificateState) -> None:
     step = next_step(CertificateState(), [first.bundle], NOW, PLAN, settled=True)
     assert step and step.name is StepName.AUTHORITY_MADE
-    assert set(first.bundle) < set(step.held.bundle)
-    assert "tls.crt" not in step.held.data, "signed before its authority is in the bundle"
+    assert set(first.bundle) < set(step.state.bundle)
+    assert "tls.crt" not in step.state.data, "signed before its authority is in the bundle"
 
 
 def test_of_too_many_authorities_the_newest_are_kept() -> None:
     old = [new_authority(f"old {n}", NOW, NOW + LIFE + seconds(n)).certificate for n in range(18)]
     step = next_step(CertificateState(), [old], NOW, PLAN, settled=True)
-    assert step and step.held.next
-    assert set(step.held.bundle) == {step.held.next.certificate, *old[2:]}
+    assert step and step.state.next
+    assert set(step.state.bundle) == {step.state.next.certificate, *old[2:]}
 
 
 STRANGER = sign(new_authority("stranger", NOW, NOW + LIFE), PLAN.names, NOW, NOW + LIFE)
@@ -227,7 +227,7 @@ def test_damage_is_told_and_mended_and_the_bundle_keeps_what_is_served(first: Ce
         step = next_step(held, [first.bundle], NOW, PLAN, settled=False)
         if step is None:
             break
-        held = read_certificate_state(step.held.data)
+        held = read_certificate_state(step.state.data)
         assert any(issued_by(first.serving.certificate, one) for one in held.bundle)
     held, _ = follow(held, NOW)
     assert not held.faults
@@ -300,7 +300,7 @@ class Cluster(RuleBasedStateMachine):
         held = self.held()
         step: RotationStep | None = next_step(held, self.trusted(), self.now, PLAN, settled=self.settled())
         if step:
-            return Write(self.version, None, 0, step.held)
+            return Write(self.version, None, 0, step.state)
         for number, configuration in enumerate(self.configurations):
             if held.bundle and set(configuration.bundle) != set(held.bundle):
                 return Write(self.version, number, configuration.version, held)
