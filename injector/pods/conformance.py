@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from injector.budget import charge
 from injector.diagnostics import Diagnostic
 from injector.names import shown_value
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping, sequence
 from injector.pods.defaults import TOKEN_PATH, ResourceDefaults, is_token_mount, is_token_volume, mismatches
 from injector.pods.env_order import reordered_variables
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
@@ -44,8 +44,7 @@ def skeleton(pod: Object, app: Collection[str]) -> Object:
 
     Merge all overlays into it, in order, to get the `expected` pod of `protected_differences`.
     """
-    spec = pod.get("spec")
-    spec = spec if type(spec) is dict else {}
+    spec = mapping(pod.get("spec"))
     bare: Object = {field: spec[field] for field in ("os", "resources") if field in spec}
     for field in CONTAINER_LISTS:
         names = [{"name": c["name"]} for c in _items(spec, field) if type(c.get("name")) is str and c["name"] in app]
@@ -72,16 +71,16 @@ def protected_differences(
     """
     insisted = frozenset(replaced)
     differences = []
-    for found in _everything(actual, expected, permitted):
-        if isinstance(found, Diagnostic):
-            differences.append(found)
+    for finding in _everything(actual, expected, permitted):
+        if isinstance(finding, Diagnostic):
+            differences.append(finding)
             continue
-        pointer, have, wanted, strict = found
+        pointer, have, expected_value, strict = finding
         if is_below(pointer if have is not None else pointer.rpartition("/")[0], permitted.defaults):
             continue
-        other_shape = type(wanted) in (dict, list) and type(have) is not type(wanted)
+        other_shape = type(expected_value) in (dict, list) and type(have) is not type(expected_value)
         if strict or have is None or other_shape or is_below(pointer, insisted):
-            differences.append(_difference(pointer, have, wanted))
+            differences.append(_difference(pointer, have, expected_value))
     return tuple(dict.fromkeys(differences))
 
 
@@ -90,85 +89,99 @@ _Found = tuple[str, Any, Any, bool]
 
 
 def _everything(actual: Object, expected: Object, permitted: Permitted) -> Iterator[_Found | Diagnostic]:
-    actual_spec, expected_spec = actual.get("spec"), expected.get("spec")
-    have_spec: Object = actual_spec if type(actual_spec) is dict else {}
-    want_spec: Object = expected_spec if type(expected_spec) is dict else {}
-    for pointer, have, wanted in mismatches(
+    have_spec, want_spec = mapping(actual.get("spec")), mapping(expected.get("spec"))
+    for pointer, have, expected_value in mismatches(
         actual.get("metadata") or {}, expected.get("metadata") or {}, POD.fields["metadata"], "/metadata", exact=False
     ):
-        yield pointer, have, wanted, False
-    named = {field: _by_name(have_spec, field) for field in (*CONTAINER_LISTS, "volumes")}
+        yield pointer, have, expected_value, False
+    parts = {field: _by_name(have_spec, field) for field in (*CONTAINER_LISTS, "volumes")}
     restarted = have_spec.get("restartPolicy", "Always") == "Always"
     for field in CONTAINER_LISTS:
         for container in _items(want_spec, field):
             name = str(container.get("name"))
-            here = f"/spec/{field}/{escape(name)}"
+            container_pointer = f"/spec/{field}/{escape(name)}"
             if name in permitted.app:
-                yield from _patched(named[field].get(name), container, here)
+                yield from _patched(parts[field].get(name), container, container_pointer)
             else:
-                yield from _sidecar(named, field, container, here, permitted, restarted=restarted)
-    for field, wanted in want_spec.items():
-        if field in CONTAINER_LISTS:
-            continue
-        found = mismatches(have_spec.get(field), wanted, SPEC.fields[field], f"/spec/{field}", exact=field == "volumes")
-        for pointer, have, value in found:
-            if field == "volumes":
-                if value is not None or pointer.count("/") > 3:  # other volumes are the pod's own
-                    yield pointer, have, value, True
-            else:
-                yield pointer, have, value, False
+                yield from _sidecar(parts, field, container, container_pointer, permitted, restarted=restarted)
+    yield from _fields(have_spec, want_spec)
     if permitted.private:
         yield from _intruders(have_spec, want_spec, permitted)
 
 
+def _fields(have_spec: Object, want_spec: Object) -> Iterator[_Found]:
+    """The differences outside of containers."""
+    for field, expected in want_spec.items():
+        if field in CONTAINER_LISTS:
+            continue
+        exact = field == "volumes"
+        differing = mismatches(have_spec.get(field), expected, SPEC.fields[field], f"/spec/{field}", exact=exact)
+        for pointer, have, expected_value in differing:
+            if not exact or expected_value is not None or pointer.count("/") > 3:  # other volumes are the pod's own
+                yield pointer, have, expected_value, exact
+
+
 def _sidecar(
-    named: Mapping[str, Mapping[str, Object]],
+    parts: Mapping[str, Mapping[str, Object]],
     field: str,
-    wanted: Object,
-    here: str,
+    expected: Object,
+    pointer: str,
     permitted: Permitted,
     *,
     restarted: bool,
 ) -> Iterator[_Found | Diagnostic]:
-    name = str(wanted.get("name"))
+    name = str(expected.get("name"))
     overridable = permitted.overridable.get(name, ())
-    places = (field, *(other for other in ("initContainers", "containers") if other != field))
-    place = next((place for place in places if name in named[place]), None)
+    place = next((place for place in (field, "initContainers", "containers") if name in parts[place]), None)
     if place is None:
-        yield here, None, wanted, True
+        yield pointer, None, expected, True
         return
-    have = named[place][name]
+    have = parts[place][name]
     kind = _kind(have, in_init=place == "initContainers")
-    asked_kind = _kind(wanted, in_init=field == "initContainers")
-    kept = kind == _NATIVE or (kind == _PLAIN and restarted)
-    if kind != asked_kind and not (kept and asked_kind in (_NATIVE, _PLAIN)):
-        message = f"the container is {kind}; the template has {asked_kind}"
-        yield difference_at(f"/spec/{place}/{escape(name)}", message, value=kind, template=asked_kind)
+    expected_kind = _kind(expected, in_init=field == "initContainers")
+    lasts = kind == _NATIVE or (kind == _PLAIN and restarted)
+    if kind != expected_kind and not (lasts and expected_kind in (_NATIVE, _PLAIN)):
+        message = f"the container is {kind}; the template has {expected_kind}"
+        yield difference_at(f"/spec/{place}/{escape(name)}", message, value=kind, template=expected_kind)
     leave = {"restartPolicy", *overridable}
-    if "resources" not in leave and permitted.resources is not None:
-        for side, resource in permitted.resources.strangers(have.get("resources"), wanted.get("resources")):
-            amount = have["resources"][side][resource]
-            yield f"{here}/resources/{side}/{escape(resource)}", amount, None, True
-    if "resources" not in leave and permitted.resized:
-        have, wanted = _without_amounts(have), _without_amounts(wanted)
+    if "resources" not in leave:
+        yield from _extra_amounts(have, expected, pointer, permitted)
+        if permitted.resized:
+            have, expected = _without_amounts(have), _without_amounts(expected)
     if "env" not in leave:
-        yield from reordered_variables(_items(have, "env"), _items(wanted, "env"), here)
+        yield from reordered_variables(_items(have, "env"), _items(expected, "env"), pointer)
     if "envFrom" not in leave:
-        yield from _reordered_sources(have, wanted, here)
+        yield from _reordered_sources(have, expected, pointer)
     mine = {key: value for key, value in have.items() if key not in leave}
-    theirs = {key: value for key, value in wanted.items() if key not in leave}
-    for pointer, value, asked in mismatches(mine, theirs, CONTAINER, here, exact=True):
-        yield pointer, value, asked, True
-    expected = [mount for mount in _items(wanted, "volumeMounts") if mount.get("mountPath") == TOKEN_PATH]
+    theirs = {key: value for key, value in expected.items() if key not in leave}
+    for field_pointer, value, expected_value in mismatches(mine, theirs, CONTAINER, pointer, exact=True):
+        yield field_pointer, value, expected_value, True
+    yield from _own_tokens(have, expected, parts["volumes"], pointer)
+    yield from _unset(have, expected, overridable, pointer)
+
+
+def _unset(have: Object, expected: Object, overridable: Collection[str], pointer: str) -> Iterator[_Found]:
+    """Fields that a pod may set as it likes, but has to set."""
+    for name in expected.keys() & set(overridable):
+        if have.get(name) is None and not CONTAINER.fields[name].means_nothing(expected[name]):
+            yield f"{pointer}/{escape(name)}", None, expected[name], True
+
+
+def _extra_amounts(have: Object, expected: Object, pointer: str, permitted: Permitted) -> Iterator[_Found]:
+    """Requests and limits that neither the template nor a LimitRange sets."""
+    if permitted.resources is None:
+        return
+    for side, resource in permitted.resources.strangers(have.get("resources"), expected.get("resources")):
+        amount = have["resources"][side][resource]
+        yield f"{pointer}/resources/{side}/{escape(resource)}", amount, None, True
+
+
+def _own_tokens(have: Object, expected: Object, volumes: Mapping[str, Object], pointer: str) -> Iterator[_Found]:
+    """Mounts at the place of the ServiceAccount plugin's, which are let through, with a token of the author's own."""
+    expected_mounts = [mount for mount in _items(expected, "volumeMounts") if mount.get("mountPath") == TOKEN_PATH]
     for mount in _items(have, "volumeMounts"):
-        # Such a mount is let through as the ServiceAccount plugin's, but not with a token of the author's own.
-        if not is_token_mount(mount) or mount in expected:
-            continue
-        if not is_token_volume(named["volumes"].get(mount["name"])):
-            yield f"{here}/volumeMounts/{escape(TOKEN_PATH)}", mount, None, True
-    for unset in wanted.keys() & set(overridable):  # set as it likes, but set
-        if have.get(unset) is None and not CONTAINER.fields[unset].means_nothing(wanted[unset]):
-            yield f"{here}/{escape(unset)}", None, wanted[unset], True
+        if is_token_mount(mount) and mount not in expected_mounts and not is_token_volume(volumes.get(mount["name"])):
+            yield f"{pointer}/volumeMounts/{escape(TOKEN_PATH)}", mount, None, True
 
 
 _NATIVE, _PLAIN = "a native sidecar", "a plain container"
@@ -189,16 +202,16 @@ def _without_amounts(container: Object) -> Object:
     return {**container, "resources": {k: v for k, v in resources.items() if k not in ("limits", "requests")}}
 
 
-def _reordered_sources(have: Object, wanted: Object, here: str) -> Iterator[Diagnostic]:
+def _reordered_sources(have: Object, expected: Object, pointer: str) -> Iterator[Diagnostic]:
     """The first of the template's sources of variables that stands in the pod before one which it should follow."""
     field = CONTAINER.fields["envFrom"]
     last = {step_of(source, field): position for position, source in enumerate(_items(have, "envFrom"))}
     furthest = -1
-    for source in _items(wanted, "envFrom"):
+    for source in _items(expected, "envFrom"):
         position = last.get(step_of(source, field), furthest)  # one that is missing is named elsewhere
         if position < furthest:
             message = "the entries of envFrom are not in the template's order"
-            yield difference_at(f"{here}/envFrom", message)
+            yield difference_at(f"{pointer}/envFrom", message)
             return
         furthest = position
 
@@ -206,7 +219,7 @@ def _reordered_sources(have: Object, wanted: Object, here: str) -> Iterator[Diag
 def _intruders(have_spec: Object, want_spec: Object, permitted: Permitted) -> Iterator[_Found]:
     """Mounts of a template's private volumes in containers that are not its own, and do not have them from it."""
     for field in CONTAINER_LISTS:
-        given = {str(container.get("name")): container for container in _items(want_spec, field)}
+        expected = {str(container.get("name")): container for container in _items(want_spec, field)}
         for container in _items(have_spec, field):
             name = str(container.get("name"))
             for mounts, key in (("volumeMounts", "mountPath"), ("volumeDevices", "devicePath")):
@@ -216,25 +229,25 @@ def _intruders(have_spec: Object, want_spec: Object, permitted: Permitted) -> It
                     if type(volume) is not str or name in permitted.private.get(volume, (name,)):
                         continue
                     if theirs is None:  # in an app's container: what `"*"` gives it, compared elsewhere
-                        ours = _items(given.get(name, {}), mounts) if name in permitted.app else []
+                        ours = _items(expected.get(name, {}), mounts) if name in permitted.app else []
                         theirs = {(item.get("name"), mount_path(item.get(key))) for item in ours}
                     if type(path) is not str or (volume, mount_path(path)) not in theirs:
                         yield f"/spec/{field}/{escape(name)}/{mounts}/{escape(path)}", mount, None, True
 
 
-def _patched(have: Object | None, wanted: Object, here: str) -> Iterator[_Found | Diagnostic]:
+def _patched(have: Object | None, expected: Object, container_pointer: str) -> Iterator[_Found | Diagnostic]:
     """What `"*"` brings to a container of the app."""
     if have is not None:
-        yield from reordered_variables(_items(have, "env"), _items(wanted, "env"), here)
-        yield from _reordered_sources(have, wanted, here)
-    for name, value in wanted.items():
+        yield from reordered_variables(_items(have, "env"), _items(expected, "env"), container_pointer)
+        yield from _reordered_sources(have, expected, container_pointer)
+    for name, value in expected.items():
         if name == "name":
             continue
-        mine = have.get(name) if have is not None else None
-        pointer, field = f"{here}/{escape(name)}", CONTAINER.fields[name]
+        mine = mapping(have).get(name)
+        pointer, field = f"{container_pointer}/{escape(name)}", CONTAINER.fields[name]
         if field.aligned:
             by_step: dict[str, list[Any]] = {}
-            items = mine if type(mine) is list else []
+            items = sequence(mine)
             charge(len(items))
             for item in items:
                 by_step.setdefault(step_of(item, field), []).append(item)
@@ -243,28 +256,28 @@ def _patched(have: Object | None, wanted: Object, here: str) -> Iterator[_Found 
             if name == "volumeMounts":
                 yield from _covering(by_step, steps_of(value, field), pointer)
         else:
-            for place, actual, asked in mismatches(mine, value, field, pointer, exact=False):
-                yield place, actual, asked, False
+            for place, actual, expected_value in mismatches(mine, value, field, pointer, exact=False):
+                yield place, actual, expected_value, False
 
 
-def _element(same_key: Sequence[Any], wanted: Any, field: Field, here: str) -> Iterator[_Found]:
+def _element(same_key: Sequence[Any], expected: Any, field: Field, pointer: str) -> Iterator[_Found]:
     """One variable, mount or port; all that have its key must agree: of two variables of a name the last one counts."""
     if not same_key:
-        yield here, None, wanted, True
+        yield pointer, None, expected, True
     for item in same_key:
-        for place, actual, asked in mismatches(item, wanted, field.element, here, exact=True):
-            yield place, actual, asked, True
+        for place, actual, expected_value in mismatches(item, expected, field.element, pointer, exact=True):
+            yield place, actual, expected_value, True
 
 
-def _covering(have: Mapping[str, Sequence[Any]], wanted: Sequence[str], here: str) -> Iterator[_Found]:
+def _covering(have: Mapping[str, Sequence[Any]], expected: Sequence[str], pointer: str) -> Iterator[_Found]:
     """The pod's own mounts inside the template's: they hide a part of what the template mounts."""
-    ours = set(wanted)
+    ours = set(expected)
     deepest = max((path.count("/") for path in ours), default=0)
     for path, mounts in have.items():
         steps = path.split("/", deepest + 1)
         inside = path not in ours and any("/".join(steps[:end]) in ours for end in range(2, len(steps)))
         if inside and not all(map(is_token_mount, mounts)):
-            yield f"{here}/{escape(path)}", mounts[-1], None, True
+            yield f"{pointer}/{escape(path)}", mounts[-1], None, True
 
 
 def _items(spec: Object, field: str) -> list[Object]:
@@ -277,20 +290,20 @@ def _items(spec: Object, field: str) -> list[Object]:
 
 def _by_name(spec: Object, field: str) -> dict[str, Object]:
     """The items of a list by their names; of two of a name the first."""
-    found: dict[str, Object] = {}
+    by_name: dict[str, Object] = {}
     for item in _items(spec, field):
         if type(name := item.get("name")) is str:
-            found.setdefault(name, item)
-    return found
+            by_name.setdefault(name, item)
+    return by_name
 
 
-def _difference(pointer: str, have: Any, wanted: Any) -> Diagnostic:
+def _difference(pointer: str, have: Any, expected: Any) -> Diagnostic:
     if may_be_secret(pointer):
         return difference_at(pointer, "it is missing" if have is None else "it differs from the template's value")
     if have is None:
-        said = f"it is missing; the template has {shown_value(wanted, SHOWN)}"
-    elif wanted is None:
-        said = f"the pod has {shown_value(have, SHOWN)}; the template has nothing"
+        message = f"it is missing; the template has {shown_value(expected, SHOWN)}"
+    elif expected is None:
+        message = f"the pod has {shown_value(have, SHOWN)}; the template has nothing"
     else:
-        said = f"the pod has {shown_value(have, SHOWN)}; the template has {shown_value(wanted, SHOWN)}"
-    return difference_at(pointer, said, value=have, template=wanted)
+        message = f"the pod has {shown_value(have, SHOWN)}; the template has {shown_value(expected, SHOWN)}"
+    return difference_at(pointer, message, value=have, template=expected)

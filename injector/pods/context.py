@@ -1,4 +1,4 @@
-"""What an injection is told besides the pod: its namespace, the request, the cluster. Plain values, no behaviour."""
+"""What an injection is told besides the pod: its namespace, the request, the cluster; and how objects are read."""
 
 from __future__ import annotations
 
@@ -9,6 +9,27 @@ import msgspec
 
 #: A Kubernetes object as JSON gives it. Treated as immutable everywhere: functions return new ones that share parts.
 Object = dict[str, Any]
+_NOTHING: Object = {}
+
+
+def mapping(value: object) -> dict[Any, Any]:
+    """The value if it is a mapping, else an empty one."""
+    return value if isinstance(value, dict) else _NOTHING
+
+
+def sequence(value: object) -> list[Any]:
+    """The value if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def mappings(value: object) -> list[dict[str, Any]]:
+    """The mappings in a list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def string_field(value: object) -> str:
+    """The value if it is a string, else ""."""
+    return value if isinstance(value, str) else ""
 
 
 @dataclass(frozen=True, slots=True)

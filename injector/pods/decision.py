@@ -30,14 +30,14 @@ class Step(NamedTuple):
     """
 
     reason: Reason
-    seen: tuple[str, ...]
+    evidence: tuple[str, ...]
     fits: bool
     overruled: bool = False
 
     @property
     def saw(self) -> str:
         """What the step saw, for people. Put together only when somebody asks: few trails are ever read."""
-        return self.seen[0].format(*self.seen[1:])
+        return self.evidence[0].format(*self.evidence[1:])
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -65,12 +65,12 @@ class _Subject(msgspec.Struct, frozen=True):
     label: str | None
     says: tuple[tuple[str, str], ...]
 
-    def said(self, values: tuple[str, ...], what: str) -> tuple[bool, tuple[str, ...]]:
+    def said(self, values: tuple[str, ...], kind: str) -> tuple[bool, tuple[str, ...]]:
         key = self.settings.inject_key
-        for where, value in self.says:
+        for place, value in self.says:
             if value.strip().lower() in values:
-                return True, ("{} {}: {!r}", where, key, value)
-        return False, ("{} is not set to {}", key, what)
+                return True, ("{} {}: {!r}", place, key, value)
+        return False, ("{} is not set to {}", key, kind)
 
 
 #: Words for no that people write as the value of a namespace's label, besides the settings' own.
@@ -87,8 +87,8 @@ def creates_pod(operation: str, resource: str, group: str, sub_resource: str | N
 def _creation(s: _Subject) -> tuple[bool, tuple[str, ...]]:
     r = s.request
     creation = creates_pod(r.operation, r.resource, r.group, r.sub_resource)
-    what = f"{r.resource}/{r.sub_resource}" if r.sub_resource else r.resource
-    return not creation, ("{} of {}", r.operation, what)
+    resource = f"{r.resource}/{r.sub_resource}" if r.sub_resource else r.resource
+    return not creation, ("{} of {}", r.operation, resource)
 
 
 def _mirror(s: _Subject) -> tuple[bool, tuple[str, ...]]:
@@ -136,9 +136,9 @@ def _says_yes(s: _Subject) -> tuple[bool, tuple[str, ...]]:
     if fits or s.settings.pod_default != "named":
         return fits, saw
     key = s.settings.templates_key
-    named = s.annotations.get(key, "").strip(" ,")
-    if named:
-        return True, ("annotation {}: {!r}, with podDefault: named", key, named)
+    template_names = s.annotations.get(key, "").strip(" ,")
+    if template_names:
+        return True, ("annotation {}: {!r}, with podDefault: named", key, template_names)
     return False, (f"{saw[0]}, and no {{}}", *saw[1:], key)
 
 
@@ -212,16 +212,16 @@ def _unread_label(s: _Subject) -> tuple[Diagnostic, ...]:
 
 def _unread(s: _Subject) -> tuple[Diagnostic, ...]:
     settings = s.settings
-    known = (*settings.yes_values, *settings.no_values)
+    answers = (*settings.yes_values, *settings.no_values)
     return _unread_label(s) + tuple(
         Diagnostic(
             "unread-choice",
             "warning",
             f'"{value[:30]}" is neither yes ({settings.yes_values[0]}) nor no ({settings.no_values[0]})',
-            f"did you mean {near}?" if (near := nearest(value.strip(), known)) else "it does not apply",
-            path=("metadata", f"{where}s", Key(settings.inject_key)),
-            fields={"value": value, "allowed": known},
+            f"did you mean {near}?" if (near := nearest(value.strip(), answers)) else "it does not apply",
+            path=("metadata", f"{place}s", Key(settings.inject_key)),
+            fields={"value": value, "allowed": answers},
         )
-        for where, value in s.says
-        if value.strip().lower() not in known
+        for place, value in s.says
+        if value.strip().lower() not in answers
     )

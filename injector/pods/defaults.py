@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from injector.budget import SMALL, charge
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping
 from injector.pods.fields import CONTAINER_LISTS, Field
 from injector.pods.keyed_pointers import escape, mount_path, steps_of
 from injector.pods.quantity import parse_quantity
@@ -38,29 +38,31 @@ _OF_OPENSHIFT = {
 }
 
 
-def mismatches(actual: Any, wanted: Any, field: Field, pointer: str, *, exact: bool) -> Iterator[tuple[str, Any, Any]]:
-    """Where `actual` does not say what `wanted` says: (keyed pointer, actual value, wanted value); absent is None.
+def mismatches(
+    actual: Any, expected: Any, field: Field, pointer: str, *, exact: bool
+) -> Iterator[tuple[str, Any, Any]]:
+    """Where `actual` does not say what `expected` says: (keyed pointer, actual value, wanted value); absent is None.
 
-    `field` is the place that both stand at. With `exact` what `actual` says beyond `wanted` counts too, unless it is a
-    default that Kubernetes fills in.
+    `field` is the place that both stand at. With `exact` what `actual` says beyond `expected` counts too, unless it is
+    a default that Kubernetes fills in.
     """
-    if actual is wanted:
+    if actual is expected:
         return
-    kind = type(wanted)
+    kind = type(expected)
     if kind is dict and type(actual) is dict:
-        yield from _in_map(actual, wanted, field, pointer, exact)
+        yield from _in_map(actual, expected, field, pointer, exact)
     elif kind is list and type(actual) is list:
-        yield from _in_list(actual, wanted, field, pointer, exact)
-    elif not _equal(actual, wanted, field):
-        yield pointer, actual, wanted
+        yield from _in_list(actual, expected, field, pointer, exact)
+    elif not _equal(actual, expected, field):
+        yield pointer, actual, expected
 
 
 def _in_map(
-    actual: dict[str, Any], wanted: dict[str, Any], field: Field, pointer: str, exact: bool
+    actual: dict[str, Any], expected: dict[str, Any], field: Field, pointer: str, exact: bool
 ) -> Iterator[tuple[str, Any, Any]]:
-    if len(actual) + len(wanted) > SMALL:
-        charge(len(actual) + len(wanted))
-    for key, value in wanted.items():
+    if len(actual) + len(expected) > SMALL:
+        charge(len(actual) + len(expected))
+    for key, value in expected.items():
         have = actual.get(key)
         if have is value:
             continue
@@ -71,30 +73,30 @@ def _in_map(
             yield f"{pointer}/{escape(key)}", None, value
     if exact:
         for key, have in actual.items():
-            if wanted.get(key) is None and not may_be_filled_in(field.fields[key], have, actual):
+            if expected.get(key) is None and not may_be_filled_in(field.fields[key], have, actual):
                 yield f"{pointer}/{escape(key)}", have, None
 
 
 def _in_list(
-    actual: list[Any], wanted: list[Any], field: Field, pointer: str, exact: bool
+    actual: list[Any], expected: list[Any], field: Field, pointer: str, exact: bool
 ) -> Iterator[tuple[str, Any, Any]]:
     if not field.aligned:
-        charge(len(wanted))
-        same = len(actual) == len(wanted) and not any(
+        charge(len(expected))
+        same = len(actual) == len(expected) and not any(
             next(mismatches(have, value, field.element, "", exact=True), None)
-            for have, value in zip(actual, wanted, strict=True)
+            for have, value in zip(actual, expected, strict=True)
         )
         if not same:
-            yield pointer, actual, wanted
+            yield pointer, actual, expected
         return
     have_at = dict(zip(steps_of(actual, field), actual, strict=True))
-    want_at = dict(zip(steps_of(wanted, field), wanted, strict=True))
+    want_at = dict(zip(steps_of(expected, field), expected, strict=True))
     for step, value in want_at.items():
-        here = f"{pointer}/{escape(step)}"
+        element_pointer = f"{pointer}/{escape(step)}"
         if step in have_at:
-            yield from mismatches(have_at[step], value, field.element, here, exact=exact)
+            yield from mismatches(have_at[step], value, field.element, element_pointer, exact=exact)
         else:
-            yield here, None, value
+            yield element_pointer, None, value
     if exact:
         for step, have in have_at.items():
             if step not in want_at and not (field.name == "volumeMounts" and is_token_mount(have)):
@@ -154,7 +156,7 @@ def is_token_volume(volume: Any) -> bool:
     The plugin takes each volume whose name has its prefix for its own, even if an author wrote the volume.
     https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/#bound-service-account-token-volume
     """
-    projected = volume.get("projected") if type(volume) is dict else None
+    projected = mapping(volume).get("projected")
     if type(projected) is not dict or volume.keys() != {"name", "projected"}:
         return False
     if projected.keys() - {"sources", "defaultMode"} or projected.get("defaultMode", 0o644) != 0o644:
@@ -169,55 +171,54 @@ class ResourceDefaults(NamedTuple):
     requests: Mapping[str, Collection[Decimal]]
     limits: Mapping[str, Collection[Decimal]]
 
-    def strangers(self, have: Any, wanted: Any) -> Iterator[tuple[str, str]]:
+    def strangers(self, have: Any, expected: Any) -> Iterator[tuple[str, str]]:
         """The parts of a container's `resources` that neither the template nor a LimitRange sets: field and resource.
 
         If nobody sets a request and there is a limit, the request is the limit.
         """
-        have, wanted = (value if type(value) is dict else {} for value in (have, wanted))
-        own_limits = have.get("limits")
-        limits = own_limits if type(own_limits) is dict else {}
+        have, expected = mapping(have), mapping(expected)
+        limits = mapping(have.get("limits"))
         for kind, filled in (("limits", self.limits), ("requests", self.requests)):
-            given, asked = (value if type(value) is dict else {} for value in (have.get(kind), wanted.get(kind)))
-            for resource, amount in given.items():
-                if asked.get(resource) is not None:
+            template_amounts = mapping(expected.get(kind))
+            for resource, amount in mapping(have.get(kind)).items():
+                if template_amounts.get(resource) is not None:
                     continue
                 limit = limits.get(resource) if kind == "requests" else None
                 if not _is_one_of(amount, filled.get(resource, ()), limit):
                     yield kind, resource
 
 
-def _is_one_of(amount: Any, known: Collection[Decimal], limit: Any) -> bool:
+def _is_one_of(amount: Any, amounts: Collection[Decimal], limit: Any) -> bool:
     try:
-        given = parse_quantity(amount)
-        return given in known or (limit is not None and given == parse_quantity(limit))
+        quantity = parse_quantity(amount)
+        return quantity in amounts or (limit is not None and quantity == parse_quantity(limit))
     except ValueError:
         return False
 
 
-def _equal(actual: Any, wanted: Any, field: Field) -> bool:
-    if type(actual) is type(wanted) and actual == wanted:
+def _equal(actual: Any, expected: Any, field: Field) -> bool:
+    if type(actual) is type(expected) and actual == expected:
         return True
-    if field.means_nothing(wanted) and field.means_nothing(actual):
+    if field.means_nothing(expected) and field.means_nothing(actual):
         return True
     if field.name in ("mountPath", "subPath"):
-        return bool(mount_path(actual) == mount_path(wanted))
+        return bool(mount_path(actual) == mount_path(expected))
     if field.holds_quantities:
         try:
-            return parse_quantity(actual) == parse_quantity(wanted)
+            return parse_quantity(actual) == parse_quantity(expected)
         except ValueError:
             return False
     return False
 
 
-def with_plugins_additions(made: Object, before: Object) -> Object:
+def with_plugins_additions(fresh: Object, before: Object) -> Object:
     """A pod that was made afresh, its containers with what the plug-ins had added to those of the same name before."""
     old = {c.get("name"): c for field in CONTAINER_LISTS for c in before["spec"].get(field) or []}
-    spec = dict(made["spec"])
+    spec = dict(fresh["spec"])
     for field in CONTAINER_LISTS:
         if spec.get(field):
             spec[field] = [_with(c, old[c["name"]]) if c["name"] in old else c for c in spec[field]]
-    return {**made, "spec": spec}
+    return {**fresh, "spec": spec}
 
 
 def _with(container: Object, old: Object) -> Object:

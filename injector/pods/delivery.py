@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from injector.errors import InjectionError
-from injector.pods.context import Object, Workload
+from injector.pods.context import Object, Workload, mapping, mappings
 from injector.reasons import Reason
 from injector.settings import Settings
 
@@ -60,7 +60,7 @@ def _digest(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _digest_of_short(text: str) -> str:
-    """The same, remembered: rendered files are few and come again and again. At most 256 times _SHORT is kept."""
+    """The digest, remembered: rendered files are few and come again and again. At most 256 times _SHORT is kept."""
     return hashlib.blake2b(text.encode()).hexdigest()
 
 
@@ -72,7 +72,7 @@ def file_annotation(template: str, file: str, settings: Settings) -> str:
 def by_annotation(
     overlay: Object, config_map_name: str, template: str, files: Mapping[str, str], settings: Settings
 ) -> Object:
-    """The same overlay with the ConfigMap's volume turned into a downwardAPI volume over the pod's annotations.
+    """The overlay with the ConfigMap's volume turned into a downwardAPI volume over the pod's annotations.
 
     A source of a projected volume likewise. Variables cannot be changed in this way: raises InjectionError with
     Reason.TEMPLATE_FAILED for an overlay that still needs the ConfigMap.
@@ -104,16 +104,25 @@ def by_annotation(
 def _downward(volume: Any, config_map_name: str, annotations: Mapping[str, str]) -> Any:
     if not isinstance(volume, dict):
         return volume
-    projected = volume.get("projected")
-    sources = projected.get("sources") if isinstance(projected, dict) else None
-    if isinstance(projected, dict) and isinstance(sources, list):
+    projected = mapping(volume.get("projected"))
+    sources = projected.get("sources")
+    if isinstance(sources, list):
         turned = [_downward(source, config_map_name, annotations) for source in sources]
         return {**volume, "projected": {**projected, "sources": turned}}
     if not _names(volume, "configMap", config_map_name):
         return volume
     source = volume["configMap"]
+    items = _downward_items(source.get("items"), annotations)
+    downward: Object = {"items": items}
+    if "defaultMode" in source:
+        downward["defaultMode"] = source["defaultMode"]
+    return {**{k: v for k, v in volume.items() if k != "configMap"}, "downwardAPI": downward}
+
+
+def _downward_items(listed: Any, annotations: Mapping[str, str]) -> list[Object]:
+    """The items of a volume's ConfigMap, or all of its files, each as one that reads the file's annotation."""
     items = []
-    listed = source.get("items") or [{"key": name, "path": name} for name in annotations]
+    listed = listed or [{"key": name, "path": name} for name in annotations]
     if not isinstance(listed, list):
         raise InjectionError(Reason.TEMPLATE_FAILED, "the items of a volume's configMap are not a list")
     for item in listed:
@@ -123,10 +132,7 @@ def _downward(volume: Any, config_map_name: str, annotations: Mapping[str, str])
             raise InjectionError(Reason.TEMPLATE_FAILED, message, fields={"unknown_file": key})
         reference = {"apiVersion": "v1", "fieldPath": f"metadata.annotations['{annotations[key]}']"}
         items.append({**{k: v for k, v in item.items() if k != "key"}, "fieldRef": reference})
-    downward: Object = {"items": items}
-    if "defaultMode" in source:
-        downward["defaultMode"] = source["defaultMode"]
-    return {**{k: v for k, v in volume.items() if k != "configMap"}, "downwardAPI": downward}
+    return items
 
 
 def uses_config_map(pod: Object, name: str) -> bool:
@@ -147,10 +153,9 @@ def uses_config_map(pod: Object, name: str) -> bool:
 
 
 def _objects(owner: Any, field: str) -> list[Object]:
-    items = owner.get(field) if isinstance(owner, dict) else None
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+    return mappings(mapping(owner).get(field))
 
 
 def _names(owner: Any, field: str, name: str) -> bool:
-    reference = owner.get(field) if isinstance(owner, dict) else None
-    return isinstance(reference, dict) and reference.get("name") == name
+    reference = mapping(owner).get(field)
+    return mapping(reference).get("name") == name

@@ -53,13 +53,16 @@ def with_new_variables(
         successor = follows.get(step)
         limits = (first_user.get(name, end), by_name.get(name, end), end if successor is None else successor)
         latest[step] = min(limits)
-        for other in variables_in(variable):
-            by_name[other] = min(by_name.get(other, end), latest[step])
+        for reference in variables_in(variable):
+            by_name[reference] = min(by_name.get(reference, end), latest[step])
     cycles: list[Cycle] = []
     before: dict[int, list[Any]] = {}
     placed: dict[str, int] = {}
     for step, variable in new.items():
-        behind = {other: max(last_at.get(other, -1) + 1, placed.get(other, 0)) for other in variables_in(variable)}
+        behind = {
+            reference: max(last_at.get(reference, -1) + 1, placed.get(reference, 0))
+            for reference in variables_in(variable)
+        }
         after = max(behind, key=behind.__getitem__, default="")
         at = latest[step]
         if after and at < behind[after]:
@@ -83,7 +86,7 @@ def _own(have: Sequence[Any]) -> tuple[dict[str, int], dict[str, int], list[str]
     return first_user, last_at, names
 
 
-def reordered_variables(have: Sequence[Any], wanted: Sequence[Any], here: str) -> Iterator[Diagnostic]:
+def reordered_variables(have: Sequence[Any], template_variables: Sequence[Any], pointer: str) -> Iterator[Diagnostic]:
     """Variables of the template that refer to another variable than in the template, because of the variables before
     them.
 
@@ -91,24 +94,24 @@ def reordered_variables(have: Sequence[Any], wanted: Sequence[Any], here: str) -
     """
     expected: dict[str, dict[str, bool]] = {}
     before: set[str] = set()
-    for variable in wanted:
+    for variable in template_variables:
         if name := _name(variable):
             if names := variables_in(variable):
-                expected[name] = {other: other in before for other in names}
+                expected[name] = {reference: reference in before for reference in names}
             before.add(name)
     if not expected:
         return
     before = set()
     for variable in have:
         name = _name(variable)
-        for other, defined in expected.get(name, {}).items():
-            if (other in before) != defined:
-                where = "after" if defined else "before"
+        for reference, defined in expected.get(name, {}).items():
+            if (reference in before) != defined:
+                position = "after" if defined else "before"
                 message = (
-                    f"variable {shown_value(other, SHOWN)} comes {where} {shown_value(name, SHOWN)}, unlike in the "
-                    f"template; {shown_value(name, SHOWN)} refers to it by $(), so the order matters"
+                    f"variable {shown_value(reference, SHOWN)} comes {position} {shown_value(name, SHOWN)}, unlike in "
+                    f"the template; {shown_value(name, SHOWN)} refers to it by $(), so the order matters"
                 )
-                yield difference_at(f"{here}/env/{escape(name)}", message, variable=other)
+                yield difference_at(f"{pointer}/env/{escape(name)}", message, variable=reference)
         before.add(name)
 
 

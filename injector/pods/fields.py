@@ -31,8 +31,8 @@ class _Below(dict[str, "Field"]):
         notation = self.notations.get(name)
         if notation is None:
             return ANY if self.rest is None else self.rest(name)
-        self[name] = found = Field(f"{self.owner}.{name}", notation)
-        return found
+        self[name] = field = Field(f"{self.owner}.{name}", notation)
+        return field
 
 
 class Field:
@@ -66,7 +66,7 @@ class Field:
 
     def __init__(self, address: str, notation: str = "") -> None:
         owner, _, self.name = address.partition(".")
-        kind, *marks = notation.split() or [""]
+        kind, *marks = notation.split(" ")
         inner = kind.strip("[]{}")
         rules, own = RULES.get(owner, _NO_RULES), _NO_RULES
         self.address = address
@@ -107,10 +107,10 @@ class Field:
 
     def at(self, path: Iterable[str | int]) -> Field:
         """The place to which steps lead from here; elements of lists by their index or their key."""
-        found = self
+        field = self
         for step in path:
-            found = found.element if found.kind == "list" else found.fields[str(step)]
-        return found
+            field = field.element if field.kind == "list" else field.fields[str(step)]
+        return field
 
     def means_nothing(self, value: Any) -> bool:
         """Whether writing this value into the absent field changes nothing for Kubernetes."""
@@ -133,15 +133,15 @@ ANY = Field("")
 
 def _types() -> dict[str, tuple[list[str], dict[str, str]]]:
     """The marks of each type, and its fields with the notation of each."""
-    found = {}
+    types = {}
     for line in TYPES.replace("\n ", "").splitlines():
         head, _, text = line.partition(": ")
         name, *marks = head.split()
-        found[name] = (marks, dict(part.split(" ", 1) for part in text.split(", ")))
+        types[name] = (marks, dict(part.split(" ", 1) for part in text.split(", ")))
     for address, notation in OURS.items():
         name, _, field = address.partition(".")
-        found[name][1][field] = notation
-    return found
+        types[name][1][field] = notation
+    return types
 
 
 _TYPES = _types()

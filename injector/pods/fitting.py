@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping
 from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.keyed_pointers import escape
 from injector.pods.overlay import Overlay, Replace
@@ -52,10 +52,10 @@ class _LeftOut:
 
     def stripped(self, part: Object, names: frozenset[str], place: str) -> Object:
         """A mapping without fields of these names."""
-        found = sorted(names & part.keys())
-        if not found:
+        present = sorted(names & part.keys())
+        if not present:
             return part
-        self.fields |= dict.fromkeys(found)
+        self.fields |= dict.fromkeys(present)
         self.places[place] = None
         return {key: value for key, value in part.items() if key not in names}
 
@@ -78,17 +78,16 @@ def fit(pod: Object, overlay: Overlay) -> tuple[Overlay, tuple[tuple[str, str, d
 
     Second, keyed pointer, sentence and fields for each of the two that had to leave out something.
     """
-    spec, wanted = pod.get("spec"), overlay.get("spec")
-    if type(spec) is not dict or type(wanted) is not dict:
+    spec, overlay_spec = pod.get("spec"), overlay.get("spec")
+    if type(spec) is not dict or type(overlay_spec) is not dict:
         return overlay, ()
     covered = _budget(spec.get("resources"))
-    system = spec.get("os")
-    system = system.get("name") if type(system) is dict else None
+    system = mapping(spec.get("os")).get("name")
     if not covered and system not in ("windows", "linux"):
         return overlay, ()
     unfit = _LINUX_SECURITY if system == "windows" else _WINDOWS_SECURITY if system == "linux" else frozenset()
     budget, security = _LeftOut("/spec/resources", covered), _LeftOut("/spec/os/name", unfit)
-    new = security.without(wanted, "securityContext", "spec")
+    new = security.without(overlay_spec, "securityContext", "spec")
     if system == "windows":
         new = security.stripped(new, _LINUX_SPEC, "spec")
     for field in CONTAINER_LISTS:
@@ -97,7 +96,7 @@ def fit(pod: Object, overlay: Overlay) -> tuple[Overlay, tuple[tuple[str, str, d
             fitted = [_container(item, budget, security) for item in items]
             if any(a is not b for a, b in zip(fitted, items, strict=True)):
                 new = {**new, field: fitted}
-    return (overlay if new is wanted else {**overlay, "spec": new}), (*budget.told(), *security.told())
+    return (overlay if new is overlay_spec else {**overlay, "spec": new}), (*budget.told(), *security.told())
 
 
 def _budget(resources: Any) -> frozenset[str]:
@@ -135,29 +134,29 @@ def keep_requests_below_limits(had: Object, container: Object) -> tuple[Object, 
     resources = container.get("resources")
     requests, limits = _map(resources, "requests"), _map(resources, "limits")
     had_requests, had_limits = _map(had.get("resources"), "requests"), _map(had.get("resources"), "limits")
-    told = []
+    changes = []
     for name in requests.keys() & limits.keys():
         request, limit = requests[name], limits[name]
         if not _above(request, limit) or (request, limit) == (had_requests.get(name), had_limits.get(name)):
             continue
         if request == had_requests.get(name) and had_limits.get(name) is None:
             limits = {**limits, name: request}
-            said = f"the template's {limit} is raised to the request {request}"
-            told.append((f"resources/limits/{escape(name)}", said))
+            sentence = f"the template's {limit} is raised to the request {request}"
+            changes.append((f"resources/limits/{escape(name)}", sentence))
         else:
             requests = {**requests, name: limit}
-            told.append(
+            changes.append(
                 (
                     f"resources/requests/{escape(name)}",
                     f"{request} is lowered to the limit {limit}; for more, raise the limit",
                 )
             )
-    if not told or type(resources) is not dict:
+    if not changes or type(resources) is not dict:
         return container, ()
-    return {**container, "resources": {**resources, "requests": requests, "limits": limits}}, tuple(sorted(told))
+    return {**container, "resources": {**resources, "requests": requests, "limits": limits}}, tuple(sorted(changes))
 
 
-def with_implied_requests(container: Object, wanted: Overlay) -> Object:
+def with_implied_requests(container: Object, overlay: Overlay) -> Object:
     """The pod's container with a request for each resource that has a limit only and that the overlay requests.
 
     Kubernetes takes a limit without a request for both (API reference, ResourceRequirements), and has filled it in
@@ -166,16 +165,17 @@ def with_implied_requests(container: Object, wanted: Overlay) -> Object:
     """
     resources = container.get("resources")
     limits, requests = _map(resources, "limits"), _map(resources, "requests")
-    asked = _map(wanted.get("resources"), "requests")
-    implied = {name: limits[name] for name in asked if requests.get(name) is None and limits.get(name) is not None}
+    overlay_requests = _map(overlay.get("resources"), "requests")
+    implied = {
+        name: limits[name] for name in overlay_requests if requests.get(name) is None and limits.get(name) is not None
+    }
     if not implied or type(resources) is not dict:
         return container
     return {**container, "resources": {**resources, "requests": {**requests, **implied}}}
 
 
 def _map(resources: Any, part: str) -> dict[str, Any]:
-    found = resources.get(part) if type(resources) is dict else None
-    return found if type(found) is dict else {}
+    return mapping(mapping(resources).get(part))
 
 
 def _above(request: Any, limit: Any) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 
 from injector.budget import charge
 from injector.diagnostics import Key, Path
-from injector.pods.context import Object
+from injector.pods.context import Object, mappings
 from injector.pods.fields import CONTAINER_LISTS, POD, Field
 from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, plain
 
@@ -83,18 +83,18 @@ def has_key(item: Any, field: Field) -> bool:
     return all(type(value) in (str, int) and value != "" for value in values)
 
 
-def tags(value: Any, here: str, field: Field) -> Iterator[str]:
-    """The keyed pointers of all `!replace` at or below `here`."""
+def tags(value: Any, pointer: str, field: Field) -> Iterator[str]:
+    """The keyed pointers of all `!replace` at or below `pointer`."""
     kind = type(value)
     if kind is Replace:
-        yield here
+        yield pointer
     elif kind is dict:
         for key, part in value.items():
-            yield from tags(part, f"{here}/{escape(key)}", field.fields[key])
+            yield from tags(part, f"{pointer}/{escape(key)}", field.fields[key])
     elif kind is list:
         for number, part in enumerate(value):
             step = escape(element_step(part, field)) if field.aligned else str(number)
-            yield from tags(part, f"{here}/{step}", field.element)
+            yield from tags(part, f"{pointer}/{step}", field.element)
 
 
 def pointer_to(overlay: Any, path: Sequence[str | int]) -> str:
@@ -118,11 +118,10 @@ def in_pod(pointers: Iterable[str], pod: Object, app: Collection[str]) -> Iterat
         if spec != "spec" or list_ not in CONTAINER_LISTS or not name:
             yield pointer
         elif name == EVERY_CONTAINER:
-            items = (pod.get("spec") or {}).get(list_)
-            names = [item.get("name") for item in items if type(item) is dict] if type(items) is list else []
-            yield from ("/".join(("", spec, list_, escape(one), *rest)) for one in names if one in app)
+            names = [item.get("name") for item in mappings((pod.get("spec") or {}).get(list_))]
+            yield from ("/".join(("", spec, list_, escape(app_name), *rest)) for app_name in names if app_name in app)
         else:
-            yield from ("/".join(("", spec, one, name, *rest)) for one in CONTAINER_LISTS)
+            yield from ("/".join(("", spec, field, name, *rest)) for field in CONTAINER_LISTS)
 
 
 def escape(step: Any) -> str:
@@ -145,8 +144,8 @@ def path_of(pointer: str) -> Path:
     """A keyed pointer as the path of a diagnostic: `("spec", "containers", Key("envoy"), "image")`."""
     path, field = [], POD
     for step in steps_to(pointer):
-        named = field.aligned or (field.kind == "map" and not field.holds_quantities)
-        path.append(Key(step) if named else step)
+        is_key = field.aligned or (field.kind == "map" and not field.holds_quantities)
+        path.append(Key(step) if is_key else step)
         field = field.at((step,))
     return tuple(path)
 
@@ -167,18 +166,18 @@ def _canonical(item: Any) -> str:
 
 
 def _numbered(steps: list[str]) -> list[str]:
-    taken = set(steps)
+    used = set(steps)
     count: dict[str, int] = {}
     numbered = []
     for step in steps:
         n = count[step] = count.get(step, 0) + 1
         if n > 1:
             name = f"{step}#{n}"
-            while name in taken:
+            while name in used:
                 n += 1
                 name = f"{step}#{n}"
             count[step] = n
-            taken.add(name)
+            used.add(name)
             step = name
         numbered.append(step)
     return numbered

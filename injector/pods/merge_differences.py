@@ -50,23 +50,23 @@ class Differences:
         self.silent: set[str] = set()
         self.found: list[Diagnostic] = []
 
-    def compare(self, have: Any, wanted: Any, field: Field, here: str) -> None:
-        """Report what of `wanted` the pod's value, which stays, does not hold."""
-        if field.type == "Volume" and (mine := volume_source(have)) != (theirs := volume_source(wanted)):
-            self.report(here, f"the pod's {mine} stays; the template has {theirs}", value=mine, template=theirs)
+    def compare(self, have: Any, expected: Any, field: Field, place: str) -> None:
+        """Report what of `expected` the pod's value, which stays, does not hold."""
+        if field.type == "Volume" and (mine := volume_source(have)) != (theirs := volume_source(expected)):
+            self.report(place, f"the pod's {mine} stays; the template has {theirs}", value=mine, template=theirs)
             return
-        for pointer, actual, asked in mismatches(have, wanted, field, here, exact=False):
+        for pointer, actual, expected_value in mismatches(have, expected, field, place, exact=False):
             if may_be_secret(pointer):
                 self.report(pointer, "the pod's value stays; the template has another value")
-            elif type(actual) in (dict, list) and type(actual) is type(asked):
+            elif type(actual) in (dict, list) and type(actual) is type(expected_value):
                 message = f"the pod's {kind_of(actual).removeprefix('a ')} stays; the template has another one"
-                self.report(pointer, message, value=actual, template=asked)
+                self.report(pointer, message, value=actual, template=expected_value)
             else:
                 stays = (
                     f"the pod's {shown_value(actual, SHOWN)} stays" if actual is not None else "the pod keeps it unset"
                 )
-                message = f"{stays}; the template has {shown_value(asked, SHOWN)}"
-                self.report(pointer, message, value=actual, template=asked)
+                message = f"{stays}; the template has {shown_value(expected_value, SHOWN)}"
+                self.report(pointer, message, value=actual, template=expected_value)
 
     def report(self, pointer: str, message: str, **fields: Any) -> None:
         """Add a difference, unless that place is claimed or silent, or of a directive such as `$patch`."""

@@ -51,9 +51,11 @@ def take_defaults(value: Any, at: Path = ()) -> tuple[Any, tuple[Path, ...]]:
     if kind is not dict and kind is not list:
         return value, ()
     parts = value.items() if kind is dict else enumerate(value)
-    taken = {key: take_defaults(part, (*at, key)) for key, part in parts}
-    bare = {key: part for key, (part, _) in taken.items()}
-    return bare if kind is dict else list(bare.values()), tuple(path for _, found in taken.values() for path in found)
+    stripped = {key: take_defaults(part, (*at, key)) for key, part in parts}
+    bare = {key: part for key, (part, _) in stripped.items()}
+    return bare if kind is dict else list(bare.values()), tuple(
+        path for _, paths in stripped.values() for path in paths
+    )
 
 
 def holds_replace(value: Any) -> bool:
@@ -86,30 +88,30 @@ def plain(value: Any) -> Any:
 def patch_of(item: Any) -> tuple[Overlay, Callable[[str], bool]]:
     """What a container called `"*"` gives to others, and which of them it means, by their names."""
     fields = plain(item) if type(item) is Replace else item
-    only, other = (fields.get(key) for key in SELECTING)
+    only, excluded = (fields.get(key) for key in SELECTING)
     patch = {key: value for key, value in fields.items() if key != "name" and key not in SELECTING}
-    return patch, lambda name: (only is None or name in only) and not (other and name in other)
+    return patch, lambda name: (only is None or name in only) and not (excluded and name in excluded)
 
 
 def with_mirrors(
-    overlay: Overlay, mirrors: Mapping[str, str], known: IdentityCache[tuple[Overlay, dict[str, str]]]
+    overlay: Overlay, mirrors: Mapping[str, str], cache: IdentityCache[tuple[Overlay, dict[str, str]]]
 ) -> tuple[Overlay, dict[str, str]]:
     """The overlay with its images from mirrors, and the images that changed: as the template has them, and as they are.
 
-    `mirrors` are beginnings of images' full names and what takes their place; the longest that fits counts. `known`
+    `mirrors` are beginnings of images' full names and what takes their place; the longest that fits counts. `cache`
     keeps one result for an overlay.
     """
     if not mirrors:
         return overlay, {}
-    return known.get(overlay) or known.put(overlay, _with_mirrors(overlay, mirrors))
+    return cache.get(overlay) or cache.put(overlay, _with_mirrors(overlay, mirrors))
 
 
 def _with_mirrors(overlay: Overlay, mirrors: Mapping[str, str]) -> tuple[Overlay, dict[str, str]]:
-    found: dict[str, str] = {}
+    replaced: dict[str, str] = {}
 
     def named(image: Any) -> Any:
         if type(image) is str and (mirrored := mirrored_image(image, mirrors)) != image:
-            found[image] = mirrored
+            replaced[image] = mirrored
             return mirrored
         return image
 
@@ -121,7 +123,7 @@ def _with_mirrors(overlay: Overlay, mirrors: Mapping[str, str]) -> tuple[Overlay
         spec["volumes"] = [
             _with(volume, "image", lambda source: _with(source, "reference", named)) for volume in spec["volumes"]
         ]
-    return ({**overlay, "spec": spec}, found) if found else (overlay, found)
+    return ({**overlay, "spec": spec}, replaced) if replaced else (overlay, replaced)
 
 
 def _with(value: Any, key: str, change: Callable[[Any], Any]) -> Any:

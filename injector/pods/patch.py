@@ -35,18 +35,18 @@ def changes(before: Any, after: Any, *, whole_lists: bool = False, root: Field =
     list that lost elements is too, so that undoing needs no positions. `root` is what they are: `POD`, or `OBJECT` of
     any kind.
     """
-    found: list[Change] = []
-    _walk(before, after, root, "", "", found, whole_lists)
-    return found
+    edits: list[Change] = []
+    _walk(before, after, root, "", "", edits, whole_lists)
+    return edits
 
 
-def to_json_patch(found: list[Change]) -> list[dict[str, Any]]:
+def to_json_patch(edits: list[Change]) -> list[dict[str, Any]]:
     """The operations of a JSON Patch, in an order in which each applies."""
     return [
         {"op": change.op, "path": change.path}
         if change.op == "remove"
         else {"op": change.op, "path": change.path, "value": change.new}
-        for change in found
+        for change in edits
     ]
 
 
@@ -72,54 +72,54 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def _walk(a: Any, b: Any, field: Field, keyed: str, path: str, found: list[Change], whole: bool) -> None:
+def _walk(a: Any, b: Any, field: Field, keyed: str, path: str, edits: list[Change], whole: bool) -> None:
     kind = type(a)
     if kind is dict and type(b) is dict:
         for key, old in a.items():
             if key not in b:
                 step = escape(key)
-                found.append(Change("remove", f"{keyed}/{step}", f"{path}/{step}", old, None))
+                edits.append(Change("remove", f"{keyed}/{step}", f"{path}/{step}", old, None))
             elif old is not (new := b[key]):
                 step = escape(key)
-                _walk(old, new, field.fields[key], f"{keyed}/{step}", f"{path}/{step}", found, whole)
+                _walk(old, new, field.fields[key], f"{keyed}/{step}", f"{path}/{step}", edits, whole)
         for key, new in b.items():
             if key not in a:
                 step = escape(key)
-                found.append(Change("add", f"{keyed}/{step}", f"{path}/{step}", None, new))
+                edits.append(Change("add", f"{keyed}/{step}", f"{path}/{step}", None, new))
     elif kind is list and type(b) is list and field.aligned:
-        _walk_list(a, b, field, keyed, path, found, whole)
+        _walk_list(a, b, field, keyed, path, edits, whole)
     elif not same(a, b):
-        found.append(Change("replace", keyed, path, a, b))
+        edits.append(Change("replace", keyed, path, a, b))
 
 
 def _walk_list(
-    a: list[Any], b: list[Any], field: Field, keyed: str, path: str, found: list[Change], whole: bool
+    a: list[Any], b: list[Any], field: Field, keyed: str, path: str, edits: list[Change], whole: bool
 ) -> None:
     charge(len(b))
     if len(a) <= len(b) and all(map(is_, a, b)):  # by far the most frequent: something was appended
         if len(a) < len(b):
             steps = steps_of(b, field)
             for index in range(len(a), len(b)):
-                found.append(Change("add", f"{keyed}/{escape(steps[index])}", f"{path}/{index}", None, b[index]))
+                edits.append(Change("add", f"{keyed}/{escape(steps[index])}", f"{path}/{index}", None, b[index]))
         return
     old_steps, new_steps = steps_of(a, field), steps_of(b, field)
     at = {step: index for index, step in enumerate(old_steps)}
-    kept = [at[step] for step in new_steps if step in at]
-    if kept != sorted(kept) or (whole and len(kept) < len(a)):
+    common = [at[step] for step in new_steps if step in at]
+    if common != sorted(common) or (whole and len(common) < len(a)):
         if not same(a, b):
-            found.append(Change("replace", keyed, path, a, b))
+            edits.append(Change("replace", keyed, path, a, b))
         return
-    if len(kept) < len(a):
-        stays = set(kept)
+    if len(common) < len(a):
+        stays = set(common)
         for index in range(len(a) - 1, -1, -1):  # from the end, so that the indexes before it stay true
             if index not in stays:
-                found.append(Change("remove", f"{keyed}/{escape(old_steps[index])}", f"{path}/{index}", a[index], None))
+                edits.append(Change("remove", f"{keyed}/{escape(old_steps[index])}", f"{path}/{index}", a[index], None))
     for index, step in enumerate(new_steps):
-        here, there = f"{keyed}/{escape(step)}", f"{path}/{index}"
+        element_keyed, element_path = f"{keyed}/{escape(step)}", f"{path}/{index}"
         if step not in at:
-            found.append(Change("add", here, there, None, b[index]))
+            edits.append(Change("add", element_keyed, element_path, None, b[index]))
         elif a[at[step]] is not b[index]:
-            _walk(a[at[step]], b[index], field.element, here, there, found, whole)
+            _walk(a[at[step]], b[index], field.element, element_keyed, element_path, edits, whole)
 
 
 def _applied(patch: list[dict[str, Any]], document: Any) -> Any:

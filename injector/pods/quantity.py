@@ -56,7 +56,7 @@ def near_quantities(text: str, resource: str = "") -> Iterator[str]:
 def quantity_help(value: object, resource: str = "") -> str:
     """What to write for a value of a resource that is no quantity; "" for nothing."""
     text = value.strip() if isinstance(value, str) and len(value) <= _LONGEST else ""
-    near = next((one for one in near_quantities(text, resource) if _FORM.match(one)), "")
+    near = next((candidate for candidate in near_quantities(text, resource) if _FORM.match(candidate)), "")
     return f"write {near}" if near else ""
 
 
@@ -85,10 +85,10 @@ def format_quantity(value: Decimal) -> str:
 
 @lru_cache(maxsize=2048)
 def _parse(text: str) -> Decimal:
-    found = _FORM.match(text)
-    if found is None:
+    parts = _FORM.match(text)
+    if parts is None:
         raise ValueError(f"{shown_value(text)} is not a quantity, such as 250m, 2 or 128Mi")
-    number, suffix, exponent = Decimal(found["number"]), found["suffix"], found["exponent"]
+    number, suffix, exponent = Decimal(parts["number"]), parts["suffix"], parts["exponent"]
     if suffix in _BINARY:
         number *= 1 << _BINARY[suffix]
     elif suffix or exponent:

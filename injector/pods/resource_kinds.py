@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping
 from injector.pods.kubernetes_fields import CLUSTER_SCOPED
 
 
@@ -43,17 +43,17 @@ _IN_NO_NAMESPACE["certificates.k8s.io"].append("clustertrustbundles")
 _IN_NO_NAMESPACE["project.openshift.io"] = ["projectrequests", "projects"]
 
 
-def resource_of(obj: Object, named: Iterable[Resource] = ()) -> Resource:
-    """The resource of an object: the one of `named` that its apiVersion and kind fit, or else a guess.
+def resource_of(obj: Object, resources: Iterable[Resource] = ()) -> Resource:
+    """The resource of an object: the one of `resources` that its apiVersion and kind fit, or else a guess.
 
     For groups without a dot, which are Kubernetes' own, only the guess is used: their plurals are regular, and
-    `service` in `named` is a mistake. Raises ValueError for an object without apiVersion or kind.
+    `service` in `resources` is a mistake. Raises ValueError for an object without apiVersion or kind.
     """
     version, kind = obj.get("apiVersion"), obj.get("kind")
     if not isinstance(version, str) or not version or not isinstance(kind, str) or not kind:
         raise ValueError("an object has to have an apiVersion and a kind")
     group, _, number = version.rpartition("/")
-    for resource in named if "." in group else ():
+    for resource in resources if "." in group else ():
         if resource[:2] == (group, number) and "/" not in resource.name and _fits(resource.name, kind.lower()):
             return resource
     return Resource(group, number, _plural(kind.lower()))
@@ -69,11 +69,10 @@ def lies_in(resource: Resource, obj: Object, default: str = "") -> str:
 
     "" for what lies in none; a Namespace's own name, as the API server has it.
     """
-    metadata = obj.get("metadata")
-    said = metadata if isinstance(metadata, dict) else {}
+    fields = mapping(obj.get("metadata"))
     if resource.is_namespaces:
-        return str(said.get("name") or "")
-    return str(said.get("namespace") or default) if in_a_namespace(resource) else ""
+        return str(fields.get("name") or "")
+    return str(fields.get("namespace") or default) if in_a_namespace(resource) else ""
 
 
 def request_fields(resource: Resource, obj: Object, namespace: str, operation: str) -> Object:
@@ -83,16 +82,15 @@ def request_fields(resource: Resource, obj: Object, namespace: str, operation: s
     """
     name, _, below = resource.name.partition("/")
     group_version = {"group": resource.group, "version": resource.version}
-    kind, which = {**group_version, "kind": obj.get("kind") or ""}, {**group_version, "resource": name}
-    metadata = obj.get("metadata")
+    kind, target = {**group_version, "kind": obj.get("kind") or ""}, {**group_version, "resource": name}
     return {
         "uid": "00000000-0000-0000-0000-000000000000",
         "kind": kind,
-        "resource": which,
+        "resource": target,
         **({"subResource": below, "requestSubResource": below} if below else {}),
         "requestKind": kind,
-        "requestResource": which,
-        "name": (metadata.get("name") or "") if isinstance(metadata, dict) else "",
+        "requestResource": target,
+        "name": mapping(obj.get("metadata")).get("name") or "",
         "namespace": namespace,
         "operation": operation,
         "userInfo": {},

@@ -9,6 +9,7 @@ from typing import Any
 
 from injector.diagnostics import Diagnostic, Path
 from injector.names import is_label_key, is_label_value, nearest, shortened
+from injector.pods.context import mapping
 from injector.pods.foreign_selectors import operator_help, selector_help, values_help
 
 _FIELDS = ("matchLabels", "matchExpressions")
@@ -24,14 +25,14 @@ def matches(selector: dict[str, Any] | None, labels: object) -> bool:
     """
     if selector is None:
         return False
-    held: dict[Any, Any] = labels if isinstance(labels, dict) else {}
-    wanted = selector.get("matchLabels")
-    if wanted:
-        for key, value in wanted.items():
-            if held.get(key) != value:
+    own = mapping(labels)
+    match_labels = selector.get("matchLabels")
+    if match_labels:
+        for key, value in match_labels.items():
+            if own.get(key) != value:
                 return False
     expressions = selector.get("matchExpressions")
-    return not expressions or all(_holds(e, held) for e in expressions)
+    return not expressions or all(_holds(e, own) for e in expressions)
 
 
 class SelectorError(ValueError):
@@ -53,12 +54,12 @@ def check_selector(selector: object, *, of_namespaces: bool = False) -> None:
     if selector and not set(_FIELDS) & selector.keys():
         _check_fields(selector, _FIELDS, (), selector_help(selector, of_namespaces=of_namespaces))
     _check_fields(selector, _FIELDS, ())
-    wanted = selector.get("matchLabels")
-    if wanted is not None:
-        if not isinstance(wanted, dict):
-            to_do = selector_help(wanted)
+    match_labels = selector.get("matchLabels")
+    if match_labels is not None:
+        if not isinstance(match_labels, dict):
+            to_do = selector_help(match_labels)
             raise SelectorError("wrong-type", ("matchLabels",), "it must be a mapping of label keys to values", to_do)
-        for key, value in wanted.items():
+        for key, value in match_labels.items():
             _check_key(key, ("matchLabels", key))
             _check_value(value, ("matchLabels", key))
     expressions = selector.get("matchExpressions")
@@ -102,15 +103,15 @@ def _check_expression(expression: object, path: Path) -> None:
         raise SelectorError("not-allowed", at, f"it must be absent for {operator}")
 
 
-def _check_fields(given: dict[Any, Any], known: tuple[str, ...], path: Path, meant: str = "") -> None:
-    for field in given:
-        if field not in known:
-            near = nearest(str(field), known, cutoff=0.8)
-            to_do = meant or values_help(str(field), given[field]) or (f"did you mean {near}?" if near else "")
-            if known is _FIELDS and isinstance(given[field], str) and not to_do:
-                to_do = f"write matchLabels: {{{field}: {given[field]}}}"
-            message, to_do = f"unknown key {shortened(field)}", to_do or f"the keys are {', '.join(known)}"
-            raise SelectorError("unknown-key", (*path, field), message, to_do, value=field, allowed=known)
+def _check_fields(fields: dict[Any, Any], allowed: tuple[str, ...], path: Path, remedy: str = "") -> None:
+    for field in fields:
+        if field not in allowed:
+            near = nearest(str(field), allowed, cutoff=0.8)
+            to_do = remedy or values_help(str(field), fields[field]) or (f"did you mean {near}?" if near else "")
+            if allowed is _FIELDS and isinstance(fields[field], str) and not to_do:
+                to_do = f"write matchLabels: {{{field}: {fields[field]}}}"
+            message, to_do = f"unknown key {shortened(field)}", to_do or f"the keys are {', '.join(allowed)}"
+            raise SelectorError("unknown-key", (*path, field), message, to_do, value=field, allowed=allowed)
 
 
 def _check_key(key: object, path: Path) -> None:

@@ -14,7 +14,7 @@ from injector.budget import SMALL, charge
 from injector.diagnostics import Key, Path, spoken_path
 from injector.errors import InjectionError
 from injector.names import kind_of, nearest, shortened
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.foreign_fields import removal_help
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Overlay, Replace, bare_value, name_of, plain
@@ -58,18 +58,17 @@ class OverlayError(ValueError):
 def string_map(pod: Object, field: str) -> dict[str, str]:
     """`metadata.labels` or `metadata.annotations` of a pod, or an empty map; entries that are not strings left out."""
     metadata = pod.get("metadata")
-    found = metadata.get(field) if isinstance(metadata, dict) else None
-    if not isinstance(found, dict):
+    entries = metadata.get(field) if isinstance(metadata, dict) else None
+    if not isinstance(entries, dict):
         return {}
-    if len(found) > SMALL:
-        charge(len(found))
-    return {k: v for k, v in found.items() if isinstance(k, str) and isinstance(v, str)}
+    if len(entries) > SMALL:
+        charge(len(entries))
+    return {k: v for k, v in entries.items() if isinstance(k, str) and isinstance(v, str)}
 
 
 def spec_of(pod: Object) -> Object:
     """`spec` of a pod, or an empty map."""
-    spec = pod.get("spec")
-    return spec if isinstance(spec, dict) else {}
+    return mapping(pod.get("spec"))
 
 
 def check_shape(pod: Any) -> None:
@@ -111,15 +110,15 @@ def _check_lists(container: Object, path: Path) -> None:
             if type(item) is not dict and field in _OBJECTS_OF_CONTAINER:
                 to_do = item_help(item, POD.at((*map(str, path), field)))
                 help_ = "; ".join(filter(None, ("it has to be a mapping", to_do)))
-                here = (*path, field, position)
-                raise InjectionError(Reason.MALFORMED_POD, f"it is {kind_of(item)}", help=help_, path=here)
+                item_path = (*path, field, position)
+                raise InjectionError(Reason.MALFORMED_POD, f"it is {kind_of(item)}", help=help_, path=item_path)
 
 
 def _as_string(value: object) -> str:
     """What belongs in the place of an annotation's or a label's value that is no string."""
     if not isinstance(value, list | dict):
         return "a string (put it in quotes)"
-    scalars = isinstance(value, list) and all(isinstance(one, str | int) for one in value)
+    scalars = isinstance(value, list) and all(isinstance(item, str | int) for item in value)
     text = ",".join(map(str, value)) if scalars else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return f"a string, such as '{text}'" if len(text) <= _LONGEST_STRING else "a string"
 
@@ -130,12 +129,12 @@ def _given(parent: Object, field: str, default: Any) -> Any:
     return default if value is None else value
 
 
-def _expect(value: Any, kind: type, path: Path, what: str) -> Any:
+def _expect(value: Any, kind: type, path: Path, expected: str) -> Any:
     if not isinstance(value, kind):
-        found = "missing" if value is None else kind_of(value)
-        message = f"it is {found}" if path else f"the pod is {found}"
+        actual = "missing" if value is None else kind_of(value)
+        message = f"it is {actual}" if path else f"the pod is {actual}"
         rest = f"; {to_do}" if kind is list and (to_do := shape_help(value, POD.at(map(str, path)))) else ""
-        raise InjectionError(Reason.MALFORMED_POD, message, help=f"it has to be {what}{rest}", path=path)
+        raise InjectionError(Reason.MALFORMED_POD, message, help=f"it has to be {expected}{rest}", path=path)
     return value
 
 
@@ -148,20 +147,7 @@ def check_overlay(overlay: Overlay) -> None:
     for field in (*_OBJECT_LISTS, *_MAPS):
         if field in overlay:
             raise OverlayError("it is outside of `spec:`, where it has no effect; put it below `spec:`", (field,))
-    for field in overlay:
-        if field in KUSTOMIZE:
-            raise OverlayError(
-                "it belongs to Kustomize; write what it changes as a partial pod that begins with `spec:`", (field,)
-            )
-        if isinstance(field, str) and field.endswith("+"):
-            raise OverlayError(
-                f"the + is Jsonnet syntax; write {field.rstrip('+')}, whose value is merged into that of the pod",
-                (field,),
-            )
-        if field in ("sidecar", "sidecars", "container") and isinstance(overlay[field], dict | list):
-            raise OverlayError("a pod has no such field; write `containers:` below `spec:`", (field,))
-        if field not in _OF_OVERLAY and (meant := _MEANT.get(field)):  # others hold anchors
-            raise OverlayError(f"a pod has no field {field}; write {meant}", (field,))
+    _check_fields(overlay)
     _need(overlay, (), ("metadata", "spec"), dict)
     _need(overlay.get("metadata") or {}, ("metadata",), ("annotations", "labels"), dict)
     spec = overlay.get("spec") or {}
@@ -174,22 +160,40 @@ def check_overlay(overlay: Overlay) -> None:
     _need(bare, ("spec",), _OBJECT_LISTS, list)
     for field in _OBJECT_LISTS:
         for position, item in enumerate(bare.get(field) or []):
-            here = ("spec", field, position)
-            _need_one(bare_value(item), here, dict)
-            _no_directive(bare_value(item), here)
+            path = ("spec", field, position)
+            _need_one(bare_value(item), path, dict)
+            _no_directive(bare_value(item), path)
     _no_directive(overlay, ())
     _no_directive(bare, ("spec",))
     for lists in (CONTAINER_LISTS, ("volumes",)):
         _named_once(bare, lists)
 
 
-def _no_directive(value: Overlay, here: Path) -> None:
+def _check_fields(overlay: Overlay) -> None:
+    """Refuse fields beside `spec` and `metadata` that stand for a part of the pod in other tools."""
+    for field in overlay:
+        if field in KUSTOMIZE:
+            raise OverlayError(
+                "it belongs to Kustomize; write what it changes as a partial pod that begins with `spec:`", (field,)
+            )
+        if isinstance(field, str) and field.endswith("+"):
+            raise OverlayError(
+                f"the + is Jsonnet syntax; write {field.rstrip('+')}, whose value is merged into that of the pod",
+                (field,),
+            )
+        if field in ("sidecar", "sidecars", "container") and isinstance(overlay[field], dict | list):
+            raise OverlayError("a pod has no such field; write `containers:` below `spec:`", (field,))
+        if field not in _OF_OVERLAY and (suggestion := _MEANT.get(field)):  # others hold anchors
+            raise OverlayError(f"a pod has no field {field}; write {suggestion}", (field,))
+
+
+def _no_directive(value: Overlay, path: Path) -> None:
     """Refuse `$patch` and the like, of Kubernetes' strategic merge patches."""
     for field in value:
         if type(field) is str and field.startswith("$"):
-            item = bool(here) and isinstance(here[-1], int)
-            place = POD.at(here)
-            raise OverlayError(removal_help(field, value[field], place, item=item), (*here, field))
+            item = bool(path) and isinstance(path[-1], int)
+            place = POD.at(path)
+            raise OverlayError(removal_help(field, value[field], place, item=item), (*path, field))
 
 
 def _named_once(spec: Overlay, lists: tuple[str, ...]) -> None:
@@ -197,18 +201,18 @@ def _named_once(spec: Overlay, lists: tuple[str, ...]) -> None:
     places: dict[str, Path] = {}
     for field in lists:
         for position, item in enumerate(spec.get(field) or []):
-            name, here = name_of(item), ("spec", field, position)
+            name, path = name_of(item), ("spec", field, position)
             if lists is CONTAINER_LISTS:
-                _check_selecting(bare_value(item), name, here)
+                _check_selecting(bare_value(item), name, path)
             if name is None or name == EVERY_CONTAINER:
                 continue
             if name in places:
                 message = f"its name {name[:63]} is the name of {spoken_path(places[name])} as well; use each name once"
-                raise OverlayError(message, here)
-            places[name] = here
+                raise OverlayError(message, path)
+            places[name] = path
 
 
-def _check_selecting(item: Overlay, name: str | None, here: Path) -> None:
+def _check_selecting(item: Overlay, name: str | None, path: Path) -> None:
     """Refuse `only` and `except` that are no lists of names, or that stand in another container than `"*"`."""
     for field in SELECTING:
         names = item.get(field)
@@ -218,18 +222,18 @@ def _check_selecting(item: Overlay, name: str | None, here: Path) -> None:
             message = (
                 f'only the container "{EVERY_CONTAINER}", which patches the app\'s containers, can have it; take it out'
             )
-            raise OverlayError(message, (*here, field))
-        _need_one(names, (*here, field), list)
-        for position, one in enumerate(names):
-            if type(one) is not str:
-                message = f"it is {kind_of(one)}; it has to be the name of a container"
-                raise OverlayError(message, (*here, field, position))
-            if "*" in one or "?" in one:
+            raise OverlayError(message, (*path, field))
+        _need_one(names, (*path, field), list)
+        for position, entry in enumerate(names):
+            if type(entry) is not str:
+                message = f"it is {kind_of(entry)}; it has to be the name of a container"
+                raise OverlayError(message, (*path, field, position))
+            if "*" in entry or "?" in entry:
                 message = (
-                    f"{shortened(one)} is not the name of a container, and patterns are not available; name each "
+                    f"{shortened(entry)} is not the name of a container, and patterns are not available; name each "
                     "container"
                 )
-                raise OverlayError(message, (*here, field, position))
+                raise OverlayError(message, (*path, field, position))
 
 
 def unknown_fields(
@@ -243,18 +247,18 @@ def unknown_fields(
     """
     value = bare_value(overlay)
     if field.kind == "mapping" and isinstance(value, dict):
-        for name, held in value.items():
+        for name, item in value.items():
             if name not in field.fields.notations and not path:
                 continue
             if name in SELECTING and name_of(value) == EVERY_CONTAINER:
                 continue
             if name not in field.fields.notations:
-                yield (*path, name), field.fields.notations.keys(), plain(held)
+                yield (*path, name), field.fields.notations.keys(), plain(item)
             else:
-                yield from unknown_fields(held, field.fields[name], (*path, name))
+                yield from unknown_fields(item, field.fields[name], (*path, name))
     elif field.kind == "list" and isinstance(value, list):
-        for index, held in enumerate(value):
-            yield from unknown_fields(held, field.element, (*path, index))
+        for index, item in enumerate(value):
+            yield from unknown_fields(item, field.element, (*path, index))
 
 
 def check_object_overlay(overlay: Overlay) -> None:
@@ -278,16 +282,16 @@ def _need(owner: Overlay, path: tuple[str, ...], fields: tuple[str, ...], kind: 
 
 def _need_one(value: Any, path: Path, kind: type) -> None:
     if type(value) is not kind:
-        found = "a value with `!replace`" if type(value) is Replace else kind_of(value)
-        what = "a mapping" if kind is dict else "a list"
+        actual = "a value with `!replace`" if type(value) is Replace else kind_of(value)
+        expected = "a mapping" if kind is dict else "a list"
         of_item = isinstance(path[-1], int)
         to_do = item_help(value, POD.at(path[:-1])) if of_item else shape_help(value, POD.at(path))
-        raise OverlayError("; ".join(filter(None, (f"it is {found}", f"it has to be {what}", to_do))), path)
+        raise OverlayError("; ".join(filter(None, (f"it is {actual}", f"it has to be {expected}", to_do))), path)
 
 
 def with_annotations(pod: Object, values: dict[str, str | None]) -> Object:
     """A copy of a pod with these annotations set, or taken away where None; everything else is shared."""
     metadata = pod.get("metadata") or {}
     annotations = {**(metadata.get("annotations") or {}), **values}
-    kept = {key: value for key, value in annotations.items() if value is not None}
-    return {**pod, "metadata": {**metadata, "annotations": kept}}
+    additions = {key: value for key, value in annotations.items() if value is not None}
+    return {**pod, "metadata": {**metadata, "annotations": additions}}

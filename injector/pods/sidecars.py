@@ -14,7 +14,7 @@ import msgspec
 from injector.caches import OverlayCaches
 from injector.diagnostics import Key
 from injector.errors import InjectionError
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping, mappings, sequence
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, bare_value, name_of
 from injector.reasons import Reason
 
@@ -34,7 +34,7 @@ class Placement(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, native: bool, redirects: Iterable[Mapping[str, str]]) -> Placement:
         """The placement for the first template, from the `redirects` of each."""
-        return cls(native, {init: sidecar for one in redirects for init, sidecar in one.items()})
+        return cls(native, {init: sidecar for redirect in redirects for init, sidecar in redirect.items()})
 
     @property
     def last(self) -> frozenset[str]:
@@ -65,9 +65,9 @@ class Placement(msgspec.Struct, frozen=True):
         own, since the container that it prepares starts only after these. Those that `last` names move behind all
         others, also behind those that came after they were injected.
         """
-        found = self._inserted(present, missing, self.order())
+        positions = self._inserted(present, missing, self.order())
         names = [*present, *missing]
-        return sorted(found, key=lambda number: names[number] in last) if last else found
+        return sorted(positions, key=lambda number: names[number] in last) if last else positions
 
     def _inserted(self, present: Sequence[str], missing: Sequence[str], order: Sequence[str]) -> list[int]:
         turns = {name: turn for turn, name in enumerate(order)}
@@ -87,11 +87,11 @@ class Placement(msgspec.Struct, frozen=True):
             after[left] = before[right] = number
             before[number], after[number] = left, right
             at[name] = number
-        found, number = [], after[end]
+        inserted, number = [], after[end]
         while number != end:
-            found.append(number)
+            inserted.append(number)
             number = after[number]
-        return found
+        return inserted
 
 
 def place(pod: Object, overlay: Overlay, placement: Placement, caches: OverlayCaches) -> tuple[Overlay, Placement]:
@@ -104,21 +104,12 @@ def place(pod: Object, overlay: Overlay, placement: Placement, caches: OverlayCa
     if type(spec) is not dict:
         return overlay, placement
     running, setup = spec.get("containers"), spec.get("initContainers")
-    asked = setup if type(setup) is list else []
+    setup_items = sequence(setup)
     in_containers, in_init = _names(pod, "containers"), _names(pod, "initContainers")
-    for item in asked:
-        name = name_of(item)
-        if name in in_containers and name != EVERY_CONTAINER:
-            raise InjectionError(
-                Reason.CONFLICT,
-                f'the pod has a container "{name}" that runs beside the app',
-                help="rename one of the two",
-                path=("spec", "initContainers", Key(name)),
-                fields={"container": name},
-            )
+    _check_setup(setup_items, in_containers)
     stay: list[Any] = []
     sidecars: list[Any] = []
-    for item in running if type(running) is list else []:
+    for item in sequence(running):
         name = name_of(item)
         if name is None or name == EVERY_CONTAINER or name in in_containers:
             stay.append(item)
@@ -130,28 +121,38 @@ def place(pod: Object, overlay: Overlay, placement: Placement, caches: OverlayCa
             stay.append(item)
     placement = msgspec.structs.replace(
         placement,
-        setup=placement.setup + _new_names(asked, placement.setup + placement.sidecars),
+        setup=placement.setup + _new_names(setup_items, placement.setup + placement.sidecars),
         sidecars=placement.sidecars + _new_names(sidecars, placement.setup + placement.sidecars),
     )
     if not sidecars:
         return overlay, placement
-    placed = {**spec, "initContainers": asked + sidecars, "containers": stay}
+    placed = {**spec, "initContainers": setup_items + sidecars, "containers": stay}
     if not stay:
         del placed["containers"]
     return {**overlay, "spec": placed}, placement
 
 
 def _names(pod: Object, field: str) -> set[Any]:
-    spec = pod.get("spec")
-    items = spec.get(field) if type(spec) is dict else None
-    if type(items) is not list:
-        return set()
-    return {item["name"] for item in items if type(item) is dict and type(item.get("name")) is str}
+    items = mappings(mapping(pod.get("spec")).get(field))
+    return {item["name"] for item in items if type(item.get("name")) is str}
 
 
-def _new_names(items: list[Any], known: tuple[str, ...]) -> tuple[str, ...]:
+def _check_setup(setup_items: list[Any], in_containers: Collection[str]) -> None:
+    for item in setup_items:
+        name = name_of(item)
+        if name in in_containers and name != EVERY_CONTAINER:
+            raise InjectionError(
+                Reason.CONFLICT,
+                f'the pod has a container "{name}" that runs beside the app',
+                help="rename one of the two",
+                path=("spec", "initContainers", Key(name)),
+                fields={"container": name},
+            )
+
+
+def _new_names(items: list[Any], existing: tuple[str, ...]) -> tuple[str, ...]:
     names = dict.fromkeys(name for item in items if (name := name_of(item)) not in (None, EVERY_CONTAINER))
-    before = frozenset(known)
+    before = frozenset(existing)
     return tuple(name for name in names if name is not None and name not in before)
 
 
@@ -166,5 +167,5 @@ def _native(item: Any, caches: OverlayCaches) -> Any:
         return Replace(_native(item.value, caches))
     if "restartPolicy" in item:
         return item
-    known = caches.native_sidecars
-    return known.get(item) or known.put(item, {**item, "restartPolicy": "Always"})
+    cache = caches.native_sidecars
+    return cache.get(item) or cache.put(item, {**item, "restartPolicy": "Always"})

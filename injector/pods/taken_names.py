@@ -11,7 +11,7 @@ from typing import Any
 
 from injector.diagnostics import Key
 from injector.errors import InjectionError
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping, mappings
 from injector.pods.defaults import mismatches
 from injector.pods.fields import CONTAINER_LISTS, SPEC
 from injector.pods.keyed_pointers import mount_path
@@ -32,23 +32,18 @@ def check_volumes(base: Object, overlay: Overlay, app: Collection[str], shares: 
     """
     spec = base["spec"]
     own = {name: volume for volume in spec.get("volumes") or [] if (name := name_of(volume)) is not None}
-    wanted = bare_value((overlay.get("spec") or {}).get("volumes")) if own else None
-    others = {
-        name: volume
-        for volume in wanted or []
-        if (name := name_of(volume)) in own
-        and name is not None
-        and not shares(name)
-        and not holds_replace(volume)
-        and _differs(own[name], volume)
+    listed = bare_value(mapping(overlay.get("spec")).get("volumes")) if own else None
+    brought = {name_of(volume): volume for volume in listed or []}
+    conflicts = {
+        name: brought[name]
+        for name, volume in own.items()
+        if name in brought and not shares(name) and _differs(volume, brought[name])
     }
-    for field in CONTAINER_LISTS if others else ():
+    for field in CONTAINER_LISTS if conflicts else ():
         for container in spec.get(field) or []:
-            mounts = [mount for mount in _mounts(container) if mount[0] in others] if container["name"] in app else []
-            given = set(_given(overlay, container["name"])) if mounts else set()
-            name = next((mount[0] for mount in mounts if mount not in given), None)
+            name = _mounted(container, overlay, conflicts) if container["name"] in app else None
             if name is not None:
-                kinds = {"value": volume_source(own[name]), "template": volume_source(others[name])}
+                kinds = {"value": volume_source(own[name]), "template": volume_source(conflicts[name])}
                 who = container["name"]
                 raise InjectionError(
                     Reason.CONFLICT,
@@ -59,17 +54,29 @@ def check_volumes(base: Object, overlay: Overlay, app: Collection[str], shares: 
                 )
 
 
+def _mounted(container: Object, overlay: Overlay, names: Collection[str]) -> str | None:
+    """The first of the volumes that a container mounts and that the overlay does not mount there; None for none."""
+    mounts = [mount for mount in _mounts(container) if mount[0] in names]
+    from_overlay = set(_given(overlay, container["name"])) if mounts else set()
+    return next((mount[0] for mount in mounts if mount not in from_overlay), None)
+
+
 def volume_source(volume: Object) -> str:
     """The kind of a volume's source; Kubernetes makes an empty folder of one without any."""
     return next((kind for kind, value in volume.items() if kind != "name" and value is not None), "emptyDir")
 
 
-def _differs(have: Object, wanted: Object) -> bool:
-    """Whether two volumes have different sources. An empty folder is one, whatever its size and medium."""
-    kinds = volume_source(have), volume_source(wanted)
+def _differs(have: Object, overlay: Object) -> bool:
+    """Whether two volumes have different sources. An empty folder is one, whatever its size and medium.
+
+    A volume that the overlay puts in place of the pod's, by `!replace`, does not differ.
+    """
+    if holds_replace(overlay):
+        return False
+    kinds = volume_source(have), volume_source(overlay)
     if kinds[0] != kinds[1]:
         return True
-    return kinds[0] != "emptyDir" and any(True for _ in mismatches(have, wanted, _VOLUME, "", exact=False))
+    return kinds[0] != "emptyDir" and any(True for _ in mismatches(have, overlay, _VOLUME, "", exact=False))
 
 
 def _given(overlay: Overlay, container: str) -> Iterator[tuple[str, str, Any]]:
@@ -79,8 +86,8 @@ def _given(overlay: Overlay, container: str) -> Iterator[tuple[str, str, Any]]:
         for item in bare_value(spec.get(field)) or []:
             name = name_of(item)
             if name == EVERY_CONTAINER:
-                patch, meant = patch_of(item)
-                if meant(container):
+                patch, selects = patch_of(item)
+                if selects(container):
                     yield from _mounts(patch)
             elif name == container:
                 yield from _mounts(plain(item))
@@ -89,7 +96,6 @@ def _given(overlay: Overlay, container: str) -> Iterator[tuple[str, str, Any]]:
 def _mounts(container: Object) -> Iterator[tuple[str, str, Any]]:
     """Volume, field and path of each mount of a container."""
     for field, key in _MOUNTS:
-        mounts = plain(container.get(field))
-        for mount in mounts if type(mounts) is list else ():
-            if type(mount) is dict and type(name := mount.get("name")) is str and type(path := mount.get(key)) is str:
+        for mount in mappings(plain(container.get(field))):
+            if type(name := mount.get("name")) is str and type(path := mount.get(key)) is str:
                 yield name, field, mount_path(path)

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from injector.names import LONGEST_NAME, cut, is_kind, is_object_name
-from injector.pods.context import Object, Workload
+from injector.pods.context import Object, Workload, mapping, mappings, sequence, string_field
 
 #: Paths at which objects hold a pod template, in the order they are tried: PodTemplate; CronJob; everything else.
 _TEMPLATE_PATHS = (("template",), ("spec", "jobTemplate", "spec", "template"), ("spec", "template"))
@@ -51,7 +51,7 @@ def pod_template_path(obj: Object) -> tuple[str, ...] | None:
         return ()
     for path in _TEMPLATE_PATHS:
         template = _at(obj, path)
-        spec = _dict(template.get("spec")) if template is not None else {}
+        spec = mapping(mapping(template).get("spec"))
         if isinstance(spec.get("containers"), list) or (spec and obj.get("kind") in WORKLOADS):
             return path
     return None
@@ -91,7 +91,7 @@ def with_pod_template(obj: Object, pod: Object) -> Object:
 def has_unknown_pods(obj: Object) -> bool:
     """Whether a resource of another API group runs containers, and nobody knows where it keeps its pod."""
     version = obj.get("apiVersion")
-    group = version.rpartition("/")[0] if isinstance(version, str) else ""
+    group = string_field(version).rpartition("/")[0]
     return "." in group and pod_template_path(obj) is None and _has_image(obj)
 
 
@@ -103,9 +103,13 @@ def is_kustomize_patch(obj: Object) -> bool:
     pod, own = pod_template(obj), template_path_of(obj) is not None
     if (own or pod is not None) and _has_directive(obj):
         return True
-    containers = _dict(_dict(pod).get("spec")).get("containers") if own else None
-    named = [c for c in containers if isinstance(c, dict) and c.get("name")] if isinstance(containers, list) else []
-    return bool(named) and "selector" not in _dict(obj.get("spec")) and not any("image" in c for c in named)
+    containers = mapping(mapping(pod).get("spec")).get("containers") if own else None
+    named_containers = [container for container in mappings(containers) if container.get("name")]
+    return (
+        bool(named_containers)
+        and "selector" not in mapping(obj.get("spec"))
+        and not any("image" in c for c in named_containers)
+    )
 
 
 def _has_image(value: Any) -> bool:
@@ -126,26 +130,28 @@ def _has_directive(value: Any) -> bool:
 
 def _as_made(obj: Object, path: tuple[str, ...]) -> Object:
     """The pod template at `path`, with what the controller adds to it; the template itself where that is nothing."""
-    template = _dict(_at(obj, path))
-    spec, owner = _dict(template.get("spec")), _dict(_at(obj, path[:-1]) if path else None)
+    template = mapping(_at(obj, path))
+    spec, owner = mapping(template.get("spec")), mapping(_at(obj, path[:-1]) if path else None)
     if not path or not isinstance(spec.get("containers"), list):
         return template
     kind, version = obj.get("kind"), str(obj.get("apiVersion"))
-    first = f"{_dict(obj.get('metadata')).get('name') or ''}-0"
-    added = {**spec, **_with_claims(spec, owner, first)}
-    if kind == "StatefulSet":
-        # https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#stable-network-id
-        added |= {"hostname": first, "subdomain": owner.get("serviceName")}
-    elif kind in ("Job", "CronJob") and owner.get("completionMode") == "Indexed":
-        added |= {f: [_indexed(c) for c in spec[f]] for f in _CONTAINERS if isinstance(spec.get(f), list)}
-        if kind == "Job":
-            added["hostname"] = first
-    elif kind == "DaemonSet":
-        added["tolerations"] = _tolerations(spec)
-    elif version.startswith("serving.knative.dev/"):
-        added["containers"] = _named(spec["containers"])
+    first = f"{mapping(obj.get('metadata')).get('name') or ''}-0"
+    added = {**spec, **_with_claims(spec, owner, first), **_additions(kind, version, spec, owner, first)}
     added = {field: value for field, value in added.items() if value is not None or field in spec}
     return template if added == spec else {**template, "spec": added}
+
+
+def _additions(kind: Any, version: str, spec: Object, owner: Object, first: str) -> Object:
+    """What the controller of this kind puts into a pod's spec; `first` is the name of a StatefulSet's first pod."""
+    if kind == "StatefulSet":
+        # https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#stable-network-id
+        return {"hostname": first, "subdomain": owner.get("serviceName")}
+    if kind in ("Job", "CronJob") and owner.get("completionMode") == "Indexed":
+        added = {f: [_indexed(c) for c in spec[f]] for f in _CONTAINERS if isinstance(spec.get(f), list)}
+        return {**added, "hostname": first} if kind == "Job" else added
+    if kind == "DaemonSet":
+        return {"tolerations": _tolerations(spec)}
+    return {"containers": _named(spec["containers"])} if version.startswith("serving.knative.dev/") else {}
 
 
 def _with_claims(spec: Object, owner: Object, first: str) -> Object:
@@ -155,19 +161,19 @@ def _with_claims(spec: Object, owner: Object, first: str) -> Object:
     https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#volume-claim-templates
     """
     templates, volumes = owner.get("volumeClaimTemplates"), spec.get("volumes") or []
-    names = [_dict(_dict(c).get("metadata")).get("name") for c in templates] if isinstance(templates, list) else []
+    names = [mapping(mapping(c).get("metadata")).get("name") for c in sequence(templates)]
     claims = {name: {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{first}"}} for name in names if name}
     if not claims or not isinstance(volumes, list):
         return {}
-    return {"volumes": [*claims.values(), *(v for v in volumes if _dict(v).get("name") not in claims)]}
+    return {"volumes": [*claims.values(), *(v for v in volumes if mapping(v).get("name") not in claims)]}
 
 
 def _indexed(container: Any) -> Any:
     """https://kubernetes.io/docs/tasks/job/indexed-parallel-processing-static/."""
-    env = _dict(container).get("env") or []
+    env = mapping(container).get("env") or []
     if not isinstance(container, dict) or not isinstance(env, list):
         return container
-    if any(_dict(variable).get("name") == _INDEX for variable in env):
+    if any(mapping(variable).get("name") == _INDEX for variable in env):
         return container
     source = {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-completion-index']"}}
     return {**container, "env": [*env, {"name": _INDEX, "valueFrom": source}]}
@@ -178,7 +184,7 @@ def _tolerations(spec: Object) -> list[Any]:
     own = spec.get("tolerations") or []
     taints = [*_TAINTS, *(_HOST_NETWORK_TAINTS if spec.get("hostNetwork") is True else ())]
     added = [{"key": f"node.kubernetes.io/{k}", "operator": "Exists", "effect": effect} for k, effect in taints]
-    return [*own, *(one for one in added if one not in own)] if isinstance(own, list) else own
+    return [*own, *(toleration for toleration in added if toleration not in own)] if isinstance(own, list) else own
 
 
 def _named(containers: list[Any]) -> list[Any]:
@@ -192,33 +198,38 @@ def _named(containers: list[Any]) -> list[Any]:
     ]
 
 
-def _taken_off(value: Any, made: Any, template: Any) -> Any:
-    """A value that was made of `made`, without what `made` has beyond `template`."""
-    if made is template:
+def _taken_off(value: Any, completed: Any, template: Any) -> Any:
+    """A value that was made of `completed`, without what `completed` has beyond `template`."""
+    if completed is template:
         return value
-    if value == made:
+    if value == completed:
         return template
-    if isinstance(value, dict) and isinstance(made, dict):
-        own = _dict(template)
-        kept = {key: _taken_off(v, made[key], own.get(key)) if key in made else v for key, v in value.items()}
-        return {key: v for key, v in kept.items() if v not in (None, [], {}) or value[key] == v}
-    if isinstance(value, list) and isinstance(made, list):
-        items = template if isinstance(template, list) else []
-        left = [_taken_off(item, *_before(item, made, items)) for item in value]
+    if isinstance(value, dict) and isinstance(completed, dict):
+        own = mapping(template)
+        remaining = {
+            key: _taken_off(v, completed[key], own.get(key)) if key in completed else v for key, v in value.items()
+        }
+        return {key: v for key, v in remaining.items() if v not in (None, [], {}) or value[key] == v}
+    if isinstance(value, list) and isinstance(completed, list):
+        items = sequence(template)
+        left = [_taken_off(item, *_before(item, completed, items)) for item in value]
         return [item for item in left if item is not None]
     return value
 
 
-def _before(item: Any, made: list[Any], own: list[Any]) -> tuple[Any, Any]:
-    """The item of `made` of that name, or the equal one, and what it was made of in `own`; None where there is none."""
-    found = _same(item, made)
-    nameless = found is not None and len(own) == len(made) and _same(item, own) is None
-    return found, own[made.index(found)] if nameless else _same(item, own)
+def _before(item: Any, completed: list[Any], own: list[Any]) -> tuple[Any, Any]:
+    """The item of `completed` of that name, or the equal one, and what it was made of in `own`; None for none."""
+    twin = _same(item, completed)
+    nameless = twin is not None and len(own) == len(completed) and _same(item, own) is None
+    return twin, own[completed.index(twin)] if nameless else _same(item, own)
 
 
 def _same(item: Any, items: list[Any]) -> Any:
-    name = _dict(item).get("name")
-    return next((one for one in items if (_dict(one).get("name") == name if name else one == item)), None)
+    name = mapping(item).get("name")
+    return next(
+        (candidate for candidate in items if (mapping(candidate).get("name") == name if name else candidate == item)),
+        None,
+    )
 
 
 # --------------------------------------------------------------------------------------- which workload it is
@@ -236,26 +247,29 @@ def workload_of_pod(pod: Object) -> Workload:
     reference whose kind or name cannot be one is not taken for an owner, and a name that cannot be one is left empty:
     what a template gets as `workload` is always a name.
     """
-    metadata = _dict(pod.get("metadata"))
+    metadata = mapping(pod.get("metadata"))
     owner = _controller(metadata)
     if owner is None:
-        name, made_of = metadata.get("name"), metadata.get("generateName")
-        if not isinstance(name, str) or not name or (isinstance(made_of, str) and made_of and name.startswith(made_of)):
-            name = made_of
-        return Workload("Pod", _name(name))
+        return Workload("Pod", _own_name(metadata))
     kind, name = owner["kind"], owner["name"]
     if kind == "ReplicaSet":
-        labels = _dict(metadata.get("labels"))
+        labels = mapping(metadata.get("labels"))
         for label, maker in _REPLICA_SET_MAKERS:
             suffix = labels.get(label)
             base = name.removesuffix(f"-{suffix}") if isinstance(suffix, str) and suffix else name
             if base != name and is_object_name(base):
                 return Workload(maker, base, owner)
     elif kind == "Job":
-        made = _CRON_JOB.match(name)
-        if made and is_object_name(made[1]):
-            return Workload("CronJob", made[1], owner)
+        parts = _CRON_JOB.match(name)
+        if parts and is_object_name(parts[1]):
+            return Workload("CronJob", parts[1], owner)
     return Workload(kind, name, owner)
+
+
+def _own_name(metadata: Object) -> str:
+    name, prefix = metadata.get("name"), metadata.get("generateName")
+    is_generated = isinstance(name, str) and isinstance(prefix, str) and prefix and name.startswith(prefix)
+    return _name(prefix if is_generated or not isinstance(name, str) or not name else name)
 
 
 def workload_of_object(obj: Object) -> Workload:
@@ -266,7 +280,7 @@ def workload_of_object(obj: Object) -> Workload:
     """
     if obj.get("kind") == "Pod":
         return workload_of_pod(obj)
-    metadata = _dict(obj.get("metadata"))
+    metadata = mapping(obj.get("metadata"))
     owner = _controller(metadata)
     if owner is not None and obj.get("kind") in ("ReplicaSet", "Job"):
         return Workload(owner["kind"], owner["name"])
@@ -276,14 +290,14 @@ def workload_of_object(obj: Object) -> Workload:
 
 def object_name_of(obj: Object) -> str:
     """What a person calls an object: `deployment/web`. What is too long to be a kind or a name is cut."""
-    metadata = _dict(obj.get("metadata"))
+    metadata = mapping(obj.get("metadata"))
     name = metadata.get("name") or metadata.get("generateName") or "without a name"
     return f"{cut(str(obj.get('kind') or 'object').lower(), LONGEST_NAME)}/{cut(str(name), LONGEST_NAME)}"
 
 
-def _name(given: object) -> str:
+def _name(value: object) -> str:
     """A name, or what one is generated from without its dash; empty where it cannot be one."""
-    name = given.rstrip("-") if isinstance(given, str) else ""
+    name = string_field(value).rstrip("-")
     return name if is_object_name(name) else ""
 
 
@@ -295,10 +309,6 @@ def _controller(metadata: Object) -> Object | None:
             if isinstance(owner, dict) and owner.get("controller") is True:
                 return owner if is_kind(owner.get("kind")) and is_object_name(owner.get("name")) else None
     return None
-
-
-def _dict(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _at(obj: Object, path: tuple[str, ...]) -> Object | None:

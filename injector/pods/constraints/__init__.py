@@ -63,11 +63,17 @@ def check_constraints(
         parts.prove()
         return
     # Rare from here on: which of them does the pod have without the injection as well?
-    known = set(map(fault, _violations(PodView(base), base, namespace, cluster)))
-    for found in _violations(parts, base, namespace, cluster):
-        if fault(found) not in known:
-            reason = next(reason for reason in Reason if reason.label == found.code)
-            raise InjectionError(reason, found.message, help=found.help, path=found.path, fields=found.fields)
+    old_faults = set(map(fault, _violations(PodView(base), base, namespace, cluster)))
+    for found_violation in _violations(parts, base, namespace, cluster):
+        if fault(found_violation) not in old_faults:
+            reason = next(reason for reason in Reason if reason.label == found_violation.code)
+            raise InjectionError(
+                reason,
+                found_violation.message,
+                help=found_violation.help,
+                path=found_violation.path,
+                fields=found_violation.fields,
+            )
 
 
 def _violations(parts: PodView, base: Object, namespace: Namespace, cluster: Cluster) -> Violations:

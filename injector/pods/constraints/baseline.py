@@ -66,25 +66,27 @@ def find(parts: PodView, minor: int, *, hardened: bool) -> Violations:
     yield from _pod(parts, minor)
     for volume in parts.touched_volumes:
         if volume.get("hostPath") is not None:
-            named = ("spec", "volumes", Key(string_field(volume.get("name"))))
-            yield level_violation(_LEVEL, named, "hostPath is not allowed", "use another volume", field="hostPath")
+            volume_path = ("spec", "volumes", Key(string_field(volume.get("name"))))
+            yield level_violation(
+                _LEVEL, volume_path, "hostPath is not allowed", "use another volume", field="hostPath"
+            )
     for container in parts.touched:
-        body, where = container.body, container.path
+        body, path = container.body, container.path
         for port in mappings(body.get("ports")):
             if port.get("hostPort") not in (None, 0):
-                yield _refused((*where, "ports"), port["hostPort"], field="hostPort", named=True)
+                yield _refused((*path, "ports"), port["hostPort"], field="hostPort", subject="hostPort ")
         if minor >= 34:
-            yield from _hosts(where, body)
+            yield from _hosts(path, body)
         security = body.get("securityContext")
         if isinstance(security, dict) and security:
-            where = (*where, "securityContext")
-            yield from _container(where, security, own_users=own_users)
-            yield from _profiles(where, security, minor)
+            path = (*path, "securityContext")
+            yield from _container(path, security, own_users=own_users)
+            yield from _profiles(path, security, minor)
 
 
-def _refused(path: Path, value: object, help_: str = "drop it", *, field: str = "", named: bool = False) -> Diagnostic:
+def _refused(path: Path, value: object, help_: str = "drop it", *, field: str = "", subject: str = "") -> Diagnostic:
     """A value that the level refuses, of the field at the end of the path, or of one below it."""
-    message = f"{field} {shown_value(value)} is not allowed" if named else f"{shown_value(value)} is not allowed"
+    message = f"{subject}{shown_value(value)} is not allowed"
     return level_violation(_LEVEL, path, message, help_, field=field or str(path[-1]), value=value)
 
 
@@ -93,12 +95,12 @@ def _pod(parts: PodView, minor: int) -> Violations:
         if parts.spec.get(field) is True:
             yield _refused(("spec", field), True)
     security = mapping(parts.spec.get("securityContext"))
-    where = ("spec", "securityContext")
-    yield from _profiles(where, security, minor)
+    path = ("spec", "securityContext")
+    yield from _profiles(path, security, minor)
     for sysctl in mappings(security.get("sysctls")):
         name = sysctl.get("name")
         if not isinstance(name, str) or _SYSCTLS.get(name, 1000) > minor:
-            yield _refused((*where, "sysctls"), name)
+            yield _refused((*path, "sysctls"), name)
     for key, value in mapping(parts.metadata.get("annotations")).items():
         if isinstance(key, str) and key.startswith(_APP_ARMOR_ANNOTATION):
             allowed = value in ("", "runtime/default") or string_field(value).startswith("localhost/")
@@ -106,38 +108,38 @@ def _pod(parts: PodView, minor: int) -> Violations:
                 yield _refused(("metadata", "annotations", Key(key)), value, "use runtime/default")
 
 
-def _container(where: Path, security: Object, *, own_users: bool) -> Violations:
+def _container(path: Path, security: Object, *, own_users: bool) -> Violations:
     if security.get("privileged") is True:
-        yield _refused((*where, "privileged"), True)
+        yield _refused((*path, "privileged"), True)
     for capability in sequence(mapping(security.get("capabilities")).get("add")):
         if isinstance(capability, str) and capability not in _CAPABILITIES:
-            yield _refused((*where, "capabilities", "add"), capability, "remove it, or use another template")
+            yield _refused((*path, "capabilities", "add"), capability, "remove it, or use another template")
     proc = security.get("procMount")
     if proc not in (None, "Default") and not own_users:
-        yield _refused((*where, "procMount"), proc, "use Default")
+        yield _refused((*path, "procMount"), proc, "use Default")
 
 
-def _profiles(where: Path, security: Object, minor: int) -> Violations:
+def _profiles(path: Path, security: Object, minor: int) -> Violations:
     """Controls that hold for a pod's security context as for a container's."""
     for field in ("appArmorProfile", "seccompProfile") if minor >= 19 else ("appArmorProfile",):
         kind = mapping(security.get(field)).get("type")
         if kind is not None and kind not in PROFILES:
-            yield _refused((*where, field, "type"), kind, f"use {' or '.join(PROFILES)}", field=field)
+            yield _refused((*path, field, "type"), kind, f"use {' or '.join(PROFILES)}", field=field)
     linux = mapping(security.get("seLinuxOptions"))
     kind = linux.get("type") or ""
     if isinstance(kind, str) and _SELINUX_TYPES.get(kind, 1000) > minor:
-        yield _refused((*where, "seLinuxOptions", "type"), kind, field="seLinuxOptions")
+        yield _refused((*path, "seLinuxOptions", "type"), kind, field="seLinuxOptions")
     for field in ("user", "role"):
         if linux.get(field):
-            yield _refused((*where, "seLinuxOptions", field), linux[field])
+            yield _refused((*path, "seLinuxOptions", field), linux[field])
     if mapping(security.get("windowsOptions")).get("hostProcess") is True:
-        yield _refused((*where, "windowsOptions", "hostProcess"), True)
+        yield _refused((*path, "windowsOptions", "hostProcess"), True)
 
 
-def _hosts(where: Path, body: Object) -> Violations:
+def _hosts(base_path: Path, body: Object) -> Violations:
     hooks = mapping(body.get("lifecycle"))
-    owners: list[tuple[Path, object]] = [((*where, name), body[name]) for name in PROBES if name in body]
-    owners += [((*where, "lifecycle", name), hooks[name]) for name in HOOKS if name in hooks]
+    owners: list[tuple[Path, object]] = [((*base_path, name), body[name]) for name in PROBES if name in body]
+    owners += [((*base_path, "lifecycle", name), hooks[name]) for name in HOOKS if name in hooks]
     for path, owner in owners:
         for kind in ("httpGet", "tcpSocket"):
             host = mapping(mapping(owner).get(kind)).get("host")

@@ -41,8 +41,8 @@ def find(parts: PodView) -> Violations:
         for field, allowed in _ENUMS.items():
             value = body.get(field)
             if value and value not in allowed:
-                here, help_ = (*container.path, field), f"allowed: {', '.join(allowed)}"
-                yield invalid(here, f"it is {shown_value(value)}", help_, value=value, allowed=allowed)
+                path, help_ = (*container.path, field), f"allowed: {', '.join(allowed)}"
+                yield invalid(path, f"it is {shown_value(value)}", help_, value=value, allowed=allowed)
         if container.list_name == "initContainers" and body.get("restartPolicy") is None:
             for field in chosen_members(body, _HELD_BACK):
                 yield invalid((*container.path, field), "only a container that keeps running can have it", "drop it")
@@ -57,37 +57,39 @@ def _environment(container: ContainerView) -> Violations:
         if isinstance(bulk, dict):
             sources = chosen_members(bulk, _BULK_SOURCES)
             if len(sources) != 1:
-                here, help_ = (*container.path, "envFrom"), f"name one of {', '.join(_BULK_SOURCES)}"
+                path, help_ = (*container.path, "envFrom"), f"name one of {', '.join(_BULK_SOURCES)}"
                 yield invalid(
-                    here, f"an entry has {' and '.join(sources) or 'no source'}", help_, allowed=_BULK_SOURCES
+                    path, f"an entry has {' and '.join(sources) or 'no source'}", help_, allowed=_BULK_SOURCES
                 )
             for reference in sources:
                 yield from _reference((*container.path, "envFrom", reference), bulk[reference])
 
 
-def _variable(where: Path, variable: Object) -> Violations:
+def _variable(path: Path, variable: Object) -> Violations:
     name, value, source = variable.get("name"), variable.get("value"), variable.get("valueFrom")
     # Relaxed names (stable since 1.34): printable ASCII other than "=".
     if not isinstance(name, str) or not name or "=" in name or not (name.isascii() and name.isprintable()):
-        yield invalid(where, f"{shown_value(name)} is not a name of an environment variable", value=name)
+        yield invalid(path, f"{shown_value(name)} is not a name of an environment variable", value=name)
         return
-    here = (*where, Key(name))
+    variable_path = (*path, Key(name))
     if source is not None:
         if value:
-            yield invalid(here, "it has both value and valueFrom", "keep one")
+            yield invalid(variable_path, "it has both value and valueFrom", "keep one")
         sources = chosen_members(mapping(source), _ENV_SOURCES)
         for reference in sources:
-            yield from _reference((*here, "valueFrom", reference), source[reference])
+            yield from _reference((*variable_path, "valueFrom", reference), source[reference])
         if len(sources) != 1:
-            found = " and ".join(sources) or "no source"
-            yield invalid((*here, "valueFrom"), f"it has {found}", "it needs exactly one", sources=tuple(sources))
+            present = " and ".join(sources) or "no source"
+            yield invalid(
+                (*variable_path, "valueFrom"), f"it has {present}", "it needs exactly one", sources=tuple(sources)
+            )
 
 
-def _reference(where: Path, value: object) -> Violations:
+def _reference(path: Path, value: object) -> Violations:
     """Check that a reference names its object and key: an empty parameter leaves these out."""
     needed = {"configMapKeyRef": ("name", "key"), "secretKeyRef": ("name", "key"), "fieldRef": ("fieldPath",)}
-    kind = str(where[-1])
+    kind = str(path[-1])
     for field in needed.get(kind, ("name",) if kind in _BULK_SOURCES else ()):
         if not mapping(value).get(field):
-            to_do = renamed_field(mapping(value), POD.at(map(str, where)), field)
-            yield invalid((*where, field), "it is missing", to_do or "set it")
+            to_do = renamed_field(mapping(value), POD.at(map(str, path)), field)
+            yield invalid((*path, field), "it is missing", to_do or "set it")

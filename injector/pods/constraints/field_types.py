@@ -47,25 +47,25 @@ def find(parts: PodView) -> Violations:
 
 
 def _mapping(place: _Place, value: Object, field: Field) -> Violations:
-    for name, held in value.items():
+    for name, content in value.items():
         below = field.fields[name]
         kind = below.kind
-        if held is None or kind not in _TYPES:
+        if content is None or kind not in _TYPES:
             continue
-        if type(held) not in _TYPES[kind]:
-            yield _wrong(place, name, held, _WORDS[kind], kind)
+        if type(content) not in _TYPES[kind]:
+            yield _wrong(place, name, content, _WORDS[kind], kind)
         elif kind == "mapping":
-            yield from _mapping((*place, name), held, below)
+            yield from _mapping((*place, name), content, below)
         elif kind == "list":
             each = below.element
-            for index, item in enumerate(held if each.kind in _LISTS else ()):
+            for index, item in enumerate(content if each.kind in _LISTS else ()):
                 if type(item) not in _TYPES[each.kind]:
                     yield _wrong(place, name, item, _WORDS[each.kind], each.kind, index)
                 elif each.kind == "mapping":
                     yield from _mapping((*place, name, item), item, each)
 
 
-def _wrong(place: _Place, name: str, held: object, wanted: str, kind: str, index: int | None = None) -> Diagnostic:
+def _wrong(place: _Place, name: str, value: object, expected: str, kind: str, index: int | None = None) -> Diagnostic:
     path: list[str | int] = [*place[0].path]
     field = CONTAINER
     for step in place[1:]:
@@ -76,7 +76,7 @@ def _wrong(place: _Place, name: str, held: object, wanted: str, kind: str, index
             if field.keys and has_key(step, field):
                 path.append(Key(step_of(step, field)))
             field = field.element
-    to_do = (shape_help if index is None else item_help)(held, field.fields[name])
-    help_ = "; ".join(filter(None, (f"it must be {wanted}", to_do)))
+    to_do = (shape_help if index is None else item_help)(value, field.fields[name])
+    help_ = "; ".join(filter(None, (f"it must be {expected}", to_do)))
     at = (*path, name) if index is None else (*path, name, index)
-    return invalid(at, f"it is {shown_value(held)}", help_, value=held)
+    return invalid(at, f"it is {shown_value(value)}", help_, value=value)

@@ -26,60 +26,60 @@ def find(parts: PodView) -> Violations:
         for name in PROBES:
             probe = body.get(name)
             if isinstance(probe, dict):
-                where = (*container.path, name)
-                yield from _one_handler(where, probe, RULES["Probe"].handlers)
-                yield from _numbers(where, name, probe)
+                path = (*container.path, name)
+                yield from _one_handler(path, probe, RULES["Probe"].handlers)
+                yield from _numbers(path, name, probe)
                 threshold = probe.get("successThreshold")
                 if name != "readinessProbe" and isinstance(threshold, int) and threshold not in (0, 1):
-                    yield wrong_value((*where, "successThreshold"), threshold, "it must be 1")
+                    yield wrong_value((*path, "successThreshold"), threshold, "it must be 1")
         hooks = body.get("lifecycle")
         if isinstance(hooks, dict):
             for name in HOOKS:
                 hook = hooks.get(name)
                 if isinstance(hook, dict):
-                    where = (*container.path, "lifecycle", name)
-                    yield from _one_handler(where, hook, RULES["LifecycleHandler"].handlers)
-                    yield from _sleep(where, hook, parts.spec)
+                    path = (*container.path, "lifecycle", name)
+                    yield from _one_handler(path, hook, RULES["LifecycleHandler"].handlers)
+                    yield from _sleep(path, hook, parts.spec)
 
 
-def _one_handler(where: Path, owner: Object, handlers: tuple[str, ...]) -> Violations:
-    found = chosen_members(owner, handlers)
-    if len(found) != 1:
-        has = " and ".join(found) or "no handler"
-        yield invalid(where, f"it has {has}", f"it needs exactly one of {', '.join(handlers)}", handlers=tuple(found))
-    for name in found:
+def _one_handler(path: Path, owner: Object, handlers: tuple[str, ...]) -> Violations:
+    members = chosen_members(owner, handlers)
+    if len(members) != 1:
+        has = " and ".join(members) or "no handler"
+        yield invalid(path, f"it has {has}", f"it needs exactly one of {', '.join(handlers)}", handlers=tuple(members))
+    for name in members:
         handler = mapping(owner[name])
         if name in ("httpGet", "tcpSocket", "grpc") and not _is_port(handler.get("port")):
             port = handler.get("port")
             rest = "; write it without quotes" if isinstance(port, str) and port.isdecimal() else ""
-            yield wrong_value((*where, name, "port"), port, f"it must be 1 to 65535, or a port's name{rest}")
+            yield wrong_value((*path, name, "port"), port, f"it must be 1 to 65535, or a port's name{rest}")
         if name == "httpGet" and handler.get("scheme") not in (None, "", "HTTP", "HTTPS"):
-            yield wrong_value((*where, name, "scheme"), handler["scheme"], "it must be HTTP or HTTPS")
+            yield wrong_value((*path, name, "scheme"), handler["scheme"], "it must be HTTP or HTTPS")
         if name == "exec" and not handler.get("command"):
-            yield invalid((*where, name, "command"), "it is empty", "name a command")
+            yield invalid((*path, name, "command"), "it is empty", "name a command")
 
 
-def _numbers(where: Path, name: str, probe: Object) -> Violations:
+def _numbers(path: Path, name: str, probe: Object) -> Violations:
     for field in _NUMBERS:
         value = probe.get(field)
         if isinstance(value, int) and value < 0:
-            yield wrong_value((*where, field), value, "it cannot be negative")
+            yield wrong_value((*path, field), value, "it cannot be negative")
     grace = probe.get("terminationGracePeriodSeconds")
-    here = (*where, "terminationGracePeriodSeconds")
+    grace_path = (*path, "terminationGracePeriodSeconds")
     if grace is not None and name == "readinessProbe":
-        yield invalid(here, "a readinessProbe cannot have it", "drop it")
+        yield invalid(grace_path, "a readinessProbe cannot have it", "drop it")
     elif isinstance(grace, int) and grace < 1:
-        yield wrong_value(here, grace, "it must be at least 1")
+        yield wrong_value(grace_path, grace, "it must be at least 1")
 
 
-def _sleep(where: Path, hook: Object, spec: Object) -> Violations:
+def _sleep(path: Path, hook: Object, spec: Object) -> Violations:
     seconds = mapping(hook.get("sleep")).get("seconds")
     grace = spec.get("terminationGracePeriodSeconds")
     if not isinstance(grace, int) or isinstance(grace, bool):
         grace = _GRACE_SECONDS
     if isinstance(seconds, int) and not 0 <= seconds <= grace:
         yield invalid(
-            (*where, "sleep"),
+            (*path, "sleep"),
             f"it is {shown_value(seconds)} s, but the pod's terminationGracePeriodSeconds is {shown_value(grace)}",
             "raise terminationGracePeriodSeconds, or sleep for less time",
             value=seconds,

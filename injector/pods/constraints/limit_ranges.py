@@ -22,13 +22,13 @@ def defaults(namespace: Namespace) -> Ask | None:
     """The requests and limits that containers without any get in this namespace; None without a LimitRange."""
     if not namespace.limit_ranges:
         return None
-    found = Ask({}, {})
+    total = Ask({}, {})
     for requests, limits in _given(namespace):
         for name, quantity in limits.items():
-            found.limits.setdefault(name, quantity)
+            total.limits.setdefault(name, quantity)
         for name, quantity in requests.items():
-            found.requests.setdefault(name, quantity)
-    return found
+            total.requests.setdefault(name, quantity)
+    return total
 
 
 def filled_in(namespace: Namespace) -> ResourceDefaults | None:
@@ -38,12 +38,12 @@ def filled_in(namespace: Namespace) -> ResourceDefaults | None:
     """
     if not namespace.limit_ranges_known:
         return None
-    found: tuple[dict[str, set[Decimal]], dict[str, set[Decimal]]] = ({}, {})
+    amounts: tuple[dict[str, set[Decimal]], dict[str, set[Decimal]]] = ({}, {})
     for ask in _given(namespace):
-        for into, given in zip(found, ask, strict=True):
-            for name, quantity in given.items():
+        for into, quantities in zip(amounts, ask, strict=True):
+            for name, quantity in quantities.items():
                 into.setdefault(name, set()).add(quantity)
-    return ResourceDefaults(*found)
+    return ResourceDefaults(*amounts)
 
 
 def _given(namespace: Namespace) -> Iterator[Ask]:
@@ -56,9 +56,9 @@ def _given(namespace: Namespace) -> Iterator[Ask]:
 
 def find(parts: PodView, namespace: Namespace) -> Violations:
     """What the namespace's LimitRanges refuse in touched containers, and in the pod as a whole."""
-    given = defaults(namespace)
+    container_defaults = defaults(namespace)
     touched = {(container.list_name, container.name) for container in parts.touched}
-    containers = [c for c in asking(parts.spec, given) if (c.list_name, c.name) in touched]
+    containers = [c for c in asking(parts.spec, container_defaults) if (c.list_name, c.name) in touched]
     for container in containers:
         yield from _defaults_fit(container.path, container.ask)
     for name, item in _items(namespace, "Container"):
@@ -66,37 +66,39 @@ def find(parts: PodView, namespace: Namespace) -> Violations:
             yield from _bounds(name, container.path, container.ask, item)
     whole = None
     for name, item in _items(namespace, "Pod"):
-        whole = whole or pod_ask(parts.spec, given)
+        whole = whole or pod_ask(parts.spec, container_defaults)
         yield from _bounds(name, ("spec",), whole, item)
 
 
-def _defaults_fit(where: Path, ask: Ask) -> Violations:
+def _defaults_fit(path: Path, ask: Ask) -> Violations:
     for resource, request in ask.requests.items():
         limit = ask.limits.get(resource, request)
         if request > limit:
-            asked, most = format_quantity(request), format_quantity(limit)
-            message = f"with the defaults of the LimitRange, the {resource} request {asked} is above its limit {most}"
-            fields = {"resource": resource, "request": asked, "limit": most}
-            yield violation(Reason.QUOTA, where, message, "set both in the template", **fields)
+            requested, most = format_quantity(request), format_quantity(limit)
+            message = (
+                f"with the defaults of the LimitRange, the {resource} request {requested} is above its limit {most}"
+            )
+            fields = {"resource": resource, "request": requested, "limit": most}
+            yield violation(Reason.QUOTA, path, message, "set both in the template", **fields)
 
 
-def _bounds(name: str, where: Path, ask: Ask, item: Object) -> Violations:
+def _bounds(name: str, path: Path, ask: Ask, item: Object) -> Violations:
     for resource, least in amounts(item.get("min")).items():
-        yield from _compare(name, where, resource, "request", ask.requests.get(resource), least, above=False)
+        yield from _compare(name, path, resource, "request", ask.requests.get(resource), least, above=False)
         if resource in ask.limits:
-            yield from _compare(name, where, resource, "limit", ask.limits[resource], least, above=False)
+            yield from _compare(name, path, resource, "limit", ask.limits[resource], least, above=False)
     for resource, most in amounts(item.get("max")).items():
-        yield from _compare(name, where, resource, "limit", ask.limits.get(resource), most, above=True)
+        yield from _compare(name, path, resource, "limit", ask.limits.get(resource), most, above=True)
         if resource in ask.requests:
-            yield from _compare(name, where, resource, "request", ask.requests[resource], most, above=True)
+            yield from _compare(name, path, resource, "request", ask.requests[resource], most, above=True)
     for resource, most in amounts(item.get("maxLimitRequestRatio")).items():
         request, limit = ask.requests.get(resource), ask.limits.get(resource)
         if not request or limit is None:
             yield violation(
                 Reason.QUOTA,
-                where,
+                path,
                 (
-                    f"{_whole(where)}LimitRange {name} limits the ratio of {resource} limit to request, so it "
+                    f"{_whole(path)}LimitRange {name} limits the ratio of {resource} limit to request, so it "
                     "requires both"
                 ),
                 "set them",
@@ -105,40 +107,40 @@ def _bounds(name: str, where: Path, ask: Ask, item: Object) -> Violations:
             )
         elif limit > request * most:
             message = (
-                f"{_whole(where)}the ratio of {resource} limit {format_quantity(limit)} to request "
+                f"{_whole(path)}the ratio of {resource} limit {format_quantity(limit)} to request "
                 f"{format_quantity(request)} is above {format_quantity(most)}, the maximum of LimitRange {name}"
             )
             fields = {"limit_range": name, "resource": resource, "side": "ratio", "found": (limit, request)}
-            yield violation(Reason.QUOTA, where, message, "lower the limit or raise the request", **fields)
+            yield violation(Reason.QUOTA, path, message, "lower the limit or raise the request", **fields)
 
 
 def _compare(
-    name: str, where: Path, resource: str, what: str, asked: Decimal | None, bound: Decimal, *, above: bool
+    name: str, path: Path, resource: str, bounded: str, amount: Decimal | None, bound: Decimal, *, above: bool
 ) -> Violations:
     side, word = ("maximum", "at most") if above else ("minimum", "at least")
     allowed = f"{word} {format_quantity(bound)}"
-    fields = {"limit_range": name, "resource": resource, "side": what, side: format_quantity(bound), "found": asked}
-    if asked is None:
+    fields = {"limit_range": name, "resource": resource, "side": bounded, side: format_quantity(bound), "found": amount}
+    if amount is None:
         yield violation(
             Reason.QUOTA,
-            where,
-            f"{_whole(where)}LimitRange {name} requires a {resource} {what} ({allowed})",
+            path,
+            f"{_whole(path)}LimitRange {name} requires a {resource} {bounded} ({allowed})",
             "set it",
             missing=True,
             **fields,
         )
-    elif asked > bound if above else asked < bound:
+    elif amount > bound if above else amount < bound:
         yield violation(
             Reason.QUOTA,
-            where,
-            f"{_whole(where)}{resource} {what} is {format_quantity(asked)}, LimitRange {name} allows {allowed}",
+            path,
+            f"{_whole(path)}{resource} {bounded} is {format_quantity(amount)}, LimitRange {name} allows {allowed}",
             f"{'lower' if above else 'raise'} it",
             **fields,
         )
 
 
-def _whole(where: Path) -> str:
-    return "the pod as a whole: " if len(where) == 1 else ""
+def _whole(path: Path) -> str:
+    return "the pod as a whole: " if len(path) == 1 else ""
 
 
 def _items(namespace: Namespace, kind: str) -> Iterator[tuple[str, Object]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from injector.diagnostics import Key
 from injector.names import is_label_key, is_label_value, shown_value
 from injector.pods.constraints.pod_view import PodView, Violations, invalid, mapping, violation
+from injector.pods.context import Object
 from injector.reasons import Reason
 
 _MOST_BYTES = 256 * 1024
@@ -15,34 +16,17 @@ _MOST_BYTES = 256 * 1024
 
 def find(parts: PodView) -> Violations:
     """What is wrong with annotations and labels that the base does not have with that value."""
-    before = mapping(parts.base.get("metadata")) if parts.base is not None else {}
+    before = mapping(mapping(parts.base).get("metadata"))
     for field in ("annotations", "labels"):
-        held, known = mapping(parts.metadata.get(field)), mapping(before.get(field))
-        if held is known:
+        entries, old = mapping(parts.metadata.get(field)), mapping(before.get(field))
+        if entries is old:
             continue
-        for key, value in held.items():
-            if key in known and known[key] is value:
-                continue
-            if not isinstance(key, str) or not _is_key(key, lower=field == "annotations"):
-                yield invalid(
-                    ("metadata", field),
-                    f"{shown_value(key)} is not a key",
-                    "write a key such as example.com/name",
-                    value=key,
-                )
-            if value is None:  # the API server reads null as an empty string
-                continue
-            if not isinstance(value, str):
-                here = ("metadata", field, Key(key))
-                yield invalid(
-                    here, f"it is {shown_value(value)}, which is not a string", "put it in quotes", value=value
-                )
-            elif field == "labels" and not is_label_value(value):
-                here, message = ("metadata", field, Key(key)), f"{shown_value(value)} is not a label value"
-                yield invalid(here, message, "at most 63 letters, digits, - _ and .", value=value)
+        for key, value in entries.items():
+            if key not in old or old[key] is not value:
+                yield from _entry(field, key, value)
         if field == "annotations":
-            size = sum(_size(key) + _size(value) for key, value in held.items())
-            if size > _MOST_BYTES and sum(_size(key) + _size(value) for key, value in known.items()) <= _MOST_BYTES:
+            size = _total(entries)
+            if size > _MOST_BYTES and _total(old) <= _MOST_BYTES:
                 yield violation(
                     Reason.TOO_LARGE,
                     ("metadata", field),
@@ -53,11 +37,29 @@ def find(parts: PodView) -> Violations:
                 )
 
 
+def _entry(field: str, key: object, value: object) -> Violations:
+    if not isinstance(key, str) or not _is_key(key, lower=field == "annotations"):
+        message = f"{shown_value(key)} is not a key"
+        yield invalid(("metadata", field), message, "write a key such as example.com/name", value=key)
+    if value is None:  # the API server reads null as an empty string
+        return
+    path = ("metadata", field, Key(key))
+    if not isinstance(value, str):
+        yield invalid(path, f"it is {shown_value(value)}, which is not a string", "put it in quotes", value=value)
+    elif field == "labels" and not is_label_value(value):
+        message = f"{shown_value(value)} is not a label value"
+        yield invalid(path, message, "at most 63 letters, digits, - _ and .", value=value)
+
+
 def _is_key(key: str, *, lower: bool) -> bool:
     prefix, slash, name = key.rpartition("/")
     if lower:  # annotation keys are compared in lower case
         prefix = prefix.lower()
     return is_label_key(f"{prefix}{slash}{name}")
+
+
+def _total(entries: Object) -> int:
+    return sum(_size(key) + _size(value) for key, value in entries.items())
 
 
 def _size(value: object) -> int:

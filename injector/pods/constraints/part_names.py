@@ -25,12 +25,12 @@ def find(parts: PodView) -> Violations:
     for container in parts.touched:
         if (bad := _bad_name(container.body.get("name"))) is not None:
             name = container.body.get("name")
-            here = container.path if container.name else container.path[:-1]
-            yield invalid(here, bad, "rename the container", value=name)
+            path = container.path if container.name else container.path[:-1]
+            yield invalid(path, bad, "rename the container", value=name)
         elif container.name in twice:
             first, second = twice[container.name]
-            where = f"in spec.{first} and spec.{second}" if first != second else "there twice"
-            yield invalid(container.path, f"a container of this name is {where}", "rename one", lists=(first, second))
+            place = f"in spec.{first} and spec.{second}" if first != second else "there twice"
+            yield invalid(container.path, f"a container of this name is {place}", "rename one", lists=(first, second))
         if container.list_name == "ephemeralContainers":
             yield invalid(container.path, "Kubernetes takes no ephemeral containers when a pod is created", "drop it")
     if parts.touched_volumes:
@@ -38,17 +38,17 @@ def find(parts: PodView) -> Violations:
 
 
 def _volume_names(parts: PodView) -> Violations:
-    seen: set[str] = set()
+    names: set[str] = set()
     twice: set[str] = set()
     for volume in parts.volumes:
         name = volume.get("name")
         if isinstance(name, str):
-            (twice if name in seen else seen).add(name)
+            (twice if name in names else names).add(name)
     for volume in parts.touched_volumes:
         name = volume.get("name")
         if (bad := _bad_name(name)) is not None:
-            where = ("spec", "volumes", Key(name)) if isinstance(name, str) and name else ("spec", "volumes")
-            yield invalid(where, bad, "rename the volume", value=name)
+            path = ("spec", "volumes", Key(name)) if isinstance(name, str) and name else ("spec", "volumes")
+            yield invalid(path, bad, "rename the volume", value=name)
         elif name in twice:
             yield invalid(("spec", "volumes"), f"two volumes are called {shown_value(name)}", "rename one", twice=name)
 

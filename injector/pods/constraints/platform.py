@@ -6,6 +6,7 @@ reference, PodSpec `os`, `hostUsers` and `shareProcessNamespace`.
 
 from __future__ import annotations
 
+from injector.diagnostics import Path
 from injector.pods.constraints.pod_view import (
     ContainerView,
     PodView,
@@ -52,66 +53,63 @@ def find(parts: PodView) -> Violations:
         security = mapping(container.body.get("securityContext"))
         if security:
             yield from _container(container, security, system, parts.spec.get("hostUsers"))
-    if parts.base is not None and parts.base.get("spec") is parts.spec:
-        return
-    security = mapping(parts.spec.get("securityContext"))
+    if parts.base is None or parts.base.get("spec") is not parts.spec:
+        yield from _pod(parts.spec, system)
+
+
+def _pod(spec: dict[str, object], system: object) -> Violations:
+    security = mapping(spec.get("securityContext"))
+    yield from _of_system(("spec", "securityContext"), security, system, _NOT_ON_WINDOWS_POD)
     if system == "windows":
-        for field in chosen_members(security, _NOT_ON_WINDOWS_POD):
-            yield invalid(("spec", "securityContext", field), _NOT_FOR_WINDOWS, "drop it")
-        for field in chosen_members(parts.spec, ("shareProcessNamespace", "hostPID", "hostIPC", "hostUsers")):
-            if field == "hostUsers" or parts.spec[field] is True:
+        for field in chosen_members(spec, ("shareProcessNamespace", "hostPID", "hostIPC", "hostUsers")):
+            if field == "hostUsers" or spec[field] is True:
                 yield invalid(("spec", field), _NOT_FOR_WINDOWS, "drop it")
-    elif system == "linux" and security.get("windowsOptions") is not None:
-        yield invalid(("spec", "securityContext", "windowsOptions"), _NOT_FOR_LINUX, "drop it")
-    if parts.spec.get("shareProcessNamespace") is True and parts.spec.get("hostPID") is True:
-        yield invalid(
-            ("spec", "shareProcessNamespace"),
-            "it cannot be used together with spec.hostPID",
-            "drop one",
-            other="hostPID",
-        )
-    if parts.spec.get("hostUsers") is False:
+    if spec.get("shareProcessNamespace") is True and spec.get("hostPID") is True:
+        message = "it cannot be used together with spec.hostPID"
+        yield invalid(("spec", "shareProcessNamespace"), message, "drop one", other="hostPID")
+    if spec.get("hostUsers") is False:
         for field in _HOST_NAMESPACES:
-            if parts.spec.get(field) is True:
-                yield invalid(
-                    ("spec", field),
-                    "it needs the host's user namespace, but spec.hostUsers is false",
-                    "drop one",
-                    other="hostUsers",
-                )
+            if spec.get(field) is True:
+                message = "it needs the host's user namespace, but spec.hostUsers is false"
+                yield invalid(("spec", field), message, "drop one", other="hostUsers")
+
+
+def _of_system(path: Path, security: dict[str, object], system: object, unavailable: tuple[str, ...]) -> Violations:
+    """Fields of a security context that are for the other operating system; `unavailable` are those of Linux."""
+    if system == "windows":
+        for field in chosen_members(security, unavailable):
+            yield invalid((*path, field), _NOT_FOR_WINDOWS, "drop it")
+    elif system == "linux" and security.get("windowsOptions") is not None:
+        yield invalid((*path, "windowsOptions"), _NOT_FOR_LINUX, "drop it")
 
 
 def _container(container: ContainerView, security: dict[str, object], system: object, users: object) -> Violations:
-    where = (*container.path, "securityContext")
-    if system == "windows":
-        for field in chosen_members(security, _NOT_ON_WINDOWS):
-            yield invalid((*where, field), _NOT_FOR_WINDOWS, "drop it")
-    elif system == "linux" and security.get("windowsOptions") is not None:
-        yield invalid((*where, "windowsOptions"), _NOT_FOR_LINUX, "drop it")
+    path = (*container.path, "securityContext")
+    yield from _of_system(path, security, system, _NOT_ON_WINDOWS)
     for field in ("runAsUser", "runAsGroup"):
         value = security.get(field)
         if isinstance(value, int) and not 0 <= value < 2**31:
-            yield wrong_value((*where, field), value, "it must be 0 to 2147483647")
+            yield wrong_value((*path, field), value, "it must be 0 to 2147483647")
     for field in ("seccompProfile", "appArmorProfile"):
         profile = mapping(security.get(field))
         if profile and (profile.get("type") == "Localhost") != bool(profile.get("localhostProfile")):
             yield invalid(
-                (*where, field),
+                (*path, field),
                 "type Localhost and localhostProfile go together",
                 "set both or neither",
                 value=profile.get("type"),
             )
     if security.get("procMount") == "Unmasked" and users is not False:
-        yield invalid((*where, "procMount"), "Unmasked needs spec.hostUsers false", "remove procMount")
+        yield invalid((*path, "procMount"), "Unmasked needs spec.hostUsers false", "remove procMount")
     if security.get("allowPrivilegeEscalation") is False:
         if security.get("privileged") is True:
             yield invalid(
-                where,
+                path,
                 "a privileged container cannot have allowPrivilegeEscalation false",
                 "drop one",
                 field="privileged",
             )
         if "CAP_SYS_ADMIN" in sequence(mapping(security.get("capabilities")).get("add")):
             yield invalid(
-                where, "CAP_SYS_ADMIN cannot go with allowPrivilegeEscalation false", "drop one", field="capabilities"
+                path, "CAP_SYS_ADMIN cannot go with allowPrivilegeEscalation false", "drop one", field="capabilities"
             )

@@ -14,11 +14,13 @@ from injector.caches import IdentityCache
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.names import shown_value
 from injector.pods.context import Object
+from injector.pods.context import mapping as mapping
+from injector.pods.context import mappings as mappings
+from injector.pods.context import sequence as sequence
+from injector.pods.context import string_field as string_field
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS
 from injector.pods.keyed_pointers import has_key, step_of
 from injector.reasons import Reason
-
-_NOTHING: Object = {}
 
 
 class ContainerView(NamedTuple):
@@ -73,11 +75,11 @@ class PodView:
         self.base = base
         self.spec = mapping(pod.get("spec"))
         self.metadata = mapping(pod.get("metadata"))
-        known: set[int] = set()
+        unchanged: set[int] = set()
         if base is not None:
             spec = mapping(base.get("spec"))
             for field in (*CONTAINER_LISTS, "volumes"):
-                known.update(map(id, sequence(spec.get(field))))
+                unchanged.update(map(id, sequence(spec.get(field))))
         self.containers: list[ContainerView] = []
         self.touched: list[ContainerView] = []
         for list_name in CONTAINER_LISTS:
@@ -86,14 +88,14 @@ class PodView:
                     name = body.get("name")
                     container = ContainerView(list_name, name if isinstance(name, str) else "", body)
                     self.containers.append(container)
-                    if id(body) not in known:
+                    if id(body) not in unchanged:
                         self.touched.append(container)
         charge(len(self.containers) + 16 * len(self.touched))
         self._such = tuple((type(value), value) for value in map(self.spec.get, _COUNTING))
         self.unproven = [c for c in self.touched if self._sound.get(c.body) != (c.list_name, self._such)]
         self.volumes = mappings(self.spec.get("volumes"))
         charge(len(self.volumes))
-        self.touched_volumes = [volume for volume in self.volumes if id(volume) not in known]
+        self.touched_volumes = [volume for volume in self.volumes if id(volume) not in unchanged]
         self.windows = mapping(self.spec.get("os")).get("name") == "windows"
 
     def prove(self) -> None:
@@ -108,30 +110,10 @@ class PodView:
         return mapping(self.pod.get(section)).get(field) is not mapping(self.base.get(section)).get(field)
 
 
-def mapping(value: object) -> dict[Any, Any]:
-    """The value if it is a mapping, else an empty one."""
-    return value if isinstance(value, dict) else _NOTHING
-
-
-def sequence(value: object) -> list[Any]:
-    """The value if it is a list, else an empty one."""
-    return value if isinstance(value, list) else []
-
-
-def mappings(value: object) -> list[dict[str, Any]]:
-    """The mappings in a list."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def string_field(value: object) -> str:
-    """The value if it is a string, else ""."""
-    return value if isinstance(value, str) else ""
-
-
 def item_path(owner: Path, field: str, item: Object) -> Path:
     """The path of an item of a container's list; of the list, where the item lacks its key, such as `name`."""
-    found = CONTAINER.fields[field]
-    return (*owner, field, Key(step_of(item, found))) if has_key(item, found) else (*owner, field)
+    list_field = CONTAINER.fields[field]
+    return (*owner, field, Key(step_of(item, list_field))) if has_key(item, list_field) else (*owner, field)
 
 
 def chosen_members(owner: Object, fields: tuple[str, ...]) -> list[str]:
@@ -159,10 +141,10 @@ def level_violation(level: str, path: Path, message: str, help_: str, **fields: 
     return violation(Reason.POD_SECURITY, path, message, help_, level=level, **fields)
 
 
-def fault(found: Diagnostic) -> tuple[Any, ...]:
+def fault(diagnostic: Diagnostic) -> tuple[Any, ...]:
     """What tells a violation from others, with an injection and without: all of it but words and figures."""
-    values = ((name, value) for name, value in found.fields.items() if name != "found")
-    return (found.code, found.path, *((n, v if isinstance(v, tuple) else shown_value(v)) for n, v in values))
+    values = ((name, value) for name, value in diagnostic.fields.items() if name != "found")
+    return (diagnostic.code, diagnostic.path, *((n, v if isinstance(v, tuple) else shown_value(v)) for n, v in values))
 
 
 Violations = Iterator[Diagnostic]

@@ -51,20 +51,20 @@ def find(parts: PodView) -> Violations:
 def _own(container: ContainerView, on_host: bool) -> Violations:
     names: set[str] = set()
     for port in mappings(container.body.get("ports")):
-        where = item_path(container.path, "ports", port)
+        path = item_path(container.path, "ports", port)
         number, host, name = port.get("containerPort"), port.get("hostPort"), port.get("name")
         if not _in_range(number):
             yield invalid(
-                where,
+                path,
                 f"containerPort {shown_value(number)} is not one of 1 to 65535",
                 field="containerPort",
                 value=number,
             )
         if host not in (None, 0) and not _in_range(host):
-            yield invalid(where, f"hostPort {shown_value(host)} is not one of 1 to 65535", field="hostPort", value=host)
+            yield invalid(path, f"hostPort {shown_value(host)} is not one of 1 to 65535", field="hostPort", value=host)
         elif on_host and host and host != number:
             yield invalid(
-                where,
+                path,
                 f"with hostNetwork, hostPort {shown_value(host)} must be equal to containerPort {shown_value(number)}",
                 field="hostPort",
                 value=host,
@@ -73,7 +73,7 @@ def _own(container: ContainerView, on_host: bool) -> Violations:
         protocol = port.get("protocol")
         if protocol is not None and protocol not in _PROTOCOLS:
             yield invalid(
-                where,
+                path,
                 f"protocol {shown_value(protocol)} is not one of {', '.join(_PROTOCOLS)}",
                 field="protocol",
                 value=protocol,
@@ -82,7 +82,7 @@ def _own(container: ContainerView, on_host: bool) -> Violations:
         if name:
             if not isinstance(name, str) or not PORT_NAME.match(name):
                 yield invalid(
-                    where,
+                    path,
                     (
                         f"{shown_value(name)} is not a port name (at most 15 lower case letters, digits and dashes; at "
                         "least one letter; no -- and no dash at the beginning or the end)"
@@ -91,9 +91,7 @@ def _own(container: ContainerView, on_host: bool) -> Violations:
                     value=name,
                 )
             elif name in names:
-                yield invalid(
-                    where, f"two ports are called {shown_value(name)}", "rename one", field="name", twice=name
-                )
+                yield invalid(path, f"two ports are called {shown_value(name)}", "rename one", field="name", twice=name)
             else:
                 names.add(name)
 
@@ -103,11 +101,11 @@ def _bindings(port: Object) -> list[tuple[str, object, object]]:
     protocol = port.get("protocol") or "TCP"
     if not isinstance(protocol, str) or not isinstance(number, int):
         return []
-    found: list[tuple[str, object, object]] = [("port", number, protocol)]
+    bindings: list[tuple[str, object, object]] = [("port", number, protocol)]
     if isinstance(host, int) and host:
         address = port.get("hostIP")
-        found.append((f"hostPort {address}" if isinstance(address, str) and address else "hostPort", host, protocol))
-    return found
+        bindings.append((f"hostPort {address}" if isinstance(address, str) and address else "hostPort", host, protocol))
+    return bindings
 
 
 def _clash(key: tuple[str, object, object], first: ContainerView, second: ContainerView) -> Diagnostic:

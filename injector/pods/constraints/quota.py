@@ -22,82 +22,84 @@ _UNPREFIXED = ("cpu", "memory", "ephemeral-storage")
 
 def find(parts: PodView, base: Object, namespace: Namespace) -> Violations:
     """What the namespace's quotas refuse in a pod, as against `base`, the pod without any injection."""
-    given = defaults(namespace)
+    container_defaults = defaults(namespace)
     before, after = mapping(base.get("spec")), parts.spec
-    used_before, used_after = _counted(before, given), _counted(after, given)
+    used_before, used_after = _counted(before, container_defaults), _counted(after, container_defaults)
     for quota in namespace.quotas:
-        if not isinstance(quota, dict) or not _matches(quota, after, given):
+        if not isinstance(quota, dict) or not _matches(quota, after, container_defaults):
             continue
         spec, status = mapping(quota.get("spec")), mapping(quota.get("status"))
         hard, used = amounts(status.get("hard") or spec.get("hard")), amounts(status.get("used"))
         name = string_field(mapping(quota.get("metadata")).get("name"))
-        yield from _unstated(parts, name, hard, given)
-        counted = used_before if _matches(quota, before, given) else {}
+        yield from _unstated(parts, name, hard, container_defaults)
+        counted = used_before if _matches(quota, before, container_defaults) else {}
         for resource, most in hard.items():
-            wanted, alone = used_after.get(resource, Decimal(0)), counted.get(resource, Decimal(0))
-            taken = used.get(resource, Decimal(0))
-            if wanted > alone and taken + wanted > most >= taken + alone:
+            demand, alone = used_after.get(resource, Decimal(0)), counted.get(resource, Decimal(0))
+            in_use = used.get(resource, Decimal(0))
+            if demand > alone and in_use + demand > most >= in_use + alone:
                 yield violation(
                     Reason.QUOTA,
                     (),
-                    f"quota {name}: {resource}: the pod needs {format_quantity(wanted)} (the injection adds "
-                    f"{format_quantity(wanted - alone)}), and {format_quantity(taken)} of {format_quantity(most)} is "
+                    f"quota {name}: {resource}: the pod needs {format_quantity(demand)} (the injection adds "
+                    f"{format_quantity(demand - alone)}), and {format_quantity(in_use)} of {format_quantity(most)} is "
                     "already used",
                     "lower the sidecar's resources or raise the quota",
                     quota=name,
                     resource=resource,
-                    found=format_quantity(wanted),
+                    found=format_quantity(demand),
                 )
 
 
-def _unstated(parts: PodView, quota: str, hard: Amounts, given: Ask | None) -> Violations:
+def _unstated(parts: PodView, quota: str, hard: Amounts, container_defaults: Ask | None) -> Violations:
     needed = [resource for resource in _STATED if resource in hard]
     if not needed:
         return
     touched = {(container.list_name, container.name) for container in parts.touched}
     whole = _named(pod_level(parts.spec))
-    for container in asking(parts.spec, given):
+    for container in asking(parts.spec, container_defaults):
         if (container.list_name, container.name) in touched:
             stated = _named(container.ask)
             missing = [resource for resource in needed if resource not in whole and resource not in stated]
             if missing:
-                where, message = (*container.path, "resources"), f"quota {quota} requires {', '.join(missing)}"
+                path, message = (*container.path, "resources"), f"quota {quota} requires {', '.join(missing)}"
                 fields = {"quota": quota, "missing": tuple(missing)}
-                yield violation(Reason.QUOTA, where, message, "set it in the template", **fields)
+                yield violation(Reason.QUOTA, path, message, "set it in the template", **fields)
 
 
-def _counted(spec: Object, given: Ask | None) -> Amounts:
+def _counted(spec: Object, container_defaults: Ask | None) -> Amounts:
     """What a quota counts of a pod, by the quota's names for it."""
-    return {**_named(pod_ask(spec, given)), "pods": Decimal(1), "count/pods": Decimal(1)}
+    return {**_named(pod_ask(spec, container_defaults)), "pods": Decimal(1), "count/pods": Decimal(1)}
 
 
 def _named(ask: Ask) -> Amounts:
-    found = {f"limits.{name}": quantity for name, quantity in ask.limits.items()}
+    counts = {f"limits.{name}": quantity for name, quantity in ask.limits.items()}
     for name, quantity in ask.requests.items():
-        found[f"requests.{name}"] = quantity
+        counts[f"requests.{name}"] = quantity
         if name in _UNPREFIXED or name.startswith("hugepages-"):
-            found[name] = quantity
-    return found
+            counts[name] = quantity
+    return counts
 
 
-def _matches(quota: Object, spec: Object, given: Ask | None) -> bool:
+def _matches(quota: Object, spec: Object, container_defaults: Ask | None) -> bool:
     """Whether every scope of a quota covers the pod."""
     limits = mapping(quota.get("spec"))
     for scope in sequence(limits.get("scopes")):
-        if not _in_scope(scope, "Exists", [], spec, given):
+        if not _in_scope(scope, "Exists", [], spec, container_defaults):
             return False
-    for wanted in mappings(mapping(limits.get("scopeSelector")).get("matchExpressions")):
-        values = sequence(wanted.get("values"))
-        if not _in_scope(wanted.get("scopeName"), wanted.get("operator"), values, spec, given):
+    for requirement in mappings(mapping(limits.get("scopeSelector")).get("matchExpressions")):
+        values = sequence(requirement.get("values"))
+        if not _in_scope(requirement.get("scopeName"), requirement.get("operator"), values, spec, container_defaults):
             return False
     return True
 
 
-def _in_scope(scope: object, operator: object, values: list[object], spec: Object, given: Ask | None) -> bool:
+def _in_scope(
+    scope: object, operator: object, values: list[object], spec: Object, container_defaults: Ask | None
+) -> bool:
     if scope in ("Terminating", "NotTerminating"):
         return (spec.get("activeDeadlineSeconds") is not None) == (scope == "Terminating")
     if scope in ("BestEffort", "NotBestEffort"):
-        return _best_effort(spec, given) == (scope == "BestEffort")
+        return _best_effort(spec, container_defaults) == (scope == "BestEffort")
     if scope == "PriorityClass":
         name = string_field(spec.get("priorityClassName"))
         if operator in ("In", "NotIn"):
@@ -106,6 +108,6 @@ def _in_scope(scope: object, operator: object, values: list[object], spec: Objec
     return False  # CrossNamespacePodAffinity counts pods only; what is not known cannot be predicted
 
 
-def _best_effort(spec: Object, given: Ask | None) -> bool:
-    asks = [container.ask for container in asking(spec, given)] + [pod_level(spec)]
+def _best_effort(spec: Object, container_defaults: Ask | None) -> bool:
+    asks = [container.ask for container in asking(spec, container_defaults)] + [pod_level(spec)]
     return not any(ask[side].get(name) for ask in asks for side in (0, 1) for name in ("cpu", "memory"))

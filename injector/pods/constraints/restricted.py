@@ -32,60 +32,64 @@ def find(parts: PodView, minor: int, server: int) -> Violations:
     `minor` is the version of the standard, `server` that of the API server: version 1.33 allowed image volumes in
     every version of the standard.
     """
-    allowed = (*_VOLUMES, "image") if server >= 33 else _VOLUMES
     security = mapping(parts.spec.get("securityContext"))
     own_users = parts.spec.get("hostUsers") is False and minor >= 35
     if not own_users:
         if security.get("runAsNonRoot") is False:
             yield _refused(("spec", "securityContext", "runAsNonRoot"), "false is not allowed", "set it to true")
-        if minor >= 23 and _is_root(security):
-            yield _refused(("spec", "securityContext", "runAsUser"), "0 is not allowed", "use another user")
+        yield from _root_user(("spec", "securityContext"), security, minor)
+    yield from _volumes(parts, server)
+    linux_only = not (parts.windows and minor >= 25)
+    for container in parts.touched:
+        own = mapping(container.body.get("securityContext"))
+        path = (*container.path, "securityContext")
+        if not own_users:
+            stated = own.get("runAsNonRoot")
+            if stated is False or (stated is None and security.get("runAsNonRoot") is not True):
+                yield _refused((*path, "runAsNonRoot"), "it must be true", _SET_IT)
+            yield from _root_user(path, own, minor)
+        if linux_only:
+            yield from _hardening(path, own, security, minor)
+
+
+def _volumes(parts: PodView, server: int) -> Violations:
+    allowed = (*_VOLUMES, "image") if server >= 33 else _VOLUMES
     for volume in parts.touched_volumes:
         sources = [key for key, value in volume.items() if key != "name" and value is not None]
         if sources and not any(key in allowed for key in sources):
-            named, help_ = (
-                ("spec", "volumes", Key(string_field(volume.get("name")))),
-                f"use one of {', '.join(allowed)}",
-            )
-            yield level_violation(_LEVEL, named, f"{sources[0]} is not allowed", help_, field=sources[0])
-    linux_only = not (parts.windows and minor >= 25)
-    profile = mapping(security.get("seccompProfile")).get("type") in PROFILES
-    non_root = security.get("runAsNonRoot") is True
-    for container in parts.touched:
-        own = mapping(container.body.get("securityContext"))
-        where = (*container.path, "securityContext")
-        if not own_users:
-            stated = own.get("runAsNonRoot")
-            if stated is False or (stated is None and not non_root):
-                yield _refused((*where, "runAsNonRoot"), "it must be true", _SET_IT)
-            if minor >= 23 and _is_root(own):
-                yield _refused((*where, "runAsUser"), "0 is not allowed", "use another user")
-        if linux_only:
-            if minor >= 8 and own.get("allowPrivilegeEscalation") is not False:
-                yield _refused((*where, "allowPrivilegeEscalation"), "it must be false", _SET_IT)
-            if minor >= 19 and own.get("seccompProfile") is None and not profile:
-                here = (*where, "seccompProfile", "type")
-                yield level_violation(
-                    _LEVEL, here, f"it must be {' or '.join(PROFILES)}", _SET_IT, field="seccompProfile"
-                )
-            if minor >= 22:
-                yield from _capabilities(where, own)
+            path = ("spec", "volumes", Key(string_field(volume.get("name"))))
+            help_ = f"use one of {', '.join(allowed)}"
+            yield level_violation(_LEVEL, path, f"{sources[0]} is not allowed", help_, field=sources[0])
+
+
+def _hardening(path: Path, own: Object, of_pod: Object, minor: int) -> Violations:
+    if minor >= 8 and own.get("allowPrivilegeEscalation") is not False:
+        yield _refused((*path, "allowPrivilegeEscalation"), "it must be false", _SET_IT)
+    unset = own.get("seccompProfile") is None
+    if minor >= 19 and unset and mapping(of_pod.get("seccompProfile")).get("type") not in PROFILES:
+        type_path, message = (*path, "seccompProfile", "type"), f"it must be {' or '.join(PROFILES)}"
+        yield level_violation(_LEVEL, type_path, message, _SET_IT, field="seccompProfile")
+    if minor >= 22:
+        yield from _capabilities(path, own)
 
 
 def _refused(path: Path, message: str, help_: str) -> Diagnostic:
     return level_violation(_LEVEL, path, message, help_, field=str(path[-1]))
 
 
-def _capabilities(where: Path, security: Object) -> Violations:
+def _capabilities(path: Path, security: Object) -> Violations:
     capabilities = mapping(security.get("capabilities"))
     if "ALL" not in sequence(capabilities.get("drop")):
-        yield _refused((*where, "capabilities", "drop"), "it must have ALL", _SET_IT)
+        yield _refused((*path, "capabilities", "drop"), "it must have ALL", _SET_IT)
     for capability in sequence(capabilities.get("add")):
         if isinstance(capability, str) and capability != "NET_BIND_SERVICE":
-            here, message = (*where, "capabilities", "add"), f"{shown_value(capability)} is not allowed"
-            yield level_violation(_LEVEL, here, message, "only NET_BIND_SERVICE is", field="add", value=capability)
+            capability_path, message = (*path, "capabilities", "add"), f"{shown_value(capability)} is not allowed"
+            yield level_violation(
+                _LEVEL, capability_path, message, "only NET_BIND_SERVICE is", field="add", value=capability
+            )
 
 
-def _is_root(security: Object) -> bool:
+def _root_user(path: Path, security: Object, minor: int) -> Violations:
     user = security.get("runAsUser")
-    return isinstance(user, int) and not isinstance(user, bool) and user == 0
+    if minor >= 23 and isinstance(user, int) and not isinstance(user, bool) and user == 0:
+        yield _refused((*path, "runAsUser"), "0 is not allowed", "use another user")

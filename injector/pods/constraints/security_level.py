@@ -30,8 +30,8 @@ def find(parts: PodView, namespace: Namespace, minor: int) -> Violations:
     level = namespace.labels.get(_LEVEL, "privileged")
     pinned = _PINNED.match(string_field(namespace.labels.get(_VERSION)))
     server, minor = minor, min(minor, int(pinned[1])) if pinned else minor
-    found = baseline.find(parts, minor, hardened=level != "baseline")
+    violations = baseline.find(parts, minor, hardened=level != "baseline")
     if level != "baseline":  # an API server takes any word that it does not know for restricted
-        found = chain(found, restricted.find(parts, minor, server))
-    for one in found:
-        yield replace(one, message=f"{one.message} (Pod Security {level})")
+        violations = chain(violations, restricted.find(parts, minor, server))
+    for refusal in violations:
+        yield replace(refusal, message=f"{refusal.message} (Pod Security {level})")

@@ -43,13 +43,13 @@ class Asking(NamedTuple):
 
 def amounts(value: object) -> Amounts:
     """A mapping of resources to quantities as numbers; what is not a quantity is left out."""
-    found = {}
-    if len(given := mapping(value)) > SMALL:
-        charge(len(given))
-    for name, quantity in given.items():
+    quantities = {}
+    if len(entries := mapping(value)) > SMALL:
+        charge(len(entries))
+    for name, quantity in entries.items():
         with suppress(ValueError):
-            found[string_field(name)] = parse_quantity(quantity)
-    return found
+            quantities[string_field(name)] = parse_quantity(quantity)
+    return quantities
 
 
 def container_ask(container: Object, defaults: Ask | None = None) -> Ask:
@@ -64,9 +64,9 @@ def container_ask(container: Object, defaults: Ask | None = None) -> Ask:
 
 def asking(spec: Object, defaults: Ask | None = None) -> list[Asking]:
     """Every container and init container of a pod's spec with what it asks for, init containers first."""
-    found = list(_asking(spec, defaults))
-    charge(len(found))
-    return found
+    asks = list(_asking(spec, defaults))
+    charge(len(asks))
+    return asks
 
 
 def sum_of_asks(containers: list[Asking]) -> Ask:
@@ -80,13 +80,13 @@ def sum_of_asks(containers: list[Asking]) -> Ask:
 
 def pod_ask(spec: Object, defaults: Ask | None = None) -> Ask:
     """What a pod asks for in all: its containers together, its own `resources` instead where it sets them, overhead."""
-    found = sum_of_asks(asking(spec, defaults))
+    ask = sum_of_asks(asking(spec, defaults))
     own = pod_level(spec)
-    requests = {**found.requests, **own.limits, **own.requests}
+    requests = {**ask.requests, **own.limits, **own.requests}
     for name in own.limits:
-        if name not in own.requests and name in found.requests:
-            requests[name] = found.requests[name]
-    limits = {**found.limits, **own.limits}
+        if name not in own.requests and name in ask.requests:
+            requests[name] = ask.requests[name]
+    limits = {**ask.limits, **own.limits}
     for name, quantity in amounts(spec.get("overhead")).items():
         requests[name] = requests.get(name, Decimal(0)) + quantity
         if name in limits:

@@ -41,46 +41,46 @@ def find(parts: PodView) -> Violations:
     """What is wrong with touched volumes and with the mounts of touched containers."""
     for volume in parts.touched_volumes:
         sources = sorted(key for key, value in volume.items() if key != "name" and value is not None)
-        where = ("spec", "volumes", Key(string_field(volume.get("name"))))
+        path = ("spec", "volumes", Key(string_field(volume.get("name"))))
         if len(sources) > 1:
-            yield invalid(where, f"it has {' and '.join(sources)}", "a volume has one source", sources=tuple(sources))
-        yield from _source(where, volume)
+            yield invalid(path, f"it has {' and '.join(sources)}", "a volume has one source", sources=tuple(sources))
+        yield from _source(path, volume)
         for entry in mappings(mapping(volume.get("projected")).get("sources")):
-            found = [key for key in _PROJECTIONS if entry.get(key) is not None]
-            if len(found) > 1:
+            projected = [key for key in _PROJECTIONS if entry.get(key) is not None]
+            if len(projected) > 1:
                 yield invalid(
-                    (*where, "projected"),
-                    f"it has an entry with {' and '.join(found)}",
+                    (*path, "projected"),
+                    f"it has an entry with {' and '.join(projected)}",
                     "give each entry one source",
-                    sources=tuple(found),
+                    sources=tuple(projected),
                 )
-    known: dict[str, Object] | None = None
+    by_name: dict[str, Object] | None = None
     for container in parts.touched:
         if "volumeMounts" in container.body or "volumeDevices" in container.body:
-            if known is None:
-                known = {v["name"]: v for v in parts.volumes if isinstance(v.get("name"), str)}
-            yield from _mounts(container, known)
+            if by_name is None:
+                by_name = {v["name"]: v for v in parts.volumes if isinstance(v.get("name"), str)}
+            yield from _mounts(container, by_name)
 
 
-def _source(where: Path, volume: Object) -> Violations:
+def _source(path: Path, volume: Object) -> Violations:
     for source, field in _NAMED.items():
         if volume.get(source) is not None and not mapping(volume[source]).get(field):
-            held, place = volume[source], _VOLUME.fields[source]
-            to_do = renamed_field(held, place, field) if isinstance(held, dict) else shape_help(held, place)
-            yield invalid((*where, source, field), "it is missing", to_do or "set it")
+            content, place = volume[source], _VOLUME.fields[source]
+            to_do = renamed_field(content, place, field) if isinstance(content, dict) else shape_help(content, place)
+            yield invalid((*path, source, field), "it is missing", to_do or "set it")
     size = mapping(volume.get("emptyDir")).get("sizeLimit")
     if size is not None:
-        here = (*where, "emptyDir", "sizeLimit")
+        size_path = (*path, "emptyDir", "sizeLimit")
         try:
             if parse_quantity(size) < 0:
-                yield wrong_value(here, size, "it cannot be negative")
+                yield wrong_value(size_path, size, "it cannot be negative")
         except ValueError as error:
-            yield invalid(here, str(error), value=size)
+            yield invalid(size_path, str(error), value=size)
     for source in ("configMap", "downwardAPI", "projected", "secret"):
         mode = mapping(volume.get(source)).get("defaultMode")
         if isinstance(mode, int) and not 0 <= mode <= 0o777:
             help_ = f"write {octal}" if (octal := meant_mode(mode)) else "it must be 0 to 511 (octal 0777)"
-            yield wrong_value((*where, source, "defaultMode"), mode, help_)
+            yield wrong_value((*path, source, "defaultMode"), mode, help_)
 
 
 def meant_mode(mode: int) -> str | None:
@@ -97,21 +97,21 @@ def _mounts(container: ContainerView, volumes: dict[str, Object]) -> Violations:
     for field, key in (("volumeMounts", "mountPath"), ("volumeDevices", "devicePath")):
         for mount in mappings(container.body.get(field)):
             name, path = mount.get("name"), mount.get(key)
-            where = item_path(container.path, field, mount)
+            mount_path = item_path(container.path, field, mount)
             if not isinstance(name, str) or name not in volumes:
                 yield invalid(
-                    where, f"there is no volume {shown_value(name)}", "add it to spec.volumes", missing_volume=name
+                    mount_path, f"there is no volume {shown_value(name)}", "add it to spec.volumes", missing_volume=name
                 )
             elif field == "volumeDevices" and not any(volumes[name].get(kind) for kind in _BLOCK):
                 yield invalid(
-                    where,
+                    mount_path,
                     f"volume {shown_value(name)} is not a block device",
                     "use a persistentVolumeClaim",
                     volume=name,
                 )
             elif field == "volumeMounts" and name in devices:
                 yield invalid(
-                    where,
+                    mount_path,
                     (
                         f"volume {shown_value(name)} is in volumeDevices of this container already, so it cannot be "
                         "in its volumeMounts too"
@@ -121,7 +121,7 @@ def _mounts(container: ContainerView, volumes: dict[str, Object]) -> Violations:
                 )
             if not isinstance(path, str) or not path or (field == "volumeDevices" and ".." in path.split("/")):
                 yield invalid(
-                    where,
+                    mount_path,
                     f"the {key} of {shown_value(name)} is {shown_value(path)}",
                     "it must be a path",
                     field=key,
@@ -129,14 +129,14 @@ def _mounts(container: ContainerView, volumes: dict[str, Object]) -> Violations:
                     value=path,
                 )
             elif path in paths:
-                yield invalid(where, f"two volumes are mounted at {shown_value(path)}", "move one", twice=path)
+                yield invalid(mount_path, f"two volumes are mounted at {shown_value(path)}", "move one", twice=path)
             else:
                 paths.add(path)
-            yield from _sub_path(where, mount)
+            yield from _sub_path(mount_path, mount)
             propagation = mount.get("mountPropagation")
             if propagation not in _PROPAGATIONS:
                 yield invalid(
-                    where,
+                    mount_path,
                     f"mountPropagation at {shown_value(path)} is {shown_value(propagation)}",
                     f"allowed: {', '.join(filter(None, _PROPAGATIONS))}",
                     field="mountPropagation",
@@ -145,22 +145,22 @@ def _mounts(container: ContainerView, volumes: dict[str, Object]) -> Violations:
                 )
             if propagation == "Bidirectional" and not _privileged(container):
                 yield invalid(
-                    where,
+                    mount_path,
                     f"mountPropagation {propagation} at {shown_value(path)} needs a privileged container",
                     field="mountPropagation",
                     at=path,
                 )
 
 
-def _sub_path(where: Path, mount: dict[str, object]) -> Violations:
-    given = [field for field in ("subPath", "subPathExpr") if mount.get(field)]
-    if len(given) > 1:
-        yield invalid(where, "a mount has both subPath and subPathExpr", "keep one", field="subPathExpr")
-    for field in given:
+def _sub_path(mount_path: Path, mount: dict[str, object]) -> Violations:
+    fields = [field for field in ("subPath", "subPathExpr") if mount.get(field)]
+    if len(fields) > 1:
+        yield invalid(mount_path, "a mount has both subPath and subPathExpr", "keep one", field="subPathExpr")
+    for field in fields:
         path = mount[field]
         if isinstance(path, str) and (path.startswith("/") or ".." in path.split("/")):
             yield invalid(
-                where,
+                mount_path,
                 f"{field} {shown_value(path)} points outside of its volume",
                 "make it relative, without ..",
                 field=field,
