@@ -99,19 +99,19 @@ class Diagnostic:
     fields: Mapping[str, Any] = field(default_factory=lambda: _NO_FIELDS, hash=False)
 
     def of(self, origin: str) -> Diagnostic:
-        """The same in a file of this folder or ConfigMap."""
+        """This Diagnostic, in a file of this folder or ConfigMap."""
         return replace(self, place=replace(self.place, origin=origin))
 
     @property
     def headline(self) -> str:
         """What is wrong, with the path in front: `spec.containers[web].image: what is wrong`."""
-        where = spoken_path(self.path)
-        return f"{where}: {self.message}" if where else self.message
+        path = spoken_path(self.path)
+        return f"{path}: {self.message}" if path else self.message
 
     @property
     def sentence(self) -> str:
         """All of it but the place, on one line: `spec.containers[web].image: what is wrong; what to do`."""
-        return f"{self.headline}; {self.help}" if self.help else self.headline
+        return advised(self.headline, self.help)
 
     @property
     def located(self) -> str:
@@ -121,7 +121,7 @@ class Diagnostic:
     @property
     def advice(self) -> str:
         """What is wrong and what to do, on one line."""
-        return f"{self.message}; {self.help}" if self.help else self.message
+        return advised(self.message, self.help)
 
     @property
     def warning_line(self) -> str:
@@ -132,8 +132,8 @@ class Diagnostic:
 
     def __str__(self) -> str:
         """One line, `ORIGIN/FILE:LINE:COLUMN: error: message [code]`; what is at no place begins with `error`."""
-        where = f"{printable(self.place.whole)}: " if self.place.whole else ""
-        return f"{where}{self.severity}: {printable(self.headline)} [{self.code}]"
+        place = f"{printable(self.place.whole)}: " if self.place.whole else ""
+        return f"{place}{self.severity}: {printable(self.headline)} [{self.code}]"
 
     @property
     def excerpt(self) -> str:
@@ -143,12 +143,12 @@ class Diagnostic:
         if place.line and place.text:
             number = f"{place.line:5d}"
             start = max(place.column - 120, 0)  # of a very long line, the part around the column
-            shown = printable(place.text)
-            lines.append(f"{number} | {shown[start : start + 200]}")
+            source_line = printable(place.text)
+            lines.append(f"{number} | {source_line[start : start + 200]}")
             if place.column:
                 from rich.cells import cell_len
 
-                width = cell_len(shown[start : place.column - 1].ljust(place.column - 1 - start))
+                width = cell_len(source_line[start : place.column - 1].ljust(place.column - 1 - start))
                 lines.append(f"{' ' * len(number)} | {' ' * width}^")
         if self.help:
             first, *rest = map(printable, self.help.split("\n"))
@@ -159,6 +159,11 @@ class Diagnostic:
 def printable_lines(text: str) -> str:
     """Like `printable`, but lines stay lines; only for a text whose line ends come from this program."""
     return "\n".join(map(printable, text.split("\n")))
+
+
+def advised(message: str, advice: str) -> str:
+    """A message, with what to do about it where there is something."""
+    return f"{message}; {advice}" if advice else message
 
 
 def printable(text: str) -> str:

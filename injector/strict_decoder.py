@@ -23,6 +23,7 @@ from injector.diagnostics import Diagnostic, Path
 from injector.names import KINDS, WANTED, flow_value, nearest, quotes_help, shortened, suggestion
 
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
+_Kind = TypeVar("_Kind", bound=inspect.Type)
 
 #: How near a value is that is named; other values are told one by one.
 _NEAR = 0.7
@@ -85,7 +86,7 @@ class _Walk:
         if isinstance(kind, inspect.Metadata):
             yield from self.mistakes(kind.type, value, path)
         elif isinstance(kind, inspect.UnionType):
-            fitting = [one for one in kind.types if _fits(one, value)]
+            fitting = [member for member in kind.types if _fits(member, value)]
             if fitting:
                 yield from self.mistakes(fitting[0], value, path)
             else:
@@ -135,10 +136,10 @@ def _out_of_bounds(kind: inspect.IntType | inspect.FloatType, value: float, path
     bounds = {name: bound for name in _BOUNDS if (bound := getattr(kind, name)) is not None}
     low, high = bounds.get("ge", value), bounds.get("le", value)
     if not low <= value <= high or value <= bounds.get("gt", value - 1) or value >= bounds.get("lt", value + 1):
-        words = " and ".join(f"{_BOUNDS[name]} {bound:g}" for name, bound in bounds.items())
+        limits = " and ".join(f"{_BOUNDS[name]} {bound:g}" for name, bound in bounds.items())
         more = {"value": value, "allowed": bounds}
         yield Diagnostic(
-            "out-of-bounds", "error", f"{value} is out of bounds", f"it has to be {words}", path, fields=more
+            "out-of-bounds", "error", f"{value} is out of bounds", f"it has to be {limits}", path, fields=more
         )
 
 
@@ -156,19 +157,21 @@ def _refused(kinds: tuple[inspect.Type, ...], value: object, path: Path) -> Diag
     """The mistake of a value that has none of these types."""
     allowed = tuple(word for kind in kinds for word in _values(kind))
     types = dict.fromkeys(_TYPES[type(kind)][0] for kind in kinds if type(kind) in _TYPES)
-    named = [WANTED[name] for name in types if name in WANTED]
+    expected = [WANTED[name] for name in types if name in WANTED]
     fields = {"value": value, "allowed": allowed, "types": tuple(types)}
     if allowed:
         near = (
-            f"it has to be {' or '.join((*named, *allowed))}" if named else f"it has to be one of: {', '.join(allowed)}"
+            f"it has to be {' or '.join((*expected, *allowed))}"
+            if expected
+            else f"it has to be one of: {', '.join(allowed)}"
         )
-        if isinstance(value, str) and not named:
+        if isinstance(value, str) and not expected:
             fields["nearest"] = nearest(value, allowed, _NEAR)
             near = f"did you mean {fields['nearest']}?" if fields["nearest"] else near
         return Diagnostic("not-allowed", "error", f"{shortened(value)} is not allowed", near, path, fields=fields)
-    found = "nothing" if value is None else KINDS.get(type(value).__name__, "not a value that YAML has")
-    shown = shortened(value) if isinstance(value, str | int | float) else ""
-    message = f"{' or '.join(named)} is needed, and this is {found}{f' ({shown})' if shown else ''}"
+    actual = "nothing" if value is None else KINDS.get(type(value).__name__, "not a value that YAML has")
+    quoted = shortened(value) if isinstance(value, str | int | float) else ""
+    message = f"{' or '.join(expected)} is needed, and this is {actual}{f' ({quoted})' if quoted else ''}"
     key = path[-1] if path and isinstance(path[-1], str) else ""
     advice = _instead(kinds, tuple(types), value, key)
     return Diagnostic("wrong-type", "error", message, advice, path, fields=fields)
@@ -181,28 +184,53 @@ def _instead(kinds: tuple[inspect.Type, ...], types: tuple[str, ...], value: Any
     first, dot, rest = key.partition(".")
     if "object" in types and dot and isinstance(value, str | int | float):
         return f"write {first}: {{{rest}: {value}}}"
-    made: Any = None
-    struct = next((kind for kind in kinds if isinstance(kind, inspect.StructType)), None)
-    if struct is not None and isinstance(value, str | list):
-        made = _as_struct(struct, value, key)
-    elif "object" in types and isinstance(value, str) and _PAIR.fullmatch(value):
-        pairs = dict(pair.strip().split("=", 1) for pair in value.split(","))
-        made = {"matchLabels": pairs} if key.endswith("elector") else pairs
-    elif "array" in types and isinstance(value, str) and value.lower() in ("", "none"):
-        return f"write {key}: []" if key else ""
-    elif "array" in types and isinstance(value, str):
-        blanks = r"[\s,]+" if _NAMED.fullmatch(value) else r"\s*,\s*"
-        made = [part for part in re.split(blanks, value.strip("[]{} ")) if part]
-    elif "array" in types and isinstance(value, bool | int | float | dict):
-        made = list(map(str, value)) if isinstance(value, dict) else [str(value).lower()]
-    elif "object" in types and isinstance(value, list):
-        made = _as_mapping(value, next((kind for kind in kinds if isinstance(kind, inspect.DictType)), None))
-    elif isinstance(value, str) and not {"number", "integer"}.isdisjoint(types):
-        made = _counted(value, key)
-    elif isinstance(value, str) and "boolean" in types:
-        made = {"yes": True, "on": True, "no": False, "off": False}.get(value.lower())
-    text = "" if made in (None, [], {}) else f"write {key}: {flow_value(made)}"
-    return text if key and len(text) <= _LONGEST else ""
+    replacement = (_from_text if isinstance(value, str) else _from_value)(kinds, types, value, key)
+    if not key or replacement in (None, {}):
+        return ""
+    text = f"write {key}: {flow_value(replacement)}"
+    return text if len(text) <= _LONGEST else ""
+
+
+def _from_text(kinds: tuple[inspect.Type, ...], types: tuple[str, ...], text: str, key: str) -> Any:
+    """The value that a text may be meant as; None for none."""
+    if struct := _first(kinds, inspect.StructType):
+        return _as_struct(struct, text, key)
+    if "object" in types and _PAIR.fullmatch(text):
+        pairs = dict(pair.strip().split("=", 1) for pair in text.split(","))
+        return {"matchLabels": pairs} if key.endswith("elector") else pairs
+    if "array" in types:
+        return _as_items(text)
+    if not {"number", "integer"}.isdisjoint(types):
+        return _counted(text, key)
+    if "boolean" in types:
+        return {"yes": True, "on": True, "no": False, "off": False}.get(text.lower())
+    return None
+
+
+def _from_value(kinds: tuple[inspect.Type, ...], types: tuple[str, ...], value: Any, key: str) -> Any:
+    """The value that one of another type than a text may be meant as; None for none."""
+    struct = _first(kinds, inspect.StructType)
+    if struct and isinstance(value, list):
+        return _as_struct(struct, value, key)
+    if "array" in types and isinstance(value, dict):
+        return list(map(str, value)) or None
+    if "array" in types and isinstance(value, bool | int | float):
+        return [str(value).lower()]
+    if "object" in types and isinstance(value, list):
+        return _as_mapping(value, _first(kinds, inspect.DictType))
+    return None
+
+
+def _first(kinds: tuple[inspect.Type, ...], of: type[_Kind]) -> _Kind | None:
+    return next((kind for kind in kinds if isinstance(kind, of)), None)
+
+
+def _as_items(text: str) -> list[str] | None:
+    """The list that a text may be meant as: its words, or what is between commas; None for nothing but brackets."""
+    if text.lower() in ("", "none"):
+        return []
+    blanks = r"[\s,]+" if _NAMED.fullmatch(text) else r"\s*,\s*"
+    return [part for part in re.split(blanks, text.strip("[]{} ")) if part] or None
 
 
 def _as_struct(struct: inspect.StructType, value: str | list[Any], key: str) -> dict[str, Any]:
@@ -210,29 +238,34 @@ def _as_struct(struct: inspect.StructType, value: str | list[Any], key: str) -> 
     main = next((field for field in struct.fields if field.required and _fits(field.type, [])), struct.fields[0])
     kind = main.type.type if isinstance(main.type, inspect.Metadata) else main.type
     if isinstance(value, list):
-        if not value or not _fits(kind, value) or not all(isinstance(one, str) for one in value):
+        if not value or not _fits(kind, value) or not all(isinstance(item, str) for item in value):
             return _as_mapping(value, None)
-        made: dict[str, Any] = {main.encode_name: value}
-    else:
-        made = {main.encode_name: value if isinstance(kind, inspect.StrType | inspect.LiteralType) else [value]}
-    kinds = next((_values(field.type) for field in struct.fields if field.encode_name == "type"), ())
-    meant = next((one for one in kinds if key.startswith(f"/{one.removesuffix('ing')}")), "")  # /validate/..., /mutate/
-    return {"type": meant, **made} if meant and meant != kinds[0] else made
+    elif not isinstance(kind, inspect.StrType | inspect.LiteralType):
+        value = [value]
+    types = next((_values(field.type) for field in struct.fields if field.encode_name == "type"), ())
+    # /validate/..., /mutate/...
+    of_path = next((name for name in types if key.startswith(f"/{name.removesuffix('ing')}")), "")
+    mapping = {main.encode_name: value}
+    return {"type": of_path, **mapping} if of_path and of_path != types[0] else mapping
 
 
 def _as_mapping(items: list[Any], kind: inspect.DictType | None) -> dict[str, Any]:
     """The mapping that a list may be meant as: its items have a name, are single entries, or are bare names."""
-    made: dict[str, Any] = {}
+    mapping: dict[str, Any] = {}
     for item in items:
         if isinstance(item, str):
             inner = kind.value_type if kind is not None else None
             needed = inner.fields if isinstance(inner, inspect.StructType) else ()
             name, equals, rest = item.partition("=")
-            made[name] = rest if equals else {field.encode_name: "..." for field in needed if field.required} or "..."
+            mapping[name] = (
+                rest if equals else {field.encode_name: "..." for field in needed if field.required} or "..."
+            )
         elif isinstance(item, dict):
             name = next((key for key in _NAMES if isinstance(item.get(key), str)), "")
-            made |= {item[name]: {key: one for key, one in item.items() if key != name}} if name else item
-    return made
+            mapping |= (
+                {item[name]: {key: item_value for key, item_value in item.items() if key != name}} if name else item
+            )
+    return mapping
 
 
 def _counted(text: str, key: str) -> float | None:

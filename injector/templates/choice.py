@@ -13,7 +13,7 @@ import msgspec
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import SEARCHES, cut, nearest, shortened, suggestion, template_name
-from injector.pods.context import Namespace, Object
+from injector.pods.context import Namespace, Object, mapping, mappings
 from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map
 from injector.reasons import Effect, Reason
@@ -60,8 +60,8 @@ def choose(
     """
     key = settings.templates_key
     annotations = string_map(pod, "annotations")
-    wanted = origins_of(pod, namespace, settings, catalog, required=required, names=names)
-    if not wanted:
+    origins = origins_of(pod, namespace, settings, catalog, required=required, names=names)
+    if not origins:
         raise InjectionError(
             Reason.NO_TEMPLATE,
             "no template for this pod",
@@ -69,8 +69,8 @@ def choose(
             + (f" (there are: {', '.join(catalog.injected_names)})" if catalog.injected_names else ""),
             fields={"key": key, "allowed": catalog.injected_names},
         )
-    templates = [_find(name, catalog, origin.text) for name, origin in wanted.items()]
-    source = ", and ".join(dict.fromkeys(origin.text for origin in wanted.values()))
+    templates = [_find(name, catalog, origin.text) for name, origin in origins.items()]
+    source = ", and ".join(dict.fromkeys(origin.text for origin in origins.values()))
     choice = _serving(pod, namespace, templates, source, required)
     lost = (
         *misspelt_annotations("pod annotation", annotations, settings, choice.templates),
@@ -81,7 +81,7 @@ def choose(
 
 
 def misspelt_annotations(
-    what: str, entries: Mapping[str, str], settings: Settings, templates: Sequence[Template] = ()
+    kind: str, entries: Mapping[str, str], settings: Settings, templates: Sequence[Template] = ()
 ) -> Iterator[Diagnostic]:
     """Annotations or labels with the injector's prefix that mean nothing, and are spelled nearly as one that does.
 
@@ -90,14 +90,14 @@ def misspelt_annotations(
     start = f"{settings.prefix}/"
     word, spelled = _spellings(settings.prefix)
     ours = {key: key for key in entries if key.startswith(start)}
-    ours |= {key: start + found["name"] for key in entries if word in key and (found := spelled.fullmatch(key))}
+    ours |= {key: start + match["name"] for key in entries if word in key and (match := spelled.fullmatch(key))}
     if not ours:  # as with most pods
         return
-    asked = (settings.inject_key, settings.templates_key)
-    known = (*asked, settings.status_key, settings.reason_key, settings.receipt_key)
-    written = {key.rpartition("/")[2]: key for key in asked} | {"templates": settings.templates_key}
+    asking_keys = (settings.inject_key, settings.templates_key)
+    meaningful_keys = (*asking_keys, settings.status_key, settings.reason_key, settings.receipt_key)
+    written = {key.rpartition("/")[2]: key for key in asking_keys} | {"templates": settings.templates_key}
     written |= dict.fromkeys(("enabled", "injection", "sidecar"), settings.inject_key)
-    unknown = [key for key in ours if key not in known]
+    unknown = [key for key in ours if key not in meaningful_keys]
     for key in unknown[:SEARCHES]:
         name = ours[key][len(start) :]
         near = next((f"{of.name}.{start}{word}" for of in templates for word in (name, name.removeprefix(f"{of.name}."))
@@ -105,24 +105,24 @@ def misspelt_annotations(
         if near is None:
             from difflib import get_close_matches  # rarely needed, and takes its time to import
 
-            words = get_close_matches(name[:40].lower(), written, n=1, cutoff=0.75)
-            near = written[words[0]] if words else None
+            matches = get_close_matches(name[:40].lower(), written, n=1, cutoff=0.75)
+            near = written[matches[0]] if matches else None
         if near is not None:
-            message = f"{what} {cut(key, 120)} has no effect"
+            message = f"{kind} {cut(key, 120)} has no effect"
             fields = {"key": key, "nearest": near}
             yield Diagnostic("unknown-annotation", "warning", message, f"did you mean {near}?", fields=fields)
     if more := len(unknown[SEARCHES:]):
-        message = f"{more} more {what}s that begin with {start} were not checked for spelling mistakes"
+        message = f"{more} more {kind}s that begin with {start} were not checked for spelling mistakes"
         yield Diagnostic("unknown-annotation", "warning", message, fields={"more": more})
 
 
 @cache
 def _spellings(prefix: str) -> tuple[str, re.Pattern[str]]:
     """The longest word of a prefix, and a pattern of keys that have it with other dots and dashes."""
-    words = re.split("[-.]", prefix)
-    there = "[-._]?".join(map(re.escape, words))
-    pattern = rf"(?!(?:[^/]*\.)?{re.escape(prefix)}/)(?:[^/]*\.)?{there}/(?P<name>.*)"
-    return max(words, key=len), re.compile(pattern, re.DOTALL)
+    parts = re.split("[-.]", prefix)
+    joined = "[-._]?".join(map(re.escape, parts))
+    pattern = rf"(?!(?:[^/]*\.)?{re.escape(prefix)}/)(?:[^/]*\.)?{joined}/(?P<name>.*)"
+    return max(parts, key=len), re.compile(pattern, re.DOTALL)
 
 
 def _lost(whose: str, annotations: Mapping[str, str], settings: Settings, catalog: Catalog) -> Iterator[Diagnostic]:
@@ -153,59 +153,68 @@ def origins_of(
 ) -> dict[str, Origin]:
     """The templates that are wanted for a pod, in the order they apply; whether they exist is not looked at."""
     key = settings.templates_key
-    asked = string_map(pod, "annotations").get(key)
+    annotation = string_map(pod, "annotations").get(key)
     if names is not None:
         return dict.fromkeys(names, Origin("the command line", "you"))
-    by_pod = dict.fromkeys(names_in(asked or ""), Origin(f"pod annotation {key}", "the pod's author"))
-    if asked is not None and not required:
+    by_pod = dict.fromkeys(names_in(annotation or ""), Origin(f"pod annotation {key}", "the pod's author"))
+    if annotation is not None and not required:
         return by_pod
     if key in namespace.annotations:
         origin = Origin(f"namespace annotation {key}", f"anyone who can annotate namespace {namespace.name}")
-        found = dict.fromkeys(names_in(namespace.annotations[key]), origin)
+        origins = dict.fromkeys(names_in(namespace.annotations[key]), origin)
     elif matching := catalog.matching(string_map(pod, "labels"), namespace):
         origin = Origin("the `selector` in template.yaml", "a cluster admin")
-        found = {template.name: origin for template in matching}
+        origins = {template.name: origin for template in matching}
     else:
-        found = dict.fromkeys(settings.templates, Origin("the settings' default", "a cluster admin"))
-    return {**found, **{name: origin for name, origin in by_pod.items() if name not in found}}
+        origins = dict.fromkeys(settings.templates, Origin("the settings' default", "a cluster admin"))
+    return {**origins, **{name: origin for name, origin in by_pod.items() if name not in origins}}
 
 
 def _find(name: str, catalog: Catalog, source: str) -> Template:
     template = catalog.get(name)
     if template is None:
-        known = catalog.injected_names
-        apart = next((f"{one},{rest}" for one in known if (rest := name.removeprefix(f"{one}-")) in known), None)
+        injected_names = catalog.injected_names
+        apart = next(
+            (
+                f"{candidate},{rest}"
+                for candidate in injected_names
+                if (rest := name.removeprefix(f"{candidate}-")) in injected_names
+            ),
+            None,
+        )
         raise InjectionError(
             Reason.UNKNOWN_TEMPLATE,
             f'no template "{name[:60]}" ({source})',
-            help=f"write a comma between names: {apart}" if apart else suggestion(name, known),
+            help=f"write a comma between names: {apart}" if apart else suggestion(name, injected_names),
             fields={"value": name, "nearest": nearest(name, catalog.injected_names), "origin": source},
         )
     if name not in catalog.injected_names:
-        why = template.why_not_injected
-        words = (
-            f"template {template.name} ({source}) cannot be injected, because {why}; list it under `paths:` in "
+        cause = template.why_not_injected
+        message = (
+            f"template {template.name} ({source}) cannot be injected, because {cause}; list it under `paths:` in "
             "the settings instead"
         )
-        raise InjectionError(Reason.TEMPLATE_NOT_ALLOWED, words, fields={"template": template.name})
+        raise InjectionError(Reason.TEMPLATE_NOT_ALLOWED, message, fields={"template": template.name})
     return template
 
 
 def _serving(pod: Object, namespace: Namespace, templates: list[Template], source: str, required: bool) -> Choice:
     """Leave out the templates that do not serve such a pod, unless none would be left or none may be left out."""
-    kept: list[Template] = []
+    serving: list[Template] = []
     refusals: list[InjectionError] = []
     for template in templates:
         refusal = _refusal(template, pod, namespace)
         if refusal is None:
-            kept.append(template)
+            serving.append(template)
         elif required or refusal.reason.effect(required=False) is not Effect.SKIP:
             raise refusal
         else:
             refusals.append(refusal)
-    if not kept:
+    if not serving:
         raise refusals[0]
-    return Choice(tuple(kept), source, tuple(replace(refusal.diagnostic, severity="warning") for refusal in refusals))
+    return Choice(
+        tuple(serving), source, tuple(replace(refusal.diagnostic, severity="warning") for refusal in refusals)
+    )
 
 
 def _refusal(template: Template, pod: Object, namespace: Namespace) -> InjectionError | None:
@@ -243,13 +252,14 @@ def is_windows(spec: Object) -> bool:
         return bool(selector[_OS] == "windows")
     terms: Any = spec
     for field in ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"):
-        terms = terms.get(field) if isinstance(terms, dict) else None
-    found = [_of_os(term) for term in terms if isinstance(term, dict)] if isinstance(terms, list) else []
-    return any(matches(one, {_OS: "windows"}) for one in found) and not any(matches(o, {_OS: "linux"}) for o in found)
+        terms = mapping(terms).get(field)
+    selectors = [_of_os(term) for term in mappings(terms)]
+    return any(matches(term_selector, {_OS: "windows"}) for term_selector in selectors) and not any(
+        matches(o, {_OS: "linux"}) for o in selectors
+    )
 
 
 def _of_os(term: Object) -> Object:
     """What a term of a node affinity asks of a node's operating system, as a label selector."""
-    asked = term.get("matchExpressions")
-    expressions = [one for one in asked if isinstance(one, dict)] if isinstance(asked, list) else []
-    return {"matchExpressions": [one for one in expressions if one.get("key") == _OS]}
+    expressions = mappings(term.get("matchExpressions"))
+    return {"matchExpressions": [expression for expression in expressions if expression.get("key") == _OS]}

@@ -74,10 +74,10 @@ class Facts:
         if path[0] == "params" and len(path) > 1:
             self.params.setdefault(path[1], code)
 
-    def undeclared(self, names: set[str], known: Set[str]) -> Iterator[tuple[str, int]]:
+    def undeclared(self, names: set[str], defined: Set[str]) -> Iterator[tuple[str, int]]:
         """Names that nothing defines, of those that Jinja found undeclared, with the code of where each is read."""
-        missing = names - NAMES - known
-        yield from sorted(((name, self.names.get(name, 0)) for name in missing), key=lambda found: found[1])
+        missing = names - NAMES - defined
+        yield from sorted(((name, self.names.get(name, 0)) for name in missing), key=lambda entry: entry[1])
 
 
 def chain(node: nodes.Node) -> NamePath | None:
@@ -106,10 +106,14 @@ def compared_with_constants(node: nodes.Compare) -> NamePath | None:
         constants = [operand]
     else:
         return None
-    strings = [one.value for one in constants if isinstance(one, nodes.Const) and isinstance(one.value, str)]
-    if not strings or len(strings) < len(constants) or any(AMONG in one for one in strings):
+    strings = [
+        constant.value
+        for constant in constants
+        if isinstance(constant, nodes.Const) and isinstance(constant.value, str)
+    ]
+    if not strings or len(strings) < len(constants) or any(AMONG in constant for constant in strings):
         return None
-    return (*path, "".join(AMONG + one for one in strings))
+    return (*path, "".join(AMONG + constant for constant in strings))
 
 
 def only_written(node: nodes.Expr) -> tuple[nodes.Expr, NamePath, str | None] | None:
@@ -125,7 +129,7 @@ def only_written(node: nodes.Expr) -> tuple[nodes.Expr, NamePath, str | None] | 
 
 
 def normal_paths(paths: Iterable[NamePath]) -> tuple[NamePath, ...]:
-    """The same, with `object` for its other name `pod`; sorted."""
+    """The paths with `object` for its other name `pod`; sorted."""
     return tuple(sorted(("object", *path[1:]) if path[0] == "pod" else path for path in paths))
 
 
@@ -176,29 +180,24 @@ def _filter_reads(node: nodes.Filter, base: NamePath) -> set[NamePath] | None:
 
 def _follow(node: nodes.Node, name: str, suffixes: set[NamePath]) -> bool:
     """Collect what follows `name` within a node; False where the name stands by itself."""
-    if isinstance(node, nodes.Include | nodes.Import | nodes.FromImport):
-        return False  # what is included sees the variable as well
-    if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name) and node.node.name in ("fail", "deny"):
-        return True  # no result comes of it that could be remembered
-    if isinstance(node, nodes.Compare):
-        path = compared_with_constants(node)
-        if path is not None and path[0] == name and len(path) > 2:
-            suffixes.add(path[1:])
-            return True
-    if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr):
-        # in `x.get("a")` the last name is a method's, which reads the whole of `x`
-        target = chain(node.node.node)
-        if target is not None and target[0] == name:
-            if len(target) == 1:
-                return False
-            suffixes.add(target[1:])
-        elif not _follow(node.node.node, name, suffixes):
-            return False
-        return all(_follow(child, name, suffixes) for child in [*node.args, *node.kwargs])
-    path = chain(node)
-    if path is not None and path[0] == "loop":
+    match node:
+        case nodes.Include() | nodes.Import() | nodes.FromImport():
+            return False  # what is included sees the variable as well
+        case nodes.Call(node=nodes.Name(name="fail" | "deny")):
+            return True  # no result comes of it that could be remembered
+        case nodes.Call(node=nodes.Getattr(node=owner)):
+            # in `x.get("a")` the last name is a method's, which reads the whole of `x`
+            inside = [owner, *node.args, *node.kwargs]
+            return all(_follow(part, name, suffixes) for part in inside)
+        case nodes.Compare():
+            path = compared_with_constants(node)
+            if path is not None and path[0] == name and len(path) > 2:
+                suffixes.add(path[1:])
+                return True
+    path = chain(node) or ("",)
+    if path[0] == "loop":
         return len(path) > 1 and path[1] not in ("previtem", "nextitem")
-    if path is not None and path[0] == name:
+    if path[0] == name:
         if len(path) == 1:
             return False
         suffixes.add(path[1:])

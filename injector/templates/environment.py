@@ -77,8 +77,8 @@ class MissingValue(StrictUndefined):  # `_undefined_...` are Jinja's documented 
     """
 
     def __init__(self, hint: str | None = None, obj: Any = missing, name: str | None = None, *_: Any) -> None:
-        named = "" if hint or obj is missing else str(name)[:60]
-        super().__init__(hint, obj, name, partial(MissingValueError, named, obj))  # type: ignore[arg-type]
+        label = "" if hint or obj is missing else str(name)[:60]
+        super().__init__(hint, obj, name, partial(MissingValueError, label, obj))  # type: ignore[arg-type]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -249,10 +249,10 @@ class Environment(ImmutableSandboxedEnvironment):
         """`obj(...)`."""
         current.get().charge(15)
         if type(obj) is Macro:
-            made = context.call(obj, *args, **kwargs)
-            if type(made) is not Text:
+            result = context.call(obj, *args, **kwargs)
+            if type(result) is not Text:
                 raise FaultError("a macro wrote something other than text")
-            return made
+            return result
         if "caller" in kwargs:
             # a call block writes what it calls without a hole, so that has to be a macro
             raise FaultError("{% call %} needs a macro")
@@ -277,8 +277,8 @@ class Environment(ImmutableSandboxedEnvironment):
             return left * right
         function = _OPERATORS.get(operator)
         if function is None or not (_number(left) and _number(right)):
-            words = f"{kind_of(left)} {operator} {kind_of(right)} is not possible"
-            raise FaultError(f'{words}; join strings with ~, as in {{{{ params.a ~ ":" ~ params.b }}}}')
+            message = f"{kind_of(left)} {operator} {kind_of(right)} is not possible"
+            raise FaultError(f'{message}; join strings with ~, as in {{{{ params.a ~ ":" ~ params.b }}}}')
         result = function(left, right)
         if abs(result) >= _LARGEST:
             raise FaultError("a number does not fit into 64 bits")

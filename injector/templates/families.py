@@ -46,20 +46,20 @@ def make_family(parameter: Parameter) -> Parameter:
         path, *rest = error.args
         raise ValueError(("additionalProperties", *path), *rest) from None
     member = replace(member, setters=parameter.setters, open=parameter.open, secret=parameter.secret)
-    made = replace(parameter, member=member)
-    if made.default is not UNSET or made.required:
-        return made
+    family = replace(parameter, member=member)
+    if family.default is not UNSET or family.required:
+        return family
     try:
-        return replace(made, default=value_of(made, {}))
+        return replace(family, default=value_of(family, {}))
     except ValueError:  # such as `minProperties: 1`
-        return replace(made, required=True)
+        return replace(family, required=True)
 
 
 def declared_parameter(parameters: Mapping[str, Parameter], name: str) -> Parameter | None:
     """The parameter that a name sets: the one of that name, or the family with the longest prefix; None for neither."""
-    found = parameters.get(name)
-    if found is not None:
-        return found
+    parameter = parameters.get(name)
+    if parameter is not None:
+        return parameter
     families = (p for p in parameters.values() if p.member is not None)
     return max((p for p in families if is_member(p, name)), key=lambda p: len(p.name), default=None)
 
@@ -81,17 +81,17 @@ def shown_name(parameter: Parameter) -> str:
 
 def similar_names(parameters: Mapping[str, Parameter], name: str) -> list[str]:
     """The names that an unknown one is compared with: of a family the member that it may stand for."""
-    found = []
-    for known, parameter in parameters.items():
-        prefix = known[:-1]
+    names = []
+    for declared, parameter in parameters.items():
+        prefix = declared[:-1]
         parts = name.split("-", prefix.count("-"))
         if parameter.member is None:
-            found.append(known)
+            names.append(declared)
         elif len(parts) > prefix.count("-") and parts[-1] and _is_like(prefix, name[: -len(parts[-1])]):
-            found.append(f"{prefix}{parts[-1]}")
+            names.append(f"{prefix}{parts[-1]}")
         else:
-            found.append(f"{prefix}{_ANY}")
-    return found
+            names.append(f"{prefix}{_ANY}")
+    return names
 
 
 def _is_like(prefix: str, written: str) -> bool:

@@ -100,9 +100,9 @@ def scalar(text: str) -> Any:
     if text[0] == ".":
         return float(text) if _FLOAT.match(text) else text
     plain = text.replace("_", "")
-    found = _INTEGER.match(plain)
-    if found:
-        sign, digits = found.groups()
+    integer = _INTEGER.match(plain)
+    if integer:
+        sign, digits = integer.groups()
         old_octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
         if len(digits) <= 70:
             number = int(digits, 8 if old_octal else 0) * (-1 if sign == "-" else 1)
@@ -113,7 +113,7 @@ def scalar(text: str) -> Any:
         if value in (float("inf"), float("-inf")):
             return text
         return value
-    if found:
+    if integer:
         raise ValueError("the number does not fit into 64 bits; put it in quotes")
     return text
 
@@ -222,13 +222,13 @@ class Builder:
                 raise _error(key_node, f'the key "{key}" appears twice')
             pairs[key] = self.value(value_node)
         # the mapping's own keys win over those it merges in, and earlier ones over later ones
-        for other in merged:
-            if not isinstance(other, yaml.MappingNode):
-                raise _error(other, "<< takes a mapping or a list of mappings")
-            self._enter(other)
-            for key, value in self._pairs(other).items():
+        for merged_node in merged:
+            if not isinstance(merged_node, yaml.MappingNode):
+                raise _error(merged_node, "<< takes a mapping or a list of mappings")
+            self._enter(merged_node)
+            for key, value in self._pairs(merged_node).items():
                 pairs.setdefault(key, value)
-            self._leave(other)
+            self._leave(merged_node)
         return pairs
 
     def _enter(self, node: Node) -> None:

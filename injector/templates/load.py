@@ -23,15 +23,15 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
 
     Raises TemplateError with the place of whatever is wrong.
     """
-    kept = {file: sources[file] for file in sorted(sources) if file not in _IGNORED}
+    relevant = {file: sources[file] for file in sorted(sources) if file not in _IGNORED}
     if not is_dns_label(name):
         raise TemplateError(
             name, "a template's name is a DNS label: up to 63 of a-z, 0-9 and -", rule="name", origin=origin
         )
     for file in (MANIFEST, OVERLAY):
-        if file not in kept:
-            raise TemplateError(name, f"there is no {file}{_near(file, kept)}", rule="file", origin=origin)
-    size = sum(len(text.encode()) for text in kept.values())
+        if file not in relevant:
+            raise TemplateError(name, f"there is no {file}{_near(file, relevant)}", rule="file", origin=origin)
+    size = sum(len(text.encode()) for text in relevant.values())
     if size > LARGEST:
         raise TemplateError(
             name,
@@ -39,7 +39,7 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
             rule="limit",
             origin=origin,
         )
-    manifest = Manifest(name, kept, origin)
+    manifest = Manifest(name, relevant, origin)
     fields: dict[str, Any] = {}
     for field, read in (
         ("description", lambda: manifest.text("description")),
@@ -63,8 +63,8 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
             )
     manifest.finish()
     roots = {OVERLAY: "", **{spec.template: spec.syntax for spec in fields["files"].values()}}
-    program = Program(name, kept, roots, [p.variable for p in fields["parameters"].values()], origin)
-    return Template(name=name, sources=kept, digest=_digest(kept), origin=origin, program=program, **fields)
+    program = Program(name, relevant, roots, [p.variable for p in fields["parameters"].values()], origin)
+    return Template(name=name, sources=relevant, digest=_digest(relevant), origin=origin, program=program, **fields)
 
 
 def _digest(sources: Mapping[str, str]) -> str:
@@ -79,5 +79,7 @@ def _digest(sources: Mapping[str, str]) -> str:
 
 def _near(file: str, sources: Mapping[str, str]) -> str:
     """What to do about a file that is not there: rename the one that it is, or else what files there are."""
-    meant = [one for one in sources if one.partition(".")[0].lower() == file.partition(".")[0]]
-    return f"; rename {meant[0]} to {file}" if meant else f"; the files are: {', '.join(sources)}" if sources else ""
+    similar = [candidate for candidate in sources if candidate.partition(".")[0].lower() == file.partition(".")[0]]
+    return (
+        f"; rename {similar[0]} to {file}" if similar else f"; the files are: {', '.join(sources)}" if sources else ""
+    )

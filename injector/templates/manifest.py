@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import yaml
 
-from injector.diagnostics import Place, spoken_path
+from injector.diagnostics import Place, advised, spoken_path
 from injector.errors import LimitError, TemplateError
 from injector.names import cut, flow_value, hint, is_dns_label, legal_name, nearest, shortened
 from injector.pods.selectors import SelectorError, check_selector
@@ -50,7 +50,7 @@ class Manifest:
             data = None if self._node is None else Builder(10_000).value(self._node)
         except yaml.YAMLError as error:
             message, offset = explain_yaml(error, self._text, lambda at: str(place_at(MANIFEST, self._text, at).line))
-            place = Place(MANIFEST) if offset is None else place_at(MANIFEST, self._text, offset)
+            place = place_at(MANIFEST, self._text, offset)
             rule = "limit" if isinstance(error, TooMuchError) else "yaml"
             raise TemplateError(name, message, place, rule=rule, origin=origin) from None
         if not isinstance(data, dict):
@@ -74,8 +74,8 @@ class Manifest:
     def finish(self) -> None:
         """Raise TemplateError where anything was wrong: the first of it in the file, with the others."""
         if self._wrong:
-            first, *others = sorted(self._wrong, key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))
-            first.others = tuple(others)
+            first, *rest = sorted(self._wrong, key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))
+            first.further = tuple(rest)
             raise first
 
     def refuse(self, path: tuple[Any, ...], message: str, *, rule: str = "") -> NoReturn:
@@ -88,8 +88,8 @@ class Manifest:
         """The items of a list, or the one value that there is, in the words of the file."""
         node = self._node
         for step in path:
-            found = yaml_entry(node, step)
-            node = found and found[1]
+            entry = yaml_entry(node, step)
+            node = entry and entry[1]
         items = node.value if isinstance(node, yaml.SequenceNode) else [node] if node else []
         return [str(item.value) for item in items]
 
@@ -104,8 +104,8 @@ class Manifest:
         """One of some choices, the first where there is none."""
         value = self._data.get(key)
         if value is not None and value not in choices:
-            meant = choices[1] if value is True else choices[0] if value is False else nearest(str(value), choices)
-            did = f"; did you mean {meant}?" if meant else ""
+            suggestion = choices[1] if value is True else choices[0] if value is False else nearest(str(value), choices)
+            did = f"; did you mean {suggestion}?" if suggestion else ""
             self.refuse((key,), f"{key} is {shortened(value)}; it has to be {' or '.join(choices)}{did}")
         return value or choices[0]
 
@@ -128,7 +128,7 @@ class Manifest:
             return default
         if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
             to_do = words_of_command(value) if path[-1:] == ("validate",) else list_help(value)
-            self.refuse(path, f"{'.'.join(path)} has to be a list of strings{f'; {to_do}' if to_do else ''}")
+            self.refuse(path, advised(f"{'.'.join(path)} has to be a list of strings", to_do))
         return tuple(value)
 
     def mapping(self, key: str, example: str) -> dict[str, Any]:
@@ -139,9 +139,9 @@ class Manifest:
         if not isinstance(value, dict):
             first = value[0] if isinstance(value, list) and value else None
             name = first.get("name") if isinstance(first, dict) else first
-            shown = name.removesuffix(".j2") if isinstance(name, str) else "name"
-            like = example.replace("app.conf", shown)
-            self.refuse((key,), f"{key} has to be a mapping; write `{shown}: {like}`")
+            label = name.removesuffix(".j2") if isinstance(name, str) else "name"
+            like = example.replace("app.conf", label)
+            self.refuse((key,), f"{key} has to be a mapping; write `{label}: {like}`")
         for name, item in value.items():
             if not isinstance(item, dict):
                 with self.collecting():
@@ -150,36 +150,31 @@ class Manifest:
 
     def parameters(self) -> dict[str, Parameter]:
         """The parameters by name."""
-        made: dict[str, Parameter] = {}
+        by_name: dict[str, Parameter] = {}
         declared = self._data.get("parameters")
         if isinstance(declared, dict) and isinstance(declared.get("type"), str) and "properties" in declared:
-            words = "move what is below `properties:` to directly below `parameters:`, and leave `type:` out"
-            self.refuse(("parameters", "properties"), words)
+            message = "move what is below `properties:` to directly below `parameters:`, and leave `type:` out"
+            self.refuse(("parameters", "properties"), message)
         for name, declaration in self.mapping("parameters", "{type: string}").items():
             with self.collecting():
-                made[name] = self._parameter(name, declaration)
-        for name in made:
-            if is_family(name) and name.removesuffix(FAMILY) in made:
-                words = f"`{name.removesuffix(FAMILY)}` and `{name}` would both be params.{made[name].variable}"
+                by_name[name] = self._parameter(name, declaration)
+        for name in by_name:
+            if is_family(name) and name.removesuffix(FAMILY) in by_name:
+                message = f"`{name.removesuffix(FAMILY)}` and `{name}` would both be params.{by_name[name].variable}"
                 with self.collecting():
-                    self.refuse(("parameters", name), f"{words}; rename one")
-        return made
+                    self.refuse(("parameters", name), f"{message}; rename one")
+        return by_name
 
     def _parameter(self, name: str, declaration: dict[str, Any]) -> Parameter:
-        if not _PARAMETER.match(name):
-            plain = legal_name(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", str(name)))
-            meant = plain if _PARAMETER.match(plain) else "a name such as app-port"
-            family = f"{plain or 'secret'}-*"
-            what = f"{family} for a family, which reads each annotation {family[:-1]}<name>" if "*" in name else meant
-            self.refuse(("parameters", name), f"{shortened(name)} is not a parameter's name; write {what}")
+        self._check_parameter_name(name)
         if nested := nested_help(name, declaration):
             self.refuse(("parameters", name), f"parameter `{name}`: {nested}")
         path = ("parameters", name, "enum")
         default, enum = declaration.get("default"), declaration.get("enum")
         refused = default is not None and isinstance(enum, list) and (default not in enum or isinstance(default, bool))
         if mixed := enum_mistake(declaration, self._written(path), refused=refused):
-            words = self._written(("parameters", name, "default"))
-            also = f' and default: "{words[0]}"' if words and isinstance(default, bool | float) else ""
+            written = self._written(("parameters", name, "default"))
+            also = f' and default: "{written[0]}"' if written and isinstance(default, bool | float) else ""
             self.refuse(path, f"parameter `{name}`: {mixed}{also}")
         try:
             parameter = make_parameter(name, declaration)
@@ -193,19 +188,29 @@ class Manifest:
             text = f"parameter `{name}`: checking its default takes too much time; write a simpler schema"
             self.refuse(("parameters", name), text, rule="limit")
 
+    def _check_parameter_name(self, name: str) -> None:
+        if _PARAMETER.match(name):
+            return
+        plain = legal_name(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", str(name)))
+        suggestion = plain if _PARAMETER.match(plain) else "a name such as app-port"
+        if "*" in name:
+            prefix = f"{plain or 'secret'}-"
+            suggestion = f"{prefix}* for a family, which reads each annotation {prefix}<name>"
+        self.refuse(("parameters", name), f"{shortened(name)} is not a parameter's name; write {suggestion}")
+
     def files(self) -> dict[str, FileSpec]:
         """The config files by name."""
-        made: dict[str, FileSpec] = {}
+        specs: dict[str, FileSpec] = {}
         for name, item in self.mapping("files", "{template: app.conf.j2}").items():
             with self.collecting():
-                made[name] = self._file(name, item)
+                specs[name] = self._file(name, item)
         syntaxes: dict[str, str] = {}
-        for spec in made.values():
+        for spec in specs.values():
             if syntaxes.setdefault(spec.template, spec.syntax) != spec.syntax:
-                words = f"{spec.template} renders files of two syntaxes; give {spec.name} a .j2 file of its own"
+                message = f"{spec.template} renders files of two syntaxes; give {spec.name} a .j2 file of its own"
                 with self.collecting():
-                    self.refuse(("files", spec.name), words)
-        return made
+                    self.refuse(("files", spec.name), message)
+        return specs
 
     def _file(self, name: str, item: dict[str, Any]) -> FileSpec:
         at = ("files", name)
@@ -216,22 +221,8 @@ class Manifest:
         for key in item:
             if key not in _FILE_KEYS:
                 self.refuse((*at, key), f"unknown key {shortened(key)}{hint(key, _FILE_KEYS)}")
-        source = item.get("template", f"{name}.j2")
-        if source == MANIFEST:
-            self.refuse((*at, "template"), f"{MANIFEST} is not a config file; name another file as `template`")
-        if not isinstance(source, str) or source not in self._sources:
-            shown = source if isinstance(source, str) else "template"
-            known = [f for f in self._sources if f.endswith(".j2")]
-            words = f"there is no file {shortened(shown)}{hint(shown, known, 'the files are')}"
-            if "/" in shown:
-                words = (
-                    f"{shortened(shown)}: a template's files must be in its folder, not in a subfolder; move it up, "
-                )
-                words += f"and write {shown.rpartition('/')[2]}"
-            if shown.endswith(".j2") and shown.removesuffix(".j2") in self._sources:
-                words = f"there is no file {shortened(shown)}; rename {shown.removesuffix('.j2')} to {shown}"
-            self.refuse((*at, "template"), words, rule="file")
-        validate = self.strings(("files", name, "validate"), ())
+        source = self._source(name, item)
+        validate = self.strings((*at, "validate"), ())
         if validate and not any("{path}" in word for word in validate):
             self.refuse((*at, "validate"), 'validate has to contain "{path}", which stands for the path of the file')
         if validate and not validate[0].strip():
@@ -243,24 +234,47 @@ class Manifest:
             self.refuse((*at, "template"), f"{OVERLAY} renders the overlay; name another file as `template`")
         return FileSpec(name, source, validate, self._syntax(name, source, item.get("syntax")))
 
-    def _syntax(self, name: str, source: str, said: Any) -> str:
+    def _source(self, name: str, item: dict[str, Any]) -> str:
+        """The file that renders a config file."""
+        source = item.get("template", f"{name}.j2")
+        if isinstance(source, str) and source in self._sources and source != MANIFEST:
+            return source
+        spelling = source if isinstance(source, str) else "template"
+        rule = "file"
+        if source == MANIFEST:
+            message, rule = f"{MANIFEST} is not a config file; name another file as `template`", ""
+        elif spelling.endswith(".j2") and spelling.removesuffix(".j2") in self._sources:
+            message = f"there is no file {shortened(spelling)}; rename {spelling.removesuffix('.j2')} to {spelling}"
+        elif "/" in spelling:
+            message = (
+                f"{shortened(spelling)}: a template's files must be in its folder, not in a subfolder; move it up, "
+                f"and write {spelling.rpartition('/')[2]}"
+            )
+        else:
+            files = [file for file in self._sources if file.endswith(".j2")]
+            message = f"there is no file {shortened(spelling)}{hint(spelling, files, 'the files are')}"
+        self.refuse(("files", name, "template"), message, rule=rule)
+
+    def _syntax(self, name: str, source: str, declared: Any) -> str:
         """The syntax of a text file: the one under `syntax:`, or the one that its name or its source's name tells.
 
         For a YAML or JSON file, what the program that reads it expands.
         """
         is_text = not is_document(source)
-        if said is None:
+        if declared is None:
             return syntax_of(name) or syntax_of(source.removesuffix(".j2")) if is_text else ""
-        known = sorted(SYNTAXES if is_text else EXPANSIONS)
-        if said not in known:
-            shown = said if isinstance(said, str) else "syntax"
+        syntaxes = sorted(SYNTAXES if is_text else EXPANSIONS)
+        if declared not in syntaxes:
+            spelling = declared if isinstance(declared, str) else "syntax"
             if is_text:
-                words = f"there is no syntax {shortened(said)}{hint(shown, known, 'there are')}"
+                message = f"there is no syntax {shortened(declared)}{hint(spelling, syntaxes, 'there are')}"
             else:
-                words = f"{source} is YAML or JSON by its name; leave syntax out, or name what expands ${{...}} in it: "
-                words += ", ".join(known)
-            self.refuse(("files", name, "syntax"), words)
-        return str(said)
+                message = (
+                    f"{source} is YAML or JSON by its name; leave syntax out, or name what expands ${{...}} in it: "
+                )
+                message += ", ".join(syntaxes)
+            self.refuse(("files", name, "syntax"), message)
+        return str(declared)
 
     def redirects(self) -> dict[str, str]:
         """The sidecar that each redirecting init container sends traffic to, by the name of the init container."""
@@ -287,33 +301,20 @@ class Manifest:
         for key in value:
             if key not in FOR:
                 kinds = value[key] if key in ("kind", "kinds") else []
-                names = [
-                    f"{kind.lower()}s"
-                    for kind in ([kinds] if isinstance(kinds, str) else kinds)
-                    if isinstance(kind, str)
-                ]
+                if isinstance(kinds, str):
+                    kinds = [kinds]
+                names = [f"{kind.lower()}s" for kind in kinds if isinstance(kind, str)]
                 to_do = f"; write resources: {flow_value(names)}" if names else hint(key, FOR)
                 self.refuse(("for", key), f"unknown key {shortened(key)}{to_do}")
-        found: dict[str, tuple[str, ...]] = {}
-        for key, (default, pattern, example) in FOR.items():
-            found[key] = self.strings(("for", key), default)
-            if not found[key]:
-                self.refuse(("for", key), f"for.{key} is empty; it has to name at least one, such as {example}")
-            for number, word in enumerate(found[key]):
-                if word == "*":
-                    words = f"for.{key} cannot be *: the API server would ask about everything there is"
-                    self.refuse(("for", key, number), f"{words}; name them, such as {example}")
-                if not pattern.fullmatch(word):
-                    words = f"for.{key}: {shortened(word)} is not valid; write it like {example}"
-                    group, slash, version = word.rpartition("/")
-                    meant = next((one for one in (word.lower(), word.upper()) if pattern.fullmatch(one)), "")
-                    if meant:
-                        meant += "s" if key == "resources" and not meant.endswith("s") else ""
-                        words = f"for.{key}: write {meant}, not {word}"
-                    elif key in ("apiGroups", "apiVersions") and slash:
-                        words = f"for.{key}: write apiGroups: [{group}] and apiVersions: [{version}] for {word}"
-                    self.refuse(("for", key, number), words)
-        return AppliesTo(found["apiGroups"], found["apiVersions"], found["resources"], found["operations"])
+        rules: dict[str, tuple[str, ...]] = {}
+        for key, rule in FOR.items():
+            rules[key] = self.strings(("for", key), rule.default)
+            if not rules[key]:
+                self.refuse(("for", key), f"for.{key} is empty; it has to name at least one, such as {rule.example}")
+            for number, word in enumerate(rules[key]):
+                if mistake := rule.mistake(key, word):
+                    self.refuse(("for", key, number), f"for.{key}{mistake}")
+        return AppliesTo(rules["apiGroups"], rules["apiVersions"], rules["resources"], rules["operations"])
 
 
 def manifest_place(template: Template, path: Sequence[str | int], *, key: bool = True) -> Place:
@@ -328,8 +329,12 @@ def manifest_place(template: Template, path: Sequence[str | int], *, key: bool =
 def _no_mapping(key: str, name: Any, item: Any, example: str) -> str:
     """What is wrong with an entry that is no mapping, to follow its name."""
     if key != "parameters":
-        said = isinstance(item, str) and item.endswith(".j2")
-        return f"has to be a mapping; write {{template: {item}}}" if said else f"has to be a mapping, such as {example}"
+        is_source = isinstance(item, str) and item.endswith(".j2")
+        return (
+            f"has to be a mapping; write {{template: {item}}}"
+            if is_source
+            else f"has to be a mapping, such as {example}"
+        )
     if name == "required" and isinstance(item, list):
         return "is read as a parameter; write `required: true` below each parameter that is required"
     kind = _TYPE_OF.get(type(item))

@@ -119,11 +119,11 @@ def compiled(pattern: str) -> Any:
             "is not supported: it holds an incomplete character (half of a surrogate pair)", "limit"
         ) from None
     except re2.error as error:
-        said = error.args[0].decode(errors="replace")
-        words = _WORDS.get(re2_message(said).kind)
-        if words is None:
-            raise ValueError(f"is not a regular expression: {said[:80]}") from None
-        raise ValueError(f"is not supported: {words}", "limit") from None
+        reported = error.args[0].decode(errors="replace")
+        explanation = _WORDS.get(re2_message(reported).kind)
+        if explanation is None:
+            raise ValueError(f"is not a regular expression: {reported[:80]}") from None
+        raise ValueError(f"is not supported: {explanation}", "limit") from None
 
 
 def found(pattern: str, text: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from injector.diagnostics import advised
 from injector.names import flow_value, hint, nearest, quotes_help, shortened
 from injector.templates.foreign_habits import MEANT_TYPES, OTHER_KEYWORDS
 from injector.templates.manifest_habits import (
@@ -43,39 +44,80 @@ def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool =
 
     Raises ValueError, (path within it, message) as its args, and a third one, the rule, if it is not `parameter`.
     """
+    _check_type(declaration)
+    _check_flags(declaration)
+    schema = {k: v for k, v in declaration.items() if k not in _OURS and (k != "required" or not isinstance(v, bool))}
+    _check_keywords(schema, _OURS)
+    _check_formats(schema)
+    if not checked:
+        _check_schema(schema)
+    _check_rest(schema)
+    _check_patterns(schema)
+    check = ValueCheck(schema)
+    default = declaration.get("default")
+    setters = _setters(declaration.get("from"))
+    parameter = Parameter(
+        name,
+        schema,
+        str(declaration.get("description", "")),
+        UNSET if default is None else default,
+        declaration.get("required") is True,
+        setters,
+        _is_open(declaration.get("pods"), setters),
+        check,
+        secret=declaration.get("secret") is True,
+    )
+    if default is not None:
+        _check_default(parameter, default)
+    return parameter
+
+
+def _check_type(declaration: Mapping[str, Any]) -> None:
+    kind = declaration.get("type")
+    if kind in TYPES:
+        return
+    _check_keywords({k: v for k, v in declaration.items() if k != "required"}, _OURS)
+    if kind == "enum":
+        raise ValueError(("type",), "enum is not a type; write `type: string` and `enum: [...]`")
+    meant_type = MEANT_TYPES.get(kind) or nearest(kind, TYPES) if isinstance(kind, str) else None
+    to_do = type_help(declaration) or (f"did you mean {meant_type}?" if meant_type else "")
+    raise ValueError(("type",), advised(f"type must be one of {', '.join(TYPES)}", to_do))
+
+
+def _check_flags(declaration: Mapping[str, Any]) -> None:
+    """Refuse a `required` or `secret` that is not true or false; a list of required keys is the schema's."""
+    required, secret = declaration.get("required"), declaration.get("secret")
+    if not isinstance(required, bool | list | None):
+        message = f"required is {shortened(required)}; it has to be true or false"
+        raise ValueError(("required",), advised(message, quotes_help(required, ("boolean",))))
+    if not isinstance(secret, bool | None):
+        raise ValueError(("secret",), f"secret is {shortened(secret)}; it has to be true or false")
+
+
+def _check_formats(schema: Mapping[str, Any]) -> None:
+    for path, name in keyword_values(schema, "format"):
+        if not isinstance(name, str) or name not in FORMATS:
+            to_do = FORMATS_ELSEWHERE.get(str(name))
+            rest = f"; {to_do}" if to_do else hint(str(name), FORMATS)
+            raise ValueError(path, f"unknown format {shortened(name)}{rest}")
+
+
+def _check_schema(schema: Mapping[str, Any]) -> None:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
-    if (kind := declaration.get("type")) not in TYPES:
-        _check_keywords({k: v for k, v in declaration.items() if k != "required"}, _OURS)
-        if kind == "enum":
-            raise ValueError(("type",), "enum is not a type; write `type: string` and `enum: [...]`")
-        meant = MEANT_TYPES.get(kind) or nearest(kind, TYPES) if isinstance(kind, str) else None
-        to_do = type_help(declaration) or (f"did you mean {meant}?" if meant else "")
-        raise ValueError(("type",), f"type must be one of {', '.join(TYPES)}{f'; {to_do}' if to_do else ''}")
-    required = declaration.get("required")
-    if required is not None and not isinstance(required, bool | list):
-        quotes = quotes_help(required, ("boolean",))
-        to_do = f"; {quotes}" if quotes else ""
-        raise ValueError(("required",), f"required is {shortened(required)}; it has to be true or false{to_do}")
-    if not isinstance(secret := declaration.get("secret"), bool | None):
-        raise ValueError(("secret",), f"secret is {shortened(secret)}; it has to be true or false")
-    schema = {k: v for k, v in declaration.items() if k not in _OURS and (k != "required" or not isinstance(v, bool))}
-    _check_keywords(schema, _OURS)
-    for path, found in keyword_values(schema, "format"):
-        if not isinstance(found, str) or found not in FORMATS:
-            known = FORMATS_ELSEWHERE.get(str(found))
-            raise ValueError(
-                path, f"unknown format {shortened(found)}{f'; {known}' if known else hint(str(found), FORMATS)}"
-            )
     try:
-        if not checked:
-            Draft202012Validator.check_schema(schema, format_checker=format_checker())
+        Draft202012Validator.check_schema(schema, format_checker=format_checker())
     except SchemaError as error:
-        key = str(error.absolute_path[0]) if error.absolute_path else ""
+        path = tuple(error.absolute_path)
+        key = str(path[0]) if path else ""
         if key in OF_NUMBERS and schema.get("type") not in ("integer", "number"):
             raise ValueError((key,), f"{key} is for numbers, and the type is {schema['type']}; leave it out") from None
-        raise ValueError(tuple(error.absolute_path), _schema_words(error)) from None
+        raise ValueError(path, _schema_words(error)) from None
+
+
+def _check_rest(schema: Mapping[str, Any]) -> None:
+    """Refuse what JSON Schema allows, and what lets no value through."""
     for path, values in keyword_values(schema, "enum"):
         if not values:
             raise ValueError(path, "enum is an empty list, so no value is allowed")
@@ -87,40 +129,34 @@ def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool =
                 f"{schema['type']}"
             ),
         )
+
+
+def _check_patterns(schema: Mapping[str, Any]) -> None:
     for path, pattern in patterns_in(schema):
         if to_do := slashes_help(pattern, schema.get("default")):
             raise ValueError(path, to_do)
         try:
             compiled(pattern)
         except ValueError as error:
-            why, *rule = error.args
-            to_do = glob_help(pattern)
-            raise ValueError(
-                path, f"the pattern {shortened(pattern)} {why}{f'; {to_do}' if to_do else ''}", *rule
-            ) from None
-    check = ValueCheck(schema)
-    required = declaration.get("required") is True
-    default = declaration.get("default", UNSET)
-    if default is None:
-        default = UNSET
-    description = str(declaration.get("description", ""))
-    setters = _setters(declaration.get("from"))
-    is_open = _is_open(declaration.get("pods"), setters)
-    made = Parameter(name, schema, description, default, required, setters, is_open, check, secret=secret is True)
-    if default is not UNSET:
-        if required:
-            raise ValueError(("required",), "a parameter that is required needs no default; leave one of them out")
-        if isinstance(default, str) and len(default) > LONGEST_VALUE:
-            said = f"the default has {len(default)} characters, and a value has at most {LONGEST_VALUE}"
-            raise ValueError(("default",), f"{said}: write this text into a file of the template, under files", "limit")
-        wrong = wrong_with(made, default)
-        if wrong is not None:
-            to_do = quotes_help(default, (made.type,)) or value_help(made, default)
-            if made.type == "array" and isinstance(default, str):
-                to_do = f"write default: {flow_value([one.strip() for one in default.split(',')])}"
-            help_ = f"; {to_do}" if to_do else ""
-            raise ValueError(("default",), f"the default {shortened(default)} is not allowed: {wrong}{help_}")
-    return made
+            explanation, *rule = error.args
+            message = f"the pattern {shortened(pattern)} {explanation}"
+            raise ValueError(path, advised(message, glob_help(pattern)), *rule) from None
+
+
+def _check_default(parameter: Parameter, default: Any) -> None:
+    path = ("default",)
+    if parameter.required:
+        raise ValueError(("required",), "a parameter that is required needs no default; leave one of them out")
+    if isinstance(default, str) and len(default) > LONGEST_VALUE:
+        message = f"the default has {len(default)} characters, and a value has at most {LONGEST_VALUE}"
+        raise ValueError(path, f"{message}: write this text into a file of the template, under files", "limit")
+    mistake = wrong_with(parameter, default)
+    if mistake is None:
+        return
+    to_do = quotes_help(default, (parameter.type,)) or value_help(parameter, default)
+    if parameter.type == "array" and isinstance(default, str):
+        to_do = f"write default: {flow_value([item.strip() for item in default.split(',')])}"
+    raise ValueError(path, advised(f"the default {shortened(default)} is not allowed: {mistake}", to_do))
 
 
 def _check_keywords(schema: Any, also: Iterable[str] = (), path: tuple[Any, ...] = ()) -> None:

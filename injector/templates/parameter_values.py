@@ -41,23 +41,23 @@ def value_of(parameter: Parameter, raw: Any) -> Any:
             raise ValueError(_unreadable(raw, parameter))
         if not _fits(value):
             raise ValueError(f"must hold no more than {_MOST} values, nested no more than {_DEEPEST} levels deep")
-    wrong = wrong_with(parameter, value)
-    if wrong is not None:
-        raise ValueError(wrong)
+    mistake = wrong_with(parameter, value)
+    if mistake is not None:
+        raise ValueError(mistake)
     return value
 
 
 def _fits(value: Any) -> bool:
     left = [(value, 0)]
-    held = 0
-    while left and held <= _MOST:
+    count = 0
+    while left and count <= _MOST:
         inner, depth = left.pop()
         if isinstance(inner, list | dict):
             if depth > _DEEPEST:
                 return False
-            held += len(inner)
-            left += [(one, depth + 1) for one in (inner.values() if isinstance(inner, dict) else inner)]
-    return held <= _MOST
+            count += len(inner)
+            left += [(item, depth + 1) for item in (inner.values() if isinstance(inner, dict) else inner)]
+    return count <= _MOST
 
 
 def allowed(parameter: Parameter) -> str:
@@ -84,16 +84,18 @@ def _read(text: str, schema: Mapping[str, Any]) -> Any:
         return {"true": True, "false": False}.get(text, UNSET)
     if kind == "object":
         return _json(text, dict)
-    if kind == "array":
-        if text.lstrip().startswith("["):
-            return _json(text, list)
-        items = schema.get("items")
-        inner = items if isinstance(items, Mapping) else {}
-        if text.count(",") > 2 * _MOST:
-            raise ValueError(f"must hold no more than {_MOST} values")
-        values = [_read(part.strip(), inner) for part in text.split(",") if part.strip()]
-        return UNSET if any(v is UNSET for v in values) else values
-    return text
+    return _read_items(text, schema) if kind == "array" else text
+
+
+def _read_items(text: str, schema: Mapping[str, Any]) -> Any:
+    if text.lstrip().startswith("["):
+        return _json(text, list)
+    if text.count(",") > 2 * _MOST:
+        raise ValueError(f"must hold no more than {_MOST} values")
+    items = schema.get("items")
+    inner = items if isinstance(items, Mapping) else {}
+    values = [_read(part.strip(), inner) for part in text.split(",") if part.strip()]
+    return UNSET if any(value is UNSET for value in values) else values
 
 
 def _json(text: str, kind: type) -> Any:
@@ -106,20 +108,20 @@ def _json(text: str, kind: type) -> Any:
 
 def _unreadable(text: str, parameter: Parameter) -> str:
     """Why a string stands for no value of the parameter's type, with the place where it stops being JSON."""
-    wanted = allowed(parameter)
+    expected = allowed(parameter)
     if parameter.type == "array" and not text.lstrip().startswith("["):
-        return f"must be {wanted}{_unreadable_item(text, parameter)}"
+        return f"must be {expected}{_unreadable_item(text, parameter)}"
     if parameter.type not in ("array", "object"):
-        return f"must be {wanted}"
+        return f"must be {expected}"
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         line = f"line {error.lineno}, " if error.lineno > 1 else ""
-        return f"is not valid JSON: the error is at {line}column {error.colno}; it must be {wanted}"
+        return f"is not valid JSON: the error is at {line}column {error.colno}; it must be {expected}"
     except (ValueError, RecursionError):
-        return f"must be {wanted}"
+        return f"must be {expected}"
     of_the_type = isinstance(value, list if parameter.type == "array" else dict)  # NaN, which Python alone reads
-    return f"must be {wanted}" if of_the_type else f"is {kind_of(value)}; it must be {wanted}"
+    return f"must be {expected}" if of_the_type else f"is {kind_of(value)}; it must be {expected}"
 
 
 def _unreadable_item(text: str, parameter: Parameter) -> str:
@@ -127,8 +129,8 @@ def _unreadable_item(text: str, parameter: Parameter) -> str:
     items, parts = parameter.schema.get("items"), [part.strip() for part in text.split(",") if part.strip()]
     if not isinstance(items, Mapping) or items.get("type") in ("object", "array") or len(parts) < 2:
         return ""
-    wrong = ((index, part) for index, part in enumerate(parts) if _read(part, items) is UNSET)
-    index, part = next(wrong, (0, ""))
+    unreadable = ((index, part) for index, part in enumerate(parts) if _read(part, items) is UNSET)
+    index, part = next(unreadable, (0, ""))
     return f", but item [{index}] is {shortened(part)}" if part else ""
 
 
@@ -153,41 +155,51 @@ def _words(parameter: Parameter, value: Any, error: ValidationError) -> str:
     path = tuple(error.absolute_path)
     steps = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path)
     part = f"{parameter.name}{steps} " if steps else ""
-    given = ""
+    actual = ""
     if len(path) == 1 and isinstance(value, list) and len(value) > 1 and not isinstance(error.instance, list | dict):
-        given = f"; it is {shortened(error.instance)}"
+        actual = f"; it is {shortened(error.instance)}"
     return (
-        cut(f"{part}{_mistake(error, parameter.schema.get('examples', ()), whole=not steps)}", _LONGEST_WORDS) + given
+        cut(f"{part}{_mistake(error, parameter.schema.get('examples', ()), whole=not steps)}", _LONGEST_WORDS) + actual
     )
 
 
 def _example_at(examples: Any, path: Iterable[str | int]) -> Any:
     """What the first example of a parameter has at the place of a mistake, or beside it; None for nothing."""
-    found = next(iter(examples), None)
+    example = next(iter(examples), None)
     for step in path:
-        if isinstance(found, list):
-            found = next(iter(found), None)
-        elif isinstance(found, dict):
-            found = found.get(step, next(iter(found.values()), None))
-    return found
+        if isinstance(example, list):
+            example = next(iter(example), None)
+        elif isinstance(example, dict):
+            example = example.get(step, next(iter(example.values()), None))
+    return example
 
 
 def _mistake(error: ValidationError, examples: Any = (), *, whole: bool) -> str:
     """The mistake by its keyword, to follow the name of what has it; `whole` where that is the parameter itself."""
-    value: Any = error.validator_value
-    given: Any = error.instance
+    instance: Any = error.instance
     schema = error.schema if isinstance(error.schema, Mapping) else {}
     if not whole and "examples" not in schema and (example := _example_at(examples, error.absolute_path)):
         schema = {**schema, "examples": [example]}
     if list(error.absolute_schema_path)[-2:-1] == ["propertyNames"]:
-        return f"has the key {shortened(given)}, which must be {_allowed({'type': 'string', **schema})}"
+        return f"has the key {shortened(instance)}, which must be {_allowed({'type': 'string', **schema})}"
+    if mistake := _mistake_of_keyword(error, schema):
+        return mistake
+    if error.validator in _SENTENCES or (error.validator == "pattern" and len(str(instance)) > LONGEST):
+        return error.message
+    return f"must be {_allowed(schema)}" if whole or _says_what(schema) else f"is wrong: {error.message[:120]}"
+
+
+def _mistake_of_keyword(error: ValidationError, schema: Mapping[str, Any]) -> str:
+    """The mistake where its keyword alone says it; else empty."""
+    value: Any = error.validator_value
+    instance: Any = error.instance
     match error.validator:
         case "not":
             if not _says_what(value):
                 return "is forbidden by the keyword `not` in the parameter's declaration"
             return f"must not be {_allowed({'type': 'string', **value})}"
         case "required":
-            missing = next(key for key in value if key not in given)
+            missing = next(key for key in value if key not in instance)
             return f'has no key "{missing}"; it needs {", ".join(value)}'
         case "anyOf" | "oneOf" if all(_says_what(inner) for inner in value):
             kind = {"type": schema["type"]} if "type" in schema else {}
@@ -195,10 +207,8 @@ def _mistake(error: ValidationError, examples: Any = (), *, whole: bool) -> str:
         case "contains":
             return f"must have an item that is {_allowed(value) if isinstance(value, Mapping) else 'any'}"
         case "minItems" | "maxItems" | "minProperties" | "maxProperties":
-            return f"must have {_count(error.validator, value)}, and has {len(given)}"
-    if error.validator in _SENTENCES or (error.validator == "pattern" and len(str(given)) > LONGEST):
-        return error.message
-    return f"must be {_allowed(schema)}" if whole or _says_what(schema) else f"is wrong: {error.message[:120]}"
+            return f"must have {_count(error.validator, value)}, and has {len(instance)}"
+    return ""
 
 
 def _says_what(schema: Any) -> bool:
@@ -210,33 +220,39 @@ def _allowed(schema: Mapping[str, Any]) -> str:
     if "const" in schema:
         return shortened(schema["const"])
     if "enum" in schema:
-        shown = [str(value)[:_LONGEST_WORDS] for value in schema["enum"][:_MOST_SHOWN]]
-        more = len(schema["enum"]) - len(shown)
-        return f"one of {', '.join(shown)}{f' and {more} more' if more else ''}"
+        values = [str(value)[:_LONGEST_WORDS] for value in schema["enum"][:_MOST_SHOWN]]
+        more = len(schema["enum"]) - len(values)
+        return f"one of {', '.join(values)}{f' and {more} more' if more else ''}"
     kind, form = schema.get("type", "string"), schema.get("format")
-    if form in FORMATS:
-        words = FORMATS[form].words
+    if form == "port" and not schema.keys().isdisjoint(("minimum", "maximum")):
+        text = "a port"
+    elif form in FORMATS:
+        text = FORMATS[form].words
     elif isinstance(kind, list):
-        words = " or ".join(_WORDS[one] for one in kind)
+        text = " or ".join(_WORDS[name] for name in kind)
     else:
-        words = _WORDS[kind]
+        text = _WORDS[kind]
+    if names_example(schema):
+        text += f" such as {schema['examples'][0]}"
+    if limits := _limits(schema):
+        text += f" {' and '.join(limits)}"
+    items = schema.get("items")
+    return f"{text}, each {_allowed(items)}" if kind == "array" and isinstance(items, Mapping) else text
+
+
+def _limits(schema: Mapping[str, Any]) -> list[str]:
+    """The keywords that bound a value, each in words."""
+    bounds = schema.keys() & {"minimum", "maximum"}
     limits = [
         f"{text} {schema[key]}"
         for key, text in _LIMITS.items()
         if key in schema and not (key == "pattern" and names_example(schema))
     ]
-    if "minimum" in schema and "maximum" in schema:
-        limits[:2] = [f"from {schema['minimum']} to {schema['maximum']}"]
-    if form == "port" and limits and {"minimum", "maximum"} & schema.keys():  # narrower than those of any port
-        limits[0] = f"from {schema.get('minimum', 1)} to {schema.get('maximum', 65535)}"
-        words = "a port"
-    counts = [_count(key, schema[key]) for key in _COUNTS if key in schema]
-    limits += [f"with {' and '.join(counts)}"] if counts else []
-    if names_example(schema):
-        words = f"{words} such as {schema['examples'][0]}"
-    words = " ".join([words, *([" and ".join(limits)] if limits else [])])
-    items = schema.get("items")
-    return f"{words}, each {_allowed(items)}" if kind == "array" and isinstance(items, Mapping) else words
+    if len(bounds) == 2 or (bounds and schema.get("format") == "port"):  # narrower than those of any port
+        limits[: len(bounds)] = [f"from {schema.get('minimum', 1)} to {schema.get('maximum', 65535)}"]
+    if counts := [_count(key, schema[key]) for key in _COUNTS if key in schema]:
+        limits.append(f"with {' and '.join(counts)}")
+    return limits
 
 
 def names_example(schema: Mapping[str, Any]) -> bool:

@@ -12,7 +12,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -49,91 +49,130 @@ def resolve(
     namespace_annotations: Mapping[str, str],
     settings: Settings,
     overrides: Mapping[str, Any] | None = None,
-    what: str = "pod",
-    known: IdentityCache[Resolved] | None = None,
+    subject: str = "pod",
+    cache: IdentityCache[Resolved] | None = None,
     *,
     guarded: bool = False,
 ) -> Resolved:
-    """A template's parameters for a pod, or for what else `what` says. A parameter without a value is None.
+    """A template's parameters for a pod, or for what else `subject` says. A parameter without a value is None.
 
-    `known` remembers, by template, the result for pods that set no parameter, which are most. `guarded`: the namespace
+    `cache` remembers, by template, the result for pods that set no parameter, which are most. `guarded`: the namespace
     is `required`, and its pods may set only parameters that are open to them.
 
     Raises InjectionError with BAD_PARAMETER for a value that is not allowed and for a required one that is missing.
     """
     suffix = settings.parameter_suffix(template.name)
-    parameters = template.parameters
+    configured = settings.parameters.get(template.name) or {}
     plain = not (
         overrides
-        or settings.parameters.get(template.name)
+        or configured
         or any(key.startswith(suffix) for key in annotations)
         or any(key.startswith(suffix) for key in namespace_annotations)
     )
-    if known is not None and plain:
-        defaults = known.get(template)
+    if cache is not None and plain:
+        defaults = cache.get(template)
         if defaults is not None:
             return defaults
-    warnings: list[Diagnostic] = []
-    more = 0
-    given: dict[str, tuple[str, Any]] = {}
-    members: dict[str, dict[str, tuple[str, Any]]] = {}
-    sources: tuple[tuple[str, str, str, Mapping[str, Any], str], ...] = (
-        ("settings", "setting", f"parameters.{template.name}.", settings.parameters.get(template.name) or {}, ""),
-        ("namespace", "namespace annotation", suffix, namespace_annotations, suffix),
-        ("pod", f"{what} annotation", suffix, annotations, suffix),
-        ("", "--param", f"{template.name}.", overrides or {}, ""),
+    sources = (
+        _Source("settings", f"setting parameters.{template.name}.", configured),
+        _Source("namespace", f"namespace annotation {suffix}", namespace_annotations, suffix),
+        _Source("pod", f"{subject} annotation {suffix}", annotations, suffix),
+        _Source("", f"--param {template.name}.", overrides or {}),
     )
-    for setter, kind, shown, values, prefix in sources:
+    warnings: list[Diagnostic] = []
+    single, families = _choose(template, sources, warnings, guarded=guarded)
+    values, origins = _read_all(template, single, families, warnings)
+    _check_missing(template, origins, suffix, warnings, guarded=guarded)
+    result = Resolved(values, tuple(warnings), origins)
+    return cache.put(template, result) if cache is not None and plain else result
+
+
+_Raw = tuple[str, Any]  #: where a value comes from, and the value as it was given
+
+
+class _Source(NamedTuple):
+    """What may give values: who sets them there ("": anybody), the words before a name, the values by their keys."""
+
+    setter: str
+    label: str
+    values: Mapping[str, Any]
+    prefix: str = ""
+
+
+def _choose(
+    template: Template, sources: Iterable[_Source], warnings: list[Diagnostic], *, guarded: bool
+) -> tuple[dict[str, _Raw], dict[str, dict[str, _Raw]]]:
+    """The value of the last source that has one and may set the parameter, and those of each family by its members.
+
+    `warnings` gets what has no effect.
+    """
+    single: dict[str, _Raw] = {}
+    families: dict[str, dict[str, _Raw]] = {}
+    parameters = template.parameters
+    more = 0
+    for setter, label, values, prefix in sources:
         for key, raw in values.items():
             if not key.startswith(prefix):
                 continue
             name = key[len(prefix) :]
             parameter = declared_parameter(parameters, name)
             if parameter and (not setter or setter in parameter.settable(guarded=guarded)):
-                origin = f"{kind} {shown}{name}"
-                if parameter.member is not None:
-                    members.setdefault(parameter.name, {}).update(_members(template, parameter, name, origin, raw))
+                origin = f"{label}{name}"
+                if parameter.member is None:
+                    single[name] = (origin, raw)
                 else:
-                    given[name] = (origin, raw)
+                    families.setdefault(parameter.name, {}).update(_members(template, parameter, name, origin, raw))
             elif len(warnings) < SEARCHES:
-                warnings.append(_unused(name, f"{kind} {shown}", parameters, guarded=guarded))
+                warnings.append(_unused(name, label, parameters, guarded=guarded))
             else:
                 more += 1
     if more:
         message = f"{more} more parameters of template {template.name} do not exist or may not be set"
         warnings.append(Diagnostic("unknown-parameter", "warning", message, fields={"more": more}))
-    resolved: dict[str, Any] = {}
+    return single, families
+
+
+def _read_all(
+    template: Template,
+    single: Mapping[str, _Raw],
+    families: Mapping[str, Mapping[str, _Raw]],
+    warnings: list[Diagnostic],
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The typed values by their names in templates, and where each came from; "" for a parameter without a value."""
+    values: dict[str, Any] = {}
     origins: dict[str, str] = {}
-    for name, parameter in parameters.items():
-        if name in given:
-            origin, raw = given[name]
+    for name, parameter in template.parameters.items():
+        if name in single:
+            origin, raw = single[name]
             value = _read(template, parameter, name, origin, raw)
             warnings += _joined_words(parameter, value, origin, raw)
-        elif name in members:
-            origin, value = _family(template, parameter, members[name], origins)
+        elif name in families:
+            origin, value = _family(template, parameter, families[name], origins)
         elif parameter.default is not UNSET:
             origin, value = "default", parameter.default
         else:
             origin, value = "", None
-        resolved[parameter.variable] = value
+        values[parameter.variable] = value
         origins[name] = origin
-    missing = tuple(name for name, parameter in parameters.items() if parameter.required and not origins[name])
-    if missing:
-        parameter = parameters[missing[0]]
-        wanted = "; and ".join(f"{shown_name(parameters[name])} ({_wanted(parameters[name])})" for name in missing)
-        raise InjectionError(
-            Reason.BAD_PARAMETER,
-            f"template {template.name} needs {wanted}",
-            help="; ".join(
-                (
-                    *_where_to_set([parameters[name] for name in missing], suffix, guarded=guarded),
-                    *(meant for name in missing if (meant := _meant(parameters[name], warnings))),
-                )
-            ),
-            fields={"template": template.name, "parameter": missing[0], "missing": missing, **_allowed(parameter)},
-        )
-    result = Resolved(resolved, tuple(warnings), origins)
-    return known.put(template, result) if known is not None and plain else result
+    return values, origins
+
+
+def _check_missing(
+    template: Template, origins: Mapping[str, str], suffix: str, warnings: list[Diagnostic], *, guarded: bool
+) -> None:
+    """Refuse required parameters without a value; the warning of a misspelt one helps with it."""
+    missing = [parameter for name, parameter in template.parameters.items() if parameter.required and not origins[name]]
+    if not missing:
+        return
+    needs = "; and ".join(f"{shown_name(parameter)} ({_wanted(parameter)})" for parameter in missing)
+    names = tuple(parameter.name for parameter in missing)
+    misspelt = filter(None, (_meant(parameter, warnings) for parameter in missing))
+    raise InjectionError(
+        Reason.BAD_PARAMETER,
+        f"template {template.name} needs {needs}",
+        help="; ".join((*_where_to_set(missing, suffix, guarded=guarded), *misspelt)),
+        fields={"template": template.name, "parameter": names[0], "missing": names, **_allowed(missing[0])},
+    )
 
 
 def _read(template: Template, parameter: Parameter, name: str, origin: str, raw: Any) -> Any:
@@ -157,21 +196,21 @@ def _joined_words(parameter: Parameter, value: Any, origin: str, raw: Any) -> It
     if len(value) != 1 or not isinstance(value[0], str) or not _joined(value[0], parameter.name):
         return
     try:
-        words = shlex.split(value[0])
+        arguments = shlex.split(value[0])
     except ValueError:
         return
     message = f"{origin} = {shortened(raw)} is a list with one item, which contains spaces"
-    advice = f"to make it {len(words)} items write {spelled(spelled_list(words), origin, parameter)}"
+    advice = f"to make it {len(arguments)} items write {spelled(spelled_list(arguments), origin, parameter)}"
     yield Diagnostic("joined-arguments", "warning", message, advice, fields={"parameter": parameter.name})
 
 
 def _joined(item: str, name: str) -> bool:
     """Whether an item looks like several words of a command line."""
-    first, *others = item.split()[:_WORDS] or [""]
+    first, *rest = item.split()[:_WORDS] or [""]
     value = first.partition("=")[2]
     if value.startswith("-") or not (first.startswith("-") or name in _COMMANDS):  # as in --vm=-Xms1g -Xmx1g
         return False
-    return any(map(_OPTION.match, others)) or (bool(others) and first.startswith("-") and not value)
+    return any(map(_OPTION.match, rest)) or (bool(rest) and first.startswith("-") and not value)
 
 
 def _members(template: Template, family: Parameter, name: str, origin: str, raw: Any) -> dict[str, tuple[str, Any]]:
@@ -179,18 +218,18 @@ def _members(template: Template, family: Parameter, name: str, origin: str, raw:
     if name != family.name:
         return {name: (origin, raw)}
     try:
-        found = members_of(family, raw)
+        members = members_of(family, raw)
     except ValueError as error:
         fields = {"template": template.name, "parameter": name, "value": raw, "origin": origin}
         message = f"{origin} = {shortened(family.masked(raw))}: {error}"
         raise InjectionError(
             Reason.BAD_PARAMETER, message, help=value_help(family, raw, origin), fields=fields
         ) from None
-    return {one: (origin, value) for one, value in found.items()}
+    return {member: (origin, value) for member, value in members.items()}
 
 
 def _family(
-    template: Template, family: Parameter, given: Mapping[str, tuple[str, Any]], origins: dict[str, str]
+    template: Template, family: Parameter, members: Mapping[str, tuple[str, Any]], origins: dict[str, str]
 ) -> tuple[str, dict[str, Any]]:
     """Where a family's members come from, and their values by name, those of its default that nobody gives as well.
 
@@ -198,14 +237,14 @@ def _family(
     """
     assert family.member is not None  # noqa: S101
     value: dict[str, Any] = dict(family.default) if family.default is not UNSET else {}
-    for name, (origin, raw) in given.items():
+    for name, (origin, raw) in members.items():
         value[member_name(family, name)] = _read(template, replace(family.member, name=name), name, origin, raw)
         origins[name] = origin
     value = {name: value[name] for name in sorted(value)}
     _read(template, family, family.name, f"parameter `{family.name}`", value)
-    named = sorted({origin for origin, _raw in given.values()})
-    more = f" and {len(named) - 1} more" if len(named) > 1 else ""
-    return f"{named[0]}{more}" if named else "default", value
+    sources = sorted({origin for origin, _raw in members.values()})
+    more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
+    return f"{sources[0]}{more}" if sources else "default", value
 
 
 def only(parameter: Parameter) -> str:
@@ -224,16 +263,16 @@ def _allowed(parameter: Parameter) -> dict[str, Any]:
 
 def _wanted(parameter: Parameter) -> str:
     """What to give a parameter: an example says more than a regular expression."""
-    one = parameter.member or parameter
-    example = _example(one, "" if set(one.setters) == {"settings"} else "pod annotation ")
-    return f"such as {example}" if example else allowed(one)
+    target = parameter.member or parameter
+    example = _example(target, "" if set(target.setters) == {"settings"} else "pod annotation ")
+    return f"such as {example}" if example else allowed(target)
 
 
 def _further_example(parameter: Parameter, origin: str) -> str:
-    """The same for a message of a mistake, which may name an example already."""
+    """An example, to end the message of a mistake; empty where that message names one already."""
     items = parameter.schema.get("items", {})
-    named = names_example(parameter.schema) or names_example({"examples": [""], **items})
-    example = "" if named else _example(parameter, origin)
+    has_example = names_example(parameter.schema) or names_example({"examples": [""], **items})
+    example = "" if has_example else _example(parameter, origin)
     return f"for example {example}" if example else ""
 
 
@@ -243,35 +282,35 @@ def _example(parameter: Parameter, origin: str) -> str:
         return ""
     default = () if parameter.default is UNSET else (parameter.default,)
     first = next(filter(None, (*parameter.schema.get("examples", ()), *default)), None)
-    if isinstance(first, list) and all(isinstance(one, str | int) and "," not in str(one) for one in first):
+    if isinstance(first, list) and all(isinstance(item, str | int) and "," not in str(item) for item in first):
         first = ",".join(map(str, first))
     text = first if isinstance(first, str) else msgspec.json.encode(first).decode()
-    shown = spelled(text, origin, parameter)
-    return (shown if shown != text else shortened(text)) if first else ""
+    spelling = spelled(text, origin, parameter)
+    return (spelling if spelling != text else shortened(text)) if first else ""
 
 
-def _unused(name: str, where: str, parameters: Mapping[str, Parameter], *, guarded: bool) -> Diagnostic:
+def _unused(name: str, source: str, parameters: Mapping[str, Parameter], *, guarded: bool) -> Diagnostic:
     """A warning of a name that does not apply: there is no such parameter, or it may not be set there."""
     parameter = declared_parameter(parameters, name)
-    known = similar_names(parameters, name)
-    fields = {"parameter": name, "nearest": nearest(name, known)}
+    names = similar_names(parameters, name)
+    fields = {"parameter": name, "nearest": nearest(name, names)}
     if parameter is None:
-        message, near = f"{where}{cut(name, 40)}: no such parameter", suggestion(name, known)
+        message, near = f"{source}{cut(name, 40)}: no such parameter", suggestion(name, names)
         return Diagnostic("unknown-parameter", "warning", message, near, fields=fields)
     allowed_ = parameter.settable(guarded=guarded)
-    why = f"{only(parameter)} may set it"
+    cause = f"{only(parameter)} may set it"
     if allowed_ != parameter.setters:
-        why = "pods of a required namespace may not set it; set it on the namespace or in the settings"
-    message = f"{where}{name} is ignored: {why}"
+        cause = "pods of a required namespace may not set it; set it on the namespace or in the settings"
+    message = f"{source}{name} is ignored: {cause}"
     return Diagnostic("parameter-not-settable", "warning", message, fields={**fields, "allowed": allowed_})
 
 
-def _meant(wanted: Parameter, unused: Iterable[Diagnostic]) -> str:
+def _meant(parameter: Parameter, unused: Iterable[Diagnostic]) -> str:
     """The first warning of a name that may be meant for the wanted one; empty where there is none."""
-    for one in unused:
-        name = one.fields.get("parameter", "")
-        if nearest(name, similar_names({wanted.name: wanted}, name)):
-            return one.sentence
+    for warning in unused:
+        name = warning.fields.get("parameter", "")
+        if nearest(name, similar_names({parameter.name: parameter}, name)):
+            return warning.sentence
     return ""
 
 
@@ -280,13 +319,12 @@ def _where_to_set(missing: Iterable[Parameter], suffix: str, *, guarded: bool) -
     names: dict[str, list[str]] = {"pod": [], "namespace": [], "settings": []}
     for parameter in missing:
         setters = parameter.settable(guarded=guarded)
-        where = next((place for place in ("pod", "namespace") if place in setters), "settings")
-        names[where].append(f"{suffix}{shown_name(parameter)}" if where != "settings" else shown_name(parameter))
-    for where, found in names.items():
-        if found and where == "settings":
-            yield "an admin sets it in the injector's settings"
-        elif found:
-            whose = "the namespace's " if where == "namespace" else ""
-            *first, last = found
+        place = next((place for place in ("pod", "namespace") if place in setters), "settings")
+        names[place].append(shown_name(parameter))
+    for place, whose in (("pod", ""), ("namespace", "the namespace's ")):
+        if names[place]:
+            *first, last = (f"{suffix}{name}" for name in names[place])
             several = f"annotations {', '.join(first)} and {last}" if first else f"annotation {last}"
             yield f"set {whose}{several}"
+    if names["settings"]:
+        yield "an admin sets it in the injector's settings"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from injector.diagnostics import Path
-from injector.pods.context import Object
+from injector.pods.context import Object, sequence
 from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, bare_value, name_of, patch_of, plain_mapping
 from injector.pods.shape import OverlayError
@@ -28,8 +28,8 @@ def joined_overlays(parts: Sequence[Part]) -> tuple[Object, tuple[Path, ...]]:
     """One overlay of all, and the paths of its `!default`. Raises OverlayError where they differ outside of `"*"`."""
     first = parts[0]
     if any(_shared(part.overlay) != _shared(first.overlay) for part in parts):
-        words = '`container` is each container of the app in turn: use it only within a container named "*"'
-        raise OverlayError(words, ("spec",))
+        message = '`container` is each container of the app in turn: use it only within a container named "*"'
+        raise OverlayError(message, ("spec",))
     lists: dict[str, list[Any]] = {}
     paths = [path for path in first.defaults if len(path) < 3 or path[1] not in CONTAINER_LISTS]
     for part in parts:
@@ -37,22 +37,21 @@ def joined_overlays(parts: Sequence[Part]) -> tuple[Object, tuple[Path, ...]]:
             new = lists.setdefault(field, [])
             for index, item in enumerate(_items(part.overlay, field)):
                 if name_of(item) != EVERY_CONTAINER:
-                    made = item if part is first else None
+                    part_element = item if part is first else None
                 else:
-                    meant = field == part.field and patch_of(item)[1](part.name)
-                    made = {**plain_mapping(item), SELECTING[0]: [part.name]} if meant else None
-                if made is not None:
-                    at, here = ("spec", field, len(new)), ("spec", field, index)
-                    paths += [(*at, *path[3:]) for path in part.defaults if path[:3] == here]
-                    new.append(made)
+                    selected = field == part.field and patch_of(item)[1](part.name)
+                    part_element = {**plain_mapping(item), SELECTING[0]: [part.name]} if selected else None
+                if part_element is not None:
+                    at, item_path = ("spec", field, len(new)), ("spec", field, index)
+                    paths += [(*at, *path[3:]) for path in part.defaults if path[:3] == item_path]
+                    new.append(part_element)
     spec = dict(plain_mapping(first.overlay.get("spec")))
     spec |= {field: items for field, items in lists.items() if field in spec}
     return {**first.overlay, "spec": spec}, tuple(paths)
 
 
 def _items(overlay: Object, field: str) -> list[Any]:
-    items = bare_value(plain_mapping(overlay.get("spec")).get(field))
-    return items if isinstance(items, list) else []
+    return sequence(bare_value(plain_mapping(overlay.get("spec")).get(field)))
 
 
 def _shared(overlay: Object) -> Object:

@@ -81,10 +81,10 @@ class Root:
     #: What the texts of a document hold, each as the one item of a tuple; None where nobody asks for it.
     values: Memo[tuple[Any]] | None = None
 
-    def way(self, seen: Set[NamePath]) -> tuple[int, tuple[NamePath, ...]]:
+    def way(self, paths_read: Set[NamePath]) -> tuple[int, tuple[NamePath, ...]]:
         """The number of a render's way through the template, found by what it read, and all paths that matter on it."""
         params = {path for path in self.key if path[0] == "params"}
-        way = shortest_paths(params | seen, frozenset(self.names))
+        way = shortest_paths(params | paths_read, frozenset(self.names))
         if way not in self.ways:
             if len(self.ways) >= _WAYS:
                 way = self.key
@@ -110,9 +110,11 @@ class Program:
         """
         self._begin(name, origin, {file: normal(text) for file, text in sources.items()}, frozenset(parameters))
         for file, text in self._sources.items():
-            found = _RESERVED.search(text)
-            if found:
-                self._refuse("the characters U+FDD0 to U+FDD2 are for the injector's own use", file, found.start() + 1)
+            reserved = _RESERVED.search(text)
+            if reserved:
+                self._refuse(
+                    "the characters U+FDD0 to U+FDD2 are for the injector's own use", file, reserved.start() + 1
+                )
         self.roots = {source: self._root(source, of_text) for source, of_text in roots.items()}
 
     def _begin(self, name: str, origin: str, sources: dict[str, str], parameters: frozenset[str]) -> None:
@@ -138,23 +140,23 @@ class Program:
         self._begin(*begun)
         for document, files in code.items():
             _, loader = self._environment(document)
-            loader.code |= {file: marshal.loads(kept) for file, kept in files.items()}  # noqa: S302  our own dump
+            loader.code |= {file: marshal.loads(dump) for file, dump in files.items()}  # noqa: S302  our own dump
         self.roots = {
-            source: Root(source, document, of_text, self._environment(document)[0].get_template(source), *known)
-            for source, document, of_text, *known in roots
+            source: Root(source, document, of_text, self._environment(document)[0].get_template(source), *remembered)
+            for source, document, of_text, *remembered in roots
         }
 
     def remembering(self, size: int) -> Program:
-        """The same for a tool that renders one template again and again: it remembers `size` bytes of each kind.
+        """This program for a tool that renders one template again and again: it remembers `size` bytes of each kind.
 
         A root is rendered anew only where something differs that it reads.
         """
-        other = copy(self)
-        other.roots = {
+        program = copy(self)
+        program.roots = {
             source: replace(root, key=root.reads, structures=Memo(size), renders=Memo(size), ways=[], values=Memo(size))
             for source, root in self.roots.items()
         }
-        return other
+        return program
 
     @property
     def names(self) -> frozenset[str]:
@@ -200,8 +202,8 @@ class Program:
 
     def joined_lines(self, file: str, offset: int | None) -> tuple[str, tuple[str, int]] | None:
         """What is wrong, with file and offset, if tags make one line of two there; `line_ends.joined_lines`."""
-        found = None if offset is None else line_ends.joined_lines(self._sources.get(file, ""), offset)
-        return None if found is None else (found[0], (file, found[1]))
+        joined = None if offset is None else line_ends.joined_lines(self._sources.get(file, ""), offset)
+        return None if joined is None else (joined[0], (file, joined[1]))
 
     def expression(self, file: str, offset: int | None) -> str:
         """The text of the expression that begins at an offset of a file."""
@@ -209,8 +211,8 @@ class Program:
 
     def parameters_at(self, file: str, offset: int | None) -> tuple[str, ...]:
         """The parameters, by their names in templates, in the expression that begins at an offset of a file."""
-        named = re.findall(r"\bparams\.(\w+)", self.expression(file, offset))
-        return tuple(name for name in dict.fromkeys(named) if name in self._parameters)
+        names = re.findall(r"\bparams\.(\w+)", self.expression(file, offset))
+        return tuple(name for name in dict.fromkeys(names) if name in self._parameters)
 
     # ------------------------------------------------------------------------------------------- compiling
 
@@ -227,30 +229,8 @@ class Program:
         for file in used:
             facts = loader.facts[file]
             # a file that others include sees what those have set
-            others = shared if file != source else facts.lasting
-            for name, code in facts.undeclared(loader.undeclared[file], others | FUNCTIONS.keys()):
-                if name in facts.assigned and name in facts.outside:
-                    words = (
-                        f"`{name}` has a value only inside the loop or macro that sets it, not here; move this "
-                        "expression into that loop or macro"
-                    )
-                    self._refuse(words, file, facts.outside[name], "name", word=name)
-                known = NAMES | set(FUNCTIONS) | facts.assigned
-                line, expression = self.place(file, code - 1).text, self.expression(file, code - 1)
-                config = self._sources[file] if is_config_source(file) else ""
-                words, rule = undefined(name, line, expression, known, self._parameters, config)
-                self._refuse(words, file, code, rule)
-            for name in sorted((loader.undeclared[file] & facts.assigned & facts.outside.keys()) - beyond_loops):
-                text = f"`{name}` is set within a loop, and has no value after it; {_NO_LOOP}"
-                self._refuse(text, file, facts.outside[name], "name", word=name)
-            for parameter, code in facts.params.items():
-                if parameter not in self._parameters:
-                    text = not_declared(parameter, self.expression(file, code - 1), self._parameters)
-                    self._refuse(text, file, code, "name", word=parameter)
-            for (other, name), code in facts.imports.items():
-                if name not in loader.facts[other].lasting:
-                    rest = hint(name, loader.facts[other].lasting, "it has")
-                    self._refuse(f"{other} has no macro `{name}`{rest}", file, code, "name", word=name)
+            visible = shared if file != source else facts.lasting
+            self._check_names(file, loader, visible, beyond_loops)
             if facts.warns and source != "overlay.yaml.j2":
                 self._refuse("warn() is for overlay.yaml.j2 only", file, facts.warns)
             each = facts.names.get(CONTAINER)
@@ -271,12 +251,41 @@ class Program:
             self._environments[document] = environment, loader
         return self._environments[document]
 
+    def _check_names(self, file: str, loader: _Loader, visible: Set[str], beyond_loops: Set[str]) -> None:
+        """Refuse names, parameters and macros that a file uses and that are not there."""
+        facts = loader.facts[file]
+        for name, code in facts.undeclared(loader.undeclared[file], visible | FUNCTIONS.keys()):
+            if name in facts.assigned and name in facts.outside:
+                text = (
+                    f"`{name}` has a value only inside the loop or macro that sets it, not here; move this "
+                    "expression into that loop or macro"
+                )
+                self._refuse(text, file, facts.outside[name], "name", word=name)
+            names = NAMES | set(FUNCTIONS) | facts.assigned
+            line, expression = self.place(file, code - 1).text, self.expression(file, code - 1)
+            config = self._sources[file] if is_config_source(file) else ""
+            text, rule = undefined(name, line, expression, names, self._parameters, config)
+            self._refuse(text, file, code, rule)
+        for name in sorted((loader.undeclared[file] & facts.assigned & facts.outside.keys()) - beyond_loops):
+            text = f"`{name}` is set within a loop, and has no value after it; {_NO_LOOP}"
+            self._refuse(text, file, facts.outside[name], "name", word=name)
+        for parameter, code in facts.params.items():
+            if parameter not in self._parameters:
+                text = not_declared(parameter, self.expression(file, code - 1), self._parameters)
+                self._refuse(text, file, code, "name", word=parameter)
+        for (imported, name), code in facts.imports.items():
+            lasting = loader.facts[imported].lasting
+            if name not in lasting:
+                self._refuse(
+                    f"{imported} has no macro `{name}`{hint(name, lasting, 'it has')}", file, code, "name", word=name
+                )
+
     def _reachable(self, environment: Environment, loader: _Loader, source: str) -> list[str]:
-        found = [source]
-        for file in found:
+        reachable = [source]
+        for file in reachable:
             self._compile(environment, file)
-            found += [f for f in loader.facts[file].includes if f not in found]
-        return found
+            reachable += [f for f in loader.facts[file].includes if f not in reachable]
+        return reachable
 
     def _compile(self, environment: Environment, source: str) -> None:
         try:

@@ -171,9 +171,9 @@ def without_marks(text: str) -> str:
 
 def checked(text: str, syntax: str) -> str:
     """A text without its marks. Raises FaultError, with an offset in that text, for a value in a wrong place."""
-    found = misplaced_quote(text, syntax) if START in text else None
-    if found or (found := _misplaced_name(text, syntax) if BARE in text else None):
-        offset, fault = found
+    misplaced = misplaced_quote(text, syntax) if START in text else None
+    if misplaced or (misplaced := _misplaced_name(text, syntax) if BARE in text else None):
+        offset, fault = misplaced
         raise FaultError(fault).at(len(without_marks(text[:offset])))
     return without_marks(text)
 
@@ -186,18 +186,18 @@ def misplaced_quote(text: str, syntax: str) -> tuple[int, str] | None:
 
 
 def _misplaced_name(text: str, syntax: str) -> tuple[int, str] | None:
-    """The same for a value without quotes that is more than a name, where a name stands."""
+    """Where the first value without quotes stands that is more than a name, in the place of a name, and its fault."""
     if parts := _PARTS.get(syntax):  # what is within quotes or a comment is neither
         text = parts.sub(lambda part: part[0] if part.lastgroup == "value" else "x" * len(part[0]), text)
     for value in _BARE_VALUE.finditer(text):
         charge(50)
         begin = max(text.rfind("\n", 0, value.start()) + 1, value.start() - _NEAR)
         before = text[begin : value.start()].translate(_MARKS)
-        for is_there, name, what in _NAMES[syntax]:
+        for is_there, name, kind in _NAMES[syntax]:
             if is_there(before):
                 if not name.match(value[1]):
-                    words = f"{shortened(value[1])} would not be {what} here"
-                    return value.start(), f"{words}; give the parameter a pattern, or write the value elsewhere"
+                    message = f"{shortened(value[1])} would not be {kind} here"
+                    return value.start(), f"{message}; give the parameter a pattern, or write the value elsewhere"
                 break
     return None
 
@@ -210,7 +210,7 @@ def _in_other(text: str, parts: re.Pattern[str]) -> Iterator[tuple[str, int]]:
 
 
 def _in_shell(text: str) -> Iterator[tuple[str, int]]:
-    """The same of a script, where `$(...)` within double quotes begins anew."""
+    """The kinds of the wrong places in a script, and where values stand in them; `$(...)` within `"` begins anew."""
     within: list[str] = []  # what is open: `"`, `(` of a substitution or a group, a backtick
     ends: list[str] = []  # of the here-documents that begin with the next line
     at = 0
@@ -223,8 +223,8 @@ def _in_shell(text: str) -> Iterator[tuple[str, int]]:
             yield kind, start
         elif kind == "expansion":
             yield kind, at
-        elif kind == "case" and '"' in within and (found := text.find(START, at)) > 0:
-            yield kind, found  # the `)` of its patterns would be taken for the end of the substitution
+        elif kind == "case" and '"' in within and (marked := text.find(START, at)) > 0:
+            yield kind, marked  # the `)` of its patterns would be taken for the end of the substitution
         elif kind in ("double", "backtick") and within[-1:] == [part[0]]:
             within.pop()
         elif kind in ("double", "backtick", "open"):

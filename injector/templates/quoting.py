@@ -68,10 +68,10 @@ class Quoted(str):
 
     def __new__(cls, text: str, value: Any = None, syntax: str = "") -> Quoted:
         """The text of a quoted value."""
-        made = super().__new__(cls, text)
-        made.value = value
-        made.syntax = syntax
-        return made
+        quoted = super().__new__(cls, text)
+        quoted.value = value
+        quoted.syntax = syntax
+        return quoted
 
 
 def check_harmless(value: Any, syntax: str = "") -> str:
@@ -82,10 +82,10 @@ def check_harmless(value: Any, syntax: str = "") -> str:
     if kind is str:
         if _HARMLESS.match(value) and not ((rule := _HARMFUL.get(syntax)) and rule.search(value)):
             return value  # type: ignore[no-any-return]
-        words = f"{shortened(value)} could change the file's syntax here"
+        message = f"{shortened(value)} could change the file's syntax here"
         if not syntax:
-            raise UnknownSyntaxError(words, SYNTAXES, f", and {USE_QUOTE}")
-        raise FaultError(f"{words}; {USE_QUOTE}")
+            raise UnknownSyntaxError(message, SYNTAXES, f", and {USE_QUOTE}")
+        raise FaultError(f"{message}; {USE_QUOTE}")
     if kind is bool:
         word = "true" if value else "false"
         if syntax in LITERALS:
@@ -168,8 +168,8 @@ def _hcl(text: str) -> str:
 
 def _lua(text: str) -> str:
     # https://www.lua.org/manual/5.1/manual.html#2.1: a byte by its three digits
-    shown = (chr(b) if 0x20 <= b < 0x7F and b not in b'"\\' else f"\\{b:03d}" for b in text.encode())
-    return '"' + "".join(shown) + '"'
+    escaped = (chr(b) if 0x20 <= b < 0x7F and b not in b'"\\' else f"\\{b:03d}" for b in text.encode())
+    return '"' + "".join(escaped) + '"'
 
 
 def _iptables(value: Any) -> str:
@@ -268,9 +268,9 @@ def _string(value: Any) -> str:
     return check_harmless(value)
 
 
-def _refuse(text: str, found: object, what: str) -> None:
-    if found:
-        raise FaultError(f"{shortened(text)} holds {what}; it cannot be written here safely")
+def _refuse(text: str, match: object, kind: str) -> None:
+    if match:
+        raise FaultError(f"{shortened(text)} holds {kind}; it cannot be written here safely")
 
 
 def _refuse_expanded(text: str) -> None:
@@ -324,19 +324,25 @@ _OF_PROGRAMS = tuple(
 class UnknownSyntaxError(FaultError):
     """A value that only a file of a known syntax can hold: what is wrong, and what to do once the syntax is named."""
 
-    def __init__(self, words: str, known: Iterable[str], then: str = "") -> None:
-        self._words, self._known, self._then = words, sorted(known), then
+    def __init__(self, fault: str, syntaxes: Iterable[str], advice: str = "") -> None:
+        self._fault, self._syntaxes, self._advice = fault, sorted(syntaxes), advice
         super().__init__(self.of(""))
 
     def of(self, source: str) -> str:
         """What is wrong with the source of a file, and what to do."""
         file = source.removesuffix(".j2")
-        meant = next((syntax for pattern, syntax in _OF_PROGRAMS if pattern.search(file)), "")
-        if meant:
-            return f"{self._words}; write `{file}: {{syntax: {meant}}}` below `files:` in template.yaml{self._then}"
+        suggestion = next((syntax for pattern, syntax in _OF_PROGRAMS if pattern.search(file)), "")
+        if suggestion:
+            return (
+                f"{self._fault}; write `{file}: {{syntax: {suggestion}}}` below `files:` in template.yaml{self._advice}"
+            )
         name_it = "set the syntax of the file in template.yaml, with `syntax:`"
-        rest = "" if self._then else f": one of {', '.join(self._known)} (ini and plain write the value without quotes)"
-        return f"{self._words}; {name_it}{self._then}{rest}"
+        rest = (
+            ""
+            if self._advice
+            else f": one of {', '.join(self._syntaxes)} (ini and plain write the value without quotes)"
+        )
+        return f"{self._fault}; {name_it}{self._advice}{rest}"
 
 
 def syntax_of(file: str) -> str:

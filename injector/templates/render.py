@@ -16,7 +16,7 @@ from injector.caches import IdentityCache, Memo
 from injector.diagnostics import Path
 from injector.errors import FaultError, InjectionError, LimitError
 from injector.names import kind_of
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping, sequence
 from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.keyed_pointers import escape, pointer_to
 from injector.pods.overlay import EVERY_CONTAINER, name_of, take_defaults
@@ -61,17 +61,21 @@ def render_overlay(template: Template, context: Context) -> Rendered:
     containers = list(app_containers(context)) if each else []
     if len(containers) < 2:
         return cast(Rendered, _remembered(template, root, context, _overlay))
-    found: list[Rendered] = [
-        _remembered(template, root, msgspec.structs.replace(context, container=one), _overlay) for _, one in containers
+    overlays: list[Rendered] = [
+        _remembered(template, root, msgspec.structs.replace(context, container=container), _overlay)
+        for _, container in containers
     ]
-    parts = [Part(at, one["name"], r.overlay, r.default_paths) for (at, one), r in zip(containers, found, strict=True)]
+    parts = [
+        Part(at, container["name"], r.overlay, r.default_paths)
+        for (at, container), r in zip(containers, overlays, strict=True)
+    ]
     try:
         overlay, paths = joined_overlays(parts)
     except OverlayError as error:
         raise failure(template, root, variables_of(root, context), error) from None
-    warnings = tuple(dict.fromkeys(warning for rendered in found for warning in rendered.warnings))
+    warnings = tuple(dict.fromkeys(warning for rendered in overlays for warning in rendered.warnings))
     defaults = frozenset(pointer_to(overlay, path) for path in paths)
-    return Rendered(overlay, warnings, found[0].containers, defaults, paths)
+    return Rendered(overlay, warnings, overlays[0].containers, defaults, paths)
 
 
 def render_files(template: Template, context: Context) -> dict[str, str]:
@@ -83,9 +87,9 @@ def file_value(template: Template, context: Context, name: str) -> Any:
     """What the YAML or JSON text of a config file holds, which `render_files` has rendered before."""
     source = template.files[name].template
     root = template.program.roots[source]
-    known = None if root.values is None else root.values.get(_file(template, context, source))
-    if known is not None:
-        return known[0]
+    remembered = None if root.values is None else root.values.get(_file(template, context, source))
+    if remembered is not None:
+        return remembered[0]
     job = _Job(template, root, variables_of(root, context))
     token = current.set(job.run)
     try:
@@ -193,10 +197,12 @@ def _rendered(template: Template, structure: Structure, values: Sequence[Any], w
     if value is None:
         value = {}
     if not isinstance(value, dict):
-        what = "a partial pod" if only_pods else "a partial object"
-        words = f"the overlay is {kind_of(value)}; it has to be {what}, with `spec:` or `metadata:`"
+        kind = "a partial pod" if only_pods else "a partial object"
+        message = f"the overlay is {kind_of(value)}; it has to be {kind}, with `spec:` or `metadata:`"
         called = _CALL.match(value) if isinstance(value, str) else None
-        raise OverlayError(f"{words}; to call {called[1]} write {{{{ {called[1]}(...) }}}}" if called else words, ())
+        raise OverlayError(
+            f"{message}; to call {called[1]} write {{{{ {called[1]}(...) }}}}" if called else message, ()
+        )
     (check_overlay if only_pods else check_object_overlay)(value)
     for path in paths:
         if path in _WHOLE:
@@ -215,22 +221,21 @@ def _pointer(value: Any, path: Path) -> str:
 
 
 def _containers(overlay: Object) -> tuple[str, ...]:
-    spec = overlay.get("spec") or {}
-    lists = [spec.get(name) or [] for name in ("containers", "initContainers")] if isinstance(spec, dict) else []
-    names = (name_of(item) for items in lists if isinstance(items, list) for item in items)
+    spec = mapping(overlay.get("spec"))
+    names = (name_of(item) for field in ("containers", "initContainers") for item in sequence(spec.get(field)))
     return tuple(name for name in names if name is not None and name != EVERY_CONTAINER)
 
 
 def _document(job: _Job) -> tuple[str, int]:
-    made = _structure(job, _document_class(job.root))
-    if isinstance(made, YamlDocument):
-        text = made.text(job.run.values)
+    structure = _structure(job, _document_class(job.root))
+    if isinstance(structure, YamlDocument):
+        text = structure.text(job.run.values)
     else:
-        value = made.fill(job.run.values)
+        value = structure.fill(job.run.values)
         text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
     values = job.root.values
     if values is not None and values.get(text) is None:
-        values.put(text, (made.fill(job.run.values),), 4 * len(text))
+        values.put(text, (structure.fill(job.run.values),), 4 * len(text))
     return text, len(text)
 
 
@@ -258,10 +263,10 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
     variables = variables_of(root, context)
     for number, way in enumerate(root.ways):
         key = _key(number, way, variables, template.program.encoded_params)
-        known = None if key is None else root.renders.get(key)
-        if known is not None:
+        remembered = None if key is None else root.renders.get(key)
+        if remembered is not None:
             try:
-                result, work = known.of(template, variables)
+                result, work = remembered.of(template, variables)
             except (FaultError, LimitError, OverlayError):
                 break  # rendered, it says where
             charge(work)
@@ -273,8 +278,8 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
     except TemplateVerdictError as verdict:
         file, offset = frame(verdict.__traceback__)
         place = template.program.place(file, offset)
-        where = f"{template.name}/{file}:{place.line}" if file else template.name
-        raise InjectionError(verdict.reason, f"{verdict} ({where})", code=verdict.code) from None
+        origin = f"{template.name}/{file}:{place.line}" if file else template.name
+        raise InjectionError(verdict.reason, f"{verdict} ({origin})", code=verdict.code) from None
     except Exception as error:  # whatever a template does, it is the template's fault and never the caller's
         spent = job.run.spent
         failed = failure(job.template, job.root, job.variables, error)  # a nearest spelling in it is charged for too
@@ -292,11 +297,11 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
     return result
 
 
-def _key(number: int, way: Sequence[NamePath], variables: dict[str, Any], known: IdentityCache[bytes]) -> bytes | None:
+def _key(number: int, way: Sequence[NamePath], variables: dict[str, Any], cache: IdentityCache[bytes]) -> bytes | None:
     """A digest of everything that is read on a way through a root; None where that cannot be encoded."""
     try:
         values = [
-            _all_params(variables["params"], known) if path == _PARAMS else read(variables[path[0]], path)
+            _all_params(variables["params"], cache) if path == _PARAMS else read(variables[path[0]], path)
             for path in way
         ]
         values.append(number)
@@ -309,5 +314,5 @@ def _key(number: int, way: Sequence[NamePath], variables: dict[str, Any], known:
 _PARAMS = ("params",)
 
 
-def _all_params(params: dict[str, Any], known: IdentityCache[bytes]) -> bytes:
-    return known.get(params) or known.put(params, msgspec.msgpack.encode(params))
+def _all_params(params: dict[str, Any], cache: IdentityCache[bytes]) -> bytes:
+    return cache.get(params) or cache.put(params, msgspec.msgpack.encode(params))

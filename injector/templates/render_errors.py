@@ -46,8 +46,8 @@ class RenderError(InjectionError):
         undefined: bool = False,
         params: tuple[str, ...] = (),
     ) -> None:
-        where = replace(place, origin=template.name)
-        super().__init__(Reason.TEMPLATE_FAILED, message, path=path, place=where)
+        located = replace(place, origin=template.name)
+        super().__init__(Reason.TEMPLATE_FAILED, message, path=path, place=located)
         self.place = place
         self.rule = rule
         self.undefined = undefined
@@ -55,7 +55,7 @@ class RenderError(InjectionError):
         self.template = template
 
     def saying(self, message: str, *, whole: bool = True) -> RenderError:
-        """The same error with another message. Without `whole` it has no path, because the path may quote values."""
+        """This error with another message. Without `whole` it has no path, because the path may quote values."""
         return RenderError(
             self.template,
             message,
@@ -67,7 +67,7 @@ class RenderError(InjectionError):
         )
 
     def as_template_error(self) -> TemplateError:
-        """The same as a mistake of the template, for its author."""
+        """This error as a mistake of the template, for its author."""
         place = replace(self.place, origin=self.template.origin)
         return TemplateError.of(self.template.name, replace(self.diagnostic, code=self.rule, place=place))
 
@@ -82,46 +82,57 @@ class _Render:
 def failure(template: Template, root: Root, variables: dict[str, Any], error: Exception) -> RenderError:
     """Any error of a render of `root` as one with its place."""
     job = _Render(template, root, variables)
-    program, word, rule = template.program, "", "value"
+    program, word, rule = template.program, "", _rule(error)
     path: Path = ()
-    found: tuple[str, int | None] | None
+    at: tuple[str, int | None] | None
     if isinstance(error, yaml.YAMLError):
-        rule = "limit" if isinstance(error, TooMuchError) else "yaml"
-        message, found = _yaml(job, error)
+        message, at = _yaml(job, error)
     elif isinstance(error, FaultError) and error.offset is not None:
-        at, hole = error.offset, error.hole
-        found = _author(job, lambda tagged: at if hole is None else tagged.hole(hole, at))
-        message = str(error)
-        rule = "limit" if isinstance(error, LimitError) else rule
+        message, at = str(error), _author(job, _place_of_fault(error.offset, error.hole))
     elif isinstance(error, OverlayError):
-        found = _author(job, lambda tagged: tagged.offset_of(error.path, key=True))
-        message, rule, path = str(error), "overlay", error.path
+        message, at, path = str(error), _author(job, lambda tagged: tagged.offset_of(error.path, key=True)), error.path
     else:
-        found = (_repeated if isinstance(error, RecursionError) else frame)(error.__traceback__)
-        if isinstance(error, FaultError) and error.source is not None and not found[0]:
-            found = error.source
-        message = error.of(root.source) if isinstance(error, UnknownSyntaxError) else _words(error)
-        if isinstance(error, LimitError | RecursionError | MemoryError):
-            rule = "limit"
-        elif isinstance(error, UndefinedError):
-            word, rule = error.name if isinstance(error, MissingValueError) else "", "name"
-            expression = program.expression(found[0], found[1])
-            said = (
-                _not_yet(expression, word)
-                or _missing(job, expression, error)
-                or _after_import(job, found[0], expression)
-            )
-            message = said or message
-        elif isinstance(error, FaultError) and (mapped := _MAPPED.search(program.expression(found[0], found[1]))):
-            message = f"`{mapped[1]}` cannot be used with map; {_of_a_list(mapped[1], job.root.syntax)}"
-        elif isinstance(error, TypeError):
-            message = _of_version(program.expression(found[0], found[1]), message)
-    file, offset = found or (job.root.source, None)
-    place = program.place(file or job.root.source, offset, word)
-    undefined = isinstance(error, UndefinedError)
-    params = program.parameters_at(file or job.root.source, offset) if rule == "value" else ()
+        message, at, word = _in_expression(job, error)
+    file, offset = at or ("", None)
+    file = file or root.source
+    place = program.place(file, offset, word)
+    params = program.parameters_at(file, offset) if rule == "value" else ()
     message = message[:300] + ("" if rule == "yaml" else in_comment(place))
+    undefined = isinstance(error, UndefinedError)
     return RenderError(template, message, place, rule=rule, path=path, undefined=undefined, params=params)
+
+
+def _rule(error: Exception) -> str:
+    """The kind of a mistake, see `injector.errors.TemplateError`."""
+    if isinstance(error, TooMuchError | LimitError | RecursionError | MemoryError):
+        return "limit"
+    if isinstance(error, yaml.YAMLError):
+        return "yaml"
+    if isinstance(error, OverlayError):
+        return "overlay"
+    return "name" if isinstance(error, UndefinedError) else "value"
+
+
+def _place_of_fault(offset: int, hole: int | None) -> Callable[[Tagged], int]:
+    return lambda tagged: offset if hole is None else tagged.hole(hole, offset)
+
+
+def _in_expression(job: _Render, error: Exception) -> tuple[str, tuple[str, int | None], str]:
+    """The message of an error in an expression of the template, its file and offset, and the word that it is about."""
+    at = (_repeated if isinstance(error, RecursionError) else frame)(error.__traceback__)
+    if isinstance(error, FaultError) and error.source is not None and not at[0]:
+        at = error.source
+    message = error.of(job.root.source) if isinstance(error, UnknownSyntaxError) else _words(error)
+    expression = job.template.program.expression(*at)
+    if isinstance(error, UndefinedError):
+        word = error.name if isinstance(error, MissingValueError) else ""
+        advice = _not_yet(expression, word) or _missing(job, expression, error) or _after_import(job, at[0], expression)
+        return advice or message, at, word
+    if isinstance(error, FaultError) and not isinstance(error, LimitError) and (mapped := _MAPPED.search(expression)):
+        message = f"`{mapped[1]}` cannot be used with map; {_of_a_list(mapped[1], job.root.syntax)}"
+    elif isinstance(error, TypeError):
+        message = _of_version(expression, message)
+    return message, at, ""
 
 
 #: A quoting filter for each item of a list.
@@ -147,11 +158,11 @@ _LATER = {
 
 def _not_yet(expression: str, word: str) -> str:
     """What to say about a value that a pod does not have yet; empty for any other."""
-    path, why = _LATER.get(word) or ("", "")
+    path, explanation = _LATER.get(word) or ("", "")
     if not path or not re.search(rf"\b(?:pod|object)\.{re.escape(path)}\b", expression):
         return ""
     field = f"valueFrom: {{fieldRef: {{fieldPath: {path}}}}}"
-    return f"{why}; let a container read it from an environment variable, with {field}"
+    return f"{explanation}; let a container read it from an environment variable, with {field}"
 
 
 def _of_version(expression: str, message: str) -> str:
@@ -213,11 +224,11 @@ def _words(error: Exception) -> str:
     return explain_python(error)
 
 
-def _author(job: _Render, where: Callable[[Tagged], int]) -> tuple[str, int] | None:
+def _author(job: _Render, offset_in: Callable[[Tagged], int]) -> tuple[str, int] | None:
     """The author's file and offset for a place in the rendered text."""
     try:
         tagged = job.template.program.tagged(job.root, job.variables)
-        return tagged.source(where(tagged))
+        return tagged.source(offset_in(tagged))
     except Exception:  # the first error is the one to tell
         return None
 
@@ -235,11 +246,11 @@ def _repeated(traceback: TracebackType | None) -> tuple[str, int | None]:
 
 def _frames(traceback: TracebackType | None) -> list[tuple[str, int | None]]:
     """The files and offsets of the template in a traceback, the innermost last."""
-    found: list[tuple[str, int | None]] = []
+    frames: list[tuple[str, int | None]] = []
     while traceback is not None:
         compiled = traceback.tb_frame.f_globals.get("__jinja_template__")
         if compiled is not None:
             code = compiled.get_corresponding_lineno(traceback.tb_lineno)
-            found.append((compiled.name, code - 1 if code else None))  # 0: what only a test runner adds
+            frames.append((compiled.name, code - 1 if code else None))  # 0: what only a test runner adds
         traceback = traceback.tb_next
-    return found
+    return frames

@@ -114,14 +114,14 @@ def _objects(template: Template, params: dict[str, Any]) -> Iterator[Context]:
         if covered.pods_created and (resource.name, operation) == ("pods", "CREATE"):
             continue
         obj = SAMPLES[2] if resource.is_pods else sample_object(resource)
-        gone = operation == "DELETE"
+        deleted = operation == "DELETE"
         yield Context(
             params=params,
-            object={} if gone else obj,
+            object={} if deleted else obj,
             namespace=Namespace("sample"),
             workload=Workload(obj.get("kind", "Pod"), "sample", None),
-            containers=() if gone else obj["spec"].get("containers", ()),
-            app=_APP if resource.is_pods and not gone else frozenset(),
+            containers=() if deleted else obj["spec"].get("containers", ()),
+            app=_APP if resource.is_pods and not deleted else frozenset(),
             old_object=obj if operation in ("UPDATE", "DELETE") else {},
             configmap=f"{template.name}-0123456789ab",
             request=_request(resource, obj, operation),
@@ -149,7 +149,7 @@ def _names(schema: Mapping[str, Any]) -> Iterator[str]:
     """What the author says that a key may be."""
     names = schema.get("propertyNames")
     if isinstance(names, Mapping):
-        yield from (one for key in ("examples", "enum") for one in names.get(key, ()) if isinstance(one, str))
+        yield from (name for key in ("examples", "enum") for name in names.get(key, ()) if isinstance(name, str))
 
 
 def sample_value(parameter: Parameter) -> Any:

@@ -40,8 +40,13 @@ def normal(text: str) -> str:
     return _LINE_END.sub("\n", text) if "\r" in text else text
 
 
-def place_at(file: str, text: str, offset: int) -> Place:
-    """The place of an offset in a file's normal text; one behind the end is where the text's last word ends."""
+def place_at(file: str, text: str, offset: int | None) -> Place:
+    """The place of an offset in a file's normal text; one behind the end is where the text's last word ends.
+
+    Of the file where the offset is None.
+    """
+    if offset is None:
+        return Place(file)
     if offset >= len(text):
         offset = len(text.rstrip())
     start = text.rfind("\n", 0, offset) + 1
@@ -57,13 +62,13 @@ def yaml_place(file: str, text: str, node: Node | None, path: Sequence[Any], *, 
     """The place of a key (or of its value) in a YAML file, or of the nearest parent; `node` is what `text` composes."""
     mark = None
     for step in path:
-        found = yaml_entry(node, step)
-        if found is None:
+        entry = yaml_entry(node, step)
+        if entry is None:
             break
-        mark, node = found
+        mark, node = entry
     if node is not None and (mark is None or not key):
         mark = node.start_mark
-    return place_at(file, text, index(text, mark)) if mark is not None else Place(file)
+    return place_at(file, text, mark and index(text, mark))
 
 
 def yaml_entry(node: Node | None, step: Any) -> tuple[Any, Node] | None:
@@ -74,9 +79,9 @@ def yaml_entry(node: Node | None, step: Any) -> tuple[Any, Node] | None:
                 return key.start_mark, value
         for key, value in node.value:
             if key.value == "<<":
-                for other in value.value if isinstance(value, yaml.SequenceNode) else [value]:
-                    if found := yaml_entry(other, step):
-                        return found
+                for merged_node in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                    if entry := yaml_entry(merged_node, step):
+                        return entry
     elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
         return node.value[step].start_mark, node.value[step]
     return None
@@ -112,9 +117,9 @@ def _too_large(number: str) -> bool:
     return len(number) > 400 or (("e" in number and "x" not in number) and not math.isfinite(float(number)))
 
 
-def _gave_up(words: str, text: str, start: int, end: int) -> int:
+def _gave_up(message: str, text: str, start: int, end: int) -> int:
     """Where the lexer gave up, by its words; `start` and `end` are those of the token before."""
-    kind, values = jinja_message(words)
+    kind, values = jinja_message(message)
     if kind == "wrong-character":
         return int(values[0])
     return start if kind in ("open-comment", "open-raw") else end + len(text[end:]) - len(text[end:].lstrip())
@@ -138,8 +143,8 @@ def begin_with_first(tree: nodes.Template) -> None:
 
 def word_at(text: str, offset: int, word: str) -> int:
     """The offset of a word within the expression that begins at an offset; that of the expression where it is not."""
-    found = re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", expression_at(text, offset))
-    return offset + found.start() if found else offset
+    match = re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", expression_at(text, offset))
+    return offset + match.start() if match else offset
 
 
 def expression_at(text: str, offset: int) -> str:
@@ -200,12 +205,12 @@ class Tagged:
         self._starts: list[int] = []
         self._pieces: list[TaggedPiece] = []
         removed = 0
-        for found in _TAG.finditer(text):
-            number = int(found[1] or -1)
+        for tag in _TAG.finditer(text):
+            number = int(tag[1] or -1)
             if 0 <= number < len(tags.pieces):
-                self._starts.append(found.start() - removed)
+                self._starts.append(tag.start() - removed)
                 self._pieces.append(tags.pieces[number])
-            removed += len(found[0])
+            removed += len(tag[0])
 
     def source(self, offset: int) -> tuple[str, int] | None:
         """The author's file and offset for an offset in the rendered text; None where nothing was written."""
@@ -223,12 +228,12 @@ class Tagged:
         """Where in the rendered YAML or JSON a value, or its key, begins; its nearest parent where it is not there."""
         node, key_node = _composed(self.text), None
         for step in path:
-            found = self._step(node, step)
-            if found is None:
+            entry = self._step(node, step)
+            if entry is None:
                 break
-            key_node, node = found
-        shown = key_node if key and key_node is not None else node
-        return 0 if shown is None else index(self.text, shown.start_mark)
+            key_node, node = entry
+        target = key_node if key and key_node is not None else node
+        return 0 if target is None else index(self.text, target.start_mark)
 
     def _step(self, node: Node | None, step: str | int) -> tuple[Node | None, Node] | None:
         if isinstance(node, yaml.SequenceNode):
@@ -242,7 +247,7 @@ class Tagged:
                 return key, value
             if key.value == "<<":
                 merged += value.value if isinstance(value, yaml.SequenceNode) else [value]
-        return next((found for other in merged if (found := self._step(other, step))), None)
+        return next((entry for merged_node in merged if (entry := self._step(merged_node, step))), None)
 
     def _key(self, node: Node) -> str | None:
         try:

@@ -122,8 +122,8 @@ class MixedPlan(FillPlan):
 
 def _script(text: str, quoted: Sequence[int], offset: int) -> str:
     """A script in the document at an offset, without the marks of the values quoted for the shell in those holes."""
-    if found := misplaced_quote(text, "sh"):
-        raise FaultError(found[1]).at(offset, quoted[text.count(START, 0, found[0])])
+    if misplaced := misplaced_quote(text, "sh"):
+        raise FaultError(misplaced[1]).at(offset, quoted[text.count(START, 0, misplaced[0])])
     return without_marks(text)
 
 
@@ -207,10 +207,10 @@ class Structure:
         self._often = {index: times for index, times in builder.used.items() if times > 1}
 
     def filled(self, values: Sequence[Any], later: Set[int]) -> Structure:
-        """The same with values in its holes but for those `later`; only for values that can be filled in."""
-        other = copy(self)
-        other.root = _filled(self.root, values, later)
-        return other
+        """This structure with values in its holes but for those `later`; only for values that can be filled in."""
+        structure = copy(self)
+        structure.root = _filled(self.root, values, later)
+        return structure
 
     def check_size(self, values: Sequence[Any]) -> None:
         """Raises LimitError where values that stand in several holes make the document too large."""
@@ -297,8 +297,8 @@ class _Builder(Builder):
 
     def make_mapping(self, pairs: dict[Any, Any], node: Node) -> Any:
         for key, value in node.value if getattr(node, "flow_style", False) else ():
-            if value.start_mark.index == value.end_mark.index and (found := _RUN_TOGETHER.match(key.value)):
-                problem = f"a space is missing after the colon of {found[1]}:"
+            if value.start_mark.index == value.end_mark.index and (run_together := _RUN_TOGETHER.match(key.value)):
+                problem = f"a space is missing after the colon of {run_together[1]}:"
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
         entries = [(k, v, isinstance(v, FillPlan)) for k, v in pairs.items() if v is not None]
         if any(holes or isinstance(k, FillPlan) for k, _, holes in entries):

@@ -83,9 +83,9 @@ class _Checker(NodeTransformer):
 
         Braces for somebody else, such as `{{ "{{ $labels.job }}" }}`, name nothing of a template's.
         """
-        known = NAMES | self.facts.assigned
+        readable = NAMES | self.facts.assigned
         for text, code in self.facts.strings:
-            if any(found[1] in known for found in _INNER_HOLE.finditer(text)):
+            if any(hole[1] in readable for hole in _INNER_HOLE.finditer(text)):
                 raise ForbiddenError(
                     '{{ }} in a string within {{ }} is not filled in; join with ~, as in "port-" ~ params.port',
                     code,
@@ -132,10 +132,10 @@ class _Checker(NodeTransformer):
 
     def _later(self, hole: nodes.Expr) -> nodes.Expr | None:
         """A hole of a document whose string is not part of a result's key: it is written into the remembered result."""
-        found = only_written(hole) if self._document else None
-        if found is None:
+        written = only_written(hole) if self._document else None
+        if written is None:
             return None
-        value, path, instead = found
+        value, path, instead = written
         self.facts.note(path, {path}, first_offset(hole))
         return self._checked("later", [value, nodes.Const(path), nodes.Const(instead)], hole.lineno)
 
@@ -146,25 +146,27 @@ class _Checker(NodeTransformer):
             raise ForbiddenError("* and ** in calls are not available", node.lineno)
         target = node.node
         if isinstance(target, nodes.Name) and target.name in FUNCTIONS:
-            wrong = never_works(target.name, node)
-            if wrong:
-                raise ForbiddenError(wrong, first_offset(node), rule="value")
+            mistake = never_works(target.name, node)
+            if mistake:
+                raise ForbiddenError(mistake, first_offset(node), rule="value")
             if target.name == "warn":
                 self.facts.warns = node.lineno
         if isinstance(target, nodes.Name) and target.name in NAMES - ASSIGNABLE:
-            words = CALLED.get(target.name, f"`{target.name}` is a value here; write it without ()")
-            raise ForbiddenError(words, first_offset(node), word=target.name)
+            message = CALLED.get(target.name, f"`{target.name}` is a value here; write it without ()")
+            raise ForbiddenError(message, first_offset(node), word=target.name)
         if isinstance(target, nodes.Getattr) and not self._is_module(target):
-            name = target.attr
-            path = chain(target)
-            # of a name that there is not, the name is the mistake; where another file sets it, the render finds this
-            if name not in METHODS and not (path and path[0] not in NAMES | FUNCTIONS.keys() | self.facts.assigned):
-                raise unknown_method(name, target)
-            arguments = [target.node, nodes.Const(name), *node.args]
-            called = self._checked("method", [self.visit(n) for n in arguments], node.lineno)
-            called.kwargs = [self.visit(k) for k in node.kwargs]
-            return called
+            return self._method_call(node, target)
         return self.generic_visit(node)
+
+    def _method_call(self, node: nodes.Call, target: nodes.Getattr) -> nodes.Node:
+        name, path = target.attr, chain(target)
+        # of a name that there is not, the name is the mistake; where another file sets it, the render finds this
+        if name not in METHODS and not (path and path[0] not in NAMES | FUNCTIONS.keys() | self.facts.assigned):
+            raise unknown_method(name, target)
+        arguments = [target.node, nodes.Const(name), *node.args]
+        called = self._checked("method", [self.visit(n) for n in arguments], node.lineno)
+        called.kwargs = [self.visit(k) for k in node.kwargs]
+        return called
 
     def _is_module(self, target: nodes.Getattr) -> bool:
         return isinstance(target.node, nodes.Name) and (target.node.name in self._modules or target.node.name == "loop")
@@ -192,12 +194,12 @@ class _Checker(NodeTransformer):
         self._known("test", node, TESTS)
         return self.generic_visit(node)
 
-    def _known(self, what: str, node: nodes.Filter | nodes.Test, known: dict[str, Any]) -> None:
+    def _known(self, kind: str, node: nodes.Filter | nodes.Test, available: dict[str, Any]) -> None:
         if node.dyn_args is not None or node.dyn_kwargs is not None:
             raise ForbiddenError("* and ** in calls are not available", node.lineno)
         name = node.name
-        if name not in known:
-            raise unknown_name(what, node, known)
+        if name not in available:
+            raise unknown_name(kind, node, available)
         if name in ("map", "select", "reject", "selectattr", "rejectattr") and isinstance(node, nodes.Filter):
             self._named_by_argument(node)
 
@@ -207,11 +209,11 @@ class _Checker(NodeTransformer):
         if len(node.args) <= position:
             return
         argument = node.args[position]
-        what, known = ("filter", self._filters) if node.name == "map" else ("test", TESTS)
-        if not isinstance(argument, nodes.Const) or argument.value not in known:
+        kind, available = ("filter", self._filters) if node.name == "map" else ("test", TESTS)
+        if not isinstance(argument, nodes.Const) or argument.value not in available:
             name = str(argument.value) if isinstance(argument, nodes.Const) else "this"
             raise ForbiddenError(
-                f"{node.name}: no {what} named {name} here{hint(name, known)}",
+                f"{node.name}: no {kind} named {name} here{hint(name, available)}",
                 argument.lineno or node.lineno,
                 rule="name",
             )

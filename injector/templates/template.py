@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from injector.names import shortened
 from injector.pods.context import Object, Request
 
 if TYPE_CHECKING:
@@ -22,6 +23,23 @@ class RuleKey(NamedTuple):
     default: tuple[str, ...]
     word: re.Pattern[str]
     example: str
+
+    def mistake(self, key: str, word: str) -> str:
+        """What is wrong with a word of its list, to follow the key; "" for nothing."""
+        if self.word.fullmatch(word):
+            return ""
+        if word == "*":
+            return (
+                f" cannot be *: the API server would ask about everything there is; name them, such as {self.example}"
+            )
+        cased = next((text for text in (word.lower(), word.upper()) if self.word.fullmatch(text)), "")
+        if cased:
+            plural = "" if key != "resources" or cased.endswith("s") else "s"
+            return f": write {cased}{plural}, not {word}"
+        group, slash, version = word.rpartition("/")
+        if key in ("apiGroups", "apiVersions") and slash:
+            return f": write apiGroups: [{group}] and apiVersions: [{version}] for {word}"
+        return f": {shortened(word)} is not valid; write it like {self.example}"
 
 
 #: The keys of `for`.
@@ -195,8 +213,8 @@ class Template:
         """Why no pod can be given it by injection but only at a path; "" for a template that can be."""
         if not self.applies_to.pods_created:
             return f"it is for {self.applies_to.words}"
-        seen = self.program.review_names
-        return f"it reads `{seen[0]}`, which can differ between the pods of a workload" if seen else ""
+        review_names = self.program.review_names
+        return f"it reads `{review_names[0]}`, which can differ between the pods of a workload" if review_names else ""
 
     def __hash__(self) -> int:
         return hash((self.name, self.digest))

@@ -43,8 +43,8 @@ class Trace:
 
     def place_of(self, offset: int) -> Place:
         """The place of a character of the rendered text: for a text file, that of `value[offset]`."""
-        file, found = self._tagged.source(offset) or (self._source, 0)
-        return self._program.place(file, found)
+        file, source_offset = self._tagged.source(offset) or (self._source, 0)
+        return self._program.place(file, source_offset)
 
 
 def trace(template: Template, context: Context, source: str = OVERLAY) -> Trace:

@@ -98,7 +98,7 @@ def _turn(keyword: str) -> int:
 def _ordered(schema: Any) -> Any:
     if not isinstance(schema, Mapping):
         return schema
-    made: dict[str, Any] = {}
+    ordered: dict[str, Any] = {}
     for key in sorted(schema, key=_turn):
         value = schema[key]
         if key in ONE:
@@ -107,8 +107,8 @@ def _ordered(schema: Any) -> Any:
             value = [_ordered(inner) for inner in value]
         elif key in MAPPINGS:
             value = {name: _ordered(inner) for name, inner in value.items()}
-        made[key] = _Known(value) if key == "enum" else value
-    return made
+        ordered[key] = _Known(value) if key == "enum" else value
+    return ordered
 
 
 @cache
@@ -117,8 +117,8 @@ def format_checker() -> FormatChecker:
     from jsonschema import FormatChecker
 
     checker = FormatChecker(formats=())
-    for name, known in FORMATS.items():
-        checker.checks(name)(known.allows)
+    for name, declared in FORMATS.items():
+        checker.checks(name)(declared.allows)
     return checker
 
 
@@ -148,24 +148,24 @@ def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: An
                 yield from validator.descend(value, inner, path=name, schema_path=pattern)
 
 
-def _additional_properties(validator: Any, others: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     patterns = schema.get("patternProperties", ())
     for name, value in instance.items() if isinstance(instance, dict) else ():
         if name in schema.get("properties", ()) or (patterns and len(name) > LONGEST):
             continue  # `_pattern_properties` has reported the name that is too long
         if any(found(pattern, name) for pattern in patterns):
             continue
-        if others is False:
+        if allowed is False:
             yield _mistake(
                 f"has the unknown key {shortened(name)}{hint(name, schema.get('properties', ()), 'its keys are')}"
             )
         else:
-            yield from validator.descend(value, others, path=name)
+            yield from validator.descend(value, allowed, path=name)
 
 
-def _unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+def _unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     # jsonschema's own compares each with each where items are mappings: that takes minutes for an annotation's worth
-    if wanted and isinstance(instance, list) and len(set(map(_canonical, instance))) < len(instance):
+    if unique and isinstance(instance, list) and len(set(map(_canonical, instance))) < len(instance):
         yield _mistake("has a duplicate item; each item must appear only once")
 
 
@@ -176,26 +176,26 @@ def _enum(validator: Any, values: Any, instance: Any, schema: Any) -> Iterator[V
 
 def _any_of(validator: Any, schemas: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     # the first mistake by each is enough to know, and to tell
-    wrong: list[ValidationError] = []
+    errors: list[ValidationError] = []
     for index, inner in enumerate(schemas):
         first = next(validator.descend(instance, inner, schema_path=index), None)
         if first is None:
             return
-        wrong.append(first)
-    yield _mistake(f"{shortened(instance)} is not valid under any of the given schemas", context=wrong)
+        errors.append(first)
+    yield _mistake(f"{shortened(instance)} is not valid under any of the given schemas", context=errors)
 
 
 def _one_of(validator: Any, schemas: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    wrong = [next(validator.descend(instance, inner, schema_path=n), None) for n, inner in enumerate(schemas)]
-    fits = wrong.count(None)
+    errors = [next(validator.descend(instance, inner, schema_path=n), None) for n, inner in enumerate(schemas)]
+    fits = errors.count(None)
     if fits != 1:
-        words = "is valid under more than one" if fits else "is not valid under any"
-        context = [] if fits else [error for error in wrong if error is not None]
-        yield _mistake(f"{shortened(instance)} {words} of the given schemas", context=context)
+        message = "is valid under more than one" if fits else "is not valid under any"
+        context = [] if fits else [error for error in errors if error is not None]
+        yield _mistake(f"{shortened(instance)} {message} of the given schemas", context=context)
 
 
 def _canonical(value: Any) -> str:
-    """The same text for values that JSON Schema takes for equal: 1 and 1.0, but not 1 and true.
+    """A text that is one for values that JSON Schema takes for equal: 1 and 1.0, but not 1 and true.
 
     A text, as nobody can write many of one hash.
     """

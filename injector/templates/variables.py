@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from injector.pods.context import Cluster, Namespace, Object, Workload
+from injector.pods.context import Cluster, Namespace, Object, Workload, mappings
 from injector.pods.fields import CONTAINER_LISTS
 from injector.templates.dependencies import CONTAINER
 from injector.templates.program import Root
@@ -41,22 +41,27 @@ class Context(msgspec.Struct, frozen=True):
 def app_containers(context: Context) -> Iterator[tuple[str, Object]]:
     """The app's containers, each with its list, `initContainers` first."""
     for field in CONTAINER_LISTS if context.app else ():
-        yield from ((field, one) for one in context.object["spec"].get(field) or [] if one["name"] in context.app)
+        yield from (
+            (field, container)
+            for container in context.object["spec"].get(field) or []
+            if container["name"] in context.app
+        )
 
 
 def tcp_ports(containers: Sequence[Object]) -> Iterator[int]:
     """The TCP ports that the app's containers declare, in order."""
     for container in containers:
-        ports = container.get("ports")
-        for port in ports if isinstance(ports, list) else ():
-            number = port.get("containerPort") if isinstance(port, dict) else None
+        for port in mappings(container.get("ports")):
+            number = port.get("containerPort")
             if type(number) is int and (port.get("protocol") or "TCP") == "TCP":
                 yield number
 
 
 def for_one(context: Context) -> Context:
-    """The same for the first of the app's containers alone."""
-    return msgspec.structs.replace(context, container=next((one for _, one in app_containers(context)), None))
+    """The context for the first of the app's containers alone."""
+    return msgspec.structs.replace(
+        context, container=next((container for _, container in app_containers(context)), None)
+    )
 
 
 def variables_of(root: Root, context: Context) -> dict[str, Any]:
@@ -77,7 +82,7 @@ _VARIABLES: dict[str, Callable[[Context], Any]] = {
     },
     "workload": lambda c: {"kind": c.workload.kind, "name": c.workload.name},
     "containers": lambda c: list(c.containers),
-    "app_containers": lambda c: [one for _, one in app_containers(c)],
+    "app_containers": lambda c: [container for _, container in app_containers(c)],
     CONTAINER: lambda c: c.container or for_one(c).container or {},
     "ports": lambda c: list(c.ports),
     "files": lambda c: {"configmap": c.configmap},
