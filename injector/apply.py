@@ -99,12 +99,12 @@ class AppliedPod(msgspec.Struct, frozen=True):
         If two templates define the container, a pod may set only fields that both list. Otherwise a pod could ask for a
         second template that allows more.
         """
-        found: dict[str, frozenset[str]] = {}
+        allowed: dict[str, frozenset[str]] = {}
         for applied in self.applied:
             fields = applied.template.overridable
             for name in applied.containers:
-                found[name] = found.get(name, fields) & fields
-        return found
+                allowed[name] = allowed.get(name, fields) & fields
+        return allowed
 
 
 def apply_templates(base: Object, task: InjectionContext) -> AppliedPod:
@@ -114,10 +114,10 @@ def apply_templates(base: Object, task: InjectionContext) -> AppliedPod:
     sidecar, it is not an app container. Then the templates are rendered again, and do not see it.
     """
     brought = containers_of(base)
-    made = _apply_with(base, brought, task)
-    _check_app(made)
-    app = made.app
-    return made if app == brought else _apply_with(base, app, task)
+    applied_pod = _apply_with(base, brought, task)
+    _check_app(applied_pod)
+    app = applied_pod.app
+    return applied_pod if app == brought else _apply_with(base, app, task)
 
 
 def without_injection(pod: Object, receipt: Receipt | None, task: InjectionContext) -> Object:
@@ -140,7 +140,7 @@ def without_injection(pod: Object, receipt: Receipt | None, task: InjectionConte
 def _mounted(pod: Object) -> frozenset[str]:
     """The names of the volumes that the pod's containers mount."""
     mounts = (container.get("volumeMounts") for field in CONTAINER_LISTS for container in pod["spec"].get(field) or [])
-    return _names_in(mount for given in mounts if type(given) is list for mount in given)
+    return _names_in(mount for listed in mounts if type(listed) is list for mount in listed)
 
 
 def _declared(pod: Object) -> frozenset[str]:
@@ -152,14 +152,14 @@ def _names_in(items: Iterable[Any]) -> frozenset[str]:
     return frozenset(item["name"] for item in items if type(item) is dict and type(item.get("name")) is str)
 
 
-def reapply(pod: Object, made: AppliedPod, receipt: Receipt, task: InjectionContext) -> Object:
+def reapply(pod: Object, applied_pod: AppliedPod, receipt: Receipt, task: InjectionContext) -> Object:
     """A pod that carries an injection already: only what is missing is added, what others changed since stays."""
-    placement = made.placement(task)
-    for applied in made.applied:
+    placement = applied_pod.placement(task)
+    for applied in applied_pod.applied:
         merged = merge(
             pod,
             applied.overlay,
-            app=made.app,
+            app=applied_pod.app,
             placement=placement,
             claimed=receipt.added,
             caches=task.snapshot.caches,
@@ -189,15 +189,15 @@ def render_context(
     )
 
 
-def receipt_of(made: AppliedPod, task: InjectionContext) -> Receipt:
+def receipt_of(applied_pod: AppliedPod, task: InjectionContext) -> Receipt:
     """The receipt of what was made."""
-    templates = {a.template.name: a.template.digest for a in made.applied}
+    templates = {a.template.name: a.template.digest for a in applied_pod.applied}
     parameters = {
-        a.template.name: {name: _recorded(a.template, name, value) for name, value in given.items()}
-        for a in made.applied
-        if (given := task.overrides.get(a.template.name))
+        a.template.name: {name: _recorded(a.template, name, value) for name, value in overrides.items()}
+        for a in applied_pod.applied
+        if (overrides := task.overrides.get(a.template.name))
     }
-    return make_receipt(made.base, made.pod, task.snapshot.generation, templates, parameters=parameters)
+    return make_receipt(applied_pod.base, applied_pod.pod, task.snapshot.generation, templates, parameters=parameters)
 
 
 def _recorded(template: Template, name: str, value: Any) -> Any:
@@ -213,7 +213,7 @@ def containers_of(base: Object) -> frozenset[str]:
 
 
 def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> AppliedPod:
-    """The same with `app` as the names of the app's containers: applies one template after the other."""
+    """What the templates give a pod, one after the other; `app` names the app's containers."""
     settings = task.settings
     choice = choose(
         base, task.namespace, settings, task.snapshot.catalog, required=task.decision.required, names=task.names
@@ -231,34 +231,34 @@ def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> Ap
             task.namespace.annotations,
             settings,
             overrides,
-            known=task.snapshot.defaults,
+            cache=task.snapshot.defaults,
             guarded=task.guarded,
         )
         try:
-            one, said = _render(template, parameters, state, base, app, task)
+            result, new_warnings = _render(template, parameters, state, base, app, task)
         except RenderError as error:
             raise with_origins(error, parameters) from None
-        check_volumes(base, one.overlay, app.difference(one.containers), template.shares)
+        check_volumes(base, result.overlay, app.difference(result.containers), template.shares)
         merged = merge(
-            state, one.overlay, app=app, placement=placement, caches=task.snapshot.caches, defaults=one.defaults
+            state, result.overlay, app=app, placement=placement, caches=task.snapshot.caches, defaults=result.defaults
         )
         state, placement = merged.pod, merged.placement
-        applied.append(one)
-        warnings += [*parameters.warnings, *given_by(template, said), *merged.differences]
+        applied.append(result)
+        warnings += [*parameters.warnings, *given_by(template, new_warnings), *merged.differences]
     return AppliedPod(base, state, tuple(applied), choice.source, tuple(warnings))
 
 
-def _check_app(made: AppliedPod) -> None:
+def _check_app(applied_pod: AppliedPod) -> None:
     """Refuse a pod if each of its containers has the name of a sidecar: after the merge there would be no app.
 
     Raises InjectionError with Reason.CONFLICT.
     """
-    names = [container["name"] for container in made.base["spec"]["containers"]]
-    if made.own.issuperset(names):
+    names = [container["name"] for container in applied_pod.base["spec"]["containers"]]
+    if applied_pod.own.issuperset(names):
         raise InjectionError(
             Reason.CONFLICT,
             "this container has the name of the sidecar, and the pod has no other container",
-            help="rename it" if not any(_loops(one, names[0]) for one in made.applied) else _NO_LOOP,
+            help="rename it" if not any(_loops(applied, names[0]) for applied in applied_pod.applied) else _NO_LOOP,
             path=("spec", "containers", Key(names[0])),
             fields={"taken_name": names[0]},
         )
@@ -291,36 +291,38 @@ def given_by(template: Template, warnings: Iterable[str]) -> Iterator[Diagnostic
 def with_origins(error: RenderError, parameters: Resolved) -> RenderError:
     """The error, with the values of the parameters that it is about and where each came from."""
     by_variable = {p.variable: p for p in error.template.parameters.values()}
-    said = []
+    origins = []
     for variable in error.params:
         parameter, value = by_variable[variable], parameters.values[variable]
         name, origin = parameter.name, parameters.origins.get(parameter.name)
-        said.append(
+        origins.append(
             f"{name} = {shortened(parameter.masked(value))}, from {origin}"
             if origin
             else f"parameter `{name}` is not given"
         )
-    return error.saying(f"{error.diagnostic.message} ({'; '.join(said)})") if said else error
+    return error.saying(f"{error.diagnostic.message} ({'; '.join(origins)})") if origins else error
 
 
-def with_parameter_to_move(error: InjectionError, made: AppliedPod, task: InjectionContext) -> InjectionError:
+def with_parameter_to_move(error: InjectionError, applied_pod: AppliedPod, task: InjectionContext) -> InjectionError:
     """The error; if two containers use one port, its help names the parameters that change the sidecar's port."""
-    said = error.diagnostic
-    if error.reason is not Reason.CONFLICT or said.fields.get("field") not in ("port", "hostPort"):
+    diagnostic = error.diagnostic
+    if error.reason is not Reason.CONFLICT or diagnostic.fields.get("field") not in ("port", "hostPort"):
         return error
     names = [
         f"{task.settings.parameter_suffix(applied.template.name)}{parameter.name}"
-        for applied in made.applied
+        for applied in applied_pod.applied
         for parameter in applied.template.parameters.values()
         if parameter.schema.get("format") == "port"
-        and applied.parameters.values[parameter.variable] == said.fields["value"]
+        and applied.parameters.values[parameter.variable] == diagnostic.fields["value"]
         and "pod" in parameter.settable(guarded=task.guarded)
     ]
     if not names:
         return error
-    help_ = f"{said.help}, with the annotation {' or '.join(names)}"
-    fields = {**said.fields, "parameters": names}
-    return InjectionError(error.reason, said.message, help=help_, path=said.path, fields=fields, code=error.code)
+    help_ = f"{diagnostic.help}, with the annotation {' or '.join(names)}"
+    fields = {**diagnostic.fields, "parameters": names}
+    return InjectionError(
+        error.reason, diagnostic.message, help=help_, path=diagnostic.path, fields=fields, code=error.code
+    )
 
 
 def _render(
@@ -332,8 +334,8 @@ def _render(
     if not template.files:
         rendered = render_overlay(template, context)
         overlay, mirrored = with_mirrors(rendered.overlay, task.settings.image_mirrors, task.snapshot.caches.mirrored)
-        one = Applied(template, parameters, overlay, rendered.containers, (), rendered.defaults, mirrored)
-        return one, rendered.warnings
+        applied = Applied(template, parameters, overlay, rendered.containers, (), rendered.defaults, mirrored)
+        return applied, rendered.warnings
     files = render_files(template, context)
     generated = config_map(template.name, files, task.namespace.name, workload, task.settings)
     if task.config_map_name:
@@ -343,5 +345,5 @@ def _render(
     maps: tuple[GeneratedConfigMap, ...] = (generated,)
     if template.delivery == "annotation" or (workload.owner is None and task.workload is None):
         overlay, maps = by_annotation(overlay, generated.name, template.name, files, task.settings), ()
-    one = Applied(template, parameters, overlay, rendered.containers, maps, rendered.defaults, mirrored)
-    return one, rendered.warnings
+    applied = Applied(template, parameters, overlay, rendered.containers, maps, rendered.defaults, mirrored)
+    return applied, rendered.warnings

@@ -28,8 +28,8 @@ class Memo(Generic[T]):
 
     def get(self, key: bytes | str) -> T | None:
         """The result under a key, or None."""
-        found = self._items.get(key)
-        return None if found is None else found[0]
+        entry = self._items.get(key)
+        return None if entry is None else entry[0]
 
     def put(self, key: bytes | str, value: T, size: int) -> None:
         """Remember a result of `size` bytes; one that is larger than a quarter of the memory is not kept."""
@@ -72,11 +72,11 @@ class IdentityCache(Generic[T]):
 
     def get(self, source: Any) -> T | None:
         """What was made of this very object, or None."""
-        found = self._items.pop(id(source), None)
-        if found is None:
+        entry = self._items.pop(id(source), None)
+        if entry is None:
             return None
-        self._items[id(source)] = found
-        return found[1]
+        self._items[id(source)] = entry
+        return entry[1]
 
     def put(self, source: Any, result: T) -> T:
         """Remember the result, and give it back."""

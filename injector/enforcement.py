@@ -42,13 +42,13 @@ def guaranteed(pod: Object, receipt: Receipt | None, task: InjectionContext) -> 
     if task.by_peer:
         candidates.insert(0, (afresh, with_plugins_additions(afresh.pod, pod)))
     elif receipt is not None:
-        seen = _all_seen(pod, afresh, receipt, task)
-        candidates.insert(0, (seen, reapply(pod, seen, receipt, task)))
+        complete = _all_seen(pod, afresh, receipt, task)
+        candidates.insert(0, (complete, reapply(pod, complete, receipt, task)))
     differences: tuple[Diagnostic, ...] = ()
-    for made, final in candidates:
-        differences = _differences(final, made, task)
+    for applied_pod, final in candidates:
+        differences = _differences(final, applied_pod, task)
         if not differences:
-            return made, final
+            return applied_pod, final
     first = differences[0]
     help_ = _advice(first, afresh, task)
     raise InjectionError(Reason.NOT_OVERRIDABLE, first.message, help=help_, path=first.path, fields=first.fields)
@@ -59,59 +59,59 @@ def check_guarantee(pod: Object, receipt: Receipt | None, task: InjectionContext
 
     Raises InjectionError with Reason.NOT_INJECTED, or as `apply_templates` does.
     """
-    made = _all_seen(pod, _make_unforged(pod, receipt, task), receipt, task)
-    missing = _differences(pod, made, task)
+    applied_pod = _all_seen(pod, _make_unforged(pod, receipt, task), receipt, task)
+    missing = _differences(pod, applied_pod, task)
     if missing:
         message = f"the pod is not as its namespace requires: {missing[0].message}"
         raise InjectionError(Reason.NOT_INJECTED, message, path=missing[0].path, fields=missing[0].fields)
-    return made
+    return applied_pod
 
 
-def with_guaranteed_parts(receipt: Receipt, pod: Object, made: AppliedPod) -> Receipt:
+def with_guaranteed_parts(receipt: Receipt, pod: Object, applied_pod: AppliedPod) -> Receipt:
     """The receipt of an injected pod of a `required` namespace, in which all of its sidecars and their volumes stand.
 
     A pod may bring a part of them itself, as the templates make it. The injection did not add that, but the policy for
     updates keeps what the receipt names, and this has to be kept as well.
     """
-    brought = _own_parts(pod, made) - set(receipt.added)
+    brought = _own_parts(pod, applied_pod) - set(receipt.added)
     return replace(receipt, guaranteed=tuple(sorted(brought))) if brought else receipt
 
 
-def lacks_guaranteed_parts(receipt: Receipt | None, pod: Object, made: AppliedPod) -> bool:
+def lacks_guaranteed_parts(receipt: Receipt | None, pod: Object, applied_pod: AppliedPod) -> bool:
     """Whether a pod's receipt does not name all of its sidecars and their volumes; it may be a forged one."""
-    return bool(_own_parts(pod, made) - (set() if receipt is None else {*receipt.added, *receipt.guaranteed}))
+    return bool(_own_parts(pod, applied_pod) - (set() if receipt is None else {*receipt.added, *receipt.guaranteed}))
 
 
-def _own_parts(pod: Object, made: AppliedPod) -> set[str]:
+def _own_parts(pod: Object, applied_pod: AppliedPod) -> set[str]:
     """The keyed pointers to the templates' containers and volumes that a pod has."""
-    own, spec = made.own, pod["spec"]
-    found: set[str] = set()
-    for field, known in {**dict.fromkeys(CONTAINER_LISTS, own), "volumes": _own_volumes(made)}.items():
-        found.update(
-            f"/spec/{field}/{escape(item['name'])}" for item in spec.get(field) or () if item.get("name") in known
+    own, spec = applied_pod.own, pod["spec"]
+    pointers: set[str] = set()
+    for field, names in {**dict.fromkeys(CONTAINER_LISTS, own), "volumes": _own_volumes(applied_pod)}.items():
+        pointers.update(
+            f"/spec/{field}/{escape(item['name'])}" for item in spec.get(field) or () if item.get("name") in names
         )
-    return found
+    return pointers
 
 
-def _own_volumes(made: AppliedPod) -> set[str]:
+def _own_volumes(applied_pod: AppliedPod) -> set[str]:
     """The names of the templates' volumes."""
-    volumes = [(applied.overlay.get("spec") or {}).get("volumes") or [] for applied in made.applied]
+    volumes = [(applied.overlay.get("spec") or {}).get("volumes") or [] for applied in applied_pod.applied]
     return {name for items in volumes for name in map(name_of, items) if name}
 
 
 def _make_unforged(pod: Object, receipt: Receipt | None, task: InjectionContext) -> AppliedPod:
     """The injection of a pod whose receipt may be forged: one that claims more than the injection makes is void."""
-    made = apply_templates(without_injection(pod, receipt, task), task)
-    if receipt is not None and not receipt.claims <= receipt_of(made, task).claims:
+    applied_pod = apply_templates(without_injection(pod, receipt, task), task)
+    if receipt is not None and not receipt.claims <= receipt_of(applied_pod, task).claims:
         return apply_templates(take_off(pod, None, task.settings), task)
-    return made
+    return applied_pod
 
 
-def _advice(difference: Diagnostic, made: AppliedPod, task: InjectionContext) -> str:
+def _advice(difference: Diagnostic, applied_pod: AppliedPod, task: InjectionContext) -> str:
     """What to do about a difference. Only fields of a sidecar's container can be `overridable`."""
     steps = [*difference.path, "", "", ""]
     contained, name = steps[0] == "spec" and steps[1] in CONTAINER_LISTS, steps[2]
-    if contained and name in made.app:
+    if contained and name in applied_pod.app:
         label = task.settings.namespace_label
         return (
             "this namespace requires the values that the template sets in the app's containers: remove your own "
@@ -123,36 +123,36 @@ def _advice(difference: Diagnostic, made: AppliedPod, task: InjectionContext) ->
     return f"remove your own {kind} {name} from the pod" if kind else "remove it from the pod"
 
 
-def _differences(actual: Object, made: AppliedPod, task: InjectionContext) -> tuple[Diagnostic, ...]:
+def _differences(actual: Object, applied_pod: AppliedPod, task: InjectionContext) -> tuple[Diagnostic, ...]:
     """Where a pod is not what the templates make of the app's bare containers."""
-    app = made.app
-    expected, placement = skeleton(actual, app), made.placement(task)
+    app = applied_pod.app
+    expected, placement = skeleton(actual, app), applied_pod.placement(task)
     replaced: list[str] = []
     defaults: list[str] = []
-    for applied in made.applied:
+    for applied in applied_pod.applied:
         if applied.defaults:  # of what a template before it asks for, that one has the say
-            there = PointerIndex(expected)
-            defaults += [p for p in in_pod(applied.defaults, expected, app) if there.at(p) is None]
+            index = PointerIndex(expected)
+            defaults += [p for p in in_pod(applied.defaults, expected, app) if index.at(p) is None]
         merged = merge(expected, applied.overlay, app=app, placement=placement, caches=task.snapshot.caches)
         expected, placement = merged.pod, merged.placement
         replaced += merged.replaced
-    replaced += [f"/metadata/annotations/{escape(key)}" for key in _file_annotations(made, task.settings)]
-    return protected_differences(actual, expected, _permitted(made, task, defaults), replaced=replaced)
+    replaced += [f"/metadata/annotations/{escape(key)}" for key in _file_annotations(applied_pod, task.settings)]
+    return protected_differences(actual, expected, _permitted(applied_pod, task, defaults), replaced=replaced)
 
 
-def _permitted(made: AppliedPod, task: InjectionContext, defaults: Collection[str]) -> Permitted:
+def _permitted(applied_pod: AppliedPod, task: InjectionContext, defaults: Collection[str]) -> Permitted:
     private: dict[str, set[str]] = {}
-    for applied in made.applied:
+    for applied in applied_pod.applied:
         template, spec = applied.template, applied.overlay.get("spec") or {}
         for name in filter(None, map(name_of, spec.get("volumes") or [])):
             if not template.shares(name):
                 private.setdefault(name, set()).update(applied.containers)
     resized = task.settings.required.resources == "any"
     resources = None if resized else filled_in(task.namespace)
-    return Permitted(made.app, made.overridable, private, resources, resized, defaults)
+    return Permitted(applied_pod.app, applied_pod.overridable, private, resources, resized, defaults)
 
 
-def _all_seen(pod: Object, made: AppliedPod, receipt: Receipt | None, task: InjectionContext) -> AppliedPod:
+def _all_seen(pod: Object, applied_pod: AppliedPod, receipt: Receipt | None, task: InjectionContext) -> AppliedPod:
     """The injection of a pod that keeps its parts; the templates must have seen all of them.
 
     A forged receipt can claim a label that a template adds, or say that there were no volumes. So it can hide the pod's
@@ -161,29 +161,29 @@ def _all_seen(pod: Object, made: AppliedPod, receipt: Receipt | None, task: Inje
     anyway.
     """
     if receipt is None:
-        return made
-    compared = {f"/metadata/annotations/{escape(key)}" for key in _file_annotations(made, task.settings)}
-    compared |= {f"/spec/{field}/{escape(name)}" for field in CONTAINER_LISTS for name in made.own}
-    compared |= {f"/spec/volumes/{escape(name)}" for name in _own_volumes(made)}
+        return applied_pod
+    compared = {f"/metadata/annotations/{escape(key)}" for key in _file_annotations(applied_pod, task.settings)}
+    compared |= {f"/spec/{field}/{escape(name)}" for field in CONTAINER_LISTS for name in applied_pod.own}
+    compared |= {f"/spec/volumes/{escape(name)}" for name in _own_volumes(applied_pod)}
     claims = {"/".join(map(escape, ("", *steps_to(pointer)))) for pointer in receipt.claims}  # each spelled in one way
     hidden = [p for p in claims if "/".join(p.split("/")[:4]) not in compared]
     unmarked = take_off(pod, None, task.settings)
-    have, wanted = PointerIndex(unmarked), PointerIndex(made.pod)
-    if all(_is_as_made(have.at(pointer), wanted.at(pointer), pointer) for pointer in hidden):
-        return made
+    have, expected = PointerIndex(unmarked), PointerIndex(applied_pod.pod)
+    if all(_is_as_made(have.at(pointer), expected.at(pointer), pointer) for pointer in hidden):
+        return applied_pod
     return apply_templates(unmarked, task)
 
 
-def _is_as_made(have: object, wanted: object, pointer: str) -> bool:
+def _is_as_made(have: object, expected: object, pointer: str) -> bool:
     """Whether a pod has nothing at a place, or the same as the pod that the injection makes."""
     if have is None or have in ({}, []):
         return True
-    return next(mismatches(have, wanted, POD.at(steps_to(pointer)), pointer, exact=True), None) is None
+    return next(mismatches(have, expected, POD.at(steps_to(pointer)), pointer, exact=True), None) is None
 
 
-def _file_annotations(made: AppliedPod, settings: Settings) -> Iterator[str]:
+def _file_annotations(applied_pod: AppliedPod, settings: Settings) -> Iterator[str]:
     """Where the pod carries the templates' config files in annotations: those are the sidecars', word for word."""
-    for applied in made.applied:
+    for applied in applied_pod.applied:
         carried = string_map(applied.overlay, "annotations")
         for name in applied.template.files:
             key = file_annotation(applied.template.name, name, settings)

@@ -112,7 +112,7 @@ class TemplateError(InjectorError):
     Where more than one thing is wrong, `others` are the rest, and `all` is everything in the order of the file.
     """
 
-    others: tuple[TemplateError, ...] = ()
+    further: tuple[TemplateError, ...] = ()
 
     def __init__(
         self,
@@ -127,14 +127,14 @@ class TemplateError(InjectorError):
         fields: Mapping[str, Any] | None = None,
     ) -> None:
         self.template = template
-        where = replace(place or Place(), origin=origin or template)
-        self.diagnostic = Diagnostic(rule, "error", message, help, path, where, fields or {})
+        located = replace(place or Place(), origin=origin or template)
+        self.diagnostic = Diagnostic(rule, "error", message, help, path, located, fields or {})
         super().__init__(str(self.diagnostic))
 
     @classmethod
     def of(cls, template: str, *diagnostics: Diagnostic) -> TemplateError:
         """The error of one or more mistakes of a template."""
-        first, *others = (
+        first, *rest = (
             cls(
                 template,
                 d.message,
@@ -147,7 +147,7 @@ class TemplateError(InjectorError):
             )
             for d in diagnostics
         )
-        first.others = tuple(others)
+        first.further = tuple(rest)
         return first
 
     @property
@@ -178,7 +178,7 @@ class TemplateError(InjectorError):
     @property
     def all(self) -> tuple[TemplateError, ...]:
         """This and the others."""
-        return (self, *self.others)
+        return (self, *self.further)
 
 
 class FaultError(Exception):
@@ -194,7 +194,7 @@ class FaultError(Exception):
         self.source: tuple[str, int] | None = None
 
     def at(self, offset: int, hole: int | None = None) -> FaultError:
-        """The same fault, at an offset."""
+        """This fault, at an offset unless it has one."""
         if self.offset is None:
             self.offset, self.hole = offset, hole
         return self

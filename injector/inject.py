@@ -78,14 +78,14 @@ def inject(
                 namespace, snapshot, decision, names, overrides or {}, workload, by_peer, config_map_name
             )
             if decision.required:
-                made, final = guaranteed(pod, receipt, task)
+                applied_pod, final = guaranteed(pod, receipt, task)
             elif by_peer:
-                known = msgspec.structs.replace(decision, reason=Reason.ALREADY_INJECTED)
-                return skipped_injection(pod, known, snapshot)
+                replayed = msgspec.structs.replace(decision, reason=Reason.ALREADY_INJECTED)
+                return skipped_injection(pod, replayed, snapshot)
             else:
-                made = apply_templates(without_injection(pod, receipt, task), task)
-                final = made.pod if receipt is None else _completed(pod, made, receipt, task)
-            return _done(pod, final, made, task, receipt, seals)
+                applied_pod = apply_templates(without_injection(pod, receipt, task), task)
+                final = applied_pod.pod if receipt is None else _completed(pod, applied_pod, receipt, task)
+            return _done(pod, final, applied_pod, task, receipt, seals)
     except InjectionError as error:
         failed = failed_injection(pod, decision, snapshot, error)
         return failed if failed.allowed else with_origins_of_templates(failed, pod, namespace, snapshot, names)
@@ -117,13 +117,13 @@ def guard(
             check_shape(pod)
             by_peer = _is_of_peer(receipt, pod, snapshot, namespace, seals)
             task = InjectionContext(namespace, snapshot, decision, None, {}, None, by_peer)
-            made = check_guarantee(pod, receipt, task)
+            applied_pod = check_guarantee(pod, receipt, task)
     except InjectionError as error:
         if by_peer and error.reason is not Reason.DENIED:
             return skipped_injection(pod, msgspec.structs.replace(decision, reason=Reason.ALREADY_INJECTED), snapshot)
         failed = failed_injection(pod, decision, snapshot, error)
         return failed if failed.allowed else with_origins_of_templates(failed, pod, namespace, snapshot)
-    nothing = receipt is None and made.pod is made.base and not made.own
+    nothing = receipt is None and applied_pod.pod is applied_pod.base and not applied_pod.own
     reason = Reason.NOTHING_TO_ADD if nothing else Reason.ALREADY_INJECTED
     return Injection(
         decision=decision,
@@ -131,8 +131,8 @@ def guard(
         effect=Effect.SKIP,
         object=pod,
         generation=snapshot.generation,
-        applied=made.applied,
-        templates_source=made.source,
+        applied=applied_pod.applied,
+        templates_source=applied_pod.source,
     )
 
 
@@ -158,7 +158,7 @@ def _is_of_peer(
     return is_sealed(receipt, pod, snapshot.settings, namespace.name, seals)
 
 
-def _completed(pod: Object, made: AppliedPod, receipt: Receipt, task: InjectionContext) -> Object:
+def _completed(pod: Object, applied_pod: AppliedPod, receipt: Receipt, task: InjectionContext) -> Object:
     """A pod that carries an injection, with what is missing.
 
     A sidecar of another generation that is not as it would be made now is replaced whole: half of one and half of the
@@ -166,14 +166,19 @@ def _completed(pod: Object, made: AppliedPod, receipt: Receipt, task: InjectionC
     """
     settings = task.settings
     if receipt.generation == task.snapshot.generation:
-        return reapply(pod, made, receipt, task)
+        return reapply(pod, applied_pod, receipt, task)
     bare = with_annotations(pod, dict.fromkeys((settings.status_key, settings.reason_key, settings.receipt_key)))
-    wanted = with_annotations(made.pod, {})  # a map of them here too
-    return pod if not any(mismatches(bare, wanted, POD, "", exact=True)) else made.pod
+    expected = with_annotations(applied_pod.pod, {})  # a map of them here too
+    return pod if not any(mismatches(bare, expected, POD, "", exact=True)) else applied_pod.pod
 
 
 def _done(
-    pod: Object, final: Object, made: AppliedPod, task: InjectionContext, before: Receipt | None, seals: Seals | None
+    pod: Object,
+    final: Object,
+    applied_pod: AppliedPod,
+    task: InjectionContext,
+    before: Receipt | None,
+    seals: Seals | None,
 ) -> Injection:
     """The injection, with mark and receipt; or, when nothing is missing, the pod as it is.
 
@@ -182,22 +187,18 @@ def _done(
     pod lacks nothing.
     """
     settings, decision, namespace = task.settings, task.decision, task.namespace.name
-    asked = before if decision.required and seals is not None else None
-    unsealed = asked is not None and not is_sealed(asked, pod, settings, namespace, seals)
     reason, effect, after = Reason.ALREADY_INJECTED, Effect.SKIP, pod
     marked = string_map(pod, "annotations").get(settings.status_key) == "injected"
-    if made.pod is pod and not made.own:
+    if applied_pod.pod is pod and not applied_pod.own:
         reason = Reason.NOTHING_TO_ADD
-    elif (
-        (missing := not marked or bool(changes(pod, final)))
-        or unsealed
-        or (decision.required and lacks_guaranteed_parts(before, pod, made))
+    elif (missing := not marked or bool(changes(pod, final))) or (
+        decision.required and _is_incomplete(before, pod, applied_pod, task, seals)
     ):
         if missing:
             reason, effect = Reason.INJECTED, Effect.INJECT
-        receipt = receipt_of(made, task)
+        receipt = receipt_of(applied_pod, task)
         if decision.required:
-            receipt = with_guaranteed_parts(receipt, final, made)
+            receipt = with_guaranteed_parts(receipt, final, applied_pod)
         after = with_annotations(
             final,
             {
@@ -208,9 +209,9 @@ def _done(
         )
         snapshot = task.snapshot
         try:
-            check_constraints(after, made.base, task.namespace, snapshot.cluster, snapshot.caches)
+            check_constraints(after, applied_pod.base, task.namespace, snapshot.cluster, snapshot.caches)
         except InjectionError as error:
-            raise with_parameter_to_move(error, made, task) from None
+            raise with_parameter_to_move(error, applied_pod, task) from None
     return Injection(
         decision=decision,
         reason=reason,
@@ -218,8 +219,19 @@ def _done(
         object=after,
         generation=task.snapshot.generation,
         patch=patch_between(pod, after),
-        files=tuple(f for a in made.applied for f in a.files if uses_config_map(after, f.name)),
-        warnings=tuple(dict.fromkeys((*decision.warnings, *made.warnings))),
-        applied=made.applied,
-        templates_source=made.source,
+        files=tuple(f for a in applied_pod.applied for f in a.files if uses_config_map(after, f.name)),
+        warnings=tuple(dict.fromkeys((*decision.warnings, *applied_pod.warnings))),
+        applied=applied_pod.applied,
+        templates_source=applied_pod.source,
     )
+
+
+def _is_incomplete(
+    receipt: Receipt | None, pod: Object, applied_pod: AppliedPod, task: InjectionContext, seals: Seals | None
+) -> bool:
+    """Whether a receipt is no longer sealed, or does not name all that is guaranteed."""
+    if lacks_guaranteed_parts(receipt, pod, applied_pod):
+        return True
+    if receipt is None or seals is None:
+        return False
+    return not is_sealed(receipt, pod, task.settings, task.namespace.name, seals)

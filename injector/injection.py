@@ -144,14 +144,14 @@ def with_origins_of_templates(
     by_origin: dict[Origin, list[str]] = {}
     for name, origin in islice(origins.items(), _NAMED_TEMPLATES):
         by_origin.setdefault(origin, []).append(cut(name, 60))
-    said = []
-    for origin, found in by_origin.items():
-        which = f"template {found[0]} comes" if len(found) == 1 else f"templates {', '.join(found)} come"
-        said.append(f"{which} from {origin.text}, which {origin.changed_by} can change")
+    sentences = []
+    for origin, templates in by_origin.items():
+        subject = f"template {templates[0]} comes" if len(templates) == 1 else f"templates {', '.join(templates)} come"
+        sentences.append(f"{subject} from {origin.text}, which {origin.changed_by} can change")
     if required and string_map(pod, "annotations").get(snapshot.settings.templates_key) is not None:
-        said.append("in this namespace a pod's annotation can add templates, but cannot remove one")
+        sentences.append("in this namespace a pod's annotation can add templates, but cannot remove one")
     first, *rest = failed.failures
-    help_ = "; ".join([first.help, *said] if first.help else said)
+    help_ = "; ".join([first.help, *sentences] if first.help else sentences)
     fields = {**first.fields, "origins": {name: origin.text for name, origin in origins.items()}}
     return msgspec.structs.replace(failed, failures=(replace(first, help=help_, fields=fields), *rest))
 

@@ -82,7 +82,7 @@ KINDS = {
 SEARCHES = 40
 
 
-def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+def nearest(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The known name that is spelled most like `name`, or None if no similarity reaches `cutoff` (1: the same).
 
     Case, dashes and underscores do not count, so `appPort` finds `app-port`. The beginning of a name, at least a third
@@ -90,27 +90,27 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     """
     from difflib import get_close_matches  # rarely needed, and takes its time to import
 
-    names = {_plain(k): k for k in known}
+    names = {_plain(k): k for k in candidates}
     charge(10 * len(names))
     word = _plain(name[:80])
     longer = [k for k in names if len(word) > 2 and k.startswith(word)]
     alone = longer if len(longer) == 1 and len(longer[0]) <= 3 * len(word) else []
-    found = get_close_matches(word, names, n=1, cutoff=0.7 if alone else cutoff) or alone
-    return names[found[0]] if found else None
+    matches = get_close_matches(word, names, n=1, cutoff=0.7 if alone else cutoff) or alone
+    return names[matches[0]] if matches else None
 
 
-def hint(name: str, known: Iterable[str], what: str = "there are") -> str:
+def hint(name: str, candidates: Iterable[str], introduction: str = "there are") -> str:
     """What to add to an error about an unknown name: `; did you mean x?`, or else what there is."""
-    return f"; {suggestion(name, known, what)}"
+    return f"; {suggestion(name, candidates, introduction)}"
 
 
-def suggestion(name: str, known: Iterable[str], what: str = "there are") -> str:
+def suggestion(name: str, candidates: Iterable[str], introduction: str = "there are") -> str:
     """The help with an unknown name: `did you mean x?`, or else what there is."""
-    names = sorted(known)
+    names = sorted(candidates)
     near = nearest(name, names)
     if near is not None:
         return f"did you mean {near}?"
-    return f"{what}: {', '.join(names)}" if names else "there are none"
+    return f"{introduction}: {', '.join(names)}" if names else "there are none"
 
 
 def legal_name(name: str) -> str:
@@ -150,7 +150,7 @@ def flow_value(value: object) -> str:
 
 
 def shown_value(value: object, length: int = 40) -> str:
-    """The same of a value in a pod; what is in a list or a mapping may be secret, and only its kind is shown."""
+    """A pod's value in a message; what is in a list or a mapping may be secret, and only its kind is shown."""
     return kind_of(value) if isinstance(value, dict | list) else shortened(value, length)
 
 

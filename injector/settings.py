@@ -186,7 +186,7 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
         return f"{self.prefix}/generated"
 
     def ignoring(self, namespace: str) -> Settings:
-        """The same, with the injector's own namespace left alone as well; "" where that is not known."""
+        """These settings, with the injector's own namespace left alone as well; "" where that is not known."""
         if not namespace or namespace in self.ignored_namespaces:
             return self
         return msgspec.structs.replace(self, ignored_namespaces=(*self.ignored_namespaces, namespace))
@@ -201,10 +201,10 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
 
     Raises SettingsError naming `source`, the key and what is allowed there.
     """
-    if found := _foreign(document):
-        raise SettingsError.of(source, found)
+    if foreign := _foreign(document):
+        raise SettingsError.of(source, foreign)
     settings, problems = decode(Settings, document if document is not None else {})
-    problems = [_with_all_of_one(_with_habit(one), document) for one in problems]
+    problems = [_with_all_of_one(_with_habit(problem), document) for problem in problems]
     if settings is not None:
         problems = list(_mistakes(settings))
     if settings is None or problems:
@@ -236,26 +236,26 @@ _HABITS = {
 
 
 def _with_habit(problem: Diagnostic) -> Diagnostic:
-    """The same error with what to do about a key that belongs in another file."""
-    found = _HABITS.get(str(problem.path[0])) if problem.code == "unknown-key" and len(problem.path) == 1 else None
-    return problem if found is None else replace(problem, help=found)
+    """The error, with what to do if its key belongs in another file."""
+    habit = _HABITS.get(str(problem.path[0])) if problem.code == "unknown-key" and len(problem.path) == 1 else None
+    return problem if habit is None else replace(problem, help=habit)
 
 
 def _with_all_of_one(problem: Diagnostic, document: object) -> Diagnostic:
-    """The same error of a key such as `envoy.log-level`, with all of that template as one mapping."""
+    """The error; of a key such as `envoy.log-level` with all of that template as one mapping, to write in its place."""
     parameters = document.get("parameters") if isinstance(document, dict) else None
     if problem.path[:1] != ("parameters",) or len(problem.path) != 2 or not isinstance(parameters, dict):
         return problem
     name = str(problem.path[1]).partition(".")[0]
     own = parameters.get(name)
-    made = dict(own) if isinstance(own, dict) else {}
+    merged = dict(own) if isinstance(own, dict) else {}
     dotted = [key for key in parameters if isinstance(key, str) and key.startswith(f"{name}.")]
-    if len(dotted) + bool(made) < 2 or problem.path[1] not in dotted:
+    if len(dotted) + bool(merged) < 2 or problem.path[1] not in dotted:
         return problem
-    made |= {key.partition(".")[2]: parameters[key] for key in dotted}
+    merged |= {key.partition(".")[2]: parameters[key] for key in dotted}
     rows = (
         f"{key}: {value if isinstance(value, str) and _AMOUNT.fullmatch(value) else flow_value(value)}"
-        for key, value in made.items()
+        for key, value in merged.items()
     )
     text = f"write {name}: {{{', '.join(rows)}}} as the only entry for {name}"
     return replace(problem, help=text if len(text) <= _LONGEST else f"write all of {name} as one mapping below {name}:")
@@ -325,23 +325,23 @@ def entry_slug(path: str) -> str:
 
 def _path_mistakes(settings: Settings) -> Iterator[Diagnostic]:
     server = settings.server
-    known = {*server.mutate_paths, *server.validate_paths, *server.advise_paths, "/"}
+    served = {*server.mutate_paths, *server.validate_paths, *server.advise_paths, "/"}
     slugs: dict[str, str] = {}
     for path, at in settings.paths.items():
-        where, slug = ("paths", path), entry_slug(path)
+        location, slug = ("paths", path), entry_slug(path)
         if not _PATH.fullmatch(path):
             to_do = "write it like /policies/services (letters, digits, - . _ ~ and /)"
-            yield _not_allowed(where, "it is not a path", to_do)
-        elif path in known:
-            yield _not_allowed(where, "it is already a path of `server`", "choose another")
+            yield _not_allowed(location, "it is not a path", to_do)
+        elif path in served:
+            yield _not_allowed(location, "it is already a path of `server`", "choose another")
         elif slug in slugs or not 0 < len(slug) <= _SLUG:
-            why = f"like that of {slugs[slug]}" if slug in slugs else f"but a name has 1 to {_SLUG} characters"
+            cause = f"like that of {slugs[slug]}" if slug in slugs else f"but a name has 1 to {_SLUG} characters"
             yield _not_allowed(
-                where, f'the webhook entry of this path would be called "{slug}", {why}', "choose another"
+                location, f'the webhook entry of this path would be called "{slug}", {cause}', "choose another"
             )
         elif not at.templates:
             message = "the list is empty"
             yield _not_allowed(
-                (*where, "templates"), message, "list the templates for the objects that are sent to this path"
+                (*location, "templates"), message, "list the templates for the objects that are sent to this path"
             )
         slugs.setdefault(slug, path)

@@ -105,14 +105,14 @@ def address_space() -> int:
         return 1024 * 1024 * 1024
 
 
-def set_limit(what: int, value: int) -> None:
+def set_limit(kind: int, value: int) -> None:
     """Lower a limit of this process; one that is lower already stays."""
-    soft, hard = resource.getrlimit(what)
-    for known in (soft, hard):
-        if known != resource.RLIM_INFINITY:
-            value = min(value, known)
+    soft, hard = resource.getrlimit(kind)
+    for limit in (soft, hard):
+        if limit != resource.RLIM_INFINITY:
+            value = min(value, limit)
     try:
-        resource.setrlimit(what, (value, hard))
+        resource.setrlimit(kind, (value, hard))
     except (ValueError, OSError):
         # macOS takes no limit on address space; the time limits hold there, and clusters run Linux
         if sys.platform.startswith("linux"):

@@ -66,7 +66,7 @@ def keep(sources: TemplateSources) -> Iterable[str]:
             old.discard(file)
     for file in old:
         file.unlink(missing_ok=True)
-    return [str(one) for error in failed.values() for one in error.all]
+    return [str(mistake) for error in failed.values() for mistake in error.all]
 
 
 def _file(name: str, files: Mapping[str, str]) -> Path:
@@ -89,6 +89,6 @@ def _versions() -> bytes:
 
 
 if __name__ == "__main__":
-    _wrong = keep(read_gallery(gallery_path()))
-    print("\n".join(_wrong), file=sys.stderr, end="\n" if _wrong else "")
-    sys.exit(bool(_wrong))
+    _mistakes = keep(read_gallery(gallery_path()))
+    print("\n".join(_mistakes), file=sys.stderr, end="\n" if _mistakes else "")
+    sys.exit(bool(_mistakes))

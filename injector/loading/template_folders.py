@@ -48,13 +48,13 @@ def template_folders(folders: Iterable[Path]) -> dict[str, Path]:
 
     Raises SettingsError for a folder that is neither, TemplateError for one that cannot be read.
     """
-    found: dict[str, Path] = {}
+    by_name: dict[str, Path] = {}
     for folder in folders:
         inner = templates_in(folder)
         if not inner:
             raise SettingsError(f"{folder}: {no_templates(folder)}")
-        found |= inner
-    return found
+        by_name |= inner
+    return by_name
 
 
 def templates_of(folder: Path) -> list[Path]:
@@ -106,8 +106,8 @@ def no_manifest(folder: Path) -> str:
         near = nearest(MANIFEST, [file.name for file in folder.iterdir()])
     except OSError as error:
         return "there is no such folder" if not isinstance(error, PermissionError) else "it cannot be read"
-    if other := next((what for file, what in _OTHERS.items() if (folder / file).is_file()), ""):
-        return f"{other}, without a {MANIFEST}; start a template with `injector new NAME`"
+    if explanation := next((text for file, text in _OTHERS.items() if (folder / file).is_file()), ""):
+        return f"{explanation}, without a {MANIFEST}; start a template with `injector new NAME`"
     return f"no {MANIFEST}, but {near}" if near else f"no {MANIFEST}"
 
 
@@ -118,15 +118,15 @@ def no_templates(folder: Path) -> str:
 
 def fingerprints(files: Iterable[Path]) -> dict[str, object]:
     """Inode, time and size of each file, or why there are none: what tells cheaply that nothing changed."""
-    seen: dict[str, object] = {}
+    prints: dict[str, object] = {}
     for file in files:
         try:
             stat = file.stat()
         except OSError as error:
-            seen[str(file)] = str(error)
+            prints[str(file)] = str(error)
         else:
-            seen[str(file)] = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
-    return seen
+            prints[str(file)] = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+    return prints
 
 
 def read_folder(path: Path, origin: str = "") -> dict[str, str]:
@@ -164,8 +164,8 @@ def _decoded(path: Path, file: Path, origin: str) -> str:
 
         before = data[: error.start].decode("utf-8")
         place = place_at(file.name, normal(before + "?"), len(normal(before)))
-        found = f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8"
-        raise _unusable(path, origin, found, Place(place.file, place.line, place.column)) from None
+        mistake = f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8"
+        raise _unusable(path, origin, mistake, Place(place.file, place.line, place.column)) from None
 
 
 def _unusable(path: Path, origin: str, message: str, place: Place | None = None, rule: str = "file") -> TemplateError:

@@ -66,15 +66,17 @@ def try_templates(
             left.pop(verdict.name, None)
             if verdict.problems:
                 origin = origins.get(verdict.name) or verdict.name
-                failed[verdict.name] = TemplateError.of(verdict.name, *(one.of(origin) for one in verdict.problems))
+                failed[verdict.name] = TemplateError.of(
+                    verdict.name, *(problem.of(origin) for problem in verdict.problems)
+                )
         if died is None:
             for name in left:
                 failed[name] = TemplateError(name, _NO_VERDICT, rule="limit", origin=origins.get(name, ""))
             break
-        name, why = died
+        name, cause = died
         # what the child was at when it died is at fault; the others get another child
         left.pop(name, None)
-        failed[name] = TemplateError(name, why, rule="limit", origin=origins.get(name, ""))
+        failed[name] = TemplateError(name, cause, rule="limit", origin=origins.get(name, ""))
     return failed
 
 
@@ -85,9 +87,9 @@ def _child(templates: Mapping[str, Mapping[str, str]]) -> tuple[list[TrialResult
     environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{path}" if path else root}
     timeout = _WALL_SECONDS + 3 * _CPU_SECONDS * len(templates)
     command = [sys.executable, "-m", "injector.loading.trial"]
-    why = ""
+    cause = ""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             input=msgspec.json.encode(templates),
             capture_output=True,
@@ -95,21 +97,21 @@ def _child(templates: Mapping[str, Mapping[str, str]]) -> tuple[list[TrialResult
             env=environment,
             check=False,
         )
-        output = done.stdout
-        if done.returncode < 0:
-            why = (
-                f"the process that tries the template with sample pods was killed by signal {-done.returncode}: the "
+        output = process.stdout
+        if process.returncode < 0:
+            cause = (
+                f"the process that tries the template with sample pods was killed by signal {-process.returncode}: the "
                 "template takes too much time or memory"
             )
-        elif done.returncode:
-            memory = ran_out_of_memory(done.stderr)
-            why = (
+        elif process.returncode:
+            memory = ran_out_of_memory(process.stderr)
+            cause = (
                 "the process that tries the template with sample pods ended with exit code "
-                f"{done.returncode}{': the template takes too much memory' if memory else ''}"
+                f"{process.returncode}{': the template takes too much memory' if memory else ''}"
             )
     except subprocess.TimeoutExpired as expired:
         output = expired.stdout or b""
-        why = f"the process that tries the template with sample pods did not end within {timeout} s"
+        cause = f"the process that tries the template with sample pods did not end within {timeout} s"
     verdicts: list[TrialResult] = []
     at = ""
     for line in output.splitlines():
@@ -121,7 +123,7 @@ def _child(templates: Mapping[str, Mapping[str, str]]) -> tuple[list[TrialResult
                 at = ""
         except msgspec.MsgspecError:
             break
-    return verdicts, (at, why) if at and why else None
+    return verdicts, (at, cause) if at and cause else None
 
 
 def try_one(name: str, sources: Mapping[str, str]) -> TrialResult:

@@ -44,7 +44,7 @@ _INSTEAD = "the error quotes a value of the Secret, so it is not shown"
 
 
 def without_secrets(error: InjectionError, request: Request, *objects: Object) -> InjectionError:
-    """The same error; if the object is a Secret and the message quotes one of its values, only the error's place."""
+    """The error; if the object is a Secret and the message quotes one of its values, only the error's place."""
     if request.resource != "secrets" or request.group:
         return error
     if not any(value[:_BEGINNING] in str(error) for obj in objects for value in _values(obj)):
@@ -56,9 +56,9 @@ def without_secrets(error: InjectionError, request: Request, *objects: Object) -
 
 def _values(obj: Object) -> Iterator[str]:
     for name in _FIELDS:
-        held = obj.get(name)
-        if isinstance(held, dict):
-            yield from (value for value in held.values() if isinstance(value, str) and len(value) >= _SHORTEST)
+        entries = obj.get(name)
+        if isinstance(entries, dict):
+            yield from (value for value in entries.values() if isinstance(value, str) and len(value) >= _SHORTEST)
 
 
 #: What stands before the reason of an object that is let through although something failed.
@@ -68,7 +68,7 @@ _IN_ITS_OWN_WORDS = (Reason.DENIED, Reason.NOT_SERVED)
 
 
 def admit(
-    asked: ObjectRequest,
+    object_request: ObjectRequest,
     namespace: Namespace,
     at: PathTemplates,
     snapshot: Snapshot,
@@ -84,25 +84,25 @@ def admit(
     otherwise somebody could skip the second template by making the first one fail.
     """
     if namespace.name in snapshot.settings.ignored_namespaces:
-        return _left(asked, at, snapshot, Reason.NAMESPACE_IGNORED)
-    run = _Run(asked, namespace, at, snapshot, overrides or {}, asked.object)
+        return _left(object_request, at, snapshot, Reason.NAMESPACE_IGNORED)
+    run = _Run(object_request, namespace, at, snapshot, overrides or {}, object_request.object)
     try:
         with budget or ReviewBudget(snapshot.settings.review_work):
             for name in at.templates:
                 run.ask(name)
             return run.result()
     except InjectionError as error:
-        return refused(asked, at, snapshot, error)
+        return refused(object_request, at, snapshot, error)
 
 
-def refused(asked: ObjectRequest, at: PathTemplates, snapshot: Snapshot, error: InjectionError) -> Injection:
+def refused(object_request: ObjectRequest, at: PathTemplates, snapshot: Snapshot, error: InjectionError) -> Injection:
     """The verdict on an object for which something failed, or that a template denies."""
     effect = error.reason.effect(required=at.failure_policy == "Fail")
     return Injection(
         decision=_decision(error.reason, at),
         reason=error.reason,
         effect=effect if effect is Effect.REFUSE else Effect.SKIP,
-        object=asked.object,
+        object=object_request.object,
         generation=snapshot.generation,
         failures=(error.diagnostic,),
         consequence="" if effect is Effect.REFUSE else _AS_IT_IS,
@@ -115,7 +115,7 @@ def refused(asked: ObjectRequest, at: PathTemplates, snapshot: Snapshot, error: 
 class _Run:
     """One object on its way through the templates of a path; `state` is the object as they have left it so far."""
 
-    asked: ObjectRequest
+    object_request: ObjectRequest
     namespace: Namespace
     at: PathTemplates
     snapshot: Snapshot
@@ -129,30 +129,33 @@ class _Run:
         """Apply a template, if it is for this object. Raises InjectionError if the object is refused."""
         try:
             template = _find(name, self.snapshot)
-            if is_for(template, self.asked, self.namespace):
+            if is_for(template, self.object_request, self.namespace):
                 self._apply(template)
         except InjectionError as error:
             if error.reason not in _IN_ITS_OWN_WORDS:
-                error = without_secrets(error, self.asked.request, self.asked.object, self.asked.old_object)
+                error = without_secrets(
+                    error, self.object_request.request, self.object_request.object, self.object_request.old_object
+                )
             if error.reason.effect(required=self.at.failure_policy == "Fail") is Effect.REFUSE:
                 raise error from None
             self.failures.append(error)
 
     def _apply(self, template: Template) -> None:
-        asked, namespace, settings = self.asked, self.namespace, self.snapshot.settings
-        if asked.is_pod:
-            check_shape(asked.object)
-        given = self.overrides.get(template.name, {})
-        annotations, what = string_map(asked.subject, "annotations"), "pod" if asked.is_pod else "object"
+        object_request, namespace, settings = self.object_request, self.namespace, self.snapshot.settings
+        if object_request.is_pod:
+            check_shape(object_request.object)
+        overrides = self.overrides.get(template.name, {})
+        annotations = string_map(object_request.subject, "annotations")
+        noun = "pod" if object_request.is_pod else "object"
         parameters = resolve(
-            template, annotations, namespace.annotations, settings, given, what, self.snapshot.defaults
+            template, annotations, namespace.annotations, settings, overrides, noun, self.snapshot.defaults
         )
         try:
-            context = object_context(asked, self.state, namespace, self.snapshot, parameters.values)
+            context = object_context(object_request, self.state, namespace, self.snapshot, parameters.values)
             rendered = render_overlay(template, context)
         except RenderError as error:
             raise with_origins(error, parameters) from None
-        state, differences = _merged(template, self.state, rendered, asked, self.snapshot.caches)
+        state, differences = _merged(template, self.state, rendered, object_request, self.snapshot.caches)
         if self.at.type == "validating" and state is not self.state:
             raise InjectionError(
                 Reason.TEMPLATE_FAILED,
@@ -161,19 +164,19 @@ class _Run:
                 fields={"template": template.name},
             )
         self.state = state
-        one = Applied(template, parameters, rendered.overlay, rendered.containers, defaults=rendered.defaults)
-        self.applied.append(one)
+        applied = Applied(template, parameters, rendered.overlay, rendered.containers, defaults=rendered.defaults)
+        self.applied.append(applied)
         self.warnings += [*parameters.warnings, *given_by(template, rendered.warnings), *differences]
 
     def result(self) -> Injection:
         """The result. If templates failed, the first of them gives the reason, even if others changed the object."""
-        asked, at, snapshot = self.asked, self.at, self.snapshot
-        patch = patch_between(asked.object, self.state, OBJECT)
+        object_request, at, snapshot = self.object_request, self.at, self.snapshot
+        patch = patch_between(object_request.object, self.state, OBJECT)
         changed = bool(patch)
         if self.failures:
             reason = self.failures[0].reason
         elif not self.applied:
-            return _left(asked, at, snapshot, Reason.NOT_FOR_TEMPLATES)
+            return _left(object_request, at, snapshot, Reason.NOT_FOR_TEMPLATES)
         else:
             reason = Reason.AMENDED if changed else Reason.NOTHING_TO_ADD
         return Injection(
@@ -193,18 +196,20 @@ class _Run:
 
 
 def _merged(
-    template: Template, state: Object, rendered: Rendered, asked: ObjectRequest, caches: OverlayCaches
+    template: Template, state: Object, rendered: Rendered, object_request: ObjectRequest, caches: OverlayCaches
 ) -> tuple[Object, tuple[Diagnostic, ...]]:
     overlay, defaults = rendered.overlay, rendered.defaults
     if not overlay:
         return state, ()
-    if not asked.object or asked.request.operation == "DELETE":
-        what = "on DELETE" if asked.request.operation == "DELETE" else "if the request does not contain it"
+    if not object_request.object or object_request.request.operation == "DELETE":
+        condition = "if the request does not contain it"
+        if object_request.request.operation == "DELETE":
+            condition = "on DELETE"
         fields = {"template": template.name}
         raise InjectionError(
-            Reason.TEMPLATE_FAILED, f"template {template.name} cannot change the object {what}", fields=fields
+            Reason.TEMPLATE_FAILED, f"template {template.name} cannot change the object {condition}", fields=fields
         )
-    if not asked.is_pod:
+    if not object_request.is_pod:
         filled = merge_object(state, overlay, defaults)
         return filled.object, filled.differences
     if not template.applies_to.only_pods:
@@ -219,22 +224,22 @@ def _merged(
 
 
 def object_context(
-    asked: ObjectRequest, state: Object, namespace: Namespace, snapshot: Snapshot, params: dict[str, object]
+    object_request: ObjectRequest, state: Object, namespace: Namespace, snapshot: Snapshot, params: dict[str, object]
 ) -> Context:
     """What a template sees at a path: `state` is the object as the templates before it left it."""
-    containers = state["spec"]["containers"] if asked.is_pod else []
+    containers = state["spec"]["containers"] if object_request.is_pod else []
     return Context(
         params=params,
         object=state,
         namespace=namespace,
-        workload=workload_of_pod(state) if asked.is_pod else workload_of_object(asked.subject),
+        workload=workload_of_pod(state) if object_request.is_pod else workload_of_object(object_request.subject),
         containers=containers,
         ports=tuple(tcp_ports(containers)),
-        app=containers_of(state) if asked.is_pod else frozenset(),
+        app=containers_of(state) if object_request.is_pod else frozenset(),
         cluster=snapshot.cluster,
         native=False,
-        old_object=asked.old_object,
-        request={"operation": asked.request.operation, **asked.review},
+        old_object=object_request.old_object,
+        request={"operation": object_request.request.operation, **object_request.review},
     )
 
 
@@ -250,12 +255,12 @@ def _find(name: str, snapshot: Snapshot) -> Template:
     return template
 
 
-def _left(asked: ObjectRequest, at: PathTemplates, snapshot: Snapshot, reason: Reason) -> Injection:
+def _left(object_request: ObjectRequest, at: PathTemplates, snapshot: Snapshot, reason: Reason) -> Injection:
     return Injection(
         decision=_decision(reason, at),
         reason=reason,
         effect=Effect.SKIP,
-        object=asked.object,
+        object=object_request.object,
         generation=snapshot.generation,
     )
 

@@ -38,9 +38,9 @@ def merge_object(obj: Object, overlay: Overlay, defaults: Collection[str] = ()) 
     return MergedObject(_mapping(obj, overlay, "", differences), tuple(differences.found))
 
 
-def _mapping(have: Object, wanted: Overlay, at: str, differences: Differences) -> Object:
+def _mapping(have: Object, overlay: Overlay, at: str, differences: Differences) -> Object:
     result = have
-    for field, value in wanted.items():
+    for field, value in overlay.items():
         mine = have.get(field)
         new = _value(mine, value, f"{at}/{escape(field)}", differences)
         if new is mine or (new is None and field not in have):
@@ -53,19 +53,19 @@ def _mapping(have: Object, wanted: Overlay, at: str, differences: Differences) -
     return result
 
 
-def _value(have: Any, wanted: Any, here: str, differences: Differences) -> Any:
-    if type(wanted) is Replace:
-        new = plain(wanted)
+def _value(have: Any, overlay: Any, pointer: str, differences: Differences) -> Any:
+    if type(overlay) is Replace:
+        new = plain(overlay)
         return have if same(new, have) else new
     if have is None:
-        if type(wanted) is dict and holds_replace(wanted):  # nothing to take away: no empty mapping in its place
-            return _mapping({}, wanted, here, differences) or have
-        return plain(wanted)
-    if type(wanted) is dict:
+        if type(overlay) is dict and holds_replace(overlay):  # nothing to take away: no empty mapping in its place
+            return _mapping({}, overlay, pointer, differences) or have
+        return plain(overlay)
+    if type(overlay) is dict:
         if type(have) is not dict:
             message = "the template has a mapping here, and the object has another type"
-            raise InjectionError(Reason.CONFLICT, message, path=path_of(here))
-        return _mapping(have, wanted, here, differences)
-    if not same(have, plain(wanted)):
-        differences.report(here, "the object's value stays; the template has another value")
+            raise InjectionError(Reason.CONFLICT, message, path=path_of(pointer))
+        return _mapping(have, overlay, pointer, differences)
+    if not same(have, plain(overlay)):
+        differences.report(pointer, "the object's value stays; the template has another value")
     return have

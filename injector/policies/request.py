@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from injector.pods.constraints.pod_view import mapping
-from injector.pods.context import Namespace, Object, Request
+from injector.pods.context import Namespace, Object, Request, mapping, string_field
 from injector.pods.resource_kinds import Resource, lies_in, request_fields, resource_of
 from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map
@@ -51,8 +50,8 @@ class ObjectRequest(msgspec.Struct, frozen=True):
         """
         labels, annotations = (string_map(self.subject, field) for field in ("labels", "annotations"))
         metadata = mapping(self.subject.get("metadata"))
-        named, generated = self.review.get("name"), metadata.get("generateName")
-        name = named if isinstance(named, str) and named else metadata.get("name")
+        review_name, generated = self.review.get("name"), metadata.get("generateName")
+        name = string_field(review_name) or metadata.get("name")
         return Namespace(str(name or (f"{generated}*" if generated else "")), labels, annotations)
 
     @property
@@ -64,29 +63,33 @@ class ObjectRequest(msgspec.Struct, frozen=True):
         return "containers" in spec_of(self.object) if request.sub_resource else bool(self.object)
 
 
-def is_for(template: Template, asked: ObjectRequest, namespace: Namespace) -> bool:
+def is_for(template: Template, object_request: ObjectRequest, namespace: Namespace) -> bool:
     """Whether a template's `for`, `namespaces` and `selector` cover what is asked."""
-    if not template.applies_to.covers(asked.request):
+    if not template.applies_to.covers(object_request.request):
         return False
-    if template.namespaces is not None and not namespace_matches(template.namespaces, asked, namespace):
+    if template.namespaces is not None and not namespace_matches(template.namespaces, object_request, namespace):
         return False
-    return template.selector is None or selects(template.selector, asked)
+    return template.selector is None or selects(template.selector, object_request)
 
 
-def namespace_matches(selector: Object, asked: ObjectRequest, namespace: Namespace) -> bool:
+def namespace_matches(selector: Object, object_request: ObjectRequest, namespace: Namespace) -> bool:
     """Whether a template's `namespaces` matches where the object lies. A Namespace lies in itself."""
-    if asked.is_namespace:
-        return selects(selector, asked)
+    if object_request.is_namespace:
+        return selects(selector, object_request)
     return bool(namespace.name) and matches(selector, namespace.labels)
 
 
-def selects(selector: Object, asked: ObjectRequest) -> bool:
+def selects(selector: Object, object_request: ObjectRequest) -> bool:
     """Whether a template's `selector` matches the labels of the object, or of the one before.
 
     As an `objectSelector` does: nobody avoids a policy by a change that removes the label.
     https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-objectselector
     """
-    return any(matches(selector, string_map(obj, "labels")) for obj in (asked.object, asked.old_object) if obj)
+    return any(
+        matches(selector, string_map(obj, "labels"))
+        for obj in (object_request.object, object_request.old_object)
+        if obj
+    )
 
 
 def named_resources(templates: Iterable[Template]) -> Iterator[Resource]:
@@ -113,8 +116,8 @@ def asked_of(
     subject = obj or old or {}
     review = request_fields(resource, subject, namespace, operation) | (more or {})
     name, _, below = resource.name.partition("/")
-    asked = Request(operation, name, resource.group, below, review["dryRun"] is True, resource.version)
-    return ObjectRequest(asked, {} if operation == "DELETE" else obj, old or {}, review)
+    request = Request(operation, name, resource.group, below, review["dryRun"] is True, resource.version)
+    return ObjectRequest(request, {} if operation == "DELETE" else obj, old or {}, review)
 
 
 def manifest_request(obj: Object, snapshot: Snapshot, namespace: str = "default") -> ObjectRequest:
@@ -126,20 +129,20 @@ def manifest_request(obj: Object, snapshot: Snapshot, namespace: str = "default"
     return asked_of(obj, resource, lies_in(resource, obj, namespace))
 
 
-def paths_for(asked: ObjectRequest, snapshot: Snapshot) -> tuple[tuple[str, PathTemplates], ...]:
+def paths_for(object_request: ObjectRequest, snapshot: Snapshot) -> tuple[tuple[str, PathTemplates], ...]:
     """The paths of the settings whose webhook entry has a rule for what is asked, in the order in which they are asked.
 
     The rules are the `for` of the templates. A template's other conditions are checked when its path is asked. Each
     path is asked about the object as the path before has left it: see `after`.
     """
-    found = [
+    paths = [
         (path, at)
         for path, at in snapshot.settings.paths.items()
-        if any(template.applies_to.covers(asked.request) for template in snapshot.catalog.found(at.templates))
+        if any(template.applies_to.covers(object_request.request) for template in snapshot.catalog.found(at.templates))
     ]
-    return tuple(sorted(found, key=lambda item: item[1].type == "validating"))
+    return tuple(sorted(paths, key=lambda item: item[1].type == "validating"))
 
 
-def after(asked: ObjectRequest, obj: Object) -> ObjectRequest:
-    """The same about the object as the path before has left it."""
-    return msgspec.structs.replace(asked, object=obj)
+def after(object_request: ObjectRequest, obj: Object) -> ObjectRequest:
+    """The request about the object as the path before has left it."""
+    return msgspec.structs.replace(object_request, object=obj)

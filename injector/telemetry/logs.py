@@ -26,7 +26,7 @@ class LogOutput:
     """
 
     def __init__(self, stream: BinaryIO | None = None) -> None:
-        self._stream = stream if stream is not None else sys.stdout.buffer
+        self._stream = stream or sys.stdout.buffer
         self._lines: list[bytes] = []
         self._size = 0
         self._second = 0

@@ -30,7 +30,7 @@ class Cell:
 class Numbers:
     """A metric: one cell for each combination of its labels' values. `kind` is `counter` or `gauge`.
 
-    The `known` ones are there from the start: to Prometheus a counter that appears with a 1 has not increased.
+    The `label_sets` are there from the start: to Prometheus a counter that appears with a 1 has not increased.
     """
 
     def __init__(
@@ -39,10 +39,10 @@ class Numbers:
         about: str,
         labels: tuple[str, ...] = (),
         kind: str = "counter",
-        known: Iterable[tuple[str, ...]] = (),
+        label_sets: Iterable[tuple[str, ...]] = (),
     ) -> None:
         self.name, self.about, self.labels, self.kind = name, about, labels, kind
-        self._cells: dict[tuple[str, ...], Cell] = {values: Cell() for values in known}
+        self._cells: dict[tuple[str, ...], Cell] = {values: Cell() for values in label_sets}
 
     def cell(self, *values: str) -> Cell:
         """The cell for these labels' values, made at first sight. Keep it rather than asking twice."""
@@ -117,7 +117,7 @@ class Metrics(Collector):
             "injector_reviews",
             "Reviews answered, by reason and outcome.",
             ("path", "reason", "outcome"),
-            known=_failures(),
+            label_sets=_failures(),
         )
         self.templates = Numbers(
             "injector_template_reviews",
@@ -131,13 +131,13 @@ class Metrics(Collector):
             "injector_unreadable_requests",
             "Requests answered with HTTP 4xx, by status code.",
             ("code",),
-            known=_each("400", "404", "405", "413", "415", "429"),
+            label_sets=_each("400", "404", "405", "413", "415", "429"),
         )
         self.reloads = Numbers(
             "injector_reloads",
             "Reloads of settings and templates: swapped in, or refused.",
             ("result",),
-            known=_each("swapped", "refused"),
+            label_sets=_each("swapped", "refused"),
         )
         self.snapshot = Numbers(
             "injector_snapshot_info",
@@ -155,7 +155,7 @@ class Metrics(Collector):
             "injector_certificate_reloads",
             "New serving certificates: swapped in, or refused.",
             ("result",),
-            known=_each("swapped", "refused"),
+            label_sets=_each("swapped", "refused"),
         )
         self.certificate_end = Numbers(
             "injector_certificate_not_after_timestamp_seconds", "When the certificate in use expires.", kind="gauge"
@@ -170,7 +170,7 @@ class Metrics(Collector):
             "injector_bundle_writes",
             "Writes of caBundle: because it changed, or to repair it.",
             ("why",),
-            known=_each("changed", "repaired"),
+            label_sets=_each("changed", "repaired"),
         )
         self.bundle_fights = Numbers(
             "injector_bundle_fights", "Repairs of a caBundle that is overwritten again and again.", ("manager",)
@@ -194,7 +194,7 @@ class Metrics(Collector):
             "injector_connections_closed",
             "HTTPS connections closed by the server, by reason: over the limit, or too slow.",
             ("why",),
-            known=_each("too-many", "refused", "handshake", "body", "idle"),
+            label_sets=_each("too-many", "refused", "handshake", "body", "idle"),
         )
         self.draining = Numbers("injector_draining", "1 while the server is shutting down.", kind="gauge")
         self._registry = CollectorRegistry(auto_describe=False)

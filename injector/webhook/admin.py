@@ -56,7 +56,7 @@ class _Ready(_Page):
         missing = self._readiness()
         if missing:
             self.set_status(503)
-        lines = [f"not ready: {name}: {why}\n" for name, why in missing.items()] or ["ok\n"]
+        lines = [f"not ready: {name}: {cause}\n" for name, cause in missing.items()] or ["ok\n"]
         self.finish("".join((*lines, *(f"note: {' '.join(note.split())}\n" for note in self._notes()))))
 
     head = get

@@ -74,12 +74,12 @@ class AdviseEvaluator(Evaluator[Advised]):
         """What a workload's author should know; nothing where its pods are not to be injected."""
         if subject.pod is None or not injection.decision.inject:
             return self.unconcerned
-        settings, found = task.snapshot.settings, response_to(injection)
-        refusal = () if found.allowed else (f"the pods of this workload will be refused: {found.message}",)
+        settings, mutation = task.snapshot.settings, response_to(injection)
+        refusal = () if mutation.allowed else (f"the pods of this workload will be refused: {mutation.message}",)
         templates = [applied.template for applied in injection.applied]
         misspelt = misspelt_annotations("pod label", string_map(subject.pod, "labels"), settings, templates)
         labels = (label.sentence for label in misspelt)
-        warnings = (*refusal, *found.warnings, *labels, *misplaced_keys(subject.workload, settings))
+        warnings = (*refusal, *mutation.warnings, *labels, *misplaced_keys(subject.workload, settings))
         return AdmissionResponse(allowed=True, warnings=tuple(dict.fromkeys(warnings)))
 
     def note(self, injection: Injection) -> Note:

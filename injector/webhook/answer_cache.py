@@ -89,13 +89,13 @@ class AnswerCache:
 
     def get(self, key: CacheKey, now: float) -> Answer | None:
         """The answer of a key, if it is still good at `now`. From then on it is the last one to be dropped."""
-        found = self._entries.get(key[0])
-        if found is None or found[0].until <= now:
+        entry = self._entries.get(key[0])
+        if entry is None or entry[0].until <= now:
             self._misses.value += 1
             return None
         self._hits.value += 1
         self._entries.move_to_end(key[0])
-        return found[0]
+        return entry[0]
 
     def keep(self, snapshot: Snapshot, key: CacheKey, answer: Answer, patch: bytes) -> None:
         """Keep an answer (with its patch as plain JSON) if it is good for every pod of this key."""
@@ -119,7 +119,7 @@ class AnswerCache:
         if first is None:
             self._first.put(text, volatile)
         elif len(first) == len(volatile):
-            volatile = tuple(part for part, other in zip(volatile, first, strict=True) if part == other)
+            volatile = tuple(part for part, original in zip(volatile, first, strict=True) if part == original)
         return any(part.decode(errors="replace") in text for part in volatile)
 
     def forget(self) -> None:
@@ -146,9 +146,9 @@ class AnswerCache:
 
     def token(self, namespace: Namespace) -> bytes:
         """Stands for exactly this namespace object in a key; a changed namespace is another object, another token."""
-        known = self._namespaces.get(namespace.name)
-        if known is not None and known[0] is namespace:
-            return known[1]
+        entry = self._namespaces.get(namespace.name)
+        if entry is not None and entry[0] is namespace:
+            return entry[1]
         if len(self._namespaces) >= _NAMESPACES:
             self._namespaces.clear()
         self._serial += 1

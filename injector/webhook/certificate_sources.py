@@ -160,12 +160,12 @@ class BuiltinSource:
                 self._logger.info("certificate-swapped", not_after=f"{end.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}")
             serving, self._unusable = True, ""
 
-    def _refuse(self, why: str, serving: bool) -> None:
-        self._unusable = "" if serving else why
+    def _refuse(self, cause: str, serving: bool) -> None:
+        self._unusable = "" if serving else cause
         self._metrics.certificates.cell("refused").value += 1
-        self._logger.error("certificate-refused", why=why, in_use="the old one" if serving else "none")
+        self._logger.error("certificate-refused", why=cause, in_use="the old one" if serving else "none")
         if self._on_trouble is not None:
-            self._on_trouble("certificate-refused", why)
+            self._on_trouble("certificate-refused", cause)
 
     async def hand_over(self) -> None:
         """Let another replica lead."""

@@ -55,12 +55,12 @@ class ClusterSync:
 
     def missing(self) -> dict[str, str]:
         """What has not been read yet, by name, and why."""
-        found: dict[str, str] = {}
+        unread: dict[str, str] = {}
         if not self.namespaces.synced.is_set():
-            found["namespaces"] = str(self.namespaces.last_error or "not read yet")
+            unread["namespaces"] = str(self.namespaces.last_error or "not read yet")
         if self._maps is not None and not self._maps.synced.is_set():
-            found["template-config-maps"] = str(self._maps.last_error or "not read yet")
-        return found
+            unread["template-config-maps"] = str(self._maps.last_error or "not read yet")
+        return unread
 
     @property
     def away_seconds(self) -> float:
@@ -83,15 +83,15 @@ class ClusterSync:
         self.namespaces.start()
         await self.namespaces.synced.wait()
         if self._namespace:
-            taken = asyncio.Event()
+            started = asyncio.Event()
 
             async def take(sources: TemplateSources) -> None:
-                await self._snapshots.update(in_cluster=sources, version=None if taken.is_set() else version)
-                taken.set()
+                await self._snapshots.update(in_cluster=sources, version=None if started.is_set() else version)
+                started.set()
 
             self._maps = TemplateMaps(self._client, self._namespace, self._settings, take)
             self._maps.start()
-            await taken.wait()
+            await started.wait()
         else:
             await self._snapshots.update(version=version)
         self._run(self._follow_version())

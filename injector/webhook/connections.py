@@ -138,9 +138,9 @@ class BoundedServer(HTTPServer):
         self._handshaking[stream] = opened
         stream.wait_for_handshake().add_done_callback(partial(self._handshaken, stream, address))
 
-    def _handshaken(self, stream: IOStream, address: Any, done: asyncio.Future[Any]) -> None:
-        known = self._handshaking.pop(stream, None)
-        if known is not None and not done.cancelled() and done.exception() is None and not stream.closed():
+    def _handshaken(self, stream: IOStream, address: Any, handshake: asyncio.Future[Any]) -> None:
+        pending = self._handshaking.pop(stream, None)
+        if pending is not None and not handshake.cancelled() and handshake.exception() is None and not stream.closed():
             self._serve(stream, address)
 
     def _serve(self, stream: IOStream, address: Any) -> None:

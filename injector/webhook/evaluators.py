@@ -69,10 +69,10 @@ class ReviewTask:
         """The object that the review is about, as JSON."""
         return bytes(self.review.request.object)
 
-    def without_labels(self, why: str) -> Failure:
+    def without_labels(self, cause: str) -> Failure:
         """The failure that the namespace's labels are not known."""
-        what = f"the labels of namespace {self.namespace} could not be read ({why})"
-        return Failure(InjectionError(Reason.NOT_READY, what))
+        message = f"the labels of namespace {self.namespace} could not be read ({cause})"
+        return Failure(InjectionError(Reason.NOT_READY, message))
 
 
 class Evaluator(ABC, Generic[Reviewed]):
@@ -109,9 +109,9 @@ class Evaluator(ABC, Generic[Reviewed]):
         """Whether the stored labels of the namespace must be old: with them the webhook would not have been called."""
         return injection.reason in DOUBTFUL
 
-    def unconfirmed(self, task: ReviewTask, stored: Namespace | None, why: str) -> tuple[Namespace, Failure | None]:
+    def unconfirmed(self, task: ReviewTask, stored: Namespace | None, cause: str) -> tuple[Namespace, Failure | None]:
         """What to go by where the API server does not answer for a namespace: the store's word, if it has one."""
-        return stored or Namespace(task.namespace), None if stored else task.without_labels(why)
+        return stored or Namespace(task.namespace), None if stored else task.without_labels(cause)
 
     def response(self, task: ReviewTask, subject: Reviewed, injection: Injection) -> AdmissionResponse:
         """What the API server is answered."""
@@ -171,7 +171,7 @@ class MutateEvaluator(Evaluator[Object]):
     def evaluate_pod(
         self, task: ReviewTask, pod: Object, namespace: Namespace, request: Request, failure: Failure | None = None
     ) -> Injection:
-        """The same for any pod; the review may be about a workload that creates it."""
+        """Decide about any pod, then inject it; the review may be about a workload that creates it."""
         snapshot = task.snapshot
         error, decision = failure or (None, None)
         try:
@@ -187,16 +187,16 @@ class MutateEvaluator(Evaluator[Object]):
             return failed_injection(pod, decision, snapshot, error)
         except Exception as raised:  # no pod that an API server sends: it cannot even be marked
             self._log_error(task, namespace, raised, pod=object_name(pod))
-        found = failed_injection({}, decision, snapshot, error)
-        effect = Effect.SKIP if found.allowed else Effect.REFUSE
-        return msgspec.structs.replace(found, object=pod, patch=(), effect=effect)
+        failed = failed_injection({}, decision, snapshot, error)
+        effect = Effect.SKIP if failed.allowed else Effect.REFUSE
+        return msgspec.structs.replace(failed, object=pod, patch=(), effect=effect)
 
-    def unconfirmed(self, task: ReviewTask, stored: Namespace | None, why: str) -> tuple[Namespace, Failure | None]:
+    def unconfirmed(self, task: ReviewTask, stored: Namespace | None, cause: str) -> tuple[Namespace, Failure | None]:
         """The namespace as the store has it; one that it does not have counts as `enabled`: the pod starts, marked."""
         if stored is not None:
             return stored, None
         label = task.snapshot.settings.namespace_label
-        return _labelled(Namespace(task.namespace), label.key, label.enabled), task.without_labels(why)
+        return _labelled(Namespace(task.namespace), label.key, label.enabled), task.without_labels(cause)
 
     def event(
         self, subject: Object, namespace: Namespace, injection: Injection, response: AdmissionResponse
@@ -223,7 +223,7 @@ class GuardEvaluator(MutateEvaluator):
         """Whether the store says that the namespace requires nothing."""
         return not injection.decision.required
 
-    def unconfirmed(self, task: ReviewTask, stored: Namespace | None, why: str) -> tuple[Namespace, Failure | None]:
+    def unconfirmed(self, task: ReviewTask, stored: Namespace | None, cause: str) -> tuple[Namespace, Failure | None]:
         """The namespace, treated as `required`: a pod that lacks nothing passes even so."""
         label = task.snapshot.settings.namespace_label
         return _labelled(stored or Namespace(task.namespace), label.key, label.required), None
@@ -285,8 +285,8 @@ class PolicyEvaluator(Evaluator[ObjectRequest]):
         self, recorder: Recorder, note: Note, task: ReviewTask, subject: ObjectRequest, namespace: Namespace
     ) -> bytes:
         """The line about the object."""
-        named = subject.review.get("name")
-        return recorder.object_line(note, namespace.name, subject.subject, subject.request, named)
+        name = subject.review.get("name")
+        return recorder.object_line(note, namespace.name, subject.subject, subject.request, name)
 
 
 def _labelled(namespace: Namespace, key: str, value: str) -> Namespace:

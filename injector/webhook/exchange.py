@@ -199,8 +199,8 @@ class Exchange(HTTPMessageDelegate):
                 since = "a path that was added to the settings needs a restart of the injector"
                 self._error = (404, f"there is nothing at this path; POST reviews to {paths}; {since}")
         elif method == "POST" and headers.get("Content-Type") != "application/json":
-            given = headers.get("Content-Type", "")
-            if given.partition(";")[0].strip().lower() != "application/json":
+            content_type = headers.get("Content-Type", "")
+            if content_type.partition(";")[0].strip().lower() != "application/json":
                 self._error = (415, "send the review with Content-Type: application/json")
         length, limit = headers.get("Content-Length"), self._state.limits.max_body_bytes
         size = limit if length is None and "Transfer-Encoding" in headers else 0

@@ -38,22 +38,22 @@ class Drain:
     """Whether the server is on its way down, and the way down itself."""
 
     def __init__(self, metrics: Metrics, logger: structlog.typing.FilteringBoundLogger) -> None:
-        self._asked = asyncio.Event()
+        self._requested = asyncio.Event()
         self._metrics = metrics
         self._logger = logger
 
     @property
     def under_way(self) -> bool:
         """True from the moment that the end was asked for."""
-        return self._asked.is_set()
+        return self._requested.is_set()
 
     def begin(self) -> None:
         """Ask for the end; a second call does no harm."""
-        self._asked.set()
+        self._requested.set()
 
     async def begun(self) -> None:
         """Wait until the end is asked for."""
-        await self._asked.wait()
+        await self._requested.wait()
 
     def on_signals(self) -> None:
         """Let SIGTERM and SIGINT ask for the end. A second one ends the process at once, as people expect."""

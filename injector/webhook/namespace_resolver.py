@@ -42,20 +42,20 @@ class EveryNamespace:
 
     def get(self, name: str) -> Namespace | None:
         """The namespace of this name, the same object each time (of the last 1,000); None for what is not a name."""
-        found = self._seen.get(name)
-        if found is None and is_dns_label(name):
+        namespace = self._seen.get(name)
+        if namespace is None and is_dns_label(name):
             if len(self._seen) > 1000:
                 self._seen.clear()
-            found = self._seen[name] = Namespace(name, labels=self._labels)
-        return found
+            namespace = self._seen[name] = Namespace(name, labels=self._labels)
+        return namespace
 
     async def fetch(self, name: str) -> Namespace | None:
-        """The same as `get`: there is nobody to ask."""
+        """What `get` says: there is nobody to ask."""
         return self.get(name)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Answer:
     """What the store had and the API server answered (None: nothing) when it was asked; and until when this counts."""
 
     stored: Namespace | None
@@ -68,27 +68,27 @@ class NamespaceResolver:
 
     def __init__(self, namespaces: NamespaceSource) -> None:
         self._namespaces = namespaces
-        self._asked: dict[str, _Asked] = {}
+        self._answers: dict[str, _Answer] = {}
 
     def get(self, name: str) -> Namespace | None:
         """The namespace as far as it is known without asking."""
         stored = self._namespaces.get(name)
-        if self._asked:
-            asked = self._asked.get(name)
-            if asked is not None:
-                if asked.stored is stored and asyncio.get_running_loop().time() < asked.until:
-                    return asked.fetched or stored
-                del self._asked[name]
+        if self._answers:
+            answer = self._answers.get(name)
+            if answer is not None:
+                if answer.stored is stored and asyncio.get_running_loop().time() < answer.until:
+                    return answer.fetched or stored
+                del self._answers[name]
         return stored
 
     def tried(self, name: str) -> bool:
         """Whether the API server was asked about the namespace a moment ago; it may not have answered."""
-        return name in self._asked
+        return name in self._answers
 
     def confirmed(self, name: str) -> bool:
         """Whether what `get` says is what the API server said a moment ago."""
-        asked = self._asked.get(name)
-        return asked is not None and asked.fetched is not None
+        answer = self._answers.get(name)
+        return answer is not None and answer.fetched is not None
 
     async def ask(self, name: str, deadline: float) -> Namespace:
         """The namespace as the API server knows it; without any label when it knows none of that name.
@@ -105,15 +105,15 @@ class NamespaceResolver:
                 fetched = await self._namespaces.fetch(name)
         except Exception as error:
             if stored is not None:
-                self._remember(name, _Asked(stored, None, now + _FAILED_SECONDS))
+                self._remember(name, _Answer(stored, None, now + _FAILED_SECONDS))
             if isinstance(error, TimeoutError):
                 raise
             raise OSError(f"{type(error).__name__}: {error}") from error
-        found = fetched if fetched is not None else Namespace(name)
-        self._remember(name, _Asked(self._namespaces.get(name), found, now + _HOLDS_SECONDS))
-        return found
+        namespace = fetched or Namespace(name)
+        self._remember(name, _Answer(self._namespaces.get(name), namespace, now + _HOLDS_SECONDS))
+        return namespace
 
-    def _remember(self, name: str, asked: _Asked) -> None:
-        if len(self._asked) >= _REMEMBERED:
-            self._asked.clear()
-        self._asked[name] = asked
+    def _remember(self, name: str, answer: _Answer) -> None:
+        if len(self._answers) >= _REMEMBERED:
+            self._answers.clear()
+        self._answers[name] = answer

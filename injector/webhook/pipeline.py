@@ -213,8 +213,8 @@ class Pipeline(Generic[Reviewed]):
         except InjectionError as error:
             return fail(error)
         except Exception as error:
-            why = "in time" if isinstance(error, TimeoutError) else f"({type(error).__name__})"
-            return fail(InjectionError(Reason.FILES_FAILED, f"ConfigMap {files[0].name} was not created {why}"))
+            cause = "in time" if isinstance(error, TimeoutError) else f"({type(error).__name__})"
+            return fail(InjectionError(Reason.FILES_FAILED, f"ConfigMap {files[0].name} was not created {cause}"))
         return finish()
 
     # -- record and answer --

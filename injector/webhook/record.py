@@ -36,7 +36,7 @@ class _Line(msgspec.Struct, frozen=True):
 
 
 class _ObjectLine(msgspec.Struct, frozen=True):
-    """The same about an object of any kind."""
+    """What a review's log line says of an object of any kind."""
 
     path: str
     namespace: str
@@ -89,8 +89,8 @@ def failure_event(pod: Object, namespace: str, injection: Injection, message: st
     if owner is None or not isinstance(uid, str) or not isinstance(version, str):
         return None
     about = About(version[:253], owner["kind"][:63], owner["name"][:253], uid[:128], namespace)
-    what = "starts without its sidecar" if injection.allowed else "was refused"
-    return FailureEvent(about, injection.reason.label, f"pod {object_name(pod)} {what}: {message}")
+    outcome = "starts without its sidecar" if injection.allowed else "was refused"
+    return FailureEvent(about, injection.reason.label, f"pod {object_name(pod)} {outcome}: {message}")
 
 
 def object_name(obj: Object) -> str:
@@ -127,9 +127,9 @@ class Recorder:
         )
         return b"," + _encode(line)[1:] + b"\n"
 
-    def object_line(self, note: Note, namespace: str, obj: Object, request: Request, named: object = "") -> bytes:
+    def object_line(self, note: Note, namespace: str, obj: Object, request: Request, review_name: object = "") -> bytes:
         """The part of a review's log line about an object of any kind; one without a name goes by what the review
-        `named`: a CONNECT has options as its object.
+        `review_name`: a CONNECT has options as its object.
         """
         below = f"/{request.sub_resource}" if request.sub_resource else ""
         group = f".{request.group}" if request.group else ""
@@ -137,7 +137,7 @@ class Recorder:
             path=self.path,
             namespace=namespace[:64],
             resource=f"{request.resource}{group}{below}"[:320],
-            name=object_name(obj) or (named[:260] if isinstance(named, str) else ""),
+            name=object_name(obj) or (review_name[:260] if isinstance(review_name, str) else ""),
             operation=request.operation[:16],
             reason=note.reason.label,
             outcome=note.effect.value,

@@ -106,17 +106,17 @@ def shorten_warnings(warnings: Iterable[str]) -> list[str]:
     """
     lines = [line for line in (" ".join(w.split()) for w in warnings) if line]
     lines = [shorten(printable(line), WARNING_LENGTH) for line in lines]
-    kept: list[str] = []
+    shortened: list[str] = []
     room = WARNINGS_LENGTH
     for position, line in enumerate(lines):
         rest = len(lines) - position
         # Kubernetes counts bytes; the closing line below needs a little room of its own.
         room -= len(line.encode())
         if room < (80 if rest > 1 else 0):
-            kept.append(f"{rest} more warnings are left out; `injector inject FILE` shows all of them")
+            shortened.append(f"{rest} more warnings are left out; `injector inject FILE` shows all of them")
             break
-        kept.append(line)
-    return kept
+        shortened.append(line)
+    return shortened
 
 
 def shorten(text: str, length: int) -> str:
@@ -131,13 +131,13 @@ def shorten(text: str, length: int) -> str:
 
 def audit_annotations(reason: str, templates: Iterable[tuple[str, str]], generation: str) -> dict[str, str]:
     """The audit annotations of an answer. The API server puts the webhook's name in front of each key."""
-    found = {"reason": reason}
+    annotations = {"reason": reason}
     names = ",".join(f"{name}@{digest}" for name, digest in templates)
     if names:
-        found["templates"] = names
+        annotations["templates"] = names
     if generation:
-        found["generation"] = generation
-    return found
+        annotations["generation"] = generation
+    return annotations
 
 
 def reason_of(code: int) -> str:

@@ -87,32 +87,32 @@ def read_review(body: bytes) -> Review:
     return review
 
 
-def check_bounds(raw: bytes, what: str) -> None:
+def check_bounds(raw: bytes, subject: str) -> None:
     """Refuse JSON with more values than any object of an API server, or nested deeper, before it becomes objects.
 
     All is counted on the bytes. A list of empty lists takes 24 times its bytes in memory, one nested deeply 47 times.
     An object within the API server's limit on requests cannot hold too many values, so only a larger one is counted.
-    Raises ReviewError (HTTP 413), which says that `what` is wrong.
+    Raises ReviewError (HTTP 413), which says that `subject` is wrong.
     https://pkg.go.dev/k8s.io/apiserver/pkg/server#Config (MaxRequestBodyBytes)
     """
-    _check_size(raw, what)
-    _check_depth(raw, what)
+    _check_size(raw, subject)
+    _check_depth(raw, subject)
 
 
-def _check_size(raw: bytes, what: str) -> None:
+def _check_size(raw: bytes, subject: str) -> None:
     large = len(raw) > OBJECT_BYTES and _least_size(raw) > OBJECT_BYTES
     if large and _least_size(_without_strings(raw)) > OBJECT_BYTES:
         raise ReviewError(
-            f"{what} is too large: its values need more than {OBJECT_BYTES} bytes, the maximum for an object", 413
+            f"{subject} is too large: its values need more than {OBJECT_BYTES} bytes, the maximum for an object", 413
         )
 
 
-def _check_depth(raw: bytes, what: str) -> None:
+def _check_depth(raw: bytes, subject: str) -> None:
     if raw.count(b"[") + raw.count(b"{") <= DEEPEST:
         return
     steps = memoryview(_without_strings(raw).translate(_STEPS, b",:")).cast("b")
     if max(accumulate(steps), default=0) > DEEPEST:
-        raise ReviewError(f"{what} is nested too deeply: more than {DEEPEST} levels", 413)
+        raise ReviewError(f"{subject} is nested too deeply: more than {DEEPEST} levels", 413)
 
 
 def _least_size(raw: bytes) -> int:
@@ -125,8 +125,8 @@ def _without_strings(raw: bytes) -> bytes:
     if b"\\" in raw:
         raw = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
     # Most strings hold nothing that counts: with all else gone their quotes are next to each other.
-    kept = raw.translate(None, _NO_STRUCTURE).replace(b'""', b"")
-    return b"".join(kept.split(b'"')[::2]) if b'"' in kept else kept
+    structure = raw.translate(None, _NO_STRUCTURE).replace(b'""', b"")
+    return b"".join(structure.split(b'"')[::2]) if b'"' in structure else structure
 
 
 def read_object(raw: bytes) -> Object:

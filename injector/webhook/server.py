@@ -132,12 +132,12 @@ class Server:
     def _find_route(self, target: str) -> Route:
         """The route for a request's target, remembered for the next time."""
         try:
-            found = self._paths.get(urlsplit(target).path)
+            registered = self._paths.get(urlsplit(target).path)
         except ValueError:  # `//[`: no address is like that
-            found = None
-        if found is None:
+            registered = None
+        if registered is None:
             return _NOT_FOUND
-        route = replace(found, seconds=seconds_for(target))
+        route = replace(registered, seconds=seconds_for(target))
         if len(self.state.routes) < _KNOWN_TARGETS:
             self.state.routes[target] = route
         return route
@@ -189,8 +189,8 @@ def seconds_for(target: str) -> float:
     Anything that is no duration from 1 to 30 seconds is ignored.
     https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#timeouts
     """
-    given = parse_qs(urlsplit(target).query).get("timeout", [""])[-1].removesuffix("s")
-    seconds = float(given) if given.isascii() and given.isdigit() and len(given) < 3 else 0.0
+    timeout = parse_qs(urlsplit(target).query).get("timeout", [""])[-1].removesuffix("s")
+    seconds = float(timeout) if timeout.isascii() and timeout.isdigit() and len(timeout) < 3 else 0.0
     if not 1 <= seconds <= 30:
         seconds = DEFAULT_SECONDS
     return seconds - MARGIN_SECONDS

@@ -61,7 +61,7 @@ class SnapshotManager:
         self._own_namespace = own_namespace
         self._source = str(settings_file or "settings")
         self._disk = Disk(settings_file, folders)
-        self._found = SourceFiles()
+        self._files = SourceFiles()
         self._in_cluster: TemplateSources = {}
         self._version = Cluster().version
         self._metrics = metrics
@@ -102,7 +102,7 @@ class SnapshotManager:
 
         Raises SettingsError, or TemplateError for a folder that cannot be read.
         """
-        self._found = await asyncio.to_thread(self._disk.read)
+        self._files = await asyncio.to_thread(self._disk.read)
         settings = self._settings()
         self._current = build_snapshot(settings, {}, self._cluster(settings))
         return settings
@@ -140,7 +140,7 @@ class SnapshotManager:
             return not self._refused
         async with self._lock:
             try:
-                self._found = await asyncio.to_thread(self._disk.read)
+                self._files = await asyncio.to_thread(self._disk.read)
             except InjectorError as error:
                 self._unread = str(error)
                 self._refuse(self._unread, mistakes=_mistakes(error))
@@ -157,9 +157,9 @@ class SnapshotManager:
     async def _build(self) -> bool:
         try:
             settings = self._settings()
-            sources = {**self._found.templates, **self._in_cluster}
+            sources = {**self._files.templates, **self._in_cluster}
             maps = f"configmap/{self._own_namespace}" if self._own_namespace else "configmap"
-            origins = {**self._found.origins, **{name: f"{maps}/{name}" for name in self._in_cluster}}
+            origins = {**self._files.origins, **{name: f"{maps}/{name}" for name in self._in_cluster}}
             previous = self._current if self._ready else None
             left_out = None
             build = partial(
@@ -174,11 +174,11 @@ class SnapshotManager:
             try:
                 snapshot = await asyncio.to_thread(build, sources)
             except SnapshotError as error:
-                wrong = self._wrong_in_cluster(error)
-                if self._ready or not wrong:
+                broken = self._wrong_in_cluster(error)
+                if self._ready or not broken:
                     raise
                 left_out = error
-                sources = {name: files for name, files in sources.items() if name not in wrong}
+                sources = {name: files for name, files in sources.items() if name not in broken}
                 snapshot = await asyncio.to_thread(build, sources)
         except InjectorError as error:
             self._refuse(str(error), mistakes=_mistakes(error))
@@ -209,17 +209,17 @@ class SnapshotManager:
         cluster without its injector when nodes are drained. A wrong template in a folder stops the start: it came with
         the installation, and its roll-out stops.
         """
-        wrong = {one.template for one in error.errors if isinstance(one, TemplateError)}
-        alone = all(isinstance(one, TemplateError) for one in error.errors)
-        return wrong if alone and wrong <= self._in_cluster.keys() else set()
+        broken = {mistake.template for mistake in error.errors if isinstance(mistake, TemplateError)}
+        alone = all(isinstance(mistake, TemplateError) for mistake in error.errors)
+        return broken if alone and broken <= self._in_cluster.keys() else set()
 
     def _swap(self, snapshot: Snapshot) -> None:
-        for name, which in _AT_START.items():
+        for name, effect in _AT_START.items():
             if self._ready and getattr(snapshot.settings, name) != getattr(self.current.settings, name):
-                self._logger.warning("restart-needed", why=f"{which} at the next start")
+                self._logger.warning("restart-needed", why=f"{effect} at the next start")
         if self._ready and (moved := snapshot.settings.paths.keys() ^ self.current.settings.paths.keys()):
-            why = f"these paths were added or removed, with effect at the next start: {', '.join(sorted(moved))}"
-            self._logger.warning("restart-needed", why=why)
+            message = f"these paths were added or removed, with effect at the next start: {', '.join(sorted(moved))}"
+            self._logger.warning("restart-needed", why=message)
         self._current, self._ready = snapshot, True
         self._first_build.set()
         self._swapped = asyncio.get_running_loop().time()
@@ -230,20 +230,20 @@ class SnapshotManager:
         for warning in snapshot.warnings:
             self._logger.warning("settings-warning", why=warning.located)
 
-    def _refuse(self, why: str, **more: Any) -> None:
+    def _refuse(self, cause: str, **more: Any) -> None:
         self._first_build.set()
         self._metrics.reload_failing.cell().value = 1
-        if why == self._refused:
+        if cause == self._refused:
             return
-        self._refused = why
+        self._refused = cause
         self._metrics.reloads.cell("refused").value += 1
         in_use = self.current.generation if self._ready else "none"
-        self._logger.error("snapshot-refused", why=why, in_use=in_use, **more)
+        self._logger.error("snapshot-refused", why=cause, in_use=in_use, **more)
         if self._on_refused is not None:
-            self._on_refused(why)
+            self._on_refused(cause)
 
     def _settings(self) -> Settings:
-        return read_settings(self._found.settings_text, self._source).ignoring(self._own_namespace)
+        return read_settings(self._files.settings_text, self._source).ignoring(self._own_namespace)
 
     def _cluster(self, settings: Settings) -> Cluster:
         return Cluster(self._version, settings.cluster_domain)
@@ -254,14 +254,14 @@ def _mistakes(error: InjectorError) -> list[dict[str, Any]]:
     errors = error.errors if isinstance(error, SnapshotError) else (error,)
     return [
         {
-            "origin": one.origin,
-            "file": one.place.file if one.place else "",
-            "line": one.place.line if one.place else 0,
-            "column": one.place.column if one.place else 0,
-            "rule": one.rule,
-            "message": one.diagnostic.headline,
-            "help": one.diagnostic.help,
+            "origin": mistake.origin,
+            "file": mistake.diagnostic.place.file,
+            "line": mistake.diagnostic.place.line,
+            "column": mistake.diagnostic.place.column,
+            "rule": mistake.rule,
+            "message": mistake.diagnostic.headline,
+            "help": mistake.diagnostic.help,
         }
-        for one in errors
-        if isinstance(one, TemplateError)
+        for mistake in errors
+        if isinstance(mistake, TemplateError)
     ]

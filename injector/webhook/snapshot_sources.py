@@ -66,7 +66,7 @@ class Disk:
             try:
                 folders = self._template_folders()
                 templates = {name: read_folder(folder) for name, folder in folders.items()}
-                found = SourceFiles(
+                files = SourceFiles(
                     self._settings(), templates, {name: str(folder) for name, folder in folders.items()}
                 )
             except (OSError, UnicodeDecodeError, InjectorError) as error:
@@ -77,7 +77,7 @@ class Disk:
                 raise SettingsError(f"settings or templates cannot be read: {error}") from None
             if self._look() == before:
                 self._state = before
-                return found
+                return files
         raise SettingsError("settings and templates keep changing while they are read")
 
     def _settings(self) -> str | None:
@@ -93,14 +93,14 @@ class Disk:
         return {name: path for folder in self._folders for name, path in templates_in(folder).items()}
 
     def _look(self) -> object:
-        seen: list[object] = []
+        prints: list[object] = []
         files = [] if self._settings_file is None else [self._settings_file]
         try:
             for folder in self._template_folders().values():
                 files += files_of(folder)
         except (OSError, TemplateError) as error:
-            seen.append(str(error))
-        return [*seen, *fingerprints(files).items()]
+            prints.append(str(error))
+        return [*prints, *fingerprints(files).items()]
 
     def _old(self) -> bool:
         """Whether the last change of any file or folder is long ago: by their ctime, which no copying sets back."""
@@ -118,5 +118,5 @@ def read_settings(text: str | None, source: str) -> Settings:
     try:
         return parse_settings(load_manifest(text) if text else None, source)
     except yaml.YAMLError as error:
-        where = " ".join(str(error).split())
-        raise SettingsError(f"{source}: not YAML: {where[:300]}") from None
+        reported = " ".join(str(error).split())
+        raise SettingsError(f"{source}: not YAML: {reported[:300]}") from None

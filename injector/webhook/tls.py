@@ -61,8 +61,8 @@ def make_context(certificate: Path, key: Path) -> tuple[ssl.SSLContext, float]:
     try:
         context.load_cert_chain(certificate, key, password="")  # an encrypted key must not ask a terminal
     except ssl.SSLError as error:
-        why = "is not the key of" if error.reason == "KEY_VALUES_MISMATCH" else "cannot be used with"
-        raise CertificateError(f"{key}: {why} {certificate} ({error.reason or error})") from None
+        relation = "is not the key of" if error.reason == "KEY_VALUES_MISMATCH" else "cannot be used with"
+        raise CertificateError(f"{key}: {relation} {certificate} ({error.reason or error})") from None
     except OSError as error:
         raise CertificateError(f"{key}: {error.strerror}") from None
     return context, end.timestamp()
@@ -137,15 +137,15 @@ class CertificateWatcher:
 
     def _look(self) -> tuple[object, ...]:
         """What tells cheaply that nothing changed."""
-        found: list[object] = []
+        prints: list[object] = []
         for file in self._files:
             try:
                 stat = file.stat()
             except OSError:
-                found.append(None)
+                prints.append(None)
             else:
-                found.append((stat.st_ino, stat.st_mtime_ns, stat.st_size))
-        return tuple(found)
+                prints.append((stat.st_ino, stat.st_mtime_ns, stat.st_size))
+        return tuple(prints)
 
     def _content(self) -> bytes:
         digest = hashlib.sha256()
