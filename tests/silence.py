@@ -94,7 +94,7 @@ def start(mode: str) -> None:
 _CACHES = {
     "injector.authoring.template_mistakes": "template_mistakes",
     "injector.authoring.lint.pod_schema": "_checked",
-    "injector.authoring.lint.rules._pod_security": "refusals",
+    "injector.authoring.lint.rules.pod_security": "refusals",
 }
 
 

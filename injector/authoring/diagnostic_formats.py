@@ -75,8 +75,8 @@ def diagnostics_text(problems: Sequence[Diagnostic]) -> str:
 
 
 def _text(problem: Diagnostic) -> str:
-    where, severity = problem.place.whole, click.style(problem.severity, fg=_COLOURS[problem.severity], bold=True)
-    head = f"{path_line(where)}: {severity}" if where else severity
+    place, severity = problem.place.whole, click.style(problem.severity, fg=_COLOURS[problem.severity], bold=True)
+    head = f"{path_line(place)}: {severity}" if place else severity
     excerpt = "\n".join(map(path_line, problem.excerpt.split("\n")))
     return f"{head}: {printable(problem.headline)} [{problem.code}]\n{excerpt}".rstrip("\n") + "\n"
 
@@ -84,16 +84,16 @@ def _text(problem: Diagnostic) -> str:
 def error_text(error: Exception) -> str:
     """What to tell of an error, with its line, the caret and the help where known. Without a final line end."""
     if isinstance(error, SnapshotError):
-        return "\n".join(error_text(one) for one in error.errors)
+        return "\n".join(error_text(fault) for fault in error.errors)
     if isinstance(error, RenderError):
         error = error.as_template_error()
     if isinstance(error, TemplateError):
         return diagnostics_text(error.diagnostics).rstrip("\n")
     if isinstance(error, SettingsError) and len(error.diagnostics) > 1:
-        lines = (f"{'' if one.place.file else f'{error.source}: '}{one.located}" for one in error.diagnostics)
+        lines = (f"{'' if fault.place.file else f'{error.source}: '}{fault.located}" for fault in error.diagnostics)
         return "\n".join(map(_error_line, lines))
-    found = error.diagnostic if isinstance(error, DocumentError) else None
-    excerpt = f"\n{found.excerpt}" if found is not None and found.excerpt else ""
+    diagnostic = error.diagnostic if isinstance(error, DocumentError) else None
+    excerpt = f"\n{diagnostic.excerpt}" if diagnostic is not None and diagnostic.excerpt else ""
     message = error.format_message() if isinstance(error, click.ClickException) else str(error)
     return f"{_error_line(message)}{excerpt}"
 
@@ -131,8 +131,8 @@ def diagnostics_sarif(
     problems: Sequence[Diagnostic], rules: Mapping[str, Mapping[str, Any]], program: str
 ) -> dict[str, Any]:
     """A log of one run: every rule as SARIF describes it, by name, and a result for each problem."""
-    others = sorted({problem.code for problem in problems} - set(rules))
-    names = [*rules, *others]
+    without_rule = sorted({problem.code for problem in problems} - set(rules))
+    names = [*rules, *without_rule]
     descriptions = [{"id": name, **rules.get(name, {})} for name in names]
     driver = {"name": program, "semanticVersion": __version__, "rules": descriptions}
     results = [_result(problem, names) for problem in problems]

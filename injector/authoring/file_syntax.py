@@ -57,10 +57,10 @@ def syntax_mistakes(text: str, name: str, syntax: str, place_of: Callable[[int],
     `place_of` gives the author's place of an offset in the text.
     """
     for count in range(_MOST):
-        found = parse_error(text, name, syntax)
-        if found is None:
+        mistake = parse_error(text, name, syntax)
+        if mistake is None:
             return
-        offset, words = found
+        offset, reason = mistake
         place = place_of(offset)
         hole = bare_hole(place.text, place.column - 1) if syntax in ("toml", "json") else None
         if hole is not None and syntax == "toml" and place.text[: hole.start("hole")].rstrip().endswith(":"):
@@ -68,7 +68,7 @@ def syntax_mistakes(text: str, name: str, syntax: str, place_of: Callable[[int],
             return
         if hole is None:
             if not count:  # behind another mistake it may be no more than what that leads to
-                yield SyntaxMistake(place, f"this is not valid {_NAMES.get(syntax, syntax.upper())}: {words}")
+                yield SyntaxMistake(place, f"this is not valid {_NAMES.get(syntax, syntax.upper())}: {reason}")
             return
         message = f"this string is not in quotes, but {syntax.upper()} needs them"
         value = hole["value"] if _FILTERED.match(hole["value"]) else f"({hole['value']})"
@@ -83,9 +83,9 @@ def syntax_mistakes(text: str, name: str, syntax: str, place_of: Callable[[int],
 
 def bare_hole(line: str, column: int) -> re.Match[str] | None:
     """The hole of a line that is a whole value without quotes: the last that begins up to a column from 0, or None."""
-    holes = [one for one in _BARE.finditer(line) if line[: one.start("hole")].count('"') % 2 == 0]
-    before = [one for one in holes if one.start("hole") <= column]
-    return before[-1] if before else holes[0] if holes else None
+    holes = [hole for hole in _BARE.finditer(line) if line[: hole.start("hole")].count('"') % 2 == 0]
+    before = [hole for hole in holes if hole.start("hole") <= column]
+    return next(iter([*before[-1:], *holes]), None)
 
 
 def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
@@ -94,8 +94,8 @@ def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
         try:
             tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            words, line, column = toml_mistake(error)
-            return _offset(text, line, column - 1), words
+            message, line, column = toml_mistake(error)
+            return _offset(text, line, column - 1), message
     elif syntax == "json" and name.endswith(".json"):
         try:
             json.loads(text)
@@ -121,8 +121,8 @@ def _no_assignment(text: str) -> tuple[int, str] | None:
         bare = line.strip()
         if not quote and bare and not bare.startswith("#") and "=" not in bare:
             name = re.match(r"[A-Za-z_]\w*(?=\s*:)", bare)
-            words = "there is no = in this line" + (f"; write {name[0]}=..." if name else "")
-            return offset + len(line) - len(line.lstrip()), words
+            message = "there is no = in this line" + (f"; write {name[0]}=..." if name else "")
+            return offset + len(line) - len(line.lstrip()), message
         for character in bare if quote or not bare.startswith("#") else "":
             if character in ("'", '"') and (not quote or quote == character):
                 quote = "" if quote else character
@@ -134,16 +134,16 @@ def _unbalanced(text: str, tokens: re.Pattern[str]) -> tuple[int, str] | None:
     """The offset of a brace that has no other, and what is wrong with it; None too where a string has no end."""
     opened: list[int] = []
     at = 0
-    while found := tokens.search(text, at):
-        piece, at = found[0], found.end()
+    while token := tokens.search(text, at):
+        piece, at = token[0], token.end()
         if piece in ("{", "${"):
-            opened.append(found.start())
+            opened.append(token.start())
         elif piece == "}" and not opened:
-            return found.start(), "this } closes nothing"
+            return token.start(), "this } closes nothing"
         elif piece == "}":
             opened.pop()
         else:
-            end = _ENDS.get(piece) or re.compile(rf"(?:.*\n)*?[ \t]*{found[1]}[ \t]*$", re.MULTILINE)
+            end = _ENDS.get(piece) or re.compile(rf"(?:.*\n)*?[ \t]*{token[1]}[ \t]*$", re.MULTILINE)
             if (rest := end.match(text, at)) is None:
                 return None
             at = rest.end()
@@ -155,13 +155,13 @@ def _offset(text: str, line: int, column: int) -> int:
     lines = text.split("\n")
     if not 0 < line <= len(lines):
         return max(len(text) - 1, 0)
-    return sum(len(one) + 1 for one in lines[: line - 1]) + min(column, len(lines[line - 1]))
+    return sum(len(earlier) + 1 for earlier in lines[: line - 1]) + min(column, len(lines[line - 1]))
 
 
-def unended_line(text: str, named: int) -> int:
-    """The line of an nginx file that lacks its `;`, where nginx names the one below; 0 if that is not the cause."""
-    lines = [_COMMENT.sub("", line).rstrip() for line in text.split("\n")[:named]]
-    if len(lines) < named or not _NEXT.match(lines[-1]):
+def unended_line(text: str, below: int) -> int:
+    """The line of an nginx file that lacks its `;`, where nginx names the line `below`; 0 if that is not the cause."""
+    lines = [_COMMENT.sub("", line).rstrip() for line in text.split("\n")[:below]]
+    if len(lines) < below or not _NEXT.match(lines[-1]):
         return 0
     above = max((number for number, line in enumerate(lines[:-1], 1) if line), default=0)
     return above if above and not _ENDED.match(lines[above - 1]) else 0

@@ -25,7 +25,7 @@ def takes(schema: Mapping[str, Any]) -> str:
         return f"only {code(_text(schema['const']))}"
     if "enum" in schema:
         return "one of " + ", ".join(code(_text(value)) for value in schema["enum"])
-    words = [_kind(schema), *_range(schema)]
+    parts = [_kind(schema), *_range(schema)]
     rest = [*_sizes(schema)]
     if "multipleOf" in schema:
         rest.append(f"a multiple of {schema['multipleOf']}")
@@ -33,7 +33,7 @@ def takes(schema: Mapping[str, Any]) -> str:
         rest.append(f"matching {code(schema['pattern'])}")
     if schema.get("uniqueItems") is True:
         rest.append("no duplicates")
-    return ", ".join([" ".join(words), *rest])
+    return ", ".join([" ".join(parts), *rest])
 
 
 def code(text: str) -> str:
@@ -59,8 +59,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
     items = schema.get("items")
     if kind == "array" and isinstance(items, Mapping):
         return f"a list, comma-separated or as JSON, each {takes(items)}"
-    known = [_WORDS.get(k, "null") for k in (kind if isinstance(kind, list) else [kind])]
-    return " or ".join(known)
+    return " or ".join(_WORDS.get(k, "null") for k in (kind if isinstance(kind, list) else [kind]))
 
 
 def _range(schema: Mapping[str, Any]) -> Iterator[str]:
@@ -78,16 +77,16 @@ def _range(schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _sizes(schema: Mapping[str, Any]) -> Iterator[str]:
-    for key, one, many in _UNITS:
+    for key, unit, units in _UNITS:
         low, high = schema.get(f"min{key}"), schema.get(f"max{key}")
         if key == "Length" and schema.get("format") == "dns-label":
             high = None  # the words of the format have it
         if low and high is not None:
-            yield f"{low} to {high} {many}" if low != high else f"{low} {one if low == 1 else many}"
+            yield f"{low} to {high} {units}" if low != high else f"{low} {unit if low == 1 else units}"
         elif low:
-            yield f"at least {low} {one if low == 1 else many}"
+            yield f"at least {low} {unit if low == 1 else units}"
         elif high is not None:
-            yield f"up to {high} {one if high == 1 else many}"
+            yield f"up to {high} {unit if high == 1 else units}"
 
 
 def _text(value: Any) -> str:
@@ -147,9 +146,9 @@ def _parameters(template: Template, settings: Settings) -> Iterator[str]:
         return
     suffix = settings.parameter_suffix(template.name)
     free = all(p.setters == SETTERS for p in template.parameters.values())
-    others = "" if free else ", unless its row says who may set it"
-    what = "object" if template.why_not_injected else "pod"
-    yield f"Set each with an annotation of the {what} or of its namespace, or in the settings{others}.\n"
+    exception = "" if free else ", unless its row says who may set it"
+    subject = "object" if template.why_not_injected else "pod"
+    yield f"Set each with an annotation of the {subject} or of its namespace, or in the settings{exception}.\n"
     rows = (
         (code(p.name), _annotation(p, suffix), _takes(p), _default(p), _described(p))
         for p in template.parameters.values()
@@ -167,8 +166,8 @@ def _takes(parameter: Parameter) -> str:
         return takes(parameter.schema)
     sizes = next(_sizes(parameter.schema), "any number of keys")
     names = parameter.schema.get("propertyNames")
-    named = f"; `<name>` is {takes({'type': 'string', **names})}" if isinstance(names, Mapping) else ""
-    return f"{sizes.replace('key', 'annotation')}, each {takes(parameter.member.schema)}{named}"
+    of_names = f"; `<name>` is {takes({'type': 'string', **names})}" if isinstance(names, Mapping) else ""
+    return f"{sizes.replace('key', 'annotation')}, each {takes(parameter.member.schema)}{of_names}"
 
 
 def _default(parameter: Parameter) -> str:
@@ -183,8 +182,8 @@ def _default(parameter: Parameter) -> str:
 def _described(parameter: Parameter) -> str:
     text = " ".join(parameter.description.split())
     if parameter.setters != SETTERS:
-        said = only(parameter)
-        text = f"{text} {said[0].upper()}{said[1:]} may set it.".strip()
+        roles = only(parameter)
+        text = f"{text} {roles[0].upper()}{roles[1:]} may set it.".strip()
     if parameter.open:
         text = f"{text} Pods of a `required` namespace may set it too.".strip()
     return f"Deprecated. {text}" if parameter.schema.get("deprecated") is True else text
@@ -263,9 +262,10 @@ def _adds(template: Template) -> Iterator[str]:
     if not brought.anything:
         yield "It adds nothing to a sample pod with port 8080.\n"
         return
-    required = any(p.required for p in template.parameters.values())
-    given = "each required parameter has its example, and every other parameter" if required else "every parameter"
-    yield f"The template adds this to a pod with port 8080 if sidecars are native, and if {given} has its default:\n"
+    condition = "every parameter has its default"
+    if any(p.required for p in template.parameters.values()):
+        condition = f"each required parameter has its example, and {condition.replace('every', 'every other')}"
+    yield f"The template adds this to a pod with port 8080 if sidecars are native, and if {condition}:\n"
     if brought.containers:
         rows = (
             (code(c.name), c.kind, code(c.image), ", ".join(c.ports), ", ".join(c.requests), ", ".join(c.limits))

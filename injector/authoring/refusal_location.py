@@ -46,15 +46,15 @@ class Attempt:
         context = render_context(pod, pod, containers_of(pod), self.parameters(template), task)
         files = render_files(template, context) if template.files else {}
         if files:
-            made = config_map(template.name, files, task.namespace.name, context.workload, task.settings)
-            context = msgspec.structs.replace(context, configmap=made.name)
+            generated = config_map(template.name, files, task.namespace.name, context.workload, task.settings)
+            context = msgspec.structs.replace(context, configmap=generated.name)
         return context, files
 
     def parameters(self, template: Template) -> Resolved:
         """The values of a template's parameters, with where each came from. Raises InjectionError."""
         task, of_pod = self._task(template), string_map(self.pod, "annotations")
-        given, of_namespace = task.overrides.get(template.name, {}), task.namespace.annotations
-        return resolve(template, of_pod, of_namespace, task.settings, given, guarded=task.guarded)
+        overrides, of_namespace = task.overrides.get(template.name, {}), task.namespace.annotations
+        return resolve(template, of_pod, of_namespace, task.settings, overrides, guarded=task.guarded)
 
     def _task(self, template: Template) -> InjectionContext:
         decision, names = self.injection.decision, [template.name]
@@ -73,8 +73,8 @@ class Attempt:
         injection = self.injection
         if injection.applied or injection.reason not in _REASONS:
             return None
-        told = injection.failures[0].place
-        if injection.reason is Reason.TEMPLATE_FAILED and told is not None and told.file:
+        place = injection.failures[0].place
+        if injection.reason is Reason.TEMPLATE_FAILED and place is not None and place.file:
             return None  # rendered once more, it fails once more: a template bomb takes its whole time again
         try:
             traced = self.traced_overlay(template)
@@ -95,11 +95,11 @@ def path_in(overlay: Any, refusal: Diagnostic) -> Path:
             continue
         root, field, *rest = path
         lists = CONTAINER_LISTS if field in CONTAINER_LISTS else (field,)
-        found = max((_descend(overlay, (root, list_, *rest)) for list_ in lists), key=len)
+        own = max((_descend(overlay, (root, list_, *rest)) for list_ in lists), key=len)
         if "missing_keys" in refusal.fields:
-            found = _nameless(overlay, found)
-        if len(found) > 2:
-            return found
+            own = _nameless(overlay, own)
+        if len(own) > 2:
+            return own
     return ()
 
 
@@ -122,8 +122,8 @@ def _descend(value: Any, steps: Path) -> Path:
         value = bare_value(value)
         if isinstance(value, list):
             names = [step_of(plain(item), field) for item in value]
-            wanted = step if step in names else EVERY_CONTAINER
-            index = names.index(wanted) if wanted in names else step if isinstance(step, int) else len(names)
+            name = step if step in names else EVERY_CONTAINER
+            index = names.index(name) if name in names else step if isinstance(step, int) else len(names)
             if index >= len(names):
                 break
             value, field = value[index], field.element

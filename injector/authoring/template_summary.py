@@ -109,8 +109,8 @@ def _lists(metadata: Object, spec: Object) -> Iterator[tuple[str, tuple[str, ...
     yield "Annotations", tuple(mapping(metadata.get("annotations")))
     yield "Labels", tuple(mapping(metadata.get("labels")))
     yield "Strictest Pod Security level that allows this", _level(spec)
-    known = ("containers", "initContainers", "volumes")
-    yield "Fields of the pod", tuple(f"spec.{field}" for field in spec if field not in known)
+    lists = ("containers", "initContainers", "volumes")
+    yield "Fields of the pod", tuple(f"spec.{field}" for field in spec if field not in lists)
     for item in mappings(spec.get("containers")):
         if item.get("name") == EVERY_CONTAINER:
             yield (
@@ -225,5 +225,5 @@ def _writes(part: nodes.Expr) -> bool:
     return True
 
 
-def _and(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+def _and(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

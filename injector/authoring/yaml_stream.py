@@ -80,8 +80,8 @@ def _head(before: str) -> str:
     line = before[before.rfind("\n") + 1 :]
     if not line.strip(_BOM + " "):
         return before
-    kept = "---" if line.startswith("---") else line
-    return before[: len(before) - len(line)] + kept + "\n"
+    marker = "---" if line.startswith("---") else line
+    return before[: len(before) - len(line)] + marker + "\n"
 
 
 def _line_start(text: str, at: int) -> int:
@@ -94,31 +94,32 @@ def _line_start(text: str, at: int) -> int:
 def _outlines(text: str, source: str) -> list[_Outline]:
     """Where the documents are. Reads parser events, so deep or repeated values take no memory."""
     shift = 1 if text.startswith(_BOM) else 0  # positions do not count a byte order mark
-    found: list[_Outline] = []
+    outlines: list[_Outline] = []
     depth = 0
     try:
         for event in yaml.parse(text[shift:], Loader=yaml.CSafeLoader):
             start = (event.start_mark.index if event.start_mark else 0) + shift
             if isinstance(event, yaml.DocumentStartEvent):
                 # Comments before the first document are its own; those before another follow the one before.
-                found.append(_Outline(start if found else 0, -1, len(text)))
+                outlines.append(_Outline(start if outlines else 0, -1, len(text)))
             elif isinstance(event, yaml.DocumentEndEvent):
-                found[-1].end = start
-            elif isinstance(event, yaml.NodeEvent) and found[-1].body < 0:
-                found[-1].body = _line_start(text, start)
+                outlines[-1].end = start
+            elif isinstance(event, yaml.NodeEvent) and outlines[-1].body < 0:
+                outlines[-1].body = _line_start(text, start)
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
                 if depth > DEPTH:  # libyaml takes ever longer the deeper it goes
                     line = text.count("\n", 0, start) + 1
-                    where = f"{source}, document {len(found)}, line {line}"
                     message = f"values nested deeper than {DEPTH}"
-                    place = Place(source, line)
-                    raise DocumentError(f"{where}: {message}", Diagnostic("yaml", "error", message, place=place))
+                    raise DocumentError(
+                        f"{source}, document {len(outlines)}, line {line}: {message}",
+                        Diagnostic("yaml", "error", message, place=Place(source, line)),
+                    )
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
     except yaml.YAMLError as error:
-        raise _unreadable(error, source, max(1, len(found)), text[shift:]) from None
-    return found or [_Outline(0, len(text), len(text))]
+        raise _unreadable(error, source, max(1, len(outlines)), text[shift:]) from None
+    return outlines or [_Outline(0, len(text), len(text))]
 
 
 def _unreadable(error: yaml.YAMLError, source: str, number: int, text: str, first_line: int = 1) -> DocumentError:

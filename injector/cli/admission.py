@@ -7,24 +7,25 @@ https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-con
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
 
 from injector.apply import Overrides
 from injector.cli.manifest_objects import metadata_of
-from injector.cli.report import Line, OutcomeName, line_for
+from injector.cli.report import Line, OutcomeName, line_for, sentence_with_code
 from injector.cli.simulated_pods import in_manifest, made_of, maker_of
-from injector.errors import DENIED_CODE
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object
-from injector.pods.resource_kinds import Resource, lies_in
+from injector.pods.resource_kinds import Resource, lies_in, resource_of
+from injector.pods.workloads import pod_template
 from injector.policies.admit import admit
-from injector.policies.request import ObjectRequest, after, asked_of, manifest_request, paths_for
+from injector.policies.request import ObjectRequest, after, asked_of, manifest_request, named_resources, paths_for
 from injector.reasons import Reason
 from injector.settings import PathTemplates
 from injector.templates.snapshot import Snapshot
+from injector.templates.template import Template
 
 _PODS = Resource("", "v1", "pods")
 
@@ -53,7 +54,7 @@ class Admission:
     def of_object(
         cls,
         obj: Object,
-        found: Namespace,
+        space: Namespace,
         snapshot: Snapshot,
         overrides: Overrides,
         user: Object,
@@ -64,10 +65,10 @@ class Admission:
 
         None for what no API server would take as an object.
         """
-        asked = asked_about(obj, snapshot, found.name, user, resource)
-        if asked is None:
+        request = asked_about(obj, snapshot, space.name, user, resource)
+        if request is None:
             return None
-        admission = cls(asked, namespace_asked(asked, found), snapshot, overrides)
+        admission = cls(request, namespace_asked(request, space), snapshot, overrides)
         admission.mutate()
         admission.validate()
         return admission
@@ -143,13 +144,13 @@ def asked_about(
     if resource is not None:  # of a cluster, whose objects say where they lie
         return _by(asked_of(obj, resource, lies_in(resource, obj)), user)
     try:
-        asked = manifest_request(obj, snapshot, namespace)
+        request = manifest_request(obj, snapshot, namespace)
     except ValueError:
         return None
-    within = asked.review["namespace"]
-    if within and not asked.is_namespace and not (metadata or {}).get("namespace"):
-        asked = after(asked, {**obj, "metadata": {**(metadata or {}), "namespace": within}})
-    return _by(asked, user)
+    within = request.review["namespace"]
+    if within and not request.is_namespace and not (metadata or {}).get("namespace"):
+        request = after(request, {**obj, "metadata": {**(metadata or {}), "namespace": within}})
+    return _by(request, user)
 
 
 def asked_about_pod(obj: Object, pod: Object, namespace: str, user: Object) -> ObjectRequest:
@@ -160,15 +161,49 @@ def asked_about_pod(obj: Object, pod: Object, namespace: str, user: Object) -> O
     return _by(asked_of(made_of(obj, pod, namespace), _PODS, namespace), maker_of(obj))
 
 
-def namespace_asked(asked: ObjectRequest, found: Namespace) -> Namespace:
+def request_for(
+    template: Template, obj: Object, namespace: str, operation: str, old: Object | None, user: Object
+) -> ObjectRequest:
+    """What a template is asked about an object of a manifest, or about the pods of a workload that it is for.
+
+    `old` is the object before; where it is None, nothing changed. Raises ValueError for what is no object.
+    """
+    resource, pod = resource_for(template, obj), pod_template(obj)
+    if resource is None:
+        resource = resource_of(obj)
+    elif pod is not None and resource.is_pods:
+        obj = asked_about_pod(obj, pod, namespace, {}).object
+    within = lies_in(resource, obj, namespace)
+    if within and not resource.is_namespaces and not metadata_of(obj).get("namespace"):
+        obj = {**obj, "metadata": {**metadata_of(obj), "namespace": within}}
+    if old is None and operation != "CREATE":
+        old = obj
+    return asked_of(obj, resource, within, operation, old, {"userInfo": user})
+
+
+def resource_for(template: Template, obj: Object) -> Resource | None:
+    """Which of the resources that the template is for an object is, or its pods are; None for another."""
+    resources = list(named_resources([template]))
+    if pod_template(obj) is not None:
+        pods = next((resource for resource in resources if resource.is_pods), None)
+        if pods is not None:
+            return pods
+    try:
+        guess = resource_of(obj, resources)
+    except ValueError:
+        return None
+    return next((r for r in resources if r.name.partition("/")[0] == guess.name and r[:2] == guess[:2]), None)
+
+
+def namespace_asked(request: ObjectRequest, namespace: Namespace) -> Namespace:
     """The namespace that selectors check: a Namespace itself, none for a cluster-scoped object, else the one found."""
-    if asked.is_namespace:
-        return asked.itself()
-    return found if asked.review["namespace"] else Namespace("")
+    if request.is_namespace:
+        return request.itself()
+    return namespace if request.review["namespace"] else Namespace("")
 
 
-def _by(asked: ObjectRequest, user: Object) -> ObjectRequest:
-    return msgspec.structs.replace(asked, review={**asked.review, "userInfo": user}) if user else asked
+def _by(request: ObjectRequest, user: Object) -> ObjectRequest:
+    return msgspec.structs.replace(request, review={**request.review, "userInfo": user}) if user else request
 
 
 def admission_line(admission: Admission, obj: Object, place: str, about: str = "") -> Line | None:
@@ -177,34 +212,40 @@ def admission_line(admission: Admission, obj: Object, place: str, about: str = "
     if not answers:
         return None
     telling = telling_of(answers)
-    result = telling.result
-    outcome: OutcomeName = "skipped"
-    if not result.allowed:
-        outcome = "refused"
-    elif result.patch:
-        outcome = "amended"
-    elif result.reason is Reason.NOTHING_TO_ADD:
-        outcome = "unchanged"
-    message = result.sentence
-    if not result.allowed and result.code != DENIED_CODE:
-        message += f", HTTP {result.code}"
-    warnings = [w for a in answers for w in a.result.warning_lines if a is not telling or outcome != "skipped"]
-    if outcome == "skipped" and result.failures:
-        message = f"admitted without changes: {message}"
-    warnings += user_hints(admission)
-    amended = outcome == "amended"
-    templates = _templates([a for a in answers if not amended or a.result.patch])
-    if outcome == "unchanged":
-        message = f"{result.reason.sentence} ({', '.join(templates)})"
+    result, outcome = telling.result, _outcome(telling.result)
+    line = line_for(obj, admission.namespace.name, outcome, place)
+    if outcome == "amended":
+        templates = _templates([answer for answer in answers if answer.result.patch])
+    else:
+        templates = _templates(answers)
+        line = replace(line, reason=str(result.reason), message=_message(result, outcome, templates))
+    # the message of a skipped object says already what its result warns of
+    warning = [answer for answer in answers if answer is not telling or outcome != "skipped"]
+    warnings = [*(text for answer in warning for text in answer.result.warning_lines), *user_hints(admission)]
     return replace(
-        line_for(obj, admission.namespace.name, outcome, place),
-        reason="" if amended else str(result.reason),
-        message="" if amended else message,
+        line,
         templates=templates,
         warnings=tuple(dict.fromkeys(warnings)),
         about=about,
         paths=tuple(dict.fromkeys(answer.path for answer in answers)),
     )
+
+
+def _outcome(result: Injection) -> OutcomeName:
+    if not result.allowed:
+        return "refused"
+    if result.patch:
+        return "amended"
+    return "unchanged" if result.reason is Reason.NOTHING_TO_ADD else "skipped"
+
+
+def _message(result: Injection, outcome: OutcomeName, templates: Sequence[str]) -> str:
+    """Why an object is refused or stays as it is."""
+    if outcome == "unchanged":
+        return f"{result.reason.sentence} ({', '.join(templates)})"
+    if outcome == "skipped" and result.failures:
+        return f"admitted without changes: {result.sentence}"
+    return sentence_with_code(result)
 
 
 def user_hints(admission: Admission) -> list[str]:

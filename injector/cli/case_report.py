@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import click
@@ -46,29 +47,32 @@ def summary(
     for program, text in _unchecked(results).items():
         _warn(f"{program} is not on PATH, so config files were not checked: {text}")
     for run in under:
-        found = f"{run.coverage.percent:.1f}" if run.coverage is not None else "0"
-        click.echo(
-            (
-                f"{click.style('error', fg='red')}: {one_line(run.path)}: coverage is {found}%, which is less than "
-                f"{percent:g}%"
-            ),
-            err=True,
-        )
-    if not results:
+        reached = f"{run.coverage.percent:.1f}" if run.coverage is not None else "0"
+        error = f"{click.style('error', fg='red')}: {one_line(run.path)}"
+        click.echo(f"{error}: coverage is {reached}%, which is less than {percent:g}%", err=True)
+    if results:
+        click.echo(f"{', '.join(_totals(runs, results))}; {seconds:.1f} s", err=True)
+    else:
         click.echo(_nothing(runs, chosen), err=True)
-        return
+
+
+def _totals(runs: Sequence[TemplateRun], results: Sequence[CaseResult]) -> list[str]:
+    """How many cases passed and failed, how many files were checked, and so on, without what there is none of."""
     failed = sum(not result.passed for result in results)
-    others = sum(len(run.problems) for run in runs)
+    passed = len(results) - failed
+    problems = sum(len(run.problems) for run in runs)
     left_out = sum(run.left_out for run in runs)
-    parts = [counted(len(results) - failed, "case", "passed")] if failed < len(results) else []
-    parts += [click.style(counted(failed, "case", "failed"), fg="red")] if failed else []
-    parts += [click.style(counted(others, "other problem"), fg="red")] if others else []
-    parts += [f"{left_out} not selected"] if left_out else []
     validated = sum(result.validated for result in results)
     missing = sum(len(result.missing) for result in results)
-    parts += [f"{counted(validated, 'config file')} checked by real programs"] if validated else []
-    parts += [click.style(counted(missing, "config file", "not checked"), fg="yellow")] if missing else []
-    click.echo(f"{', '.join(parts)}; {seconds:.1f} s", err=True)
+    parts = [
+        (passed, counted(passed, "case", "passed")),
+        (failed, click.style(counted(failed, "case", "failed"), fg="red")),
+        (problems, click.style(counted(problems, "other problem"), fg="red")),
+        (left_out, f"{left_out} not selected"),
+        (validated, f"{counted(validated, 'config file')} checked by real programs"),
+        (missing, click.style(counted(missing, "config file", "not checked"), fg="yellow")),
+    ]
+    return [text for count, text in parts if count]
 
 
 def _failure(result: CaseResult) -> None:
@@ -85,12 +89,13 @@ def _line(run: TemplateRun) -> str:
     failed = sum(not result.passed for result in run.results)
     passed = len(run.results) - failed
     if not run.results:
-        text = click.style("no cases", fg="yellow") if not run.problems else "no case was run"
+        text = "no case was run" if run.problems else click.style("no cases", fg="yellow")
         return f"{path_line(run.path)}: {text}"
-    parts = [click.style(f"{passed} passed", fg="green")] if passed else []
-    parts += [click.style(f"{failed} failed", fg="red")] if failed else []
-    sentence = run.coverage.sentence if run.coverage is not None and not run.partial else ""
-    return f"{path_line(run.path)}: {', '.join(parts)}{f'; {sentence}' if sentence else ''}"
+    parts = ((passed, f"{passed} passed", "green"), (failed, f"{failed} failed", "red"))
+    text = ", ".join(click.style(part, fg=colour) for count, part, colour in parts if count)
+    if run.coverage is not None and not run.partial and run.coverage.sentence:
+        text += f"; {run.coverage.sentence}"
+    return f"{path_line(run.path)}: {text}"
 
 
 def _missed(run: TemplateRun, coverage: Coverage) -> None:
@@ -101,15 +106,13 @@ def _missed(run: TemplateRun, coverage: Coverage) -> None:
 
 def _unchecked(results: Sequence[CaseResult]) -> dict[str, str]:
     """The programs that are missing, each with the files and the number of cases that it would have looked at."""
-    found: dict[str, dict[str, int]] = {}
+    missing: dict[str, Counter[str]] = defaultdict(Counter)
     for result in results:
         for program, file in result.missing:
-            name = f"{result.checked.document.path.rstrip('/')}/{file}"
-            files = found.setdefault(program, {})
-            files[name] = files.get(name, 0) + 1
+            missing[program][f"{result.checked.document.path.rstrip('/')}/{file}"] += 1
     return {
         program: ", ".join(f"{file} of {counted(count, 'case')}" for file, count in files.items())
-        for program, files in found.items()
+        for program, files in missing.items()
     }
 
 

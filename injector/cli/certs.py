@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from injector.cli.throwaway_certificates import ThrowawayCertificates
     from injector.pods.context import Object
 
-#: DNS label, RFC 1123: what names of Services and namespaces are.
 #: DNS names, with a wildcard too, and IP addresses.
 _HOST = re.compile(r"(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]+")
 #: File name, mode. The key is for its owner only.
@@ -98,26 +97,15 @@ def certs(
     from injector.cli.documents import read_manifests, write_manifests
     from injector.cli.throwaway_certificates import make_certificates
     from injector.cluster.x509 import service_names
-    from injector.names import is_dns_label
 
-    for option, value in (("--service", service), ("--namespace", namespace), ("--secret-name", secret_name)):
-        if value is not None and not is_dns_label(value):
-            raise click.BadParameter(f'"{value}" is not a valid Kubernetes name: use a-z, 0-9 and -', param_hint=option)
-    for option, given in (("--san", more_names), ("--host", hosts)):
-        for name in given:
-            if not _HOST.fullmatch(name):
-                raise click.BadParameter(f'"{name}" is neither a DNS name nor an IP address', param_hint=option)
-    if fill and print_form:
-        raise click.UsageError("Use either --fill or --print, because each writes to standard output.")
+    _check_labels({"--service": service, "--namespace": namespace, "--secret-name": secret_name})
+    _check_hosts({"--san": more_names, "--host": hosts})
+    _check_destination(signing, out, print_form, fill, secret_name)
     names = (*(hosts or service_names(service, namespace, cluster_domain)), *more_names)
     manifest = read_manifests([fill]) if fill else []
     if fill:
         check_calls(manifest, service, namespace)
     if signing is not None:
-        if (out is None) == (signing.secret is None):
-            raise click.UsageError("With --signer, name the destination: --secret NAME or --out DIR.")
-        if print_form == "secret" or secret_name:
-            raise click.UsageError("With --signer, write --secret NAME in place of --print secret and --secret-name.")
         # The Kubernetes client takes a while to import; a certificate of one's own needs none.
         from injector.cli.csr_flow import Wish, have_signed
 
@@ -125,32 +113,55 @@ def certs(
         authorities = have_signed(wish, signing, out)
         if fill and not authorities:
             raise SettingsError(f"{fill}: not filled, because the signer's CA certificate is not known (see above)")
-        if fill:
-            write_manifests(with_ca_bundle(manifest, service, namespace, authorities))
-        elif print_form == "ca-bundle":
-            click.echo(base64.b64encode(authorities))
-        return
-    if out is None and print_form is None:
-        others = "" if fill else ", --print secret or --print ca-bundle"
-        raise click.UsageError(f"Name the destination: --out DIR{others}.")
-    made = make_certificates(names, days=days, use_rsa=use_rsa)
-    if out is not None:
-        _write(out, made, force=force)
-        click.echo(
-            f"Wrote ca.crt, server.crt and server.key to {out}: for {', '.join(made.names)}, "
-            f"valid until {made.until:%Y-%m-%d}",
-            err=True,
-        )
+    else:
+        certificates = make_certificates(names, days=days, use_rsa=use_rsa)
+        authorities = certificates.authority
+        if out is not None:
+            _write(out, certificates, force=force)
+        if print_form == "secret":
+            click.echo(_secret(certificates, secret_name or f"{service}-tls", namespace), nl=False)
     if fill:
-        write_manifests(with_ca_bundle(manifest, service, namespace, made.authority))
-    elif print_form == "secret":
-        click.echo(_secret(made, secret_name or f"{service}-tls", namespace), nl=False)
+        write_manifests(with_ca_bundle(manifest, service, namespace, authorities))
     elif print_form == "ca-bundle":
-        click.echo(base64.b64encode(made.authority))
+        click.echo(base64.b64encode(authorities))
 
 
-def _write(folder: Path, made: ThrowawayCertificates, *, force: bool) -> None:
-    """Write the three files, all or none. Raises SettingsError when one is there already."""
+def _check_destination(
+    signing: Signing | None, out: Path | None, print_form: str | None, fill: str | None, secret_name: str | None
+) -> None:
+    """Check that the options say where the certificate goes, once. Raises click.UsageError."""
+    if fill and print_form:
+        raise click.UsageError("Use either --fill or --print, because each writes to standard output.")
+    if signing is None:
+        if out is None and print_form is None:
+            more = "" if fill else ", --print secret or --print ca-bundle"
+            raise click.UsageError(f"Name the destination: --out DIR{more}.")
+        return
+    if (out is None) == (signing.secret is None):
+        raise click.UsageError("With --signer, name the destination: --secret NAME or --out DIR.")
+    if print_form == "secret" or secret_name:
+        raise click.UsageError("With --signer, write --secret NAME in place of --print secret and --secret-name.")
+
+
+def _check_labels(names: Mapping[str, str | None]) -> None:
+    """Check the values of options that name a Service, a namespace or a Secret. Raises click.BadParameter."""
+    from injector.names import is_dns_label
+
+    for option, name in names.items():
+        if name is not None and not is_dns_label(name):
+            raise click.BadParameter(f'"{name}" is not a valid Kubernetes name: use a-z, 0-9 and -', param_hint=option)
+
+
+def _check_hosts(hosts: Mapping[str, Sequence[str]]) -> None:
+    """Check the values of options that name hosts. Raises click.BadParameter."""
+    for option, names in hosts.items():
+        for name in names:
+            if not _HOST.fullmatch(name):
+                raise click.BadParameter(f'"{name}" is neither a DNS name nor an IP address', param_hint=option)
+
+
+def _write(folder: Path, certificates: ThrowawayCertificates, *, force: bool) -> None:
+    """Write the three files, all or none, and say so. Raises SettingsError when one is there already."""
     from injector.cli.output_files import write_files
 
     present = [name for name, _ in _FILES if (folder / name).exists()]
@@ -158,17 +169,26 @@ def _write(folder: Path, made: ThrowawayCertificates, *, force: bool) -> None:
         raise SettingsError(f"{folder}: {', '.join(present)} already there; --force overwrites")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        data = (made.authority, made.certificate, made.key)
+        data = (certificates.authority, certificates.certificate, certificates.key)
         write_files({folder / name: (text, mode) for (name, mode), text in zip(_FILES, data, strict=True)})
     except OSError as error:
         raise SettingsError(f"{folder}: {error.strerror or error}") from None
+    click.echo(
+        f"Wrote ca.crt, server.crt and server.key to {folder}: for {', '.join(certificates.names)}, "
+        f"valid until {certificates.until:%Y-%m-%d}",
+        err=True,
+    )
 
 
-def _secret(made: ThrowawayCertificates, name: str, namespace: str) -> str:
+def _secret(certificates: ThrowawayCertificates, name: str, namespace: str) -> str:
     """The Secret for the webhook's pod: https://kubernetes.io/docs/concepts/configuration/secret/#tls-secrets"""
     from injector.cli.manifest_writer import dump_yaml
 
-    data = {"ca.crt": made.authority, "tls.crt": made.certificate, "tls.key": made.key}
+    data = {
+        "ca.crt": certificates.authority,
+        "tls.crt": certificates.certificate,
+        "tls.key": certificates.key,
+    }
     return dump_yaml(
         {
             "apiVersion": "v1",
@@ -189,10 +209,10 @@ def check_calls(documents: Sequence[Document], service: str, namespace: str) -> 
 
     called = [_service(entry) for obj in objects_in(documents) for entry in _entries(obj)]
     if (namespace, service) not in called:
-        others = sorted({f"{name} in {there}" for there, name in called if name})
-        found = f"they call {', '.join(others)}" if others else "there is no webhook entry that calls a Service"
+        services = sorted({f"{name} in {its_namespace}" for its_namespace, name in called if name})
+        calls = f"they call {', '.join(services)}" if services else "there is no webhook entry that calls a Service"
         source = documents[0].source if documents else "the manifest"
-        raise DocumentError(f"{source}: no webhook entry calls the Service {service} in namespace {namespace}; {found}")
+        raise DocumentError(f"{source}: no webhook entry calls the Service {service} in namespace {namespace}; {calls}")
 
 
 def with_ca_bundle(documents: Sequence[Document], service: str, namespace: str, authorities: bytes) -> list[Document]:
@@ -216,12 +236,14 @@ def with_ca_bundle(documents: Sequence[Document], service: str, namespace: str, 
 
 
 def _entries(obj: Object) -> list[Object]:
-    entries = obj.get("webhooks") if obj.get("kind") in _KINDS else None
-    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    from injector.pods.constraints.pod_view import mappings
+
+    return mappings(obj.get("webhooks")) if obj.get("kind") in _KINDS else []
 
 
 def _service(entry: Object) -> tuple[object, object]:
     """Namespace and name of the Service that an entry calls; nothing where it calls a URL."""
-    client = entry.get("clientConfig")
-    found = client.get("service") if isinstance(client, dict) else None
-    return (found.get("namespace"), found.get("name")) if isinstance(found, dict) else (None, None)
+    from injector.pods.constraints.pod_view import mapping
+
+    service = mapping(mapping(entry.get("clientConfig")).get("service"))
+    return service.get("namespace"), service.get("name")

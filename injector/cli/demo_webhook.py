@@ -86,11 +86,11 @@ class Webhook:
 @contextmanager
 def webhook(folder: Path) -> Iterator[Webhook]:
     """The webhook, listening on a free port with certificates made for it in `folder`. Raises ProgramError."""
-    made = make_certificates((*service_names("injector", "sidecars", "cluster.local"), "127.0.0.1"), days=1)
+    certificates = make_certificates((*service_names("injector", "sidecars", "cluster.local"), "127.0.0.1"), days=1)
     certificate, key, log = folder / "server.crt", folder / "server.key", folder / "webhook.log"
-    certificate.write_bytes(made.certificate)
+    certificate.write_bytes(certificates.certificate)
     key.touch(mode=0o600)
-    key.write_bytes(made.key)
+    key.write_bytes(certificates.key)
     settings = folder / "settings.yaml"
     settings.write_text("server: {drainSeconds: 0}\n")  # nobody else is being served
     port, metrics_port = free_ports(2)
@@ -98,7 +98,7 @@ def webhook(folder: Path) -> Iterator[Webhook]:
     command += ["--settings", str(settings)]
     command += ["--port", str(port), "--metrics-port", str(metrics_port), "--cert", str(certificate), "--key", str(key)]
     with running(command, log, f"http://127.0.0.1:{metrics_port}/readyz"):
-        trust = ssl.create_default_context(cadata=made.authority.decode())
+        trust = ssl.create_default_context(cadata=certificates.authority.decode())
         yield Webhook(f"https://127.0.0.1:{port}", trust)
 
 
@@ -188,8 +188,8 @@ def _wait(process: subprocess.Popen[bytes], log: Path, url: str, until: float) -
         code = process.poll()
         if code is not None or time.monotonic() > until:
             last = "\n".join(log.read_text(errors="replace").splitlines()[-5:])
-            what = "is not ready in time" if code is None else f"ended with exit code {code}"
-            raise ProgramError(f"{Path(str(process.args[0])).name} {what}. It said:\n{last}")  # type: ignore[index]
+            fault = "is not ready in time" if code is None else f"ended with exit code {code}"
+            raise ProgramError(f"{Path(str(process.args[0])).name} {fault}. It said:\n{last}")  # type: ignore[index]
         time.sleep(0.05)
 
 

@@ -78,8 +78,8 @@ def read_documents(source: Input) -> list[Document]:
     twice in one object, an alias without end, or more or deeper values than any manifest has.
     """
     name = source.name
-    if words := foreign_source(name):
-        raise DocumentError(f"{name}: {words}")
+    if reason := foreign_source(name):
+        raise DocumentError(f"{name}: {reason}")
     if source.data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DocumentError(f"{name}: is UTF-16; save it as UTF-8")
     try:
@@ -108,8 +108,8 @@ def rewritten(document: Document, value: Any) -> Document:
 
     Otherwise its head and line ends stay, and its body is written anew.
     """
-    if not document.json and (found := spliced(document.body, document.value, value)):
-        body, lines = found
+    if not document.json and (splice := spliced(document.body, document.value, value)):
+        body, lines = splice
         first = document.line + document.before.count("\n")
         return replace(document, value=value, body=body, changed=tuple(first + line - 1 for line in lines))
     return written_anew(document, value)
@@ -119,8 +119,8 @@ def written_anew(document: Document, value: Any) -> Document:
     """The document with another value: its head and line ends stay, its body is written anew."""
     after = document.after
     if document.json:
-        found = re.search(r"[{\[]\r?\n([ \t]+)", document.body)
-        body = dump_json(value, found[1] if found else None)
+        indentation = re.search(r"[{\[]\r?\n([ \t]+)", document.body)
+        body = dump_json(value, indentation[1] if indentation else None)
     else:
         body = dump_yaml(value)
         after = _line_ends("...\n", document) if after.startswith("...") else ""
@@ -156,27 +156,39 @@ def document_stream(documents: Iterable[Document], *, as_json: bool) -> Iterator
     """
     last = blank = ""
     previous: Document | None = None
-    for document in documents:
-        text = (document if as_json else _for_yaml(document)).text
-        text = text.removeprefix(_BOM) if previous is not None and document.number == 1 else text
+    for document in documents if as_json else map(_for_yaml, documents):
+        text = document.text
+        if previous is not None and document.number == 1:
+            text = text.removeprefix(_BOM)
         if not text.strip():
             blank = blank or text
             continue
-        separator = ""
         if not (_follows(document, previous) and (as_json or not document.json)):
             line_end = "\r\n" if "\r\n" in text else "\n"
-            if last and not last.endswith(_BREAKS):
-                last = (last if as_json else closable(last)) + line_end
-            if not as_json and not _separate(text, previous):
-                # A stream that starts with "{" would be taken for JSON as a whole: there is some YAML in it.
-                if text.lstrip().startswith("%"):
-                    separator = "..." + line_end
-                elif previous is not None or document.json:
-                    separator = "---" + line_end
+            last = _closed(last, line_end, as_json=as_json)
+            if not as_json:
+                text = _separator(text, document, previous, line_end) + text
         yield last
-        last = separator + text
+        last = text
         previous = document
     yield last or blank
+
+
+def _closed(text: str, line_end: str, *, as_json: bool) -> str:
+    """A text such that a document may follow it: what is not empty ends with a line end."""
+    if not text or text.endswith(_BREAKS):
+        return text
+    return (text if as_json else closable(text)) + line_end
+
+
+def _separator(text: str, document: Document, previous: Document | None, line_end: str) -> str:
+    """What to put between the previous document of a YAML stream and the text of the next; "" where that is there."""
+    if _separate(text, previous):
+        return ""
+    if text.lstrip().startswith("%"):
+        return "..." + line_end
+    # A stream that starts with "{" would be taken for JSON as a whole: there is some YAML in it.
+    return "---" + line_end if previous is not None or document.json else ""
 
 
 def _for_yaml(document: Document) -> Document:

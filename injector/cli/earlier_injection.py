@@ -21,19 +21,19 @@ _ANEW = "inject it again with --reinject, or remove its sidecar with injector un
 
 def cannot_repeat(receipt: Receipt, names: Sequence[str] | None, overrides: Overrides, catalog: Catalog) -> str:
     """Why what the receipt records cannot be done again, and what to do; "" where it can."""
-    gone = [] if names is not None else [name for name in receipt.templates if catalog.get(name) is None]
-    if gone:
-        what = f"it was injected with {_named('template', gone)}, and there is no such template here"
-        return f"{what}: give the folder of the template with --templates-dir, or {_ANEW}"
+    missing = [] if names is not None else [name for name in receipt.templates if catalog.get(name) is None]
+    if missing:
+        fault = f"it was injected with {_named('template', missing)}, and there is no such template here"
+        return f"{fault}: give the folder of the template with --templates-dir, or {_ANEW}"
     secret = [
         f"{template}.{name}"
-        for template, given in receipt.parameters.items()
-        for name, value in given.items()
+        for template, parameters in receipt.parameters.items()
+        for name, value in parameters.items()
         if value is None and name not in overrides.get(template, {}) and (names is None or template in names)
     ]
     if secret:
-        what = f"it was injected with {_named('parameter', secret)}, which is secret and so is not in the receipt"
-        return f"{what}: give it again with --param"
+        fault = f"it was injected with {_named('parameter', secret)}, which is secret and so is not in the receipt"
+        return f"{fault}: give it again with --param"
     return ""
 
 
@@ -46,19 +46,20 @@ def repeated(receipt: Receipt, overrides: Overrides) -> dict[str, Mapping[str, A
 def what_differs(receipt: Receipt, result: Injection, names: Sequence[str] | None, overrides: Overrides) -> str:
     """How this command's options differ from those that the receipt records, and what to do; "" where they do not."""
     before, now = list(receipt.templates), [name for name, _ in result.templates]
-    said = []
+    differences = []
     if names is not None and now and now != before:
-        said.append(f"with {_named('template', before)}, not {', '.join(now)}")
-    for template, given in overrides.items():
-        for name, value in given.items() if template in before else ():
+        differences.append(f"with {_named('template', before)}, not {', '.join(now)}")
+    for template, parameters in overrides.items():
+        for name, value in parameters.items() if template in before else ():
             was = receipt.parameters.get(template, {}).get(name, ...)
             if was is not None and was != value:
-                said.append(f"{f'with {template}.{name}={was}' if was is not ... else f'without {template}.{name}'}")
-    return (
-        f"it was injected {' and '.join(said)}, and --param and --templates do not change an earlier injection: {_ANEW}"
-        if said
-        else ""
-    )
+                differences.append(
+                    f"{f'with {template}.{name}={was}' if was is not ... else f'without {template}.{name}'}"
+                )
+    if not differences:
+        return ""
+    unchanged = "--param and --templates do not change an earlier injection"
+    return f"it was injected {' and '.join(differences)}, and {unchanged}: {_ANEW}"
 
 
 def foreign_receipt(pod: Object, settings: Settings) -> list[str]:
@@ -66,8 +67,8 @@ def foreign_receipt(pod: Object, settings: Settings) -> list[str]:
     for key, text in string_map(pod, "annotations").items():
         prefix, _, name = key.rpartition("/")
         if name == _RECEIPT and key != settings.receipt_key and _is_receipt(text):
-            what = f"it has a receipt with another prefix ({key})"
-            return [f"{what}; give the settings that it was injected with: --settings FILE, with prefix: {prefix}"]
+            fault = f"it has a receipt with another prefix ({key})"
+            return [f"{fault}; give the settings that it was injected with: --settings FILE, with prefix: {prefix}"]
     return []
 
 
@@ -76,19 +77,19 @@ def lost_receipt(pod: Object, settings: Settings) -> str:
     annotations = string_map(pod, "annotations")
     if annotations.get(settings.status_key) != "injected" or read_receipt(pod, settings) is not None:
         return ""
-    found = "cannot be read" if settings.receipt_key in annotations else "is missing"
+    state = "cannot be read" if settings.receipt_key in annotations else "is missing"
     return (
-        f"its receipt (annotation {settings.receipt_key}) {found}, so what the injection added is not known; use the "
+        f"its receipt (annotation {settings.receipt_key}) {state}, so what the injection added is not known; use the "
         "unchanged output of injector inject, or the file from before the injection"
     )
 
 
 def _is_receipt(text: str) -> bool:
     try:
-        found = json.loads(text)
+        receipt = json.loads(text)
     except (ValueError, RecursionError):
         return False
-    return isinstance(found, dict) and found.keys() >= {"version", "generation", "templates"}
+    return isinstance(receipt, dict) and receipt.keys() >= {"version", "generation", "templates"}
 
 
 def _named(noun: str, names: Sequence[str]) -> str:

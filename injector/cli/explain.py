@@ -6,7 +6,7 @@ Replays the decision and says that it does.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from injector.cli.explanation import Explanation
     from injector.pods.context import Object
     from injector.settings import Settings
+    from injector.templates.snapshot import Snapshot
 
 #: `pod/NAME`, `deploy/NAME`, `deployment.apps/NAME`: an object in a cluster rather than a file.
 _LIVE = re.compile(r"[A-Za-z]+(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
@@ -74,27 +75,36 @@ def explain(
     original decision is not stored.
     """
     from injector.cli.explanation_text import show_explanation
-    from injector.cli.missing_inputs import KINDS, missing_help
 
-    live_names = [t for t in targets if _LIVE.fullmatch(t) and not Path(t).exists()]
-    if live_names and len(live_names) < len(targets):
-        raise click.UsageError("Either files or names in a cluster (pod/NAME), not both at once.")
-    if lost := [t for t in targets if "/" not in t and "." not in t and t != "-" and not Path(t).exists()]:
-        said = f"{lost[0]}: no such file; for an object in a cluster write KIND/NAME: deploy/{lost[-1]}"
-        more = "" if lost[0].lower() in KINDS else missing_help(lost[0], "explain")
-        raise DocumentError(f"{said}; {more}" if more else said)
-    if live_names and templates is not None:
-        raise click.UsageError(
-            "--templates is for manifests; in a cluster, annotations and settings select the templates."
-        )
     left_out = False
-    if live_names:
+    if live_names := _live_names(targets):
+        if templates is not None:
+            raise click.UsageError(
+                "--templates is for manifests; in a cluster, annotations and settings select the templates."
+            )
         explanations = _live(live_names, namespace_options.namespace, cluster_options, user)
     else:
         explanations, left_out = _files(targets, templates, (source_options, namespace_options, cluster_options), user)
     show_explanation(explanations, form, verbose=verbose)
     warned = left_out or any(explanation.warned for explanation in explanations)
     return 1 if (strict and warned) or any(explanation.bad for explanation in explanations) else 0
+
+
+def _live_names(targets: Sequence[str]) -> list[str]:
+    """The names of objects in a cluster, if all targets are; none if all are files.
+
+    Raises click.UsageError for both at once, DocumentError for what can be neither.
+    """
+    from injector.cli.missing_inputs import KINDS, missing_help
+
+    live_names = [t for t in targets if _LIVE.fullmatch(t) and not Path(t).exists()]
+    if live_names and len(live_names) < len(targets):
+        raise click.UsageError("Either files or names in a cluster (pod/NAME), not both at once.")
+    if lost := [t for t in targets if "/" not in t and "." not in t and t != "-" and not Path(t).exists()]:
+        message = f"{lost[0]}: no such file; for an object in a cluster write KIND/NAME: deploy/{lost[-1]}"
+        more = "" if lost[0].lower() in KINDS else missing_help(lost[0], "explain")
+        raise DocumentError(f"{message}; {more}" if more else message)
+    return live_names
 
 
 def _files(
@@ -106,7 +116,7 @@ def _files(
     """An explanation of each object with a pod, and whether there was a warning about none of them."""
     from injector.cli.documents import read_manifests
     from injector.cli.earlier_injection import foreign_receipt
-    from injector.cli.explanation import explanation_of, is_asked_about
+    from injector.cli.explanation import explanation_of
     from injector.cli.from_cluster import sources_and_namespaces
     from injector.cli.injection_sources import warn_of
     from injector.cli.manifest_objects import objects_in, without_pod
@@ -116,23 +126,41 @@ def _files(
     documents = read_manifests(files)
     sources, namespaces = sources_and_namespaces(*options, objects_in(documents), only=templates)
     left_out, explanations = warn_of(sources), list["Explanation"]()
-    found = [(o, d.place) for d in documents for o in objects_in([d])]
-    telling = [(o, place) for o, place in found if pod_template(o) is not None or is_asked_about(o, sources.snapshot)]
+    snapshot = sources.snapshot
+    objects = [(o, d.place) for d in documents for o in objects_in([d])]
+    telling = [(o, place) for o, place in objects if pod_template(o) is not None or _is_asked_about(o, snapshot)]
     if not telling and not sources.settings.paths:
-        raise DocumentError(without_pod(found) or f"{', '.join(files)}: no object has a pod or a pod template")
-    for obj, place in telling or found:
-        mistakes, facts = [one.located for one in sources.snapshot.warnings], [f"with {sources.origin}"]
+        raise DocumentError(without_pod(objects) or f"{', '.join(files)}: no object has a pod or a pod template")
+    for obj, place in telling or objects:
+        mistakes, facts = [warning.located for warning in snapshot.warnings], [f"with {sources.origin}"]
         if (pod := pod_template(obj)) is not None:
-            of_namespace = namespace_mistakes(namespaces.found.get(namespaces.name_for(obj), {}), sources.settings)
-            of_object = [*misplaced_keys(obj, sources.settings), *foreign_receipt(pod, sources.settings)]
-            of_both = [*(f"namespace/{namespaces.name_for(obj)}: {words}" for words in of_namespace), *of_object]
-            mistakes = [*of_both, *mistakes]
-        if pod_template(obj) is not None and namespaces.assumed(obj):
-            facts.append(_assumed(namespaces.name_for(obj), namespaces.labels_of(obj), sources.settings))
+            name = namespaces.name_for(obj)
+            of_namespace = namespace_mistakes(namespaces.found.get(name, {}), sources.settings)
+            mistakes = [
+                *(f"namespace/{name}: {mistake}" for mistake in of_namespace),
+                *misplaced_keys(obj, sources.settings),
+                *foreign_receipt(pod, sources.settings),
+                *mistakes,
+            ]
+            if namespaces.assumed(obj):
+                facts.append(_assumed(name, namespaces.labels_of(obj), sources.settings))
         explanations.append(
             explanation_of(obj, namespaces.of(obj), sources, place, mistakes, templates, user=user, facts=facts)
         )
     return explanations, left_out
+
+
+def _is_asked_about(obj: Object, snapshot: Snapshot) -> bool:
+    """Whether a template at a path is for objects of this kind, in whatever namespace and with whatever labels."""
+    from injector.pods.resource_kinds import resource_of
+    from injector.policies.request import named_resources
+
+    templates = snapshot.catalog.found(name for at in snapshot.settings.paths.values() for name in at.templates)
+    resources = list(named_resources(templates))
+    try:
+        return resource_of(obj, resources) in resources
+    except ValueError:
+        return False
 
 
 def _assumed(namespace: str, labels: Mapping[str, str], settings: Settings) -> str:
@@ -142,10 +170,10 @@ def _assumed(namespace: str, labels: Mapping[str, str], settings: Settings) -> s
 
     label = settings.namespace_label
     near = nearest(label.key, labels)
-    given = f"{near}={labels[near]}" if near is not None else taken_for_the_label(labels, settings)[0]
-    meant = f" (it has {given})" if given else ""
+    similar = f"{near}={labels[near]}" if near is not None else taken_for_the_label(labels, settings)[0]
+    present = f" (it has {similar})" if similar else ""
     return (
-        f"the input has no Namespace named {namespace} with label {label.key}{meant}, so "
+        f"the input has no Namespace named {namespace} with label {label.key}{present}, so "
         f"{label.key}={label.enabled} is assumed. To use another value: --namespace-label {label.key}=... To explain "
         "an object in a cluster: KIND/NAME (deploy/web)"
     )
@@ -168,13 +196,13 @@ def _live(names: list[str], namespace: str | None, options: ClusterOptions, user
         for name in names:
             obj, resource = live.find(name, namespace)
             within = metadata_of(obj).get("namespace")
-            where = live.namespace(str(within)) if within else Namespace("")
-            mistakes, facts = [*(one.located for one in sources.snapshot.warnings), *problems], [_REPLAYS]
+            space = live.namespace(str(within)) if within else Namespace("")
+            mistakes, facts = [*(warning.located for warning in sources.snapshot.warnings), *problems], [_REPLAYS]
             pod = pod_template(obj)
             if pod is not None:
-                aged = age_notes(live, pod, where, sources.settings) if pod is obj else ()
+                aged = age_notes(live, pod, space, sources.settings) if pod is obj else ()
                 labels = metadata_of(pod).get("labels") or {}
-                called = webhook_notes(live, where, labels, sources.settings.paths)
+                called = webhook_notes(live, space, labels, sources.settings.paths)
                 mistakes = [*aged, *misplaced_keys(obj, sources.settings), *mistakes]
                 facts = [*called, _REPLAYS]
             elif not sources.settings.paths:
@@ -185,7 +213,7 @@ def _live(names: list[str], namespace: str | None, options: ClusterOptions, user
             explanations.append(
                 explanation_of(
                     obj,
-                    where,
+                    space,
                     sources,
                     live.host,
                     mistakes,

@@ -4,28 +4,31 @@ as data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from injector.cli.admission import Admission, admit_pod, asked_about_pod, user_hints
+from injector.cli.admission import Admission, AdmissionAnswer, admit_pod, asked_about_pod, user_hints
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import metadata_of
-from injector.cli.path_explanation import EntryOf, PathTrail, telling_trail, trails_of
 from injector.cli.pod_remarks import remarks_on
 from injector.cli.report import parts_of
 from injector.inject import inject
 from injector.injection import Applied, Injection
 from injector.pods.context import Namespace, Object
 from injector.pods.receipt import read_receipt
-from injector.pods.resource_kinds import Resource, resource_of
+from injector.pods.resource_kinds import Resource
 from injector.pods.shape import string_map
 from injector.pods.workloads import object_name_of, pod_template, workload_of_object
-from injector.policies.request import named_resources
+from injector.policies.request import ObjectRequest, namespace_matches, selects
 from injector.reasons import Effect, Reason
-from injector.settings import Settings
+from injector.settings import PathTemplates, Settings
 from injector.templates.choice import misspelt_annotations
-from injector.templates.snapshot import Snapshot
+from injector.templates.template import Template, request_words
+
+if TYPE_CHECKING:
+    from injector.cli.live_setup import EntryOf, PathEntry
 
 #: Where a value of a parameter comes from that nobody set.
 DEFAULT = "default"
@@ -37,6 +40,77 @@ class Recorded:
 
     reason: str
     created: str
+
+
+class Look(NamedTuple):
+    """One thing that says whether a template is for an object: its `for`, `namespaces` or `selector`."""
+
+    template: str
+    what: str
+    fits: bool
+    saw: str
+
+    @property
+    def why_not(self) -> str:
+        """What kept the template from being asked about, in words."""
+        return f"{self.template} is for {self.saw}" if self.what == "for" else f"{self.template}: {self.saw}"
+
+
+@dataclass(frozen=True, slots=True)
+class PathTrail:
+    """A path, what was looked at there, and the result: None where nobody asks there about such an object.
+
+    `request` says in words what was asked. `about` is set if the request was about the pods that the object makes, and
+    not about the object. `entry` is None where there is no cluster.
+    """
+
+    path: str
+    at: PathTemplates
+    request: str
+    looks: tuple[Look, ...]
+    result: Injection | None
+    about: str = ""
+    entry: PathEntry | None = None
+    refused_before: bool = False  #: an earlier path has refused it, so that this one is not asked
+
+    @property
+    def asked(self) -> bool:
+        """Whether its webhook entry's rules cover the request."""
+        return self.result is not None or self.refused_before
+
+    @property
+    def counts(self) -> bool:
+        """Whether a template of the path was applied to it, or failed."""
+        return self.result is not None and self.result.reason is not Reason.NOT_FOR_TEMPLATES
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the object, or a pod of it, would not be created."""
+        return self.result is not None and not self.result.allowed and (self.entry is None or self.entry.called)
+
+    def as_data(self) -> dict[str, Any]:
+        """For a program; keys are stable."""
+        result = self.result
+        data: dict[str, Any] = {
+            "path": self.path,
+            "type": self.at.type,
+            "failurePolicy": self.at.failure_policy,
+            "request": self.request,
+            **({"about": self.about} if self.about else {}),
+            "trail": [
+                {"template": look.template, "step": look.what, "saw": look.saw, "fits": look.fits}
+                for look in self.looks
+            ],
+            "asked": result is not None,
+            **({} if self.entry is None else {"entry": self.entry._asdict()}),
+        }
+        if result is not None:
+            data |= {
+                **_verdict(result),
+                "warnings": list(result.warning_lines),
+                "changes": [{"op": change["op"], "path": change["path"]} for change in result.patch],
+            }
+        return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +146,13 @@ class Explanation:
 
     def as_data(self) -> dict[str, Any]:
         """For a program; keys are stable."""
-        found: dict[str, Any] = {"object": self.name, "origin": self.origin, "namespace": self.namespace.name}
-        found |= self._of_paths() if self.injection is None else self._of_injection(self.injection)
+        data: dict[str, Any] = {"object": self.name, "origin": self.origin, "namespace": self.namespace.name}
+        data |= self._of_paths() if self.injection is None else self._of_injection(self.injection)
         if self.paths:
-            found["paths"] = [trail.as_data() for trail in self.paths]
+            data["paths"] = [trail.as_data() for trail in self.paths]
         if self.recorded is not None:
-            found["recorded"] = asdict(self.recorded)
-        return {**found, "notes": [*self.mistakes, *self.facts]}
+            data["recorded"] = asdict(self.recorded)
+        return {**data, "notes": [*self.mistakes, *self.facts]}
 
     def _of_paths(self) -> dict[str, Any]:
         telling = telling_trail(self.paths)
@@ -90,10 +164,7 @@ class Explanation:
 
     def _of_injection(self, result: Injection) -> dict[str, Any]:
         return {
-            "reason": str(result.reason),
-            "effect": str(result.effect),
-            "message": result.message,
-            **({} if result.allowed else {"code": result.code}),
+            **_verdict(result),
             "required": result.decision.required,
             "trail": [
                 {"step": str(s.reason), "saw": s.saw, "fits": s.fits, "overruled": s.overruled}
@@ -131,6 +202,12 @@ class Explanation:
         return "" if result is None else parts_of(result.object, self.settings, len(result.files))
 
 
+def _verdict(result: Injection) -> dict[str, Any]:
+    """Reason, effect and message of a result; of a refusal its HTTP code too."""
+    verdict = {"reason": str(result.reason), "effect": str(result.effect), "message": result.message}
+    return verdict if result.allowed else {**verdict, "code": result.code}
+
+
 def parameters_of(applied: Applied) -> list[tuple[str, Any, str]]:
     """Name, value and origin of each parameter of a template that has a value, those set on purpose first."""
     resolved = applied.parameters
@@ -138,21 +215,11 @@ def parameters_of(applied: Applied) -> list[tuple[str, Any, str]]:
     for name, parameter in applied.template.parameters.items():
         value, origin = resolved.values[parameter.variable], resolved.origins.get(name, "")
         if parameter.member is not None and value:  # each member has an origin of its own
-            names = {f"{name[:-1]}{member}": parameter.masked(one) for member, one in value.items()}
-            rows += [(member, one, resolved.origins.get(member, DEFAULT)) for member, one in names.items()]
+            members = {f"{name[:-1]}{key}": parameter.masked(member) for key, member in value.items()}
+            rows += [(key, member, resolved.origins.get(key, DEFAULT)) for key, member in members.items()]
         elif value is not None:
             rows.append((name, parameter.masked(value), origin))
     return sorted(rows, key=lambda row: row[2] == DEFAULT)
-
-
-def is_asked_about(obj: Object, snapshot: Snapshot) -> bool:
-    """Whether a template at a path is for objects of this kind, in whatever namespace and with whatever labels."""
-    templates = snapshot.catalog.found(name for at in snapshot.settings.paths.values() for name in at.templates)
-    named = list(named_resources(templates))
-    try:
-        return resource_of(obj, named) in named
-    except ValueError:
-        return False
 
 
 def explanation_of(
@@ -173,44 +240,58 @@ def explanation_of(
     `mistakes` and `facts` are what is known of it already; what the replay finds is added.
     `resource` is what the API server says that it is, None for a guess; `entry_of` tells of a path's webhook entry.
     """
-    settings, pod = sources.settings, pod_template(obj)
+    settings, pod, name = sources.settings, pod_template(obj), object_name_of(obj)
     trails: tuple[PathTrail, ...] = ()
     admission = None
     if settings.paths and obj.get("kind") != "Pod":
-        arguments = (namespace, sources.snapshot, sources.overrides, user, resource)
-        admission = Admission.of_object(obj, *arguments)
-        if admission is not None:
-            trails = trails_of(admission, "", entry_of)
-            facts = [*user_hints(admission), *facts]
+        admission = Admission.of_object(obj, namespace, sources.snapshot, sources.overrides, user, resource)
+    if admission is not None:
+        trails = trails_of(admission, "", entry_of)
+        facts = [*user_hints(admission), *facts]
     if pod is None:
-        where = namespace if admission is None else admission.namespace
-        told = {warning for trail in trails if trail.result for warning in trail.result.warning_lines}
-        new = tuple(mistake for mistake in mistakes if mistake not in told)
-        return Explanation(object_name_of(obj), origin, where, None, settings, new, tuple(facts), trails)
+        if admission is not None:
+            namespace = admission.namespace
+        new = _without_warnings(mistakes, [trail.result for trail in trails])
+        return Explanation(name, origin, namespace, None, settings, new, tuple(facts), trails)
 
-    def injected(pod: Object) -> Injection:
-        workload = None if obj.get("kind") == "Pod" else workload_of_object(obj)
-        overrides = sources.overrides
-        return inject(pod, namespace, sources.snapshot, names=templates, overrides=overrides, workload=workload)
-
+    is_pod = obj.get("kind") == "Pod"
+    injected = partial(
+        inject,
+        namespace=namespace,
+        snapshot=sources.snapshot,
+        names=templates,
+        overrides=sources.overrides,
+        workload=None if is_pod else workload_of_object(obj),
+    )
     result = injected(pod)
     mistakes = [*remarks_on(obj, pod, result, namespace, sources.snapshot, templates), *mistakes]
-    applied = [applied.template for applied in result.applied]
+    of_pods: tuple[PathTrail, ...] = ()
     if settings.paths and result.allowed and result.reason is not Reason.MALFORMED_POD:
-        asked = asked_about_pod(obj, result.object, namespace.name, user)
-        of_pod = Admission(asked, namespace, sources.snapshot, sources.overrides)
-        admit_pod(obj, result.object, of_pod, user, injected)
-        of_pods = trails_of(of_pod, "" if obj.get("kind") == "Pod" else "the pods of this object", entry_of)
+        request = asked_about_pod(obj, result.object, namespace.name, user)
+        admission = Admission(request, namespace, sources.snapshot, sources.overrides)
+        admit_pod(obj, result.object, admission, user, injected)
+        of_pods = trails_of(admission, "" if is_pod else "the pods of this object", entry_of)
         # where nothing is for the object itself, its pods are all that there is to tell
         trails = (*(trail for trail in trails if trail.asked), *of_pods)
-        facts = [*user_hints(of_pod), *facts]
-        applied += [a.template for trail in of_pods if trail.result is not None for a in trail.result.applied]
-    for what in ("annotation", "label"):
-        found = misspelt_annotations(f"pod {what}", string_map(pod, f"{what}s"), settings, applied)
-        mistakes += [one.sentence for one in found]
-    new = tuple(mistake for mistake in mistakes if mistake not in result.warning_lines)
+        facts = [*user_hints(admission), *facts]
+    mistakes = [*mistakes, *_misspelt(pod, settings, [result, *(trail.result for trail in of_pods)])]
+    new = _without_warnings(mistakes, [result])
     recorded = _recorded(obj, settings)
-    return Explanation(object_name_of(obj), origin, namespace, result, settings, new, tuple(facts), trails, recorded)
+    return Explanation(name, origin, namespace, result, settings, new, tuple(facts), trails, recorded)
+
+
+def _without_warnings(mistakes: Sequence[str], results: Iterable[Injection | None]) -> tuple[str, ...]:
+    """The mistakes of which no result warns."""
+    lines = {line for result in results if result is not None for line in result.warning_lines}
+    return tuple(mistake for mistake in mistakes if mistake not in lines)
+
+
+def _misspelt(pod: Object, settings: Settings, results: Iterable[Injection | None]) -> Iterator[str]:
+    """A sentence for each annotation and label of a pod that looks like one for the templates applied, and is none."""
+    templates = [applied.template for result in results if result is not None for applied in result.applied]
+    for kind in ("annotation", "label"):
+        for mistake in misspelt_annotations(f"pod {kind}", string_map(pod, f"{kind}s"), settings, templates):
+            yield mistake.sentence
 
 
 def _recorded(obj: Object, settings: Settings) -> Recorded | None:
@@ -219,3 +300,49 @@ def _recorded(obj: Object, settings: Settings) -> Recorded | None:
         return None
     created = metadata_of(obj).get("creationTimestamp")
     return Recorded(annotations.get(settings.reason_key, ""), created if isinstance(created, str) else "")
+
+
+def trails_of(admission: Admission, about: str = "", entry_of: EntryOf | None = None) -> tuple[PathTrail, ...]:
+    """A trail for each path of the settings, in the order in which they are asked; `admission` is all done."""
+    paths = sorted(admission.snapshot.settings.paths.items(), key=lambda item: item[1].type == "validating")
+    answers: dict[str, AdmissionAnswer] = {}
+    for answer in admission.answers:  # of a path that was asked twice, the one that says more
+        if answer.path not in answers or answer.result.reason is not Reason.NOTHING_TO_ADD:
+            answers[answer.path] = answer
+    trails = [_trail(path, at, admission, answers.get(path), about) for path, at in paths]
+    if entry_of is None:
+        return tuple(trails)
+    return tuple(replace(t, entry=entry_of(t.path, admission.asked, admission.namespace)) for t in trails)
+
+
+def _trail(path: str, at: PathTemplates, admission: Admission, answer: AdmissionAnswer | None, about: str) -> PathTrail:
+    catalog = admission.snapshot.catalog
+    templates = catalog.found(at.templates)
+    looks = [Look(name, "exists", False, "there is no such template") for name in catalog.missing(at.templates)]
+    request = admission.asked if answer is None else answer.asked
+    looks += [look for template in templates for look in looks_of(template, request, admission.namespace)]
+    covered = any(template.applies_to.covers(request.request) for template in templates)
+    result = None if answer is None else answer.result
+    sentence, refused_before = request_words(request.request), answer is None and covered
+    return PathTrail(path, at, sentence, tuple(looks), result, about, refused_before=refused_before)
+
+
+def looks_of(template: Template, request: ObjectRequest, namespace: Namespace) -> Iterator[Look]:
+    """What `injector.policies.request.is_for` checks, up to the first check that does not fit."""
+    fits = template.applies_to.covers(request.request)
+    yield Look(template.name, "for", fits, template.applies_to.words)
+    if fits and template.namespaces is not None:
+        fits = namespace_matches(template.namespaces, request, namespace)
+        saw = f"the labels of namespace {namespace.name} {'match' if fits else 'do not match'}"
+        yield Look(template.name, "namespaces", fits, saw if namespace.name else "the object has no namespace")
+    if fits and template.selector is not None:
+        fits = selects(template.selector, request)
+        yield Look(template.name, "selector", fits, f"the object's labels {'match' if fits else 'do not match'}")
+
+
+def telling_trail(trails: tuple[PathTrail, ...]) -> PathTrail | None:
+    """The trail that says most about what becomes of an object; None where no template is for it."""
+    counting = [trail for trail in trails if trail.counts]
+    order = (Effect.REFUSE, Effect.INJECT, Effect.SKIP)
+    counting.sort(key=lambda t: (order.index(t.result.effect), t.result.reason is Reason.NOTHING_TO_ADD))  # type: ignore[union-attr]
+    return counting[0] if counting else None

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from injector.authoring.diagnostic_formats import json_text
-from injector.cli.explanation import DEFAULT, Explanation, Recorded, parameters_of
+from injector.cli.explanation import DEFAULT, Explanation, PathTrail, Recorded, parameters_of, telling_trail
 from injector.cli.pages import page_to_open
-from injector.cli.path_explanation import telling_trail
-from injector.cli.report import counted
+from injector.cli.report import counted, sentence_with_code
 from injector.diagnostics import page_address, printable
-from injector.errors import DENIED_CODE
 from injector.injection import Injection
 from injector.names import cut
 from injector.reasons import Effect, Reason
@@ -100,13 +99,13 @@ def _show_steps(result: Injection) -> None:
 
 
 def _show_paths(explanation: Explanation) -> None:
-    asked = ""
+    heading = ""
     for trail in explanation.paths:
         about = f"{trail.request}, for {trail.about}" if trail.about else trail.request
-        if about != asked:
+        if about != heading:
             click.echo(f"\nPaths, in the order in which the API server calls them for {printable(about)}:")
-        asked = about
-        for line in trail.lines():
+        heading = about
+        for line in _path_lines(trail):
             click.echo(f"  {printable(line)}")
     if not explanation.paths:
         return
@@ -126,27 +125,45 @@ def _show_paths(explanation: Explanation) -> None:
     _list("Warnings at the paths", list(dict.fromkeys(warnings)))
 
 
-def _show_result(what: str, result: Injection) -> None:
-    message = result.sentence
-    if not result.allowed and result.code != DENIED_CODE:
-        message += f", HTTP {result.code}"
+def _path_lines(trail: PathTrail) -> Iterator[str]:
+    """What was looked at on a path, and what came of it."""
+    if not trail.asked:
+        yield f"{trail.path}: not called, because {'; '.join(look.why_not for look in trail.looks if not look.fits)}"
+        return
+    yield f"{trail.path} ({trail.at.type}, failurePolicy {trail.at.failure_policy}):"
+    heads = [f"{look.template}, {look.what}:" for look in trail.looks]
+    width = max(map(len, heads))
+    for head, look in zip(heads, trail.looks, strict=True):
+        yield f"  {'yes' if look.fits else 'no':<4} {head:<{width}} {look.saw}"
+    if trail.entry is not None:
+        yield f"  {trail.entry.words}"
+    if trail.result is None:
+        yield "  so: not called, because a path before it refused the object"
+        return
+    yield f"  so: {trail.result.reason}: {trail.result.sentence}"
+    for change in trail.result.patch:
+        yield f"  {change['op']} {change['path']}"
+
+
+def _show_result(title: str, result: Injection) -> None:
+    message = sentence_with_code(result)
     colour = {"inject": "green", "skip": "yellow"}.get(str(result.effect), "red")
     if result.reason is Reason.INJECTED:  # nothing was done: this is a replay, and a running pod may lack it
         message = f"a pod made now gets its sidecar ({', '.join(name for name, _ in result.templates)})"
     reason = click.style(str(result.reason), fg=colour, bold=True)
-    click.echo(f"{printable(what)}: {reason}: {printable(message)}")
+    click.echo(f"{printable(title)}: {reason}: {printable(message)}")
 
 
 def _show_templates(result: Injection, verbose: bool) -> None:
     for applied in result.applied:
         rows = [(name, _value(value), printable(origin)) for name, value, origin in parameters_of(applied)]
-        shown = [row for row in rows if verbose or row[2] != DEFAULT]
+        visible = [row for row in rows if verbose or row[2] != DEFAULT]
         template, chosen = f"{applied.template.name} ({applied.template.digest})", result.templates_source
-        left = counted(len(rows) - len(shown), "parameter")
-        more = "" if len(shown) == len(rows) else f"; {left} at the default"
-        click.echo(f"\nTemplate {template}, from {chosen}{more}{':' if shown else ''}")
-        widths = [max((len(row[i]) for row in shown if len(row[i]) <= _WIDE), default=0) for i in (0, 1)]
-        for name, value, origin in shown:
+        left = counted(len(rows) - len(visible), "parameter")
+        more = "" if len(visible) == len(rows) else f"; {left} at the default"
+        click.echo(f"\nTemplate {template}, from {chosen}{more}{':' if visible else ''}")
+        widths = [max((len(row[i]) for row in visible if len(row[i]) <= _WIDE), default=0) for i in (0, 1)]
+        for name, value, origin in visible:
             click.echo(f"  {name:<{widths[0]}}  {value:<{widths[1]}}  {origin}".rstrip())
         for image, mirrored in applied.mirrored.items():
             click.echo(f"  {printable(image)} comes from the mirror {printable(mirrored)}")

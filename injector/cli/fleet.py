@@ -62,18 +62,18 @@ class Fleet:
         if "deletionTimestamp" in metadata or pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
             return None
         annotations, receipt = string_map(pod, "annotations"), read_receipt(pod, settings)
-        state, templates, why = State.CURRENT, receipt.templates if receipt else {}, ""
+        state, templates, reason = State.CURRENT, receipt.templates if receipt else {}, ""
         match annotations.get(settings.status_key):
             case "failed":
-                state, why = State.FAILED, annotations.get(settings.reason_key, "")
+                state, reason = State.FAILED, annotations.get(settings.reason_key, "")
             case "injected" if receipt:
-                why = "; ".join(self._changed(templates))
-                state = State.OUTDATED if why else State.CURRENT
+                reason = "; ".join(self._changed(templates))
+                state = State.OUTDATED if reason else State.CURRENT
             case _:
-                state, why = State.MISSING, self._lacking(pod, namespace)
-                if not why:
+                state, reason = State.MISSING, self._lacking(pod, namespace)
+                if not reason:
                     return None
-        return Row(namespace.name, metadata["name"], state, workload_of_pod(pod), templates, why)
+        return Row(namespace.name, metadata["name"], state, workload_of_pod(pod), templates, reason)
 
     def _changed(self, templates: dict[str, str]) -> Iterator[str]:
         for name, digest in templates.items():
@@ -89,10 +89,9 @@ class Fleet:
         key = (namespace.name, owners[0]["uid"] if owners else pod["metadata"]["name"])
         if key not in self._judged:
             replay = inject(pod, namespace, self._snapshot)
-            wanted = replay.effect in (Effect.INJECT, Effect.MARK, Effect.REFUSE)
-            self._judged[key] = (
-                f"the injector was not called; the result for a pod created now: {replay.reason}" if wanted else ""
-            )
+            self._judged[key] = ""
+            if replay.effect in (Effect.INJECT, Effect.MARK, Effect.REFUSE):
+                self._judged[key] = f"the injector was not called; the result for a pod created now: {replay.reason}"
         return self._judged[key]
 
 
@@ -102,7 +101,7 @@ def restarts(rows: Iterable[Row]) -> tuple[list[str], list[str]]:
     A restart replaces pods a few at a time, as the workload's own update strategy allows; so do one and wait for it.
     """
     commands: dict[str, None] = {}
-    words: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for row in rows:
         if row.state not in (State.OUTDATED, State.MISSING):
             continue
@@ -111,7 +110,9 @@ def restarts(rows: Iterable[Row]) -> tuple[list[str], list[str]]:
             target = f"{_RESTARTED[kind]}/{name} -n {row.namespace}"
             commands[f"kubectl rollout restart {target} && kubectl rollout status {target}"] = None
         elif kind in ("Job", "CronJob"):
-            words[f"{kind} {row.namespace}/{name}: its next pods get the new sidecars by themselves"] = None
+            sentences[f"{kind} {row.namespace}/{name}: its next pods get the new sidecars by themselves"] = None
         else:
-            words[f"{kind} {row.namespace}/{name}: delete its pods, or restart it as its controller requires"] = None
-    return list(commands), list(words)
+            sentences[f"{kind} {row.namespace}/{name}: delete its pods, or restart it as its controller requires"] = (
+                None
+            )
+    return list(commands), list(sentences)

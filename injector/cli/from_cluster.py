@@ -33,8 +33,8 @@ def sources_and_namespaces(
     """
     objects = list(objects)
     if not cluster_options.from_cluster:
-        given = (cluster_options.kubeconfig, cluster_options.context, cluster_options.injector_namespace)
-        if any(given):
+        options = (cluster_options.kubeconfig, cluster_options.context, cluster_options.injector_namespace)
+        if any(options):
             raise click.UsageError("--kubeconfig, --context and --injector-namespace are for --from-cluster; add it.")
         sources = gather(source_options, only=only)
         return sources, namespaces_in(objects, sources.settings, namespace_options)
@@ -48,15 +48,17 @@ def sources_and_namespaces(
     from injector.cluster.blocking_client import BlockingClient
 
     with BlockingClient(cluster_options.kubeconfig, cluster_options.context) as live:
-        where = cluster_options.injector_namespace or live.installation()
-        settings = live_settings(live, where)
+        namespace = cluster_options.injector_namespace or live.installation()
+        settings = live_settings(live, namespace)
         more = templates_given(source_options.templates_dirs)
-        snapshot, wrong = live_snapshot(live, where, settings, more=more)
+        snapshot, errors = live_snapshot(live, namespace, settings, more=more)
         namespaces = namespaces_in(objects, settings, namespace_options)
-        known = {name: _namespace(live, name, namespaces.found) for name in sorted(namespaces.names(objects))}
-        origin = f"the settings and templates of the injector in namespace {where} of {live.host}"
-    left_out = tuple(f"the template {name} is ignored, because it is invalid: {error}" for name, error in wrong.items())
-    namespaces = replace(namespaces, in_cluster=known)
+        spaces = {name: _namespace(live, name, namespaces.found) for name in sorted(namespaces.names(objects))}
+        origin = f"the settings and templates of the injector in namespace {namespace} of {live.host}"
+    left_out = tuple(
+        f"the template {name} is ignored, because it is invalid: {error}" for name, error in errors.items()
+    )
+    namespaces = replace(namespaces, in_cluster=spaces)
     return Sources(snapshot, read_parameters(source_options.params, snapshot), left_out, origin), namespaces
 
 

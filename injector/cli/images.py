@@ -70,9 +70,9 @@ def _images(template: Template, sources: Sources) -> Iterator[str]:
     from injector.pods.context import Namespace
 
     settings = sources.settings
-    given = {**settings.parameters.get(template.name, {}), **sources.overrides.get(template.name, {})}
+    parameters = {**settings.parameters.get(template.name, {}), **sources.overrides.get(template.name, {})}
     for name, parameter in template.parameters.items():
-        image = given.get(name, parameter.default)
+        image = parameters.get(name, parameter.default)
         if parameter.schema.get("format") == "image" and isinstance(image, str):  # it may have no default
             yield image
     label = settings.namespace_label

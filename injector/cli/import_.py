@@ -51,8 +51,8 @@ def import_(files: tuple[str, ...], parent: Path, name: str, overwrite: bool) ->
 
     if name:
         check_name(name)
-    found = read_inputs(files, sys.stdin.buffer)
-    result = import_configs([(one.name, one.data) for one in found], name)
+    inputs = read_inputs(files, sys.stdin.buffer)
+    result = import_configs([(input_.name, input_.data) for input_ in inputs], name)
     if result.problems:
         click.echo(diagnostics_text(result.problems).rstrip("\n"), err=True)
     if not result.templates:
@@ -69,17 +69,17 @@ def _write(parent: Path, templates: Sequence[Imported], overwrite: bool) -> None
     from injector.authoring.scaffold import ScaffoldError
     from injector.cli.output_files import write_folder
 
-    made: list[Path] = []
+    folders: list[Path] = []
     for template in templates:
         folder = parent / template.name
         was_there = folder.exists()
         try:
             write_folder(folder, template.files, overwrite=overwrite)
         except ScaffoldError:
-            for other in made:
-                shutil.rmtree(other, ignore_errors=True)
+            for folder_made in folders:
+                shutil.rmtree(folder_made, ignore_errors=True)
             raise
-        made += [] if was_there else [folder]
+        folders += [] if was_there else [folder]
 
 
 def _report(parent: Path, templates: Sequence[Imported]) -> None:

@@ -24,6 +24,7 @@ from injector.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from injector.cli.documents import Document
     from injector.pods.context import Object
 
 
@@ -87,19 +88,21 @@ def inject(
     from injector.cli.manifest_objects import edit, objects_in
     from injector.cli.report import Progress
 
-    if in_place and (diff or check or summary):
+    previews = any((diff, check, summary))
+    if in_place and previews:
         raise click.UsageError(
             "--in-place writes files, but --diff, --check and --summary write none. Leave --in-place out, or use it "
             "alone."
         )
     documents = read_manifests(files)
-    streams = [document.source for document in documents if not Path(document.source).is_file()]
-    if in_place and streams:
-        raise click.UsageError(f"--in-place writes files, and {streams[0]} is not a file.")
+    if in_place:
+        _check_files(documents)
     objects = list(objects_in(documents))
     options = (source_options, namespace_options, cluster_options)
     sources, namespaces = sources_and_namespaces(*options, objects, only=templates)
-    warned = warn_of(sources, [*(one.located for one in sources.snapshot.warnings), *namespaces.mistaken_option()])
+    warned = warn_of(
+        sources, [*(warning.located for warning in sources.snapshot.warnings), *namespaces.mistaken_option()]
+    )
     explicit = namespace_options.namespace is not None
     injector = Injector(
         sources,
@@ -113,34 +116,47 @@ def inject(
     )
     injector.report.sources, injector.report.strict, injector.report.warned = sources.origin, strict, warned
     edited = injector.report.following(edit(Progress.over(documents), injector.change))
-    to_files = in_place or diff or check or summary
+    to_files = in_place or previews
     as_json = all(document.json for document in documents)
     output = texts_by_source(edited) if to_files else spooled(document_stream(edited, as_json=as_json))
     injector.report.warnings += empty_inputs(documents)
-    before = texts_by_source(documents) if to_files else {}
-    if in_place and isinstance(output, dict) and not injector.report.failed:
-        _write(before, output, [Path(file) for file in files if Path(file).is_dir()])
-    injector.report.show(form, summary=summary)
-    if injector.report.failed:
-        return 1
+    failed = injector.report.failed
     if isinstance(output, dict):
-        return 0 if in_place else _compare(before, output, diff=diff, check=check)
+        before = texts_by_source(documents)
+        if in_place and not failed:
+            _write(before, output, files)
+        injector.report.show(form, summary=summary)
+        return 1 if failed else _compare(before, output, diff=diff, check=check)
+    injector.report.show(form)
+    if failed:
+        return 1
     write_manifests(output)
     return 0
 
 
-def _write(before: dict[str, str], after: dict[str, str], folders: Sequence[Path]) -> None:
-    """Write the inputs that differ, all or none. Raises DocumentError, also for a link that leads out of its folder."""
+def _check_files(documents: Sequence[Document]) -> None:
+    """Check that each document is from a file, which --in-place can write. Raises click.UsageError."""
+    streams = [document.source for document in documents if not Path(document.source).is_file()]
+    if streams:
+        raise click.UsageError(f"--in-place writes files, and {streams[0]} is not a file.")
+
+
+def _write(before: dict[str, str], after: dict[str, str], files: Sequence[str]) -> None:
+    """Write the inputs that differ, all or none. `files` are the arguments of the command.
+
+    Raises DocumentError, also for a link that leads out of its folder.
+    """
     from injector.cli.output_files import write_files
     from injector.errors import DocumentError
 
+    folders = [Path(file) for file in files if Path(file).is_dir()]
     changed = {}
     for name in (name for name in before if after[name] != before[name]):
         file = Path(name).resolve()
         of = [folder for folder in folders if Path(name).is_relative_to(folder)]
         if of and not any(file.is_relative_to(folder.resolve()) for folder in of):
-            words = f"{name} is a link to {file}, outside of {of[0]}; nothing was written"
-            raise DocumentError(f"{words}. To change that file, name it")
+            reason = f"{name} is a link to {file}, outside of {of[0]}; nothing was written"
+            raise DocumentError(f"{reason}. To change that file, name it")
         changed[file] = (after[name].encode(), file.stat().st_mode & 0o777)
     try:
         write_files(changed)

@@ -63,29 +63,33 @@ def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None =
     settings = load_settings(options.settings_file)
     cluster = Cluster(options.version or Cluster().version, settings.cluster_domain)
     # The trial in a child process is for templates that come from others, in a running cluster; these are the user's.
-    folders, maps = _given((gallery_path(), *options.templates_dirs))
+    folders, maps = _folders_and_maps((gallery_path(), *options.templates_dirs))
     origins = {name: str(folder) for name, folder in folders.items()}
-    sources, wrong = _read(folders, only)
+    sources, errors = _read(folders, only)
     sources |= maps
     try:
         snapshot = _snapshot(options, settings, sources, cluster, origins=origins, load=load_shipped)
     except SnapshotError as error:
-        wrong += [one for one in error.errors if isinstance(one, TemplateError)]
-        names = {one.template for one in wrong}
-        if only is None or len(wrong) < len(error.errors) or names & set(only):
+        errors += [e for e in error.errors if isinstance(e, TemplateError)]
+        names = {e.template for e in errors}
+        if only is None or len(errors) < len(error.errors) or names & set(only):
             raise
         left = {name: files for name, files in sources.items() if name not in names}
         snapshot = _snapshot(options, settings, left, cluster, origins=origins, load=load_shipped)
-    for name in only or ():
+    _check_names(only or (), snapshot)
+    used = "the default settings" if options.settings_file is None else options.settings_file.name
+    overrides = read_parameters(options.params, snapshot)
+    return Sources(snapshot, overrides, _left_out(errors, options), f"{used} and the gallery")
+
+
+def _check_names(names: Iterable[str], snapshot: Snapshot) -> None:
+    """Check that the names of templates are no folders. Raises click.UsageError."""
+    for name in names:
         if snapshot.catalog.get(name) is None and has_manifest(Path(name)):
             raise click.UsageError(f"{name} is a folder; write --templates-dir {name} --templates {name}.")
-    origin = (
-        f"{'the default settings' if options.settings_file is None else options.settings_file.name} and the gallery"
-    )
-    return Sources(snapshot, read_parameters(options.params, snapshot), _left_out(wrong, options), origin)
 
 
-def _given(entries: Iterable[Path]) -> tuple[dict[str, Path], dict[str, dict[str, str]]]:
+def _folders_and_maps(entries: Iterable[Path]) -> tuple[dict[str, Path], dict[str, dict[str, str]]]:
     """The templates of some folders and files of ConfigMaps by name; later ones win."""
     folders, maps = dict[str, Path](), dict[str, dict[str, str]]()
     for entry in entries:
@@ -99,7 +103,7 @@ def _given(entries: Iterable[Path]) -> tuple[dict[str, Path], dict[str, dict[str
 
 def templates_given(entries: Iterable[Path]) -> dict[str, dict[str, str]]:
     """The sources of the templates of --templates-dir by name. Raises SettingsError, DocumentError, TemplateError."""
-    folders, maps = _given(entries)
+    folders, maps = _folders_and_maps(entries)
     return {name: read_folder(folder) for name, folder in folders.items()} | maps
 
 
@@ -107,14 +111,14 @@ def template_maps(file: Path) -> dict[str, dict[str, str]]:
     """The templates of a file of ConfigMaps, as `kubectl get -o yaml` prints them. Raises DocumentError for none."""
     from injector.cluster.template_maps import template_files
 
-    found = {
+    templates = {
         str(metadata_of(obj).get("name")): template_files(obj)
         for obj in config_maps_in(file)
         if "template.yaml" in obj["data"]
     }
-    if not found:
+    if not templates:
         raise DocumentError(f"{file}: holds no ConfigMap of a template, and is no folder of templates")
-    return found
+    return templates
 
 
 def config_maps_in(file: Path) -> list[Object]:
@@ -122,13 +126,13 @@ def config_maps_in(file: Path) -> list[Object]:
 
     Raises DocumentError for a file that is not YAML, and for data that is none of a ConfigMap.
     """
-    found = [obj for document in split_yaml(_text(file), str(file)) for obj in objects_of(document.value)]
-    maps = [{**obj, "data": obj.get("data") or {}} for obj in found if obj.get("kind") == "ConfigMap"]
+    objects = [obj for document in split_yaml(_text(file), str(file)) for obj in objects_of(document.value)]
+    maps = [{**obj, "data": obj.get("data") or {}} for obj in objects if obj.get("kind") == "ConfigMap"]
     for obj in maps:
-        texts = obj["data"].values() if isinstance(obj["data"], dict) else [obj["data"]]
-        if wrong := [text for text in texts if not isinstance(text, str)]:
-            name = metadata_of(obj).get("name")
-            raise DocumentError(f"{file}: ConfigMap {name}: its data has to be texts by name, and holds {wrong[0]!r}")
+        values = obj["data"].values() if isinstance(obj["data"], dict) else [obj["data"]]
+        if no_texts := [value for value in values if not isinstance(value, str)]:
+            fault = f"its data has to be texts by name, and holds {no_texts[0]!r}"
+            raise DocumentError(f"{file}: ConfigMap {metadata_of(obj).get('name')}: {fault}")
     return maps
 
 
@@ -139,13 +143,13 @@ def _text(file: Path) -> str:
         raise SettingsError(f"{file}: {getattr(error, 'strerror', None) or 'is not UTF-8'}") from None
 
 
-def _left_out(wrong: Sequence[TemplateError], options: SourceOptions) -> tuple[str, ...]:
+def _left_out(errors: Sequence[TemplateError], options: SourceOptions) -> tuple[str, ...]:
     """A warning of the templates that do not load: what is wrong with one, or where to read it of several."""
-    if len(wrong) < 2:
+    if len(errors) < 2:
         return tuple(
-            f"{e.template} is ignored, because it cannot be loaded and is not in --templates: {e}" for e in wrong
+            f"{e.template} is ignored, because it cannot be loaded and is not in --templates: {e}" for e in errors
         )
-    names = sorted({error.template for error in wrong})
+    names = sorted({error.template for error in errors})
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     folders = " ".join(map(str, options.templates_dirs))
     return (
@@ -163,17 +167,17 @@ def warn_of(sources: Sources, more: Iterable[str] = ()) -> bool:
 
 
 def gather_one(template: str, options: SourceOptions) -> Sources:
-    """The same with one template only, so that others may be broken.
+    """Settings and one template as a snapshot, so that other templates may be broken; the parameters as in `gather`.
 
     Errors call the template what people called it. Raises as `gather` does, and DocumentError where there is none.
     """
-    found = load_one(template, options.templates_dirs)
+    loaded = load_one(template, options.templates_dirs)
     settings = load_settings(options.settings_file)
     cluster = Cluster(options.version or Cluster().version, settings.cluster_domain)
     # A template that the snapshot before holds is taken over as it is, with where it came from.
-    before = Snapshot(settings, Catalog([found]), cluster, "")
-    snapshot = _snapshot(options, settings, {found.name: found.sources}, cluster, before)
-    return Sources(snapshot, read_parameters(options.params, snapshot, found.name))
+    before = Snapshot(settings, Catalog([loaded]), cluster, "")
+    snapshot = _snapshot(options, settings, {loaded.name: loaded.sources}, cluster, before)
+    return Sources(snapshot, read_parameters(options.params, snapshot, loaded.name))
 
 
 def load_one(template: str, templates_dirs: tuple[Path, ...] = ()) -> Template:
@@ -199,15 +203,15 @@ def template_folder(template: str, templates_dirs: tuple[Path, ...] = ()) -> Pat
         return folder
     if "/" in template or template in (".", ".."):
         raise DocumentError(f"{template}: is not a template: {no_manifest(folder)}")
-    known: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for parent in (gallery_path(), *templates_dirs):
-        known |= templates_in(parent)
-    if template in known:
-        return known[template]
+        folders |= templates_in(parent)
+    if template in folders:
+        return folders[template]
     if os.path.isdir(folder):  # noqa: PTH112 - of a name that is too long it is no
         raise DocumentError(f"{template}: is not a template: {no_manifest(folder)}")
     base, dot, _ = template.partition(".")
-    near = f"; write {base}" if dot and base in known else hint(template, known, "there are")
+    near = f"; write {base}" if dot and base in folders else hint(template, folders, "there are")
     raise DocumentError(f"there is no template {shortened(template)}{near}")
 
 
@@ -238,31 +242,31 @@ def _settings_in(config_maps: Iterable[Object], file: Path) -> Settings:
 
 
 def _in_file(file: Path | None, error: SettingsError) -> SettingsError:
-    """The same error at its line of the settings file."""
+    """An error in the settings, at its line of their file."""
     if file is None or not error.diagnostics:
         return error
-    first, *others = error.diagnostics
-    placed = (replace(one, place=_place(file, one)) for one in others)
+    first, *rest = error.diagnostics
+    placed = (replace(fault, place=_place(file, fault)) for fault in rest)
     return SettingsError.of(str(_place(file, first)), first, *placed)
 
 
-def _place(file: Path, found: Diagnostic) -> Place:
+def _place(file: Path, fault: Diagnostic) -> Place:
     text = normal(file.read_text(encoding="utf-8-sig"))
-    return yaml_place(str(file), text, compose(text), found.path)
+    return yaml_place(str(file), text, compose(text), fault.path)
 
 
-def _snapshot(options: SourceOptions, *args: Any, **given: Any) -> Snapshot:
+def _snapshot(options: SourceOptions, *args: Any, **keywords: Any) -> Snapshot:
     """`build_snapshot`, with what is wrong in the settings, and what it warns of, at its line of their file."""
     file = options.settings_file
     if file is not None and config_maps_in(file):
         file = None  # lines of a text within a text are none of the file
     try:
-        made = build_snapshot(*args, **given)
+        snapshot = build_snapshot(*args, **keywords)
     except SnapshotError as error:
         raise SnapshotError(_in_file(file, e) if isinstance(e, SettingsError) else e for e in error.errors) from None
     if file is None:
-        return made
-    return replace(made, warnings=tuple(replace(one, place=_place(file, one)) for one in made.warnings))
+        return snapshot
+    return replace(snapshot, warnings=tuple(replace(fault, place=_place(file, fault)) for fault in snapshot.warnings))
 
 
 def _read(
@@ -272,12 +276,12 @@ def _read(
 
     Raises TemplateError for one of `only`.
     """
-    sources, wrong = {}, []
+    sources, errors = {}, []
     for name, folder in folders.items():
         try:
             sources[name] = read_folder(folder)
         except TemplateError as error:
             if only is None or name in only:
                 raise
-            wrong.append(error)
-    return sources, wrong
+            errors.append(error)
+    return sources, errors

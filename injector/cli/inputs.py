@@ -48,7 +48,7 @@ def read_inputs(names: Iterable[str], stdin: BinaryIO) -> list[Input]:
         raise DocumentError(_lost(lost, names[names.index(lost) + 1 :]))
     if names.count("-") > 1:
         raise DocumentError("standard input (-) can be read only once")
-    return [found for name in names for found in _read(name, stdin)]
+    return [input_ for name in names for input_ in _read(name, stdin)]
 
 
 def _lost(name: str, rest: list[str]) -> str:
@@ -84,11 +84,11 @@ def _files(folder: Path) -> Iterator[Path]:
     for path, folders, files in os.walk(folder):
         folders[:] = sorted(f for f in folders if not f.startswith("."))
         for file in sorted(files):
-            found = Path(path) / file
-            if found.suffix.lower() not in SUFFIXES or file.startswith("."):
+            manifest = Path(path) / file
+            if manifest.suffix.lower() not in SUFFIXES or file.startswith("."):
                 continue
-            if found.is_file() or not found.exists():  # a pipe would wait for ever; a dangling link is told of
-                yield found
+            if manifest.is_file() or not manifest.exists():  # a pipe would wait for ever; a dangling link is told of
+                yield manifest
 
 
 def _read_file(path: Path) -> bytes:
@@ -150,12 +150,12 @@ def with_files(name: str, metavar: str) -> Callable[[Callable[..., Any]], Callab
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
-        def with_both(*args: Any, **given: Any) -> Any:
-            named = given.pop("filenames")
-            given[name] = (*named, *given[name])
-            if not given[name]:
+        def with_both(*args: Any, **keywords: Any) -> Any:
+            filenames = keywords.pop("filenames")
+            keywords[name] = (*filenames, *keywords[name])
+            if not keywords[name]:
                 raise click.UsageError(f"Missing argument '{metavar}'; for standard input write -.")
-            return command(*args, **given)
+            return command(*args, **keywords)
 
         option = click.option(
             "-f",

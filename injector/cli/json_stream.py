@@ -75,14 +75,14 @@ def _skip(text: str, at: int) -> int:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        seen: set[str] = set()
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
+        keys: set[str] = set()
         for key, _ in pairs:
-            if key in seen:
+            if key in keys:
                 raise DocumentError(f'the key "{key}" occurs twice in one object')
-            seen.add(key)
-    return found
+            keys.add(key)
+    return mapping
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -95,8 +95,8 @@ def _with_schema(version: tuple[int, int]) -> tuple[int, int]:
 
     newest = max(versions())
     if version > newest:
-        shown, known = (".".join(map(str, pair)) for pair in (version, newest))
-        click.echo(f"no schema for Kubernetes {shown} is installed; the schema for {known} is used", err=True)
+        later, used = (".".join(map(str, pair)) for pair in (version, newest))
+        click.echo(f"no schema for Kubernetes {later} is installed; the schema for {used} is used", err=True)
         return newest
     try:
         check_version(version)
@@ -118,8 +118,8 @@ def written_problems(
     )
 
     if form == "json":
-        what = "templates" if rules else "inputs"
-        return json_text({what: looked_at, "problems": [*map(diagnostic_data, problems)]})
+        noun = "templates" if rules else "inputs"
+        return json_text({noun: looked_at, "problems": [*map(diagnostic_data, problems)]})
     if form == "sarif":
         described = {name: rule.as_sarif() for name, rule in rules.items()}
         return json_text(diagnostics_sarif(problems, described, program))
@@ -146,9 +146,9 @@ def _explained(name: str) -> str:
     from injector.cli.pages import page_to_open
 
     if name in TEMPLATE_ERRORS:
-        what = f"{_bold(name)} (error): {TEMPLATE_ERRORS[name]}."
+        heading = f"{_bold(name)} (error): {TEMPLATE_ERRORS[name]}."
         return (
-            f"{what}\n\nThe template cannot be loaded. This error cannot be disabled with a comment.\n\nPage: "
+            f"{heading}\n\nThe template cannot be loaded. This error cannot be disabled with a comment.\n\nPage: "
             f"{page_to_open(address(name))}\n"
         )
     return explanation(_rule(name), _bold)
@@ -158,36 +158,36 @@ def _bold(text: str) -> str:
     return click.style(text, bold=True)
 
 
-def _names(given: Sequence[str]) -> frozenset[str]:
+def _names(values: Sequence[str]) -> frozenset[str]:
     """Names of rules, also several behind one option. Raises click.UsageError for one that there is not."""
-    names = [name.strip() for text in given for name in text.split(",") if name.strip()]
+    names = [name.strip() for value in values for name in value.split(",") if name.strip()]
     return frozenset(_rule(name).name for name in names)
 
 
 def _rule(name: str) -> Rule:
     from injector.authoring.lint.rule import rules
 
-    known = rules()
-    if name not in known:
-        raise click.UsageError(f"there is no rule `{name}`; {_meant(name, known)}")
-    return known[name]
+    by_name = rules()
+    if name not in by_name:
+        raise click.UsageError(f"there is no rule `{name}`; {_similar_rules(name, by_name)}")
+    return by_name[name]
 
 
-def _meant(name: str, known: Mapping[str, Rule]) -> str:
+def _similar_rules(name: str, rules: Mapping[str, Rule]) -> str:
     """The help with an unknown rule: the one of nearly that spelling, or those that have its words."""
     from injector.names import nearest
 
     listed = "injector lint --rules says what each rule finds"
-    if near := nearest(name, known, cutoff=0.85):
+    if near := nearest(name, rules, cutoff=0.85):
         return f"did you mean {near}?"
-    said = {rule: f"{rule} {rule} {one.documentation.summary}".lower() for rule, one in known.items()}
-    points = dict.fromkeys(said, 0.0)
+    texts = {key: f"{key} {key} {rule.documentation.summary}".lower() for key, rule in rules.items()}
+    points = dict.fromkeys(texts, 0.0)
     for word in {word[:5] for word in re.split(r"[^a-z0-9]+", name.lower()) if len(word) > 2 and word not in _COMMON}:
-        counts = {rule: text.count(word) for rule, text in said.items() if word in text}
+        counts = {rule: text.count(word) for rule, text in texts.items() if word in text}
         for rule, count in counts.items():  # a word of few rules says more
             points[rule] += min(count, 3) / len(counts)
     best = max(points.values())
-    found = [rule for rule in sorted(points, key=lambda rule: -points[rule]) if points[rule] > best / 3][:_SHOWN]
-    if not found and (near := nearest(name, known)):
-        found = [near]
-    return f"did you mean {' or '.join(found)}? {listed}" if found else listed
+    similar = [rule for rule in sorted(points, key=lambda rule: -points[rule]) if points[rule] > best / 3][:_SHOWN]
+    if not similar and (near := nearest(name, rules)):
+        similar = [near]
+    return f"did you mean {' or '.join(similar)}? {listed}" if similar else listed

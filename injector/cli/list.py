@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -62,41 +62,42 @@ def list_pods(
     from injector.cluster.blocking_client import BlockingClient
 
     waiting: Sequence[WaitingController] = ()
-    wanted = {name for name, given in (("outdated", outdated), ("failed", failed), ("missing", missing)) if given}
+    states = {state for state, chosen in (("outdated", outdated), ("failed", failed), ("missing", missing)) if chosen}
     with BlockingClient(kubeconfig, context) as live:
         sources, notes = live_sources(live, injector_namespace)
         fleet = Fleet(sources.snapshot)
-        found = (fleet.row(pod, where) for pod, where in _pods(live, None if everywhere else namespace, everywhere))
-        rows = sorted(
-            (row for row in found if row is not None and (not wanted or row.state in wanted)),
-            key=lambda row: (row.namespace, row.pod),
-        )
-        if not wanted or "missing" in wanted:
+        rows = [row for pod, space in _pods(live, namespace, everywhere) if (row := fleet.row(pod, space)) is not None]
+        if not states or "missing" in states:
             waiting, more = _waiting(live, "" if everywhere else namespace or live.default_namespace)
             notes = [*notes, *more]
-    commands, words = restarts(rows)
+    if states:
+        rows = [row for row in rows if row.state in states]
+    rows.sort(key=lambda row: (row.namespace, row.pod))
+    commands, sentences = restarts(rows)
     if form == "json":
-        data = {"pods": [row.as_data() for row in rows], "restart": commands, "otherwise": words, "notes": notes}
-        data["waiting"] = [one.as_data() for one in waiting]
+        data = {"pods": [row.as_data() for row in rows], "restart": commands, "otherwise": sentences, "notes": notes}
+        data["waiting"] = [controller.as_data() for controller in waiting]
         click.echo(json_text(data), nl=False)
         return
     for note in notes:
         click.echo(printable(note), err=True)
     _show(rows)
-    if commands or words:
+    _show_to_do([*commands, *sentences], waiting)
+
+
+def _show_to_do(restarts: Sequence[str], waiting: Sequence[WaitingController]) -> None:
+    """How pods that are outdated or lack their sidecars get new ones, and what has controllers create them at once."""
+    if restarts:
         click.echo("\nNew pods get the current sidecars. To restart them one after the other:")
-        for line in (*commands, *words):
-            click.echo(f"  {printable(line)}")
+        _show_lines(restarts)
     if waiting:
         click.echo(
             "\nThe injector did not answer. These controllers wait before they create pods again, for at most 17 "
             "minutes:"
         )
-        for one in waiting:
-            click.echo(f"  {printable(one.creation.namespace)}: {printable(one.words)}")
+        _show_lines(f"{controller.creation.namespace}: {controller.words}" for controller in waiting)
         click.echo("\nTo make them retry immediately after the injector answers again:")
-        for one in waiting:
-            click.echo(f"  {printable(one.command)}")
+        _show_lines(controller.command for controller in waiting)
 
 
 def _waiting(live: BlockingClient, namespace: str) -> tuple[Sequence[WaitingController], Sequence[str]]:
@@ -129,18 +130,23 @@ def _pods(live: BlockingClient, namespace: str | None, everywhere: bool) -> Iter
             yield pod, space
 
 
+def _show_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(f"  {printable(line)}")
+
+
 def _show(rows: Sequence[Row]) -> None:
     for namespace, group in groupby(rows, key=lambda row: row.namespace):
         ours = tuple(group)
         counts = Counter(str(row.state) for row in ours)
-        told = ", ".join(f"{count} {state}" for state, count in counts.items())
-        click.echo(f"{click.style(printable(namespace), bold=True)}: {told}")
+        totals = ", ".join(f"{count} {state}" for state, count in counts.items())
+        click.echo(f"{click.style(printable(namespace), bold=True)}: {totals}")
         width = max(len(row.pod) for row in ours)
         for row in ours:
             templates = ", ".join(f"{name} {digest}" for name, digest in row.templates.items())
             state = click.style(f"{row.state:<8}", fg=_COLOURS[row.state])
-            words = printable(": ".join(part for part in (templates, row.why) if part))
-            click.echo(f"  {printable(row.pod):<{width}}  {state}  {words}")
+            details = printable(": ".join(part for part in (templates, row.why) if part))
+            click.echo(f"  {printable(row.pod):<{width}}  {state}  {details}")
     if not rows:
         click.echo("no pods to list")
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import metadata_of
-from injector.cli.path_explanation import EntryOf, PathEntry
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.installation import configuration_path, service_namespaces
 from injector.cluster.pause import MANAGER, is_paused, words_of_pause
@@ -28,35 +27,46 @@ from injector.templates.template import Template
 from injector.webhook.snapshot_sources import read_settings
 
 
+class PathEntry(NamedTuple):
+    """What a path's webhook entry in a cluster makes of a request: in words, and whether it calls the injector."""
+
+    words: str
+    called: bool
+
+
+#: The entry of a path, for a request about an object in a namespace.
+EntryOf = Callable[[str, ObjectRequest, Namespace], PathEntry]
+
+
 def live_sources(live: BlockingClient, injector_namespace: str | None) -> tuple[Sources, list[str]]:
     """Settings and templates of the cluster's injector, and notes about what could not be had.
 
     A template that is wrong there is left out, with a note. Raises SettingsError or SnapshotError for wrong settings.
     """
     notes: list[str] = []
-    settings, where = Settings(), ""
+    settings, space = Settings(), ""
     try:
-        where = injector_namespace or live.installation()
-        settings = live_settings(live, where)
-        snapshot, wrong = live_snapshot(live, where, settings)
+        space = injector_namespace or live.installation()
+        settings = live_settings(live, space)
+        snapshot, errors = live_snapshot(live, space, settings)
     except ClusterError as error:
         notes.append(f"{error}. This command uses the default settings and the gallery instead")
-        snapshot, wrong = live_snapshot(live, "", settings)
+        snapshot, errors = live_snapshot(live, "", settings)
     notes += (
-        f"the injector uses its previous templates, because a template is invalid: {one}" for one in wrong.values()
+        f"the injector uses its previous templates, because a template is invalid: {error}" for error in errors.values()
     )
     return Sources(snapshot, {}), notes
 
 
-def live_settings(live: BlockingClient, where: str) -> Settings:
+def live_settings(live: BlockingClient, namespace: str) -> Settings:
     """The settings of the injector in this namespace, which it leaves alone. Raises ClusterError, SettingsError."""
-    text, source = live.settings_text(where), f"settings of the injector in namespace {where}"
-    return read_settings(text, source).ignoring(where)
+    text, source = live.settings_text(namespace), f"settings of the injector in namespace {namespace}"
+    return read_settings(text, source).ignoring(namespace)
 
 
 def live_snapshot(
     live: BlockingClient,
-    where: str,
+    namespace: str,
     settings: Settings,
     *,
     trial: Trial | None = None,
@@ -67,40 +77,40 @@ def live_snapshot(
     Templates that are wrong are left out: beside the snapshot, their names with the error. `trial` as with
     `build_snapshot`. Raises ClusterError, and SnapshotError for settings that do not fit the templates.
     """
-    in_cluster, templates = _sources_of(live, where, settings)
+    in_cluster, templates = _sources_of(live, namespace, settings)
     templates |= more
-    origins = {name: f"configmap/{where}/{name}" for name in in_cluster}
+    origins = {name: f"configmap/{namespace}/{name}" for name in in_cluster}
     cluster = live.cluster(settings.cluster_domain)
     try:
         return build_snapshot(settings, templates, cluster, origins=origins, trial=trial, load=load_shipped), {}
     except SnapshotError as error:
-        wrong = {e.template: e for e in error.errors if isinstance(e, TemplateError)}
-        if not wrong:
+        errors = {e.template: e for e in error.errors if isinstance(e, TemplateError)}
+        if not errors:
             raise
-    left = {name: files for name, files in templates.items() if name not in wrong}
-    return build_snapshot(settings, left, cluster, origins=origins, load=load_shipped), wrong
+    left = {name: files for name, files in templates.items() if name not in errors}
+    return build_snapshot(settings, left, cluster, origins=origins, load=load_shipped), errors
 
 
-def templates_of_paths(live: BlockingClient, where: str, settings: Settings) -> Catalog:
+def templates_of_paths(live: BlockingClient, namespace: str, settings: Settings) -> Catalog:
     """The templates of the settings' `paths`; those that are not there, or are wrong, are left out.
 
     Raises ClusterError.
     """
     names = dict.fromkeys(name for at in settings.paths.values() for name in at.templates)
-    found: list[Template] = []
+    templates: list[Template] = []
     if names:
-        _, sources = _sources_of(live, where, settings)
+        _, sources = _sources_of(live, namespace, settings)
         for name in names.keys() & sources.keys():
             with suppress(TemplateError):
-                found.append(load_shipped(name, sources[name]))
-    return Catalog(found)
+                templates.append(load_shipped(name, sources[name]))
+    return Catalog(templates)
 
 
 def _sources_of(
-    live: BlockingClient, where: str, settings: Settings
+    live: BlockingClient, namespace: str, settings: Settings
 ) -> tuple[TemplateSources, dict[str, Mapping[str, str]]]:
     """The templates that are ConfigMaps, and these together with the gallery; a ConfigMap replaces the same name."""
-    in_cluster = live.templates(where, settings) if where else {}
+    in_cluster = live.templates(namespace, settings) if namespace else {}
     return in_cluster, {**read_gallery(gallery_path()), **in_cluster}
 
 
@@ -113,8 +123,8 @@ def age_notes(live: BlockingClient, pod: Object, namespace: Namespace, settings:
     created = metadata_of(pod).get("creationTimestamp")
     if not isinstance(created, str) or settings.status_key in (metadata_of(pod).get("annotations") or {}):
         return
-    found = list(live.objects("/api/v1/namespaces", {"fieldSelector": f"metadata.name={namespace.name}"}))
-    for entry in metadata_of(found[0]).get("managedFields") or () if found else ():
+    objects = list(live.objects("/api/v1/namespaces", {"fieldSelector": f"metadata.name={namespace.name}"}))
+    for entry in metadata_of(objects[0]).get("managedFields") or () if objects else ():
         labels = entry.get("fieldsV1", {}).get("f:metadata", {}).get("f:labels", {})
         if f"f:{settings.namespace_label.key}" in labels and str(entry.get("time", "")) > created:
             yield (
@@ -149,23 +159,23 @@ def entries_of_paths(live: BlockingClient) -> EntryOf:
         configurations = live.webhooks()
     except ClusterError as error:
         cannot = f"the webhooks cannot be read: {error}"
-        return lambda _path, _asked, _namespace: PathEntry(cannot, called=True)
+        return lambda _path, _request, _namespace: PathEntry(cannot, called=True)
 
-    def told(path: str, asked: ObjectRequest, namespace: Namespace) -> PathEntry:
-        labels = string_map(asked.subject, "labels")
-        found = [
-            _told(configuration, entry, asked.request, namespace, labels)
+    def entry_of(path: str, request: ObjectRequest, namespace: Namespace) -> PathEntry:
+        labels = string_map(request.subject, "labels")
+        entries = [
+            _told(configuration, entry, request.request, namespace, labels)
             for configuration in configurations
             for entry in configuration.get("webhooks") or ()
             if _path_of(entry) == path
         ]
-        words = (
-            "; ".join(one.words for one in found)
+        sentences = (
+            "; ".join(path_entry.words for path_entry in entries)
             or "no webhook entry has this path: the API server does not ask the injector"
         )
-        return PathEntry(words, any(one.called for one in found))
+        return PathEntry(sentences, any(path_entry.called for path_entry in entries))
 
-    return told
+    return entry_of
 
 
 def _told(
@@ -216,13 +226,13 @@ def covers(rule: dict[str, Any], request: Request) -> bool:
     """Whether a rule of a webhook entry covers a request; `*` stands for all."""
     below = request.sub_resource
     names = {f"{request.resource}/{below}", f"*/{below}", f"{request.resource}/*"} if below else {request.resource, "*"}
-    wanted = {
+    accepted = {
         "apiGroups": {request.group, "*"},
         "apiVersions": {request.version, "*"},
         "operations": {request.operation, "*"},
         "resources": {*names, "*/*"},
     }
-    return all(values & set(rule.get(field) or ()) for field, values in wanted.items())
+    return all(values & set(rule.get(field) or ()) for field, values in accepted.items())
 
 
 def configurations(live: BlockingClient, namespace: str | None) -> tuple[Object, ...]:
@@ -230,13 +240,13 @@ def configurations(live: BlockingClient, namespace: str | None) -> tuple[Object,
 
     Raises ClusterError when there are none.
     """
-    where = namespace or live.installation()
-    found = tuple(c for c in live.webhooks() if where in service_namespaces(c))
-    if not found:
+    space = namespace or live.installation()
+    own = tuple(c for c in live.webhooks() if space in service_namespaces(c))
+    if not own:
         raise ClusterError(
-            f"{live.host} has no webhooks of an injector in namespace {where}", "give the injector's namespace with -n"
+            f"{live.host} has no webhooks of an injector in namespace {space}", "give the injector's namespace with -n"
         )
-    return found
+    return own
 
 
 def configuration_name(configuration: Object) -> str:
@@ -253,7 +263,7 @@ def whoami(live: BlockingClient) -> str:
     """The user's name as the API server knows it; "somebody" where it does not say."""
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     try:
-        found = live.send("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body)
+        review = live.send("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body)
     except ClusterError:
         return "somebody"
-    return str(found.get("status", {}).get("userInfo", {}).get("username") or "somebody")
+    return str(review.get("status", {}).get("userInfo", {}).get("username") or "somebody")

@@ -48,7 +48,7 @@ _SECTIONS = {
     },
 }
 #: Every command, with what `--help` says of it.
-COMMANDS = {name: words for commands in _SECTIONS.values() for name, words in commands.items()}
+COMMANDS = {name: summary for commands in _SECTIONS.values() for name, summary in commands.items()}
 
 
 #: A command makes many objects that it keeps to its end, and few that refer to themselves: with Python's own thresholds
@@ -106,12 +106,7 @@ def main(args: list[str] | None = None) -> int:
     atexit.register(gc.freeze)  # or it looks at all of them once more at the very end, to give back what goes anyway
     args = list(sys.argv[1:] if args is None else args)
     program = _program()
-    if (
-        program == "kubectl inject"
-        and args
-        and args[0] not in COMMANDS
-        and args[0] not in ("-h", "--help", "--version")
-    ):
+    if program == "kubectl inject" and args and args[0] not in (*COMMANDS, "-h", "--help", "--version"):
         args.insert(0, "inject")  # `kubectl inject web.yaml` is what the name promises
     try:
         colour = False if os.environ.get("NO_COLOR") else None  # https://no-color.org; None: as the stream is
@@ -149,12 +144,12 @@ def _with_help(error: click.ClickException, args: list[str]) -> click.ClickExcep
     """The error of an option that there is not, of its value, or of a value that it does not take: what to type."""
     from injector.cli.foreign_habits import choice_words, option_words
 
-    if isinstance(error, click.NoSuchOption) and (words := option_words(error)):
-        return click.NoSuchOption(error.option_name, words, ctx=error.ctx)
-    if isinstance(error, click.BadParameter) and (words := choice_words(error)):
-        return click.UsageError(f"{error.format_message()} {words}", ctx=error.ctx)
-    if isinstance(error, click.UsageError) and (words := _stray_value(error, args)):
-        return click.UsageError(words, ctx=error.ctx)
+    if isinstance(error, click.NoSuchOption) and (to_do := option_words(error)):
+        return click.NoSuchOption(error.option_name, to_do, ctx=error.ctx)
+    if isinstance(error, click.BadParameter) and (to_do := choice_words(error)):
+        return click.UsageError(f"{error.format_message()} {to_do}", ctx=error.ctx)
+    if isinstance(error, click.UsageError) and (to_do := _stray_value(error, args)):
+        return click.UsageError(to_do, ctx=error.ctx)
     return error
 
 

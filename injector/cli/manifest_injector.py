@@ -18,10 +18,10 @@ from injector.cli.manifest_objects import ManifestNamespaces, metadata_of, objec
 from injector.cli.object_places import ObjectPlaces, is_of_command, path_in_object, place_in_pod
 from injector.cli.pod_mistakes import cause_of
 from injector.cli.pod_remarks import remarks_on
-from injector.cli.report import Line, OutcomeName, Report, line_for, parts_of
+from injector.cli.report import Line, OutcomeName, Report, line_for, parts_of, sentence_with_code
 from injector.cli.simulated_pods import in_manifest
 from injector.diagnostics import Path, spoken_path
-from injector.errors import DENIED_CODE, InjectionError
+from injector.errors import InjectionError
 from injector.inject import inject as inject_pod
 from injector.injection import Injection
 from injector.loading.template_folders import gallery_path
@@ -88,7 +88,7 @@ class Injector:
     def change(self, obj: Object, document: Document) -> list[Object] | None:
         """The object as the settings' paths have it, with its pod injected, and the ConfigMaps that it needs."""
         lines = self.report.lines
-        said = len(lines)
+        reported = len(lines)
         new = obj
         if self._sidecars and not self._look(obj, document):
             return None
@@ -101,7 +101,7 @@ class Injector:
         if pod is not None:
             after, config_maps = self._pod(new, pod, document)
             new = new if after is pod else with_pod_template(new, after)
-        if len(lines) == said:
+        if len(lines) == reported:
             self.report.others += 1
             if self._sidecars and not self._paths and not self.report.first_other:
                 self.report.first_other = one_line(object_name_of(obj))
@@ -117,23 +117,26 @@ class Injector:
             line = line_for(obj, self._namespaces.name_for(obj), "skipped", document.place)
             report.lines.append(replace(line, reason=not_injected[0], message=not_injected[1]))
             return not_injected[0] != _PATCH
-        found = missing_template(obj)
-        if found is not None and found.severity == "error":
+        mistake = missing_template(obj)
+        fails = mistake is not None and mistake.severity == "error"
+        warnings = list(namespace_mistakes(obj, settings)) if obj.get("kind") == "Namespace" else []
+        if mistake is not None and fails:
             line = line_for(obj, self._namespaces.name_for(obj), "failed", document.place)
-            report.lines.append(self._at(replace(line, reason=found.code, message=found.sentence), obj, found.path))
-        said = list(namespace_mistakes(obj, settings)) if obj.get("kind") == "Namespace" else []
-        said += [found.sentence] if found is not None and found.severity == "warning" else []
-        report.warnings += [f"{one_line(object_name_of(obj))} ({document.place}): {words}" for words in said]
-        if words := foreign_object(obj, document.source):
-            report.warnings.append(f"{document.source}: {words}")
-        return found is None or found.severity != "error"
+            line = replace(line, reason=mistake.code, message=mistake.sentence)
+            report.lines.append(self._at(line, obj, mistake.path))
+        elif mistake is not None:
+            warnings.append(mistake.sentence)
+        report.warnings += [f"{one_line(object_name_of(obj))} ({document.place}): {warning}" for warning in warnings]
+        if warning := foreign_object(obj, document.source):
+            report.warnings.append(f"{document.source}: {warning}")
+        return not fails
 
     def _at(self, line: Line, obj: Object, path: Path) -> Line:
         """A line with the place of a field of its object, or of the nearest one above that the input has."""
-        found = self._places.line(obj, path)
-        if found is None:
+        place = self._places.line(obj, path)
+        if place is None:
             return line
-        document, number = found
+        document, number = place
         at = f"{document.source}, document {document.number}, line {number}"
         return replace(line, at=at, line=number if document.place == line.place else 0)
 
@@ -159,10 +162,10 @@ class Injector:
         try:
             check_shape(pod)
         except InjectionError as error:
-            found = error.diagnostic
+            fault = error.diagnostic
             line = line_for(obj, self._namespaces.of(obj).name, "failed", document.place)
-            line = replace(line, reason=found.code, message=found.sentence)
-            return self._at(line, obj, path_in_object(obj, found.path))
+            line = replace(line, reason=fault.code, message=fault.sentence)
+            return self._at(line, obj, path_in_object(obj, fault.path))
         return None
 
     def _injected(self, obj: Object, pod: Object, document: Document) -> tuple[Line, Injection | None]:
@@ -170,35 +173,38 @@ class Injector:
         line = line_for(obj, self._namespaces.of(obj).name, "unchanged", document.place)
         names, overrides, catalog = self._names, self._sources.overrides, self._sources.snapshot.catalog
         receipt = None if self._reinject else read_receipt(pod, self._sources.settings)
-        if receipt is not None and (why := cannot_repeat(receipt, names, overrides, catalog)):
-            return replace(line, warnings=(why,)), None
+        if receipt is not None and (fault := cannot_repeat(receipt, names, overrides, catalog)):
+            return replace(line, warnings=(fault,)), None
         result = self._inject(obj, pod)
-        other = "" if receipt is None else what_differs(receipt, result, names, overrides)
-        if other:
-            return replace(line, warnings=(other,)), None
-        done = result.reason in (Reason.INJECTED, Reason.ALREADY_INJECTED)
-        whole = result.reason is not Reason.MALFORMED_POD
+        if receipt is not None and (difference := what_differs(receipt, result, names, overrides)):
+            return replace(line, warnings=(difference,)), None
+        return self._line(line, obj, pod, result), result
+
+    def _line(self, line: Line, obj: Object, pod: Object, result: Injection) -> Line:
+        """The line of a pod, with what its injection came to and what there is to warn of."""
+        sources, names = self._sources, self._names or ()
         workload = None if pod is obj else workload_of_object(obj)
-        attempt = Attempt(result, pod, self._namespaces.of(obj), self._sources.snapshot, overrides, workload)
+        attempt = Attempt(result, pod, self._namespaces.of(obj), sources.snapshot, sources.overrides, workload)
+        warnings = [
+            *(warning.warning_line for warning in result.warnings),
+            *misplaced_keys(obj, sources.settings),
+            *foreign_receipt(pod, sources.settings),
+            *remarks_on(obj, pod, result, self._namespaces.of(obj), sources.snapshot, self._names),
+        ]
+        if result.reason is not Reason.MALFORMED_POD:
+            warnings += self._author_warnings.of(attempt, names)
         line = replace(
             line,
             outcome=_outcome(result),
-            reason="" if done else str(result.reason),
-            message=": ".join(filter(None, (_author_place(attempt, names or ()), _message(result)))),
+            message=": ".join(filter(None, (_author_place(attempt, names), _message(result)))),
             templates=tuple(name for name, _ in result.templates),
             warned=bool(result.failures),
-            warnings=(
-                *(w.warning_line for w in result.warnings),
-                *misplaced_keys(obj, self._sources.settings),
-                *foreign_receipt(pod, self._sources.settings),
-                *remarks_on(obj, pod, result, self._namespaces.of(obj), self._sources.snapshot, names),
-                *(self._author_warnings.of(attempt, names or ()) if whole else ()),
-            ),
+            warnings=tuple(warnings),
         )
         if result.reason is Reason.INJECTED:
-            adds = parts_of(result.object, self._sources.settings, len(result.files))
-            line = replace(line, adds=adds, because=result.decision.reason.sentence)
-        return line, result
+            adds = parts_of(result.object, sources.settings, len(result.files))
+            return replace(line, adds=adds, because=result.decision.reason.sentence)
+        return line if result.reason is Reason.ALREADY_INJECTED else replace(line, reason=str(result.reason))
 
     def _at_mistake(self, line: Line, obj: Object, pod: Object, result: Injection) -> Line:
         if is_of_command(result):
@@ -247,8 +253,8 @@ class Injector:
     def _amended_pod(self, obj: Object, pod: Object, document: Document) -> Object:
         """A pod, or the pod template of a workload, as the settings' paths have the pods that are made of it."""
         sources, namespace = self._sources, self._namespaces.of(obj)
-        asked = asked_about_pod(obj, pod, namespace.name, self._user)
-        admission = Admission(asked, namespace, sources.snapshot, sources.overrides)
+        request = asked_about_pod(obj, pod, namespace.name, self._user)
+        admission = Admission(request, namespace, sources.snapshot, sources.overrides)
         inject = (lambda pod: self._inject(obj, pod)) if self._sidecars else None
         pod = admit_pod(obj, pod, admission, self._user, inject)
         self._tell(admission, obj, document, "" if obj.get("kind") == "Pod" else "its pods")
@@ -299,8 +305,7 @@ def _message(result: Injection) -> str:
     """What there is to say besides the outcome."""
     if result.reason is Reason.ALREADY_INJECTED:
         return "already has its sidecar; to inject it again, add --reinject"
-    message = "" if result.reason is Reason.INJECTED else result.sentence
-    return f"{message}, HTTP {result.code}" if not result.allowed and result.code != DENIED_CODE else message
+    return "" if result.reason is Reason.INJECTED else sentence_with_code(result)
 
 
 def _author_place(attempt: Attempt, names: Iterable[str]) -> str:

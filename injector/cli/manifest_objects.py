@@ -10,6 +10,7 @@ from injector.cli.documents import Document, added, rewritten
 from injector.cli.options import NamespaceOptions
 from injector.errors import DocumentError
 from injector.names import LONGEST_NAME
+from injector.pods.constraints.pod_view import mapping
 from injector.pods.context import Namespace, Object
 from injector.pods.foreign_selectors import NAMESPACE_NAME
 from injector.pods.misplaced_keys import missing_template, taken_for_the_label
@@ -64,18 +65,17 @@ def _changed(value: Any, document: Document, change: ObjectEdit) -> list[Object]
     return [{**value, "items": items}] if touched else None
 
 
-def without_pod(found: Iterable[tuple[Object, str]]) -> str:
+def without_pod(objects: Iterable[tuple[Object, str]]) -> str:
     """What is wrong with the first workload, of objects and their places, that has no pod template; "" for none."""
-    for obj, place in found:
-        if (wrong := missing_template(obj)) is not None:
-            return f"{place}: {object_name_of(obj)}: {wrong.sentence}"
+    for obj, place in objects:
+        if (mistake := missing_template(obj)) is not None:
+            return f"{place}: {object_name_of(obj)}: {mistake.sentence}"
     return ""
 
 
 def metadata_of(obj: Object) -> Object:
     """An object's metadata; empty when it has none, or something else in their place."""
-    metadata = obj.get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
+    return mapping(obj.get("metadata"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,8 @@ class ManifestNamespaces:
 
     def assumed(self, obj: Object) -> bool:
         """Whether nothing says how the namespace of an object is labelled, so that it counts as enabled."""
-        known = self.unlabelled or self.in_cluster is not None
-        return not known and self.settings.namespace_label.key not in self.labels_of(obj)
+        is_known = self.unlabelled or self.in_cluster is not None
+        return not is_known and self.settings.namespace_label.key not in self.labels_of(obj)
 
     def labels_of(self, obj: Object) -> dict[str, str]:
         """The labels of an object's namespace that somebody gave: in the input, or by an option."""
@@ -117,13 +117,13 @@ class ManifestNamespaces:
 
     def mistaken_option(self) -> tuple[str, ...]:
         """A warning of a --namespace-label that people take for the label which switches injection; empty for none."""
-        given, meant = taken_for_the_label(self.labels, self.settings)
+        label_given, label_meant = taken_for_the_label(self.labels, self.settings)
         label = self.settings.namespace_label
-        if not given:
+        if not label_given:
             return ()
         return (
-            f"--namespace-label {given} does not control injection. A namespace without the label {label.key} is "
-            f"treated as {label.key}={label.enabled}; write --namespace-label {meant}",
+            f"--namespace-label {label_given} does not control injection. A namespace without the label {label.key} is "
+            f"treated as {label.key}={label.enabled}; write --namespace-label {label_meant}",
         )
 
     def of(self, obj: Object) -> Namespace:
@@ -159,8 +159,8 @@ def namespaces_in(
     for obj in objects:
         namespace = metadata_of(obj).get("namespace")
         if isinstance(namespace, str) and len(namespace) > LONGEST_NAME:
-            words = f"metadata.namespace has {len(namespace):,} characters, and a namespace's name has at most 63"
-            raise DocumentError(f"{object_name_of(obj)}: {words}")
+            fault = f"metadata.namespace has {len(namespace):,} characters, and a namespace's name has at most 63"
+            raise DocumentError(f"{object_name_of(obj)}: {fault}")
     core = [o for o in objects if o.get("apiVersion") == "v1"]
     return ManifestNamespaces(
         settings=settings,

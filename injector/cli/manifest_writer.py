@@ -172,11 +172,7 @@ def line_text(value: Any, *, flow: bool = False) -> str:
     Raises UnwritableError for a key that is too long, and for a tagged mapping or list.
     """
     if isinstance(value, str):
-        if _PLAIN.fullmatch(value) and not _is_word(value) and not (flow and ":" in value):
-            return value
-        if "\n" in value or _ODD_BREAK.search(value):
-            return quoted(value)
-        return "'" + value.replace("'", "''") + "'" if _QUOTED.fullmatch(value) else _as_emitted(value, flow)
+        return _string_text(value, flow=flow)
     if isinstance(value, dict):
         return f"{{{', '.join(f'{line_key(key, flow=True)}: {line_text(v, flow=True)}' for key, v in value.items())}}}"
     if isinstance(value, list):
@@ -187,6 +183,14 @@ def line_text(value: Any, *, flow: bool = False) -> str:
     if "\n" in text:
         raise UnwritableError
     return text
+
+
+def _string_text(value: str, *, flow: bool) -> str:
+    if _PLAIN.fullmatch(value) and not _is_word(value) and not (flow and ":" in value):
+        return value
+    if "\n" in value or _ODD_BREAK.search(value):
+        return quoted(value)
+    return "'" + value.replace("'", "''") + "'" if _QUOTED.fullmatch(value) else _as_emitted(value, flow)
 
 
 @lru_cache(1024)

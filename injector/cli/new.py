@@ -98,15 +98,15 @@ def _target(resource: str) -> Target:
 def _report(folder: Path, files: list[str], *, for_pods: bool) -> None:
     """What was made, and what to do now."""
     click.echo(f"Made {folder}: {', '.join(sorted(files))}.")
-    first = (f"injector render {folder}", "what it adds to a pod; --watch shows it while you write")
-    last = (f"injector docs {folder}", "how to list it at a path in the settings")
-    steps = (
-        *((first,) if for_pods else ()),
-        (f"injector lint {folder}", "mistakes in the template"),
-        (f"injector test {folder}", "its cases, in tests/"),
-        *(() if for_pods else (last,)),
-    )
-    width = max(len(command) for command, _ in steps)
+    steps = {
+        f"injector lint {folder}": "mistakes in the template",
+        f"injector test {folder}": "its cases, in tests/",
+    }
+    if for_pods:
+        steps = {f"injector render {folder}": "what it adds to a pod; --watch shows it while you write", **steps}
+    else:
+        steps[f"injector docs {folder}"] = "how to list it at a path in the settings"
+    width = max(map(len, steps))
     click.echo("Next:")
-    for command, what in steps:
-        click.echo(f"  {command:{width}}   {what}")
+    for command, purpose in steps.items():
+        click.echo(f"  {command:{width}}   {purpose}")

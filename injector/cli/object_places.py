@@ -41,14 +41,14 @@ def is_of_command(result: Injection) -> bool:
 
 def place_in_pod(result: Injection, settings: Settings) -> tuple[Path, bool]:
     """The path of what went wrong with a pod, and whether it leads into its namespace and not into the pod."""
-    found = result.diagnostic
-    if found is None:
+    fault = result.diagnostic
+    if fault is None:
         return (), False
-    origin, key = found.fields.get("origin", ""), _key(found, settings)
-    for what in ("pod", "namespace"):
-        if key and origin == f"{what} annotation {key}":
-            return ("metadata", "annotations", Key(key)), what == "namespace"
-    return found.path, False
+    origin, key = fault.fields.get("origin", ""), _key(fault, settings)
+    for owner in ("pod", "namespace"):
+        if key and origin == f"{owner} annotation {key}":
+            return ("metadata", "annotations", Key(key)), owner == "namespace"
+    return fault.path, False
 
 
 def path_in_object(obj: Object, path: Path) -> Path:
@@ -56,9 +56,9 @@ def path_in_object(obj: Object, path: Path) -> Path:
     return (*(pod_template_path(obj) or ()), *path)
 
 
-def _key(found: Diagnostic, settings: Settings) -> str:
+def _key(fault: Diagnostic, settings: Settings) -> str:
     """The annotation that a mistake is about; "" for none."""
-    fields = found.fields
+    fields = fault.fields
     if "parameter" in fields:
         return f"{settings.parameter_suffix(fields['template'])}{fields['parameter']}"
     return settings.templates_key
@@ -76,8 +76,8 @@ def _indexed(value: Any, path: Path) -> Iterator[str | int]:
     """A path with the index of each element that it names."""
     for step in path:
         if isinstance(value, list) and isinstance(step, str):
-            named = (n for n, one in enumerate(value) if isinstance(one, dict) and step in map(str, one.values()))
-            step = next(named, -1)
+            indices = (n for n, item in enumerate(value) if isinstance(item, dict) and step in map(str, item.values()))
+            step = next(indices, -1)
         yield str(step) if isinstance(step, str) else step
         inside = isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value)
         value = value.get(step) if isinstance(value, dict) else value[step] if inside else None

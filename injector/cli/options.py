@@ -36,9 +36,9 @@ def as_one(command: Callable[..., Any], kind: type[Any], parameter: str, group: 
     """The command with options that arrive as one value: each field of `kind` is the option of that name."""
 
     @functools.wraps(command)
-    def with_one(*args: Any, **given: Any) -> Any:
-        own = {field.name: given.pop(field.name) for field in fields(kind)}
-        return command(*args, **given, **{parameter: kind(**own)})
+    def with_one(*args: Any, **keywords: Any) -> Any:
+        own = {field.name: keywords.pop(field.name) for field in fields(kind)}
+        return command(*args, **keywords, **{parameter: kind(**own)})
 
     return with_options(group)(with_one)
 
@@ -102,14 +102,14 @@ TEMPLATE_OPTIONS: Group = (
 )
 
 
-def names_option(words: str) -> Callable[[Any], Any]:
+def names_option(help_text: str) -> Callable[[Any], Any]:
     """The option of templates by name, which arrives as `templates`: their names, None where it is not given."""
     return click.option(
         "--templates",
         multiple=True,
         metavar="A,B",
         callback=lambda _context, _option, values: _names(values),
-        help=f"{words} Repeatable.",
+        help=f"{help_text} Repeatable.",
     )
 
 
@@ -288,10 +288,10 @@ def with_user(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command `user`: a review's `userInfo` as --user and --group say it, {} without them."""
 
     @functools.wraps(command)
-    def with_info(*args: Any, user: str | None, groups: tuple[str, ...], **given: Any) -> Any:
+    def with_info(*args: Any, user: str | None, groups: tuple[str, ...], **keywords: Any) -> Any:
         if groups and user is None:
             raise click.UsageError("--group is a group of --user NAME; name the user as well.")
-        return command(*args, **given, user=user_info(user, groups))
+        return command(*args, **keywords, user=user_info(user, groups))
 
     with_group = click.option("--group", "groups", multiple=True, metavar="NAME", help="A group of --user. Repeatable.")
     name = click.option(

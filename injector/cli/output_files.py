@@ -35,8 +35,8 @@ def write_files(files: Mapping[Path, tuple[bytes, int]]) -> None:
 def refuse_taken(folder: Path, what_to_do: str, *, overwrite: bool = False) -> None:
     """Refuse a place where something is; with `overwrite`, unless it is a template's folder. Raises ScaffoldError."""
     try:
-        taken = folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir())))
-        if taken and not (overwrite and not folder.is_symlink() and has_manifest(folder)):
+        occupied = folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir())))
+        if occupied and not (overwrite and not folder.is_symlink() and has_manifest(folder)):
             more = " and is not a template" if overwrite else " and is not empty"
             raise ScaffoldError(f"{folder} already exists{more}; {what_to_do}")
     except OSError as error:

@@ -16,5 +16,5 @@ def page_to_open(address: str) -> str:
     file = next((file for root in _ROOTS if (file := root / page).is_file()), None)
     if file is None:  # on the published site, or in the server's image
         return address
-    here = Path.cwd()
-    return f"{file.relative_to(here) if file.is_relative_to(here) else file}{mark}{anchor}"
+    folder = Path.cwd()
+    return f"{file.relative_to(folder) if file.is_relative_to(folder) else file}{mark}{anchor}"

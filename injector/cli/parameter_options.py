@@ -28,7 +28,7 @@ _LONGEST_NAME = 256
 _NAMED = 4
 
 
-def check_form(params: Iterable[str], given: Sequence[str]) -> None:
+def check_form(params: Iterable[str], arguments: Sequence[str]) -> None:
     """Refuse what is not NAME=VALUE. `given` are the arguments as they were typed.
 
     Raises click.UsageError with what to type.
@@ -38,14 +38,14 @@ def check_form(params: Iterable[str], given: Sequence[str]) -> None:
             continue
         if colon := _COLON.fullmatch(text):
             raise click.UsageError(f"--param {shortened(text)} has no =; write --param {colon[1]}={colon[2]}")
-        value = _typed_behind(text, given) or "VALUE"
+        value = _typed_behind(text, arguments) or "VALUE"
         raise click.UsageError(f"--param {text} has no value; write --param {text}={value}")
 
 
-def _typed_behind(text: str, given: Sequence[str]) -> str:
+def _typed_behind(text: str, arguments: Sequence[str]) -> str:
     """What was typed behind `--param TEXT`, where that may be its value."""
-    places = (n for n in range(len(given) - 2) if (given[n], given[n + 1]) == ("--param", text))
-    after = next((given[n + 2] for n in places), "")
+    places = (n for n in range(len(arguments) - 2) if (arguments[n], arguments[n + 1]) == ("--param", text))
+    after = next((arguments[n + 2] for n in places), "")
     is_file = Path(after).suffix.lower() in SUFFIXES or Path(after).exists()
     return "" if after.startswith("-") or is_file else after
 
@@ -55,35 +55,35 @@ def read_parameters(params: Iterable[str], snapshot: Snapshot, template: str = "
 
     Raises click.UsageError for a template or a parameter that there is not, and for two parameters in one.
     """
-    found: dict[str, dict[str, str]] = {}
+    parameters: dict[str, dict[str, str]] = {}
     for text in params:
         key, _, value = text.partition("=")
         name, parameter = _named(key, snapshot.settings)
         if not name and not template:
             raise click.UsageError(_without_template(parameter, value, snapshot.catalog))
         name = name or template
-        known = snapshot.catalog.get(name)
-        if known is None:
+        owner = snapshot.catalog.get(name)
+        if owner is None:
             near = hint(name, snapshot.catalog.names, "there are")
             raise click.UsageError(f"--param {key}: there is no template {shortened(name)}{near}")
-        declared = declared_parameter(known.parameters, parameter)
+        declared = declared_parameter(owner.parameters, parameter)
         if declared is None:
-            near = hint(parameter, similar_names(known.parameters, parameter), "there are")
+            near = hint(parameter, similar_names(owner.parameters, parameter), "there are")
             raise click.UsageError(f"--param {key}: template {name} has no parameter `{parameter}`{near}")
         if (file := _file_in(value)) and not _is_allowed(declared, value):
             written = f'"$(cat {shlex.quote(file)})"'
             raise click.UsageError(f"--param {key}: --param does not read files; write --param {key}={written}")
         for second in _SECOND.finditer(value):
-            owner, other = _named(second[1], snapshot.settings)
-            of = snapshot.catalog.get(owner or name)
-            if of is None or declared_parameter(of.parameters, other) is None:
+            second_name, second_parameter = _named(second[1], snapshot.settings)
+            second_owner = snapshot.catalog.get(second_name or name)
+            if second_owner is None or declared_parameter(second_owner.parameters, second_parameter) is None:
                 continue
-            if owner or not _is_allowed(declared, value):
+            if second_name or not _is_allowed(declared, value):
                 first, rest = value[: second.start()], value[second.start() + 1 :].strip()
                 again = f"--param {key}={first} --param {rest}"
                 raise click.UsageError(f"--param {key}: its value has a second parameter in it; write {again}")
-        found.setdefault(name, {})[parameter] = value
-    return found
+        parameters.setdefault(name, {})[parameter] = value
+    return parameters
 
 
 def _file_in(value: str) -> str:
@@ -112,8 +112,8 @@ def _is_allowed(parameter: Parameter, value: str) -> bool:
 
 
 def _without_template(parameter: str, value: str, catalog: Catalog) -> str:
-    owners = [one.name for one in catalog if declared_parameter(one.parameters, parameter) is not None]
+    owners = [template.name for template in catalog if declared_parameter(template.parameters, parameter) is not None]
     if not owners:
         return f'--param "{parameter}={value}" is not TEMPLATE.PARAMETER=VALUE (envoy.cpu-limit=500m)'
-    shown = " or ".join(f"--param {owner}.{parameter}={value}" for owner in owners[:_NAMED])
-    return f"--param {parameter} names no template; write {shown}"
+    choices = " or ".join(f"--param {owner}.{parameter}={value}" for owner in owners[:_NAMED])
+    return f"--param {parameter} names no template; write {choices}"

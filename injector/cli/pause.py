@@ -26,9 +26,9 @@ def pause(reason: str, namespace: str | None, kubeconfig: str | None, context: s
     from injector.cluster.pause import is_paused, pausing, words_of_pause
 
     with BlockingClient(kubeconfig, context) as live:
-        found = configurations(live, namespace)
+        own = configurations(live, namespace)
         now, by = datetime.now(UTC), ""
-        for configuration in found:
+        for configuration in own:
             name = configuration_name(configuration)
             if all(map(is_paused, configuration.get("webhooks") or ())):
                 click.echo(f"{name}: is paused already {words_of_pause(configuration)}".rstrip(), err=True)
@@ -42,7 +42,7 @@ def pause(reason: str, namespace: str | None, kubeconfig: str | None, context: s
                 ),
                 err=True,
             )
-    if any(is_of_a_path(entry["name"]) for one in found for entry in one.get("webhooks") or ()):
+    if any(is_of_a_path(entry["name"]) for configuration in own for entry in configuration.get("webhooks") or ()):
         click.echo(
             (
                 "While the injector is paused, templates under `paths:` in the settings neither change nor refuse "

@@ -29,4 +29,4 @@ def remarks_on(
     yield from foreign_names(pod, result, snapshot)
     yield from idle_annotations(pod, result, namespace, snapshot, names)
     yield from other_values(pod, result, namespace, snapshot, names)
-    yield from (one.sentence for one in users_outside(result, namespace, snapshot.settings))
+    yield from (warning.sentence for warning in users_outside(result, namespace, snapshot.settings))

@@ -1,4 +1,6 @@
-"""What a template makes of one pod, as a text: the overlay with its config files, one file, JSON, or a difference."""
+"""What a template makes of one pod, or of one object at a path, as a text: the overlay with its config files, one file,
+JSON, or a difference.
+"""
 
 from __future__ import annotations
 
@@ -8,43 +10,49 @@ from difflib import unified_diff
 from typing import Any
 
 import click
+import msgspec
 
-from injector.authoring.cases.harness import config_files
+from injector.authoring.cases.harness import config_files, examples_of
 from injector.authoring.diagnostic_formats import json_text
 from injector.authoring.lint.sample_pods import SAMPLE
 from injector.authoring.overlay_warnings import beside_refusal, overlay_warnings
 from injector.authoring.refusal_location import Attempt
 from injector.authoring.template_mistakes import JOINED_LINES, PLAIN_REFERENCE, template_mistakes
+from injector.cli.admission import namespace_asked, request_for, resource_for
 from injector.cli.documents import Document, join_documents, read_documents, read_manifests, written_anew
-from injector.cli.explanation import parameters_of
+from injector.cli.explanation import looks_of, parameters_of
 from injector.cli.injection_sources import Sources
 from injector.cli.inputs import Input
 from injector.cli.manifest_injector import Injector
-from injector.cli.manifest_objects import ManifestNamespaces, edit, namespaces_in, objects_in, without_pod
+from injector.cli.manifest_objects import ObjectEdit, edit, namespaces_in, objects_in, without_pod
 from injector.cli.manifest_writer import dump_yaml
-from injector.cli.options import NamespaceOptions, SourceOptions
+from injector.cli.options import NamespaceOptions, SourceOptions, user_info
+from injector.cli.simulated_pods import in_manifest
 from injector.diagnostics import Diagnostic
 from injector.errors import DocumentError, InjectorError, TemplateError
 from injector.inject import inject
 from injector.injection import Applied, Injection
 from injector.loading.limits import limited
 from injector.names import hint, shortened
-from injector.pods.context import Object
+from injector.pods.context import Namespace, Object
 from injector.pods.delivery import uses_config_map
 from injector.pods.overlay import plain
-from injector.pods.workloads import pod_template, workload_of_object
-from injector.reasons import Effect
-from injector.templates.samples import has_example, sample_value
-from injector.templates.template import Template
+from injector.pods.workloads import pod_template, with_pod_template, workload_of_object
+from injector.policies.admit import admit
+from injector.policies.request import ObjectRequest, named_resources
+from injector.reasons import Effect, Reason
+from injector.settings import PathTemplates
+from injector.templates.samples import sample_object
+from injector.templates.template import Template, request_words
 
 
 class PreviewRefusedError(InjectorError):
-    """The template puts nothing into this pod; the text says why."""
+    """The template puts nothing into this pod, or this object; the text says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What `render` was asked for: the template, the pod and its surroundings, and what of it to show.
+class PreviewOptions:
+    """The options of `render`: the template, the pod or object and its surroundings, and what of the result to show.
 
     `operation`, `old` (a file) and `user` (a review's `userInfo`) are for templates of paths; "", None, {} for none.
     """
@@ -63,146 +71,80 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The text that was asked for, ending in a line end where it is not empty, and warnings for people."""
+    """The text that the options ask for, ending in a line end where it is not empty, and warnings for people."""
 
     text: str
     warnings: tuple[str, ...]
 
 
-def preview(wanted: Wanted, sources: Sources, documents: list[Document] | None = None) -> Preview:
-    """What the one template makes of the pod. `documents` are those of the pod's file, where they were read already.
+@dataclass(frozen=True, slots=True)
+class _Rendered:
+    """What the template makes of the object in a manifest: `change` puts it there, `data` is what JSON says of it."""
 
-    Raises TemplateError, PreviewRefusedError, DocumentError, SettingsError, and click.UsageError for a wrong parameter.
+    result: Injection
+    change: ObjectEdit
+    data: dict[str, Any]
+    warnings: tuple[str, ...]
+    files: dict[str, str] = field(default_factory=dict)
+
+
+def preview(options: PreviewOptions, sources: Sources, documents: list[Document] | None = None) -> Preview:
+    """What the one template makes of the pod or object. `documents` are those of its file, where they were read.
+
+    The template is shown as at a path if it works only there, or an option describes a review. Raises TemplateError,
+    PreviewRefusedError, DocumentError, SettingsError, and click.UsageError for options that are of injections.
     """
     [template] = sources.snapshot.catalog
-    if wanted.file is not None and wanted.file not in template.files:
-        raise DocumentError(f"{template.name} has no config file {wanted.file}{hint(wanted.file, template.files)}")
+    at_path = bool(template.why_not_injected) or any((options.operation, options.old, options.user))
+    if at_path and options.file is not None:
+        raise click.UsageError(
+            f"--file is only for templates that add sidecars; {template.name} is for objects at a path."
+        )
+    if options.file is not None and options.file not in template.files:
+        raise DocumentError(f"{template.name} has no config file {options.file}{hint(options.file, template.files)}")
     if documents is None:
-        documents = read_pod(wanted.pod)
-    obj = _object_with_pod(documents, wanted.pod)
-    namespaces = namespaces_in(objects_in(documents), sources.settings, wanted.namespace_options)
-    sources, examples = _with_examples(obj, namespaces, sources)
-    result, unknown = _injected(obj, namespaces, sources, template.name)
-    [applied] = result.applied
-    warnings = (*examples, *result.warning_lines, *unknown, *_unmounted(result.applied))
-    return Preview(_text(wanted, result, applied, sources, documents, namespaces), warnings)
+        documents = _read(template, options.pod, at_path)
+    rendered = _at_path(options, sources, documents) if at_path else _in_pod(options, sources, documents)
+    return Preview(_text(options, template, rendered, documents), rendered.warnings)
 
 
-def read_pod(file: str | None) -> list[Document]:
-    """The documents of the pod's file; those of the sample Deployment where there is none. Raises DocumentError."""
-    if file is None:
+def _read(template: Template, file: str | None, at_path: bool) -> list[Document]:
+    """The documents of a file; of a sample of what the template is for where there is none. Raises DocumentError."""
+    if file is not None:
+        return read_manifests([file])
+    if not at_path:
         return read_documents(Input("a Deployment with port 8080", dump_yaml(SAMPLE).encode()))
-    return read_manifests([file])
+    first = next(named_resources([template]))
+    sample: Object = SAMPLE
+    if not template.applies_to.only_pods:
+        sample = sample_object(first)
+        sample = {**sample, "metadata": {"name": sample["metadata"]["name"]}}  # it lies where the options say
+    return read_documents(Input(f"a minimal sample of {first.name}", dump_yaml(sample).encode()))
 
 
-def coloured(diff: str) -> str:
-    """A difference with colours, as git has them."""
-    return "".join(_coloured(line) for line in diff.splitlines(keepends=True))
-
-
-def _coloured(line: str) -> str:
-    if line.startswith(("--- ", "+++ ")):
-        return click.style(line, bold=True)
-    colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
-    return click.style(line, fg=colour) if colour else line
-
-
-def _injected(
-    obj: Object, namespaces: ManifestNamespaces, sources: Sources, name: str
-) -> tuple[Injection, tuple[str, ...]]:
-    """The injection of the one template, whatever annotations say, and warnings of fields that Kubernetes drops.
-
-    Raises PreviewRefusedError, TemplateError.
-    """
-    pod = pod_template(obj)
-    assert pod is not None  # noqa: S101
-    workload = None if pod is obj else workload_of_object(obj)
-    namespace = namespaces.of(obj)
-    [template] = sources.snapshot.catalog
-    with limited(name, template.origin):
-        result = inject(pod, namespace, sources.snapshot, names=[name], overrides=sources.overrides, workload=workload)
-    if result.mistake is not None:
-        raise _with_mistakes(result.mistake, template)
-    attempt = Attempt(result, pod, namespace, sources.snapshot, sources.overrides, workload)
-    warnings = overlay_warnings(attempt, template)
-    if not result.applied:
-        verdict = "skipped" if result.effect is Effect.SKIP else "failed"
-        place = attempt.blamed_place(template)
-        if place is not None:
-            where = replace(place, origin=template.origin)
-            refusal = Diagnostic(result.reason.label, "error", result.message, place=where)
-            refused = TemplateError.of(name, *beside_refusal(warnings, where), refusal)
-            raise _with_mistakes(refused, template)
-        raise PreviewRefusedError(f"{name}: {verdict}: {result.message}")
-    mistakes = (one.of(template.origin) for one in template_mistakes(template))
-    return result, tuple(warning.located for warning in (*mistakes, *warnings))
-
-
-def _with_mistakes(error: TemplateError, template: Template) -> TemplateError:
-    """An error, after the warnings about texts on its lines that should be holes, and lines that became one there."""
-    places = {_position(one) for one in error.diagnostics}
-    lines = {(file, line + next_) for file, line, _ in places for next_ in (0, 1)}
-    found = [one.of(template.origin) for one in template_mistakes(template)]
-    causes = [
-        one
-        for one in found
-        if (one.code == PLAIN_REFERENCE and _position(one)[:2] in {place[:2] for place in places})
-        or (one.code == JOINED_LINES and _position(one)[:2] in lines and _position(one) not in places)
-    ]
-    return TemplateError.of(template.name, *causes, *error.diagnostics) if causes else error
-
-
-def _position(diagnostic: Diagnostic) -> tuple[str, int, int]:
-    return diagnostic.place.file, diagnostic.place.line, diagnostic.place.column
-
-
-def _with_examples(obj: Object, namespaces: ManifestNamespaces, sources: Sources) -> tuple[Sources, tuple[str, ...]]:
-    """The same with an example of each required parameter that nobody gives, and what says so.
-
-    Nothing where one of these has no example.
-    """
-    [template] = sources.snapshot.catalog
-    if not any(parameter.required for parameter in template.parameters.values()):
-        return sources, ()
-    pod = pod_template(obj)
-    assert pod is not None  # noqa: S101
-    name, overrides = template.name, sources.overrides
-    result = inject(pod, namespaces.of(obj), sources.snapshot, names=[name], overrides=overrides)
-    missing = [template.parameters[one] for failure in result.failures for one in failure.fields.get("missing", ())]
-    if not all(map(has_example, missing)):
-        return sources, ()
-    examples = {parameter.name: sample_value(parameter) for parameter in missing}
-    used = tuple(f"{one} is required and not given; using the example {shortened(v)}" for one, v in examples.items())
-    return replace(sources, overrides={**overrides, name: {**examples, **overrides.get(name, {})}}), used
-
-
-def _text(
-    wanted: Wanted,
-    result: Injection,
-    applied: Applied,
-    sources: Sources,
-    documents: list[Document],
-    namespaces: ManifestNamespaces,
-) -> str:
-    files = config_files(result, sources.settings).get(applied.template.name, {})
-    if wanted.diff:
-        explicit = wanted.namespace_options.namespace is not None
-        injector = Injector(sources, [applied.template.name], namespaces, explicit=explicit, documents=documents)
-        return difference(documents, list(edit(documents, injector.change)), applied.template.name)
-    if wanted.json:
-        return json_text(_data(result, applied, files))
-    if wanted.file is not None:
-        return files[wanted.file]
-    parts = [f"# overlay of {applied.template.name}\n{dump_yaml(applied.overlay)}"]
+def _text(options: PreviewOptions, template: Template, rendered: _Rendered, documents: list[Document]) -> str:
+    if options.diff:
+        return _difference(documents, list(edit(documents, rendered.change)), template.name)
+    [applied] = rendered.result.applied
+    if options.json:
+        data = {
+            "template": template.name,
+            "reason": str(rendered.result.reason),
+            "parameters": {name: {"value": value, "from": origin} for name, value, origin in parameters_of(applied)},
+            "overlay": plain(applied.overlay),
+        }
+        return json_text({**data, **rendered.data})
+    if options.file is not None:
+        return rendered.files[options.file]
+    parts = [f"# overlay of {template.name}\n{dump_yaml(applied.overlay)}"]
     for generated in applied.files:
         for name, text in generated.data.items():
-            parts.append(
-                f"---\n# {name}, in ConfigMap {generated.name}\n{text}" + ("" if text.endswith("\n") else "\n")
-            )
+            line_end = "" if text.endswith("\n") else "\n"
+            parts.append(f"---\n# {name}, in ConfigMap {generated.name}\n{text}{line_end}")
     return "".join(parts)
 
 
-def difference(before: list[Document], after: list[Document], template: str) -> str:
+def _difference(before: list[Document], after: list[Document], template: str) -> str:
     """The manifests before and after as a unified diff. What is written anew stands on both sides in the same form, so
     that only what the template changed is a difference, and no comment or line break.
     """
@@ -222,38 +164,174 @@ def difference(before: list[Document], after: list[Document], template: str) -> 
     return "".join(f"{line}\n" for line in lines)
 
 
-def _data(result: Injection, applied: Applied, files: dict[str, str]) -> dict[str, Any]:
-    return {
-        "template": applied.template.name,
-        "reason": str(result.reason),
-        "parameters": {name: {"value": value, "from": origin} for name, value, origin in parameters_of(applied)},
-        "overlay": plain(applied.overlay),
-        "configMaps": [generated.name for generated in applied.files],
+def _in_pod(options: PreviewOptions, sources: Sources, documents: list[Document]) -> _Rendered:
+    """What the template adds to the one object with a pod."""
+    [template] = sources.snapshot.catalog
+    obj, pod = _object_with_pod(documents, options.pod)
+    namespaces = namespaces_in(objects_in(documents), sources.settings, options.namespace_options)
+    sources, examples = _with_examples(pod, namespaces.of(obj), sources)
+    result, unknown = _injected(obj, pod, namespaces.of(obj), sources)
+    explicit = options.namespace_options.namespace is not None
+    injector = Injector(sources, [template.name], namespaces, explicit=explicit, documents=documents)
+    files = config_files(result, sources.settings).get(template.name, {})
+    unmounted = list(_unmounted(result.applied))
+    data = {
+        "configMaps": [file.name for file in result.files],
         "files": files,
-        "warnings": [*result.warning_lines, *_unmounted(result.applied)],
+        "warnings": [*result.warning_lines, *unmounted],
         "pod": result.object,
     }
+    return _Rendered(result, injector.change, data, (*examples, *result.warning_lines, *unknown, *unmounted), files)
+
+
+def _injected(obj: Object, pod: Object, namespace: Namespace, sources: Sources) -> tuple[Injection, tuple[str, ...]]:
+    """The injection of the one template, whatever annotations say, and warnings of fields that Kubernetes drops.
+
+    Raises PreviewRefusedError, TemplateError.
+    """
+    workload = None if pod is obj else workload_of_object(obj)
+    [template] = sources.snapshot.catalog
+    name = template.name
+    with limited(name, template.origin):
+        result = inject(pod, namespace, sources.snapshot, names=[name], overrides=sources.overrides, workload=workload)
+    if result.mistake is not None:
+        raise _with_mistakes(result.mistake, template)
+    attempt = Attempt(result, pod, namespace, sources.snapshot, sources.overrides, workload)
+    warnings = overlay_warnings(attempt, template)
+    if not result.applied:
+        verdict = "skipped" if result.effect is Effect.SKIP else "failed"
+        place = attempt.blamed_place(template)
+        if place is not None:
+            place = replace(place, origin=template.origin)
+            refusal = Diagnostic(result.reason.label, "error", result.message, place=place)
+            refused = TemplateError.of(name, *beside_refusal(warnings, place), refusal)
+            raise _with_mistakes(refused, template)
+        raise PreviewRefusedError(f"{name}: {verdict}: {result.message}")
+    mistakes = (mistake.of(template.origin) for mistake in template_mistakes(template))
+    return result, tuple(warning.located for warning in (*mistakes, *warnings))
+
+
+def _with_mistakes(error: TemplateError, template: Template) -> TemplateError:
+    """An error, after the warnings about texts on its lines that should be holes, and lines that became one there."""
+    places = {_position(fault) for fault in error.diagnostics}
+    lines = {(file, line + next_) for file, line, _ in places for next_ in (0, 1)}
+    mistakes = [mistake.of(template.origin) for mistake in template_mistakes(template)]
+    causes = [
+        mistake
+        for mistake in mistakes
+        if (mistake.code == PLAIN_REFERENCE and _position(mistake)[:2] in {place[:2] for place in places})
+        or (mistake.code == JOINED_LINES and _position(mistake)[:2] in lines and _position(mistake) not in places)
+    ]
+    return TemplateError.of(template.name, *causes, *error.diagnostics) if causes else error
+
+
+def _position(diagnostic: Diagnostic) -> tuple[str, int, int]:
+    return diagnostic.place.file, diagnostic.place.line, diagnostic.place.column
+
+
+def _with_examples(pod: Object, namespace: Namespace, sources: Sources) -> tuple[Sources, tuple[str, ...]]:
+    """The sources with an example of each required parameter that nobody gives, and warnings that say so.
+
+    Nothing is added where one of these has no example.
+    """
+    [template] = sources.snapshot.catalog
+    if not any(parameter.required for parameter in template.parameters.values()):
+        return sources, ()
+    name, overrides = template.name, sources.overrides
+    result = inject(pod, namespace, sources.snapshot, names=[name], overrides=overrides)
+    examples = {k: v for failure in result.failures for k, v in examples_of(template, failure).items()}
+    used = tuple(f"{key} is required and not given; using the example {shortened(v)}" for key, v in examples.items())
+    return replace(sources, overrides={**overrides, name: {**examples, **overrides.get(name, {})}}), used
 
 
 def _unmounted(applied: Iterable[Applied]) -> Iterator[str]:
     """ConfigMaps that an overlay does not use: they are not created, so the files in them get nowhere."""
-    for one in applied:
-        for generated in one.files:
-            if not uses_config_map(one.overlay, generated.name):
+    for template in applied:
+        for generated in template.files:
+            if not uses_config_map(template.overlay, generated.name):
                 yield (
                     f'{", ".join(generated.data)}: no volume in the overlay uses `configMap: {{name: "{{{{ '
                     'files.configmap }}"}`, so no container can read these files'
                 )
 
 
-def _object_with_pod(documents: list[Document], file: str | None) -> Object:
-    """The one object with a pod."""
+def _object_with_pod(documents: list[Document], file: str | None) -> tuple[Object, Object]:
+    """The one object with a pod, and this pod. Raises DocumentError."""
     objects = list(objects_in(documents))
-    found = [obj for obj in objects if pod_template(obj) is not None]
-    if len(found) != 1:
-        kinds = ", ".join(sorted({str(obj.get("kind")) for obj in objects})) or "nothing"
-        words = f"holds {len(found)} objects with a pod" if found else f"holds {kinds}, and no pod"
-        if wrong := "" if found else without_pod((obj, str(file)) for obj in objects):
-            raise DocumentError(wrong)
-        raise DocumentError(f"{file}: {words}; use a file with one Pod, or with one workload such as a Deployment")
-    return found[0]
+    with_pod = [(obj, pod) for obj in objects if (pod := pod_template(obj)) is not None]
+    if len(with_pod) == 1:
+        return with_pod[0]
+    if with_pod:
+        contents = f"holds {len(with_pod)} objects with a pod"
+    elif mistake := without_pod((obj, str(file)) for obj in objects):
+        raise DocumentError(mistake)
+    else:
+        contents = f"holds {', '.join(sorted({str(obj.get('kind')) for obj in objects})) or 'nothing'}, and no pod"
+    raise DocumentError(f"{file}: {contents}; use a file with one Pod, or with one workload such as a Deployment")
+
+
+def _at_path(options: PreviewOptions, sources: Sources, documents: list[Document]) -> _Rendered:
+    """What the template makes of the one object that it is for."""
+    [template] = sources.snapshot.catalog
+    obj = _object_for(template, documents, options.pod)
+    namespaces = namespaces_in(objects_in(documents), sources.settings, options.namespace_options)
+    operation, user = options.operation or template.applies_to.operations[0], options.user or user_info("sample")
+    old = None if options.old is None else _old_object(options.old)
+    try:
+        request = request_for(template, obj, namespaces.name_for(obj), operation, old, user)
+    except ValueError as error:
+        raise DocumentError(f"{options.pod}: {error}") from None
+    result = _amended(template, request, namespace_asked(request, namespaces.of(obj)), sources)
+    pod = pod_template(obj) if request.is_pod else None
+
+    def change(candidate: Object, _: Document) -> list[Object] | None:
+        if candidate is not obj or result.reason is not Reason.AMENDED:
+            return None
+        if pod is None:
+            return [in_manifest(result.object, obj)]
+        return [with_pod_template(obj, in_manifest(result.object, pod))]
+
+    data = {"operation": request.request.operation, "warnings": list(result.warning_lines), "object": result.object}
+    return _Rendered(result, change, data, result.warning_lines)
+
+
+def _object_for(template: Template, documents: list[Document], file: str | None) -> Object:
+    """The one object that the template is for."""
+    objects = list(objects_in(documents))
+    matching = [obj for obj in objects if resource_for(template, obj) is not None]
+    if len(matching) == 1:
+        return matching[0]
+    if not matching and len(objects) == 1:
+        return objects[0]
+    resources = ", ".join(template.applies_to.resources)
+    raise DocumentError(
+        f"{file}: has {len(matching) or 'no'} objects for {template.name} ({resources}); give a file with exactly one"
+    )
+
+
+def _old_object(file: str) -> Object:
+    objects = list(objects_in(read_manifests([file])))
+    if len(objects) == 1:
+        return objects[0]
+    to_do = "give --old a file with exactly one object, the object before the change"
+    raise DocumentError(f"{file}: has {len(objects) or 'no'} objects; {to_do}")
+
+
+def _amended(template: Template, request: ObjectRequest, namespace: Namespace, sources: Sources) -> Injection:
+    """What the template makes of the object. Raises PreviewRefusedError, TemplateError."""
+    at = PathTemplates(templates=(template.name,), failure_policy="Fail")
+    # whichever namespace it is for: who renders wants to see it
+    settings = msgspec.structs.replace(sources.settings, ignored_namespaces=())
+    snapshot = replace(sources.snapshot, settings=settings)
+    with limited(template.name, template.origin):
+        result = admit(request, namespace, at, snapshot, sources.overrides)
+    if result.mistake is not None:
+        raise result.mistake
+    if result.reason is Reason.NOT_FOR_TEMPLATES:
+        reason = next(look.why_not for look in looks_of(template, request, namespace) if not look.fits)
+        raise PreviewRefusedError(
+            f"{template.name}: skipped: {result.reason}: {reason}; the request is {request_words(request.request)}"
+        )
+    if not result.allowed:
+        raise PreviewRefusedError(f"{template.name}: refused: {result.message}")
+    return result

@@ -1,6 +1,6 @@
 """`injector render`: what a template makes of a pod, before anything is merged, or as a difference to the manifest.
 
-The same of an object of any kind, for a template that is for a path.
+For a template that is for a path: what it makes of an object of any kind.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from injector.errors import DocumentError, InjectorError
 
 if TYPE_CHECKING:
     from injector.cli.documents import Document
-    from injector.cli.preview import Preview, Wanted
+    from injector.cli.preview import Preview, PreviewOptions
     from injector.pods.context import Object
 
 _OPERATIONS = ("CREATE", "UPDATE", "DELETE", "CONNECT")
@@ -90,20 +90,14 @@ def render(
     injector render nginx --file nginx.conf    show one config file
     injector render no-balancers web.yaml --operation UPDATE --old before.yaml
     """
-    from injector.cli.preview import Wanted
+    from injector.cli.preview import PreviewOptions
 
     if manifest is not None and pod is not None:
         raise click.UsageError("Either FILE or --pod FILE, not both.")
-    if Path(template).suffix.lower() in (".yaml", ".yml", ".json") and not Path(template).is_dir():
-        swapped = manifest is not None and not Path(manifest).suffix
-        raise (click.UsageError if swapped else DocumentError)(f"{template}: {_instead(template, manifest)}")
-    if manifest is not None and manifest != "-" and not Path(manifest).suffix and not Path(manifest).exists():
-        raise click.UsageError(
-            f"File {manifest} does not exist. The command renders one TEMPLATE, for the pod in one FILE."
-        )
+    _check_arguments(template, manifest)
     if diff + (file is not None) + (form == "json") > 1:
         raise click.UsageError("--diff, --file and --output json exclude one another.")
-    wanted = Wanted(
+    options = PreviewOptions(
         template=template,
         pod=pod if manifest is None else manifest,
         source_options=source_options,
@@ -116,37 +110,40 @@ def render(
         user=user,
     )
     if watch:
-        return _watch(wanted)
-    made = _made(wanted)
-    for line in _warnings(made):
+        return _watch(options)
+    preview = _preview(options)
+    for line in _warnings(preview):
         click.echo(line, err=True)
-    click.echo(_shown(made, wanted), nl=False)
-    if diff and not made.text:
+    click.echo(_shown(preview, options), nl=False)
+    if diff and not preview.text:
         click.echo(_SAME, err=True)
     return 0
 
 
-def _instead(file: str, other: str | None) -> str:
-    """What to write for a file where a template is wanted; `other` is the second argument."""
-    if Path(file).name == "template.yaml":
-        return f"name the template's folder: injector render {Path(file).parent}"
-    template = "TEMPLATE" if other is None or Path(other).suffix else other
-    return f"this is a manifest; name the template first: injector render {template} {file}"
+def _check_arguments(template: str, manifest: str | None) -> None:
+    """Check that TEMPLATE is no manifest, and FILE no template. Raises click.UsageError, DocumentError."""
+    is_file = manifest is None or bool(Path(manifest).suffix)
+    if Path(template).suffix.lower() in (".yaml", ".yml", ".json") and not Path(template).is_dir():
+        if Path(template).name == "template.yaml":
+            to_do = f"name the template's folder: injector render {Path(template).parent}"
+        else:
+            name = "TEMPLATE" if is_file else manifest
+            to_do = f"this is a manifest; name the template first: injector render {name} {template}"
+        raise (DocumentError if is_file else click.UsageError)(f"{template}: {to_do}")
+    if manifest != "-" and not is_file and not Path(str(manifest)).exists():
+        raise click.UsageError(
+            f"File {manifest} does not exist. The command renders one TEMPLATE, for the pod in one FILE."
+        )
 
 
-def _made(wanted: Wanted, documents: list[Document] | None = None) -> Preview:
+def _preview(options: PreviewOptions, documents: list[Document] | None = None) -> Preview:
     from injector.cli.injection_sources import gather_one
-    from injector.cli.object_preview import is_at_a_path, preview_object
     from injector.cli.preview import preview
 
-    sources = gather_one(wanted.template, wanted.source_options)
-    [template] = sources.snapshot.catalog
-    if is_at_a_path(template, wanted):
-        return preview_object(wanted, sources, documents)
-    return preview(wanted, sources, documents)
+    return preview(options, gather_one(options.template, options.source_options), documents)
 
 
-def _watch(wanted: Wanted) -> int:
+def _watch(options: PreviewOptions) -> int:
     from injector.authoring.diagnostic_formats import error_text
     from injector.cli.documents import read_manifests
     from injector.cli.injection_sources import template_folder
@@ -154,32 +151,37 @@ def _watch(wanted: Wanted) -> int:
     from injector.loading.template_folders import files_of
 
     # Standard input is read once, before it is watched for nothing.
-    documents = read_manifests(["-"]) if wanted.pod == "-" else None
-    options = wanted.source_options
+    documents = read_manifests(["-"]) if options.pod == "-" else None
 
     def files() -> Iterator[Path]:
         try:
-            yield from files_of(template_folder(wanted.template, options.templates_dirs))
+            yield from files_of(template_folder(options.template, options.source_options.templates_dirs))
         except (InjectorError, OSError, ValueError):
-            yield Path(wanted.template)  # gone for a moment, or not there yet
-        others = (wanted.pod, wanted.old, options.settings_file)
-        yield from (Path(file) for file in others if file is not None and file != "-")
+            yield Path(options.template)  # gone for a moment, or not there yet
+        inputs = (options.pod, options.old, options.source_options.settings_file)
+        yield from (Path(file) for file in inputs if file is not None and file != "-")
 
     def draw() -> str:
         try:
-            made = _made(wanted, documents)
+            preview = _preview(options, documents)
         except (InjectorError, click.ClickException) as error:
             return error_text(error) + "\n"
-        return "".join(f"{line}\n" for line in _warnings(made)) + (_shown(made, wanted) or f"{_SAME}\n")
+        return "".join(f"{line}\n" for line in _warnings(preview)) + (_shown(preview, options) or f"{_SAME}\n")
 
-    return watch_files(files, draw, wanted.template)
-
-
-def _shown(made: Preview, wanted: Wanted) -> str:
-    from injector.cli.preview import coloured
-
-    return coloured(made.text) if wanted.diff else made.text
+    return watch_files(files, draw, options.template)
 
 
-def _warnings(made: Preview) -> list[str]:
-    return [f"{click.style('warning', fg='yellow')}: {printable(warning)}" for warning in made.warnings]
+def _shown(preview: Preview, options: PreviewOptions) -> str:
+    """The text of a preview; a difference in the colours of git."""
+    return "".join(map(_coloured, preview.text.splitlines(keepends=True))) if options.diff else preview.text
+
+
+def _coloured(line: str) -> str:
+    if line.startswith(("--- ", "+++ ")):
+        return click.style(line, bold=True)
+    colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
+    return click.style(line, fg=colour) if colour else line
+
+
+def _warnings(preview: Preview) -> list[str]:
+    return [f"{click.style('warning', fg='yellow')}: {printable(warning)}" for warning in preview.warnings]

@@ -7,13 +7,15 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import click
 
 from injector.cli.documents import Document
 from injector.cli.manifest_objects import metadata_of
 from injector.diagnostics import printable
+from injector.errors import DENIED_CODE
+from injector.injection import Injection
 from injector.pods.context import Object
 from injector.pods.receipt import read_receipt
 from injector.pods.workloads import object_name_of
@@ -101,9 +103,9 @@ class Report:
 
     def following(self, documents: Iterable[Document]) -> Iterator[Document]:
         """The documents as they are made; notes which of its lines changed, at the line of its first changed object."""
-        told = 0
+        end = 0
         for document in documents:
-            new, told = range(told, len(self.lines)), len(self.lines)
+            new, end = range(end, len(self.lines)), len(self.lines)
             at = next((n for n in new if self.lines[n].outcome in _WRITTEN), None)
             if at is not None and (document.anew or document.changed):
                 self.lines[at] = replace(
@@ -121,10 +123,9 @@ class Report:
         """
         if form == "json":
             lines = [{k: v for k, v in asdict(line).items() if v not in ("", (), False)} for line in self.lines]
-            more: dict[str, Any] = {"warnings": self.warnings} if self.warnings else {}
-            more |= {"sources": self.sources} if self.sources else {}
-            said = {"objects": lines, "others": self.others, "written": not self.failed, **more}
-            click.echo(json.dumps(said), err=True)
+            more = {k: v for k, v in (("warnings", self.warnings), ("sources", self.sources)) if v}
+            data = {"objects": lines, "others": self.others, "written": not self.failed, **more}
+            click.echo(json.dumps(data), err=True)
             return
         for line in self.lines:
             if not summary or line.outcome != "added":
@@ -142,11 +143,11 @@ class Report:
             hold = f" and {self.others - 1} more hold" if self.others > 1 else " holds"
             return f"{self.first_other}{hold} no pod, so there is nothing to inject."
         sources = f", with {self.sources}" if self.sources else ""
-        done = f"{', '.join([*bad, *rest]) or 'no objects'}{sources}."
+        totals = f"{', '.join([*bad, *rest]) or 'no objects'}{sources}."
         if not bad and self._too_strict:
-            return f"{done} With --strict a warning is a failure{', so nothing was written' if self.writes else ''}."
+            return f"{totals} With --strict a warning is a failure{', so nothing was written' if self.writes else ''}."
         if not bad or not self.writes:
-            return done
+            return totals
         would = (
             f"; without the objects that failed or were refused, the result would be: {', '.join(rest)}" if rest else ""
         )
@@ -158,27 +159,29 @@ def _counted(lines: Iterable[Line]) -> list[str]:
 
 
 def _show(line: Line, summary: bool) -> None:
-    seen = [
-        printable(text)
-        for text in (line.object, line.about, line.reason, line.message, line.at or line.place, line.namespace)
-    ]
-    object_name, about, reason, message, place, namespace = seen
+    subject = ", ".join(printable(text) for text in (line.object, line.about) if text)
     head = click.style(line.outcome, fg=_COLOURS.get(line.outcome), bold=line.bad)
-    text = f"{object_name}{', ' if about else ''}{about}: {head}"
     if line.templates and line.outcome in ("injected", "amended"):
-        text += f" with {', '.join(line.templates)}"
-    text += "".join(f": {words}" for words in (reason, message) if words)
+        head += f" with {', '.join(line.templates)}"
+    parts = [subject, head, *(printable(text) for text in (line.reason, line.message) if text)]
     if summary and line.because:
-        text += f": {line.adds}, because {line.because}"
-    click.echo(text, err=True)
+        parts.append(f"{line.adds}, because {line.because}")
+    click.echo(": ".join(parts), err=True)
     if line.bad or line.at:
-        at = f", path {line.paths[-1]}" if line.paths else ""
-        within = f", namespace {namespace}" if namespace else ""
-        click.echo(f"  in {place}{within}{at}", err=True)
+        place = [line.at or line.place]
+        if line.namespace:
+            place.append(f"namespace {line.namespace}")
+        if line.paths:
+            place.append(f"path {line.paths[-1]}")
+        click.echo(f"  in {printable(', '.join(place))}", err=True)
     for warning in line.warnings:
         click.echo(f"  {click.style('warning', fg='yellow')}: {printable(warning)}", err=True)
-    if summary:
-        return
+    if not summary:
+        _show_changes(line)
+
+
+def _show_changes(line: Line) -> None:
+    """What of the object's text did not stay as it was."""
     if line.written_anew:
         comments = ", without its comments" if line.lost_comments else ""
         click.echo(f"  the whole object is written in a new format{comments}", err=True)
@@ -191,6 +194,13 @@ def _show(line: Line, summary: bool) -> None:
 def line_for(obj: Object, namespace: str, outcome: OutcomeName, place: str) -> Line:
     """A line about an object, without reasons."""
     return Line(object_name_of(obj), str(metadata_of(obj).get("namespace") or namespace), outcome, place)
+
+
+def sentence_with_code(result: Injection) -> str:
+    """The sentence of a result; where it is a refusal with another HTTP code than usual, with that code."""
+    if result.allowed or result.code == DENIED_CODE:
+        return result.sentence
+    return f"{result.sentence}, HTTP {result.code}"
 
 
 #: What a part of a pod is called, by the list or the map that holds it.
@@ -212,10 +222,10 @@ def parts_of(pod: Object, settings: Settings, config_maps: int) -> str:
     """How many parts of each kind a pod has from its injection: `2 init containers, 1 volume, 1 ConfigMap`."""
     receipt = read_receipt(pod, settings)
     paths = () if receipt is None else (*receipt.added, *receipt.replaced)
-    found = Counter(_PARTS.get(path.split("/")[-2], _OTHER) for path in paths)
-    found["ConfigMap"] = config_maps
+    counts = Counter(_PARTS.get(path.split("/")[-2], _OTHER) for path in paths)
+    counts["ConfigMap"] = config_maps
     ordered = (*_PARTS.values(), _OTHER, "ConfigMap")
-    return ", ".join(counted(found[part], part) for part in ordered if found[part])
+    return ", ".join(counted(counts[part], part) for part in ordered if counts[part])
 
 
 #: Columns of a terminal that a line of progress may take.

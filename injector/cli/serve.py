@@ -135,11 +135,11 @@ def serve(
             "--self-signed. To make one for --cert and --key: injector certs --service localhost --namespace default "
             "--san localhost --san 127.0.0.1 --out DIR"
         )
-    given = {"port": port, "metrics_port": metrics_port, "address": address, "certificate": cert, "key": key}
+    settings_given = {"port": port, "metrics_port": metrics_port, "address": address, "certificate": cert, "key": key}
     with ExitStack() as stack:
         if self_signed:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="injector-serve-")))
-            given |= {"address": "127.0.0.1", **_throwaway(folder)}
+            settings_given |= {"address": "127.0.0.1", **_throwaway(folder)}
         options = ServeOptions(
             settings_file=settings_file,
             templates=(gallery_path(), *templates_dirs),
@@ -149,7 +149,7 @@ def serve(
             context=context,
             pod_name=pod_name,
             pod_uid=pod_uid,
-            server={name: value for name, value in given.items() if value is not None},
+            server={name: value for name, value in settings_given.items() if value is not None},
         )
         try:
             asyncio.run(run(options))
@@ -161,8 +161,8 @@ def _throwaway(folder: Path) -> dict[str, str]:
     """Settings of a certificate that is made into a folder; says where its authority is."""
     from injector.cli.throwaway_certificates import make_certificates
 
-    made = make_certificates(("localhost", "127.0.0.1"), days=1)
-    files = {"ca.crt": made.authority, "server.crt": made.certificate, "server.key": made.key}
+    certificates = make_certificates(("localhost", "127.0.0.1"), days=1)
+    files = {"ca.crt": certificates.authority, "server.crt": certificates.certificate, "server.key": certificates.key}
     for name, content in files.items():
         (folder / name).touch(mode=0o600)
         (folder / name).write_bytes(content)

@@ -69,10 +69,10 @@ def with_signer(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command `signing`, None without --signer. The other options alone would do nothing, and are refused."""
 
     @functools.wraps(command)
-    def checked(*args: Any, signing: Signing, **given: Any) -> Any:
+    def checked(*args: Any, signing: Signing, **keywords: Any) -> Any:
         alone = [f"--{field.name.replace('_', '-')}" for field in fields(Signing) if getattr(signing, field.name)]
         if alone and not signing.signer:
             raise click.UsageError(f"{', '.join(alone)}: only with --signer.")
-        return command(*args, **given, signing=signing if signing.signer else None)
+        return command(*args, **keywords, signing=signing if signing.signer else None)
 
     return as_one(checked, Signing, "signing", _OPTIONS)

@@ -59,16 +59,16 @@ def in_manifest(after: Object, before: Object) -> Object:
     `before` is the manifest's object or pod template, `after` was made from it together with the fields that a cluster
     adds.
     """
-    was, found = metadata_of(before), metadata_of(after)
+    was, now = metadata_of(before), metadata_of(after)
     metadata = {
-        key: was[key] if key in _MADE else value for key, value in found.items() if key not in _MADE or key in was
+        key: was[key] if key in _MADE else value for key, value in now.items() if key not in _MADE or key in was
     }
     labels = metadata.get("labels")
     if isinstance(labels, dict) and labels.get(_HASH_LABEL) == _HASH:
         metadata["labels"] = {key: value for key, value in labels.items() if key != _HASH_LABEL}
         if not metadata["labels"] and "labels" not in was:
             del metadata["labels"]
-    kept = {key: value for key, value in after.items() if key not in ("apiVersion", "kind") or key in before}
+    rest = {key: value for key, value in after.items() if key not in ("apiVersion", "kind") or key in before}
     if metadata or "metadata" in before:
-        return {**kept, "metadata": metadata}
-    return {key: value for key, value in kept.items() if key != "metadata"}
+        return {**rest, "metadata": metadata}
+    return {key: value for key, value in rest.items() if key != "metadata"}

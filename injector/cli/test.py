@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,14 +109,17 @@ def test(
         click.echo(diagnostics_github([problem for run in runs for problem in run.all_problems]), nl=False)
     else:
         show_runs(runs, verbose=verbose, coverage=coverage)
-    under = [run for run in runs if fail_under is not None and _under(run, fail_under)]
+    under = _under(runs, fail_under)
     summary(runs, under, fail_under, seconds, expression)
-    found = any(run.results for run in runs)
-    return 0 if found and not under and not any(run.failed for run in runs) else 1
+    failed = under or any(run.failed for run in runs) or not any(run.results for run in runs)
+    return 1 if failed else 0
 
 
-def _under(run: TemplateRun, percent: float) -> bool:
-    return run.coverage is None or run.coverage.percent < percent
+def _under(runs: Sequence[TemplateRun], percent: float | None) -> list[TemplateRun]:
+    """The runs that reach less of their template than this; none without a limit."""
+    if percent is None:
+        return []
+    return [run for run in runs if run.coverage is None or run.coverage.percent < percent]
 
 
 def _chosen(expression: str | None) -> CaseFilter:
@@ -140,23 +144,19 @@ def _in_words(expression: str) -> str:
     parts = re.split(r"(\"[^\"]*\"|'[^']*')", expression)
     for sign, word in _SIGNS.items():
         parts[::2] = [re.sub(_sign(sign), f" {word} ", part) for part in parts[::2]]
-    made = re.sub(r"\( ", "(", " ".join("".join(parts).split()))
+    in_words = re.sub(r"\( ", "(", " ".join("".join(parts).split()))
     try:
-        chosen_by(made)
+        chosen_by(in_words)
     except ValueError:
         return ""
-    return f": -k {shlex.quote(made)}"
+    return f": -k {shlex.quote(in_words)}"
 
 
 def _sign(sign: str) -> str:
     """A pattern of a sign: one of one character stands before a word or between two."""
-    return (
-        rf"(?<![^\s(!]){re.escape(sign)}(?=[\s\w(\"'!])"
-        if len(sign) == 1
-        else rf"(?<!\w){sign}(?!\w)"
-        if sign.isalpha()
-        else re.escape(sign)
-    )
+    if len(sign) == 1:
+        return rf"(?<![^\s(!]){re.escape(sign)}(?=[\s\w(\"'!])"
+    return rf"(?<!\w){sign}(?!\w)" if sign.isalpha() else re.escape(sign)
 
 
 def _write(file: Path, text: str) -> None:

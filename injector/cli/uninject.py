@@ -53,7 +53,9 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, strict: bool, f
     settings = load_settings(settings_file)
     documents = read_manifests(files)
     report = Report(strict=strict)
-    generated = {metadata_of(one).get("name") for one in objects_in(documents) if _is_generated(one, settings)}
+    generated = {
+        metadata_of(candidate).get("name") for candidate in objects_in(documents) if _is_generated(candidate, settings)
+    }
 
     def change(obj: Object, document: Document) -> list[Object] | None:
         if _is_generated(obj, settings):
@@ -69,22 +71,21 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, strict: bool, f
             return None
         before = uninject_pod(pod, settings)
         if same(before, pod):
-            still = next((str(name) for name in generated if uses_config_map(pod, str(name))), "")
             line = line_for(obj, "", "unchanged", document.place)
-            foreign = foreign_receipt(pod, settings)
-            lost = (
-                (
-                    f"it mounts configmap/{still}, which an earlier injection created, but the pod has no receipt (the "
-                    "annotation that says what the injection added); use the unchanged output of injector inject, or "
-                    "the file from before the injection"
+            mounted = next((str(name) for name in generated if uses_config_map(pod, str(name))), "")
+            if receipts := foreign_receipt(pod, settings):
+                line = replace(line, message=receipts[0], outcome="failed")
+            elif mounted:
+                message = (
+                    f"it mounts configmap/{mounted}, which an earlier injection created, but the pod has no receipt "
+                    "(the annotation that says what the injection added); use the unchanged output of injector inject, "
+                    "or the file from before the injection"
                 )
-                if still
-                else ""
-            )
-            others = foreign_sidecars(pod)
-            words = foreign[0] if foreign else lost or _NOTHING
-            done = replace(line, message=words, outcome="failed" if foreign or lost else line.outcome)
-            report.lines.append(replace(done, warnings=(others,)) if others and not done.bad else done)
+                line = replace(line, message=message, outcome="failed")
+            else:
+                foreign = foreign_sidecars(pod)
+                line = replace(line, message=_NOTHING, warnings=(foreign,) if foreign else ())
+            report.lines.append(line)
             return None
         report.lines.append(line_for(obj, "", "uninjected", document.place))
         return [with_pod_template(obj, before)]

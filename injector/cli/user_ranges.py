@@ -29,11 +29,11 @@ def user_range(annotations: Mapping[str, str]) -> range | None:
 
     None for a namespace that is not one of OpenShift's.
     """
-    found = _RANGE.match(annotations.get(RANGE_KEY, ""))
-    if not found:
+    ids = _RANGE.match(annotations.get(RANGE_KEY, ""))
+    if not ids:
         return None
-    first = int(found[1])
-    return range(first, first + int(found[2]) if found[2] else int(found[3]) + 1)
+    first = int(ids[1])
+    return range(first, first + int(ids[2]) if ids[2] else int(ids[3]) + 1)
 
 
 def users_outside(result: Injection, namespace: Namespace, settings: Settings) -> Iterator[Diagnostic]:

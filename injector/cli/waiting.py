@@ -26,17 +26,19 @@ class WaitingController:
     @property
     def command(self) -> str:
         """What has it try at once: any change of its object does, and this one is taken back."""
-        one = self.creation
-        change = f"kubectl annotate {one.kind.lower()}/{one.name} -n {one.namespace} sidecar.injector/retry"
+        creation = self.creation
+        change = (
+            f"kubectl annotate {creation.kind.lower()}/{creation.name} -n {creation.namespace} sidecar.injector/retry"
+        )
         return f"{change}=now --overwrite && {change}-"
 
     def as_data(self) -> dict[str, Any]:
         """For a program; keys are stable."""
-        one = self.creation
-        at = f"{one.at:%Y-%m-%dT%H:%M:%SZ}"
+        creation = self.creation
+        at = f"{creation.at:%Y-%m-%dT%H:%M:%SZ}"
         return {
-            "namespace": one.namespace,
-            "controller": f"{one.kind.lower()}/{one.name}",
+            "namespace": creation.namespace,
+            "controller": f"{creation.kind.lower()}/{creation.name}",
             "missingPods": self.missing,
             "refusedAt": at,
             "retry": self.command,
@@ -52,15 +54,15 @@ def waiting_controllers(
     """
     events = live.objects(events_path(namespace), FAILED_CREATE)
     heard = (refused_creation(event, name) for event in events for name in webhooks)
-    found = []
-    for one in {one.uid: one for one in heard if one}.values():
+    waiting = []
+    for creation in {creation.uid: creation for creation in heard if creation}.values():
         try:
-            controller = live.get(one.path)
+            controller = live.get(creation.path)
         except ClusterError as error:
             if error.status != 404:  # else it is gone
                 raise
             continue
         missing = missing_pods(controller)
-        if missing and controller["metadata"]["uid"] == one.uid:
-            found.append(WaitingController(one, missing))
-    return sorted(found, key=lambda w: (w.creation.namespace, w.creation.kind, w.creation.name))
+        if missing and controller["metadata"]["uid"] == creation.uid:
+            waiting.append(WaitingController(creation, missing))
+    return sorted(waiting, key=lambda w: (w.creation.namespace, w.creation.kind, w.creation.name))

@@ -25,7 +25,7 @@ _ABOVE = 5
 _HASH = re.compile(r"[0-9a-f]{10,}")
 
 
-def watch(files: Callable[[], Iterable[Path]], draw: Callable[[], str], what: str) -> int:
+def watch(files: Callable[[], Iterable[Path]], draw: Callable[[], str], subject: str) -> int:
     """Show what `draw` gives, and show it again when one of `files()` changes. Ends with 0 when it is interrupted.
 
     An exception of `draw` is shown in its place: what is saved next may be right again.
@@ -34,15 +34,15 @@ def watch(files: Callable[[], Iterable[Path]], draw: Callable[[], str], what: st
     version stands below a line that says what changed.
     """
     terminal = sys.stdout.isatty()
-    seen: dict[str, object] = {}
+    earlier: dict[str, object] = {}
     head, text, before, size = "", "", "", None
     try:
         while True:
             now = fingerprints(files())
-            changed = [Path(file).name for file in {**seen, **now} if seen.get(file) != now.get(file)]
+            changed = [Path(file).name for file in {**earlier, **now} if earlier.get(file) != now.get(file)]
             if changed:
-                first, seen = not seen, now
-                head = _head(what, changed, first=first, watched=len(now))
+                first, earlier = not earlier, now
+                head = _head(subject, changed, first=first, watched=len(now))
                 before, text = text, _drawn(draw)
                 if not terminal:
                     click.echo(("" if first else f"===== {head} =====\n") + text, nl=False)
@@ -116,16 +116,16 @@ def _first_change(lines: list[str], before: list[str]) -> int:
     return 0 if len(lines) == len(before) else len(lines) - 1
 
 
-def _head(what: str, changed: list[str], *, first: bool, watched: int) -> str:
+def _head(subject: str, changed: list[str], *, first: bool, watched: int) -> str:
     if first:
-        return f"{what}, watching {watched} files; press Ctrl-C to stop"
-    return f"{what}, {', '.join(changed)} changed at {time.strftime('%H:%M:%S')}"
+        return f"{subject}, watching {watched} files; press Ctrl-C to stop"
+    return f"{subject}, {', '.join(changed)} changed at {time.strftime('%H:%M:%S')}"
 
 
-def _show(head: str, shown: Window) -> None:
-    if not shown.whole:
-        head += f"; lines {shown.first} to {shown.last} of {shown.lines}"
-    text = shown.text if shown.text.endswith("\n") or not shown.whole else shown.text + "\n"
+def _show(head: str, view: Window) -> None:
+    if not view.whole:
+        head += f"; lines {view.first} to {view.last} of {view.lines}"
+    text = view.text if view.text.endswith("\n") or not view.whole else view.text + "\n"
     click.echo(f"{_CLEAR}{click.style(head, dim=True)}\n\n{text}", nl=False)
     sys.stdout.flush()
 
@@ -133,7 +133,7 @@ def _show(head: str, shown: Window) -> None:
 def _size() -> tuple[int, int]:
     """Columns and rows of the terminal; zeros where it does not say."""
     try:
-        found = os.get_terminal_size(sys.stdout.fileno())
+        size = os.get_terminal_size(sys.stdout.fileno())
     except OSError:
         return 0, 0
-    return found.columns, found.lines
+    return size.columns, size.lines

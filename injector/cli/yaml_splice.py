@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from injector.cli.manifest_writer import Style, UnwritableError, block_lines, line_key, line_text, open_heads
+from injector.pods.constraints.pod_view import mapping
 from injector.templates.kubernetes_yaml import load_manifest
 
 #: Lines of comments, and blank ones between them.
@@ -40,8 +41,8 @@ def spliced(text: str, old: Any, new: Any) -> tuple[str, tuple[int, ...]] | None
         root = yaml.compose(text, Loader=yaml.CSafeLoader)
         if root is None:
             return None
-        made, lines = _Splice(text, root).made(old, new)
-        return (made, lines) if load_manifest(made) == new else None
+        new_text, lines = _Splice(text, root).write(old, new)
+        return (new_text, lines) if load_manifest(new_text) == new else None
     except (UnwritableError, yaml.YAMLError, RecursionError):
         return None
 
@@ -51,33 +52,40 @@ class _Splice:
         self._text, self._root = text, root
         self._style = _style_of(root)
 
-    def made(self, old: Any, new: Any) -> tuple[str, tuple[int, ...]]:
+    def write(self, old: Any, new: Any) -> tuple[str, tuple[int, ...]]:
         """The text of the new value, and the numbers of the lines that did not stay as they were."""
-        text, closed = self._text, self._text.endswith("\n")
+        text = self._text
         line_end = "\r\n" if "\r\n" in text else "\n"
-        out: list[str] = []
+        new_text = ""
         lines: list[int] = []
         at = 0
-        changes = list(self._value(self._root, old, new))
-        if not closed and any(change.whole and change.text and change.end == len(text) for change in changes):
-            changes += (_Change(*head) for head in open_heads(text, self._root))
-        # stable: of two at one place, that of the inner part comes first
-        for change in sorted(changes, key=lambda change: change[:2]):
+        for change in self._changes(old, new):
             if change.start < at:
                 raise UnwritableError
             inserted = change.text
-            at_end = change.whole and change.end == len(text) and not closed
+            new_text += text[at : change.start]
+            at = change.end
+            at_end = self._at_open_end(change)
             if at_end and inserted:
                 inserted = "\n" + inserted.removesuffix("\n")
-            out += [text[at : change.start], inserted.replace("\n", line_end)]
-            at = change.end
-            if at_end and not inserted:  # what comes before is the last line now, and has no line end either
-                out.append("".join(out).removesuffix(line_end))
-                del out[:-1]
+            elif at_end:  # what comes before is the last line now, and has no line end either
+                new_text = new_text.removesuffix(line_end)
+            new_text += inserted.replace("\n", line_end)
             if at_end or not (change.whole and (change.start == change.end or not inserted)):
                 first = text.count("\n", 0, change.start) + 1
                 lines += range(first, first + text.count("\n", change.start, max(change.start, change.end - 1)) + 1)
-        return "".join([*out, text[at:]]), tuple(dict.fromkeys(lines))
+        return new_text + text[at:], tuple(dict.fromkeys(lines))
+
+    def _changes(self, old: Any, new: Any) -> list[_Change]:
+        """The changes, in the order of the text. The sort is stable: at one place that of the inner part is first."""
+        changes = list(self._value(self._root, old, new))
+        if any(self._at_open_end(change) and change.text for change in changes):
+            changes += (_Change(*head) for head in open_heads(self._text, self._root))
+        return sorted(changes, key=lambda change: change[:2])
+
+    def _at_open_end(self, change: _Change) -> bool:
+        """Whether lines change at the end of a text whose last line has no line end."""
+        return change.whole and change.end == len(self._text) and not self._text.endswith("\n")
 
     # ---------------------------------------------------------------------------------------- what changes where
 
@@ -97,8 +105,8 @@ class _Splice:
     def _mapping(self, node: yaml.MappingNode, old: Any, new: Any) -> Iterator[_Change]:
         entries = self._entries(node, old, new)
         column = _column(node)
-        kept = [key for key in entries if key in new]
-        if not kept:
+        staying = [key for key in entries if key in new]
+        if not staying:
             raise UnwritableError
         for key, (key_node, value_node) in entries.items():
             if key not in new:
@@ -135,20 +143,20 @@ class _Splice:
         column = _column(node)
         starts = [self._dash_line(item, column) for item in items]
         ends = [self._after(item, item) for item in items]
-        of_new = {there: here for here, there in matched}
-        for here, there in matched:
-            yield from self._value(items[here], old[here], new[there])
-        gone = set(range(len(old))) - {here for here, _ in matched}
-        yield from (_Change(starts[here], ends[here], "", whole=True) for here in sorted(gone))
+        of_new = {new_index: old_index for old_index, new_index in matched}
+        for old_index, new_index in matched:
+            yield from self._value(items[old_index], old[old_index], new[new_index])
+        removed = set(range(len(old))) - {old_index for old_index, _ in matched}
+        yield from (_Change(starts[old_index], ends[old_index], "", whole=True) for old_index in sorted(removed))
         run: list[Any] = []
         at = starts[0]
-        for there, value in enumerate(new):
-            if there not in of_new:
+        for new_index, value in enumerate(new):
+            if new_index not in of_new:
                 run.append(value)
                 continue
             if run:
                 yield _Change(at, at, self._block(run, column), whole=True)
-            run, at = [], self._past_comments(ends[of_new[there]], column)
+            run, at = [], self._past_comments(ends[of_new[new_index]], column)
         if run:
             yield _Change(at, at, self._block(run, column), whole=True)
 
@@ -162,32 +170,32 @@ class _Splice:
                 if self._is_alias(key_node, value_node):
                     raise UnwritableError
                 yield from self._value(value_node, old[key], new[key], flow=True)
-        gone = [index for index, key in enumerate(entries) if key not in new]
-        yield from self._taken_out(parts, gone)
+        removed = [index for index, key in enumerate(entries) if key not in new]
+        yield from self._taken_out(parts, removed)
         added = {key: value for key, value in new.items() if key not in old}
         if added:
-            yield from self._put_in(node, parts, gone, line_text(added)[1:-1])
+            yield from self._put_in(node, parts, removed, line_text(added)[1:-1])
 
     def _flow_list(self, node: yaml.SequenceNode, old: list[Any], new: list[Any]) -> Iterator[_Change]:
         if len(node.value) != len(old):
             raise UnwritableError
         matched = _matched(old, new)
-        kept = [there for _, there in matched]
-        if kept != list(range(len(kept))):  # items are put in at the end alone
+        staying = [new_index for _, new_index in matched]
+        if staying != list(range(len(staying))):  # items are put in at the end alone
             raise UnwritableError
         parts = [(item.start_mark.index, item.end_mark.index) for item in node.value]
-        for here, there in matched:
-            yield from self._value(node.value[here], old[here], new[there], flow=True)
-        gone = sorted(set(range(len(old))) - {here for here, _ in matched})
-        yield from self._taken_out(parts, gone)
-        if len(new) > len(kept):
-            yield from self._put_in(node, parts, gone, line_text(new[len(kept) :])[1:-1])
+        for old_index, new_index in matched:
+            yield from self._value(node.value[old_index], old[old_index], new[new_index], flow=True)
+        removed = sorted(set(range(len(old))) - {old_index for old_index, _ in matched})
+        yield from self._taken_out(parts, removed)
+        if len(new) > len(staying):
+            yield from self._put_in(node, parts, removed, line_text(new[len(staying) :])[1:-1])
 
     @staticmethod
-    def _taken_out(parts: list[tuple[int, int]], gone: list[int]) -> Iterator[_Change]:
-        left = [index for index in range(len(parts)) if index not in gone]
-        for index in gone:
-            before = [other for other in left if other < index]
+    def _taken_out(parts: list[tuple[int, int]], removed: list[int]) -> Iterator[_Change]:
+        left = [index for index in range(len(parts)) if index not in removed]
+        for index in removed:
+            before = [earlier for earlier in left if earlier < index]
             if before:
                 yield _Change(parts[index - 1][1], parts[index][1], "")
             elif left:
@@ -195,12 +203,14 @@ class _Splice:
             else:
                 yield _Change(parts[index - 1][1] if index else parts[0][0], parts[index][1], "")
 
-    def _put_in(self, node: yaml.Node, parts: list[tuple[int, int]], gone: list[int], text: str) -> Iterator[_Change]:
-        if len(gone) == len(parts):  # nothing stays, or nothing is there
-            if gone:
+    def _put_in(
+        self, node: yaml.Node, parts: list[tuple[int, int]], removed: list[int], text: str
+    ) -> Iterator[_Change]:
+        if len(removed) == len(parts):  # nothing stays, or nothing is there
+            if removed:
                 raise UnwritableError
             yield _Change(node.start_mark.index + 1, node.start_mark.index + 1, text)
-        elif len(parts) - 1 in gone:
+        elif len(parts) - 1 in removed:
             raise UnwritableError
         else:
             yield _Change(parts[-1][1], parts[-1][1], f", {text}")
@@ -243,16 +253,16 @@ class _Splice:
 
         They belong to what is before them, and would become lines of a block of text that is put there.
         """
-        found = _COMMENTS.match(self._text, at)
-        for line in found[0].splitlines(keepends=True) if found else ():
+        comments = _COMMENTS.match(self._text, at)
+        for line in comments[0].splitlines(keepends=True) if comments else ():
             if line.strip() and len(line) - len(line.lstrip(" ")) <= column:
                 break
             at += len(line)
         return at
 
     def _next_line(self, at: int) -> int:
-        found = self._text.find("\n", at)
-        return len(self._text) if found < 0 else found + 1
+        line_end = self._text.find("\n", at)
+        return len(self._text) if line_end < 0 else line_end + 1
 
     def _line_start(self, node: yaml.Node) -> int | None:
         """Where the line of a node begins; None where something else stands in front of it there."""
@@ -297,45 +307,42 @@ def _matched(old: list[Any], new: list[Any]) -> list[tuple[int, int]]:
     """
     if len(old) == len(new) and not any(any(_name(item)) for item in (*old, *new)):
         return [(index, index) for index in range(len(old))]
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     at = 0
-    for here, item in enumerate(old):
-        for there in range(at, len(new)):
-            if _same_item(item, new[there]):
-                found.append((here, there))
-                at = there + 1
+    for old_index, item in enumerate(old):
+        for new_index in range(at, len(new)):
+            if _same_item(item, new[new_index]):
+                pairs.append((old_index, new_index))
+                at = new_index + 1
                 break
-    return found
+    return pairs
 
 
-def _same_item(one: Any, other: Any) -> bool:
-    name = _name(one)
-    return name == _name(other) if any(name) else type(one) is type(other) and bool(one == other)
+def _same_item(item: Any, counterpart: Any) -> bool:
+    name = _name(item)
+    return name == _name(counterpart) if any(name) else type(item) is type(counterpart) and bool(item == counterpart)
 
 
 def _name(item: Any) -> tuple[Any, ...]:
     """What tells an item from the others: a container by its name, an object of a List by kind and name."""
     if not isinstance(item, dict):
         return ()
-    metadata = item.get("metadata")
-    own = metadata if isinstance(metadata, dict) else {}
-    return (item.get("name"), item.get("kind"), own.get("name"), own.get("generateName"))
+    metadata = mapping(item.get("metadata"))
+    return (item.get("name"), item.get("kind"), metadata.get("name"), metadata.get("generateName"))
 
 
 def _style_of(root: yaml.Node) -> Style:
     """The indentation of a text, by its first mapping and its first list that stand within a mapping."""
-    mapping = list_ = None
-    left = [root]
-    while left and (mapping is None or list_ is None):
-        node = left.pop(0)
+    steps: dict[type[yaml.Node], int] = {}
+    queue = [root]
+    while queue and len(steps) < 2:
+        node = queue.pop(0)
         if isinstance(node, yaml.MappingNode) and not node.flow_style:
             for _, value in node.value:
                 step = _column(value) - _column(node) if _is_block(value) else -1
-                if isinstance(value, yaml.MappingNode) and step > 0 and mapping is None:
-                    mapping = step
-                if isinstance(value, yaml.SequenceNode) and step >= 0 and list_ is None:
-                    list_ = step
-                left.append(value)
+                if step > 0 or (step == 0 and isinstance(value, yaml.SequenceNode)):
+                    steps.setdefault(type(value), step)
+                queue.append(value)
         elif isinstance(node, yaml.SequenceNode):
-            left += node.value
-    return Style(mapping or 2, 0 if list_ is None else list_)
+            queue += node.value
+    return Style(steps.get(yaml.MappingNode, 2), steps.get(yaml.SequenceNode, 0))

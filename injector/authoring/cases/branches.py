@@ -69,7 +69,7 @@ class Branches:
 
 
 def marked(template: Template) -> tuple[Template, Branches]:
-    """The same template with its branches marked, and what the marks tell."""
+    """The template with its branches marked, and what the marks tell."""
     branches = Branches(template)
     variables = [p.variable for p in template.parameters.values()]
     program = _Marked(template, variables, branches)
@@ -105,13 +105,13 @@ class _Marker:
         if isinstance(node, nodes.If):
             self._if(node)
             return
-        else_ = next(self._elses, 0) if isinstance(node, nodes.For) else 0
+        else_line = next(self._elses, 0) if isinstance(node, nodes.For) else 0
         for child in list(node.iter_child_nodes()):
             self.mark(child)
         if isinstance(node, nodes.For):
             self._into(node.body, node.lineno, "for")
             if node.else_:
-                self._into(node.else_, else_ or node.lineno, "the `else` branch of a `for` loop")
+                self._into(node.else_, else_line or node.lineno, "the `else` branch of a `for` loop")
         elif isinstance(node, nodes.Macro):
             self._into(node.body, node.lineno, f"macro {node.name}")
         elif isinstance(node, nodes.CondExpr):
@@ -120,7 +120,7 @@ class _Marker:
                 node.expr2 = self._value(node.expr2, "the `else` value of an inline `if`")
 
     def _if(self, node: nodes.If) -> None:
-        else_ = next(self._elses, 0) or node.lineno
+        else_line = next(self._elses, 0) or node.lineno
         parts = (node, *node.elif_)
         for part in parts:
             for child in (part.test, *part.body):
@@ -130,7 +130,7 @@ class _Marker:
         for part in parts:
             self._into(part.body, part.lineno, "if" if part is node else "elif")
         if node.else_:
-            self._into(node.else_, else_, "else")
+            self._into(node.else_, else_line, "else")
 
     def _into(self, body: list[nodes.Node], code: int, what: str) -> None:
         number = self._branches.add(Branch(self._source, code - 1, what))
@@ -149,17 +149,17 @@ def _elses(environment: JinjaEnvironment, text: str) -> list[int]:
 
     The syntax tree does not keep it.
     """
-    found: list[int] = []
+    lines: list[int] = []
     open_: list[int] = []
     for offset, word in _statements(environment, text):
         if word in ("if", "for"):
-            open_.append(len(found))
-            found.append(0)
+            open_.append(len(lines))
+            lines.append(0)
         elif word == "else" and open_:
-            found[open_[-1]] = offset
+            lines[open_[-1]] = offset
         elif word in ("endif", "endfor") and open_:
             open_.pop()
-    return found
+    return lines
 
 
 def _statements(environment: JinjaEnvironment, text: str) -> Iterator[tuple[int, str]]:

@@ -34,9 +34,9 @@ def decision_of(injection: Injection) -> DecisionName:
     return "amended" if amended else _DECISIONS[injection.effect]
 
 
-def described(words: str) -> Any:
+def described(text: str) -> Any:
     """A description for editors."""
-    return msgspec.Meta(description=words)
+    return msgspec.Meta(description=text)
 
 
 class GivenNamespace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -142,8 +142,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @property
     def at_a_path(self) -> bool:
         """Whether it is about an object at a path, and not about the injection of a pod."""
-        said = (self.object, self.old_object, self.operation, self.resource, self.user, self.request, self.path)
-        return any(value is not None for value in said)
+        values = (self.object, self.old_object, self.operation, self.resource, self.user, self.request, self.path)
+        return any(value is not None for value in values)
 
 
 class CaseFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import msgspec
-import yaml
 
 from injector.authoring.cases.case import Case, GivenNamespace
 from injector.authoring.cases.document import read_within
-from injector.pods.constraints.pod_view import mapping
+from injector.authoring.yaml_stream import split_yaml
+from injector.errors import DocumentError
+from injector.pods.constraints.pod_view import mapping, mappings
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.fields import POD
 from injector.pods.misplaced_keys import missing_template
@@ -20,10 +20,7 @@ from injector.pods.resource_kinds import Resource, lies_in, resource_of
 from injector.pods.workloads import pod_template
 from injector.policies.request import ObjectRequest, asked_of, named_resources
 from injector.settings import PathTemplates, Settings
-from injector.templates.kubernetes_yaml import YAMLError, load_manifest
-from injector.templates.source_map import place_at
 from injector.templates.template import Template
-from injector.templates.yaml_errors import yaml_mistake
 
 _POD_SPEC = POD.fields["spec"].fields.notations
 
@@ -45,18 +42,18 @@ class Given:
         assert pod is not None  # noqa: S101 - `given` takes no other, and cases at a path do not ask
         return pod
 
-    def namespace(self, said: GivenNamespace, named: bool, settings: Settings) -> Namespace:
+    def namespace(self, declared: GivenNamespace, names_it: bool, settings: Settings) -> Namespace:
         """The namespace that the pod is created in. `named` is whether the case says which."""
         metadata = mapping(self.obj.get("metadata"))
-        name = said.name if named else str(metadata.get("namespace") or said.name)
+        name = declared.name if names_it else str(metadata.get("namespace") or declared.name)
         core = [o for o in self.others if o.get("apiVersion") == "v1"]
         own = namespace_among(core, name)
-        labels = said.labels if said.labels is not None else own.get("labels")
+        labels = declared.labels if declared.labels is not None else own.get("labels")
         label = settings.namespace_label
         return Namespace(
             name=name,
             labels={label.key: label.enabled} if labels is None else dict(labels),
-            annotations={**mapping(own.get("annotations")), **said.annotations},
+            annotations={**mapping(own.get("annotations")), **declared.annotations},
             quotas=tuple(o for o in core if o.get("kind") == "ResourceQuota"),
             limit_ranges=tuple(o for o in core if o.get("kind") == "LimitRange"),
         )
@@ -65,18 +62,18 @@ class Given:
 def namespace_among(objects: Iterable[Object], name: str) -> Object:
     """The metadata of a Namespace of this name among some objects; {} where there is none."""
     kind = ("v1", "Namespace")
-    found = (o for o in objects if (o.get("apiVersion"), o.get("kind")) == kind and _name(o) == name)
-    return next((mapping(o.get("metadata")) for o in found), {})
+    metadata = (mapping(o.get("metadata")) for o in objects if (o.get("apiVersion"), o.get("kind")) == kind)
+    return next((own for own in metadata if str(own.get("name")) == name), {})
 
 
 def given(objects: list[Object]) -> Given:
     """The one object with a pod among some. Raises ValueError where there is none, or more."""
-    found = [o for o in objects if pod_template(o) is not None]
-    if len(found) == 1 and not (found[0].get("spec") is None and _lacking(found[0])):
-        return Given(found[0], tuple(o for o in objects if o is not found[0]))
-    if len(found) > 1:
-        raise ValueError(f"{len(found)} objects with a pod; a case takes only one")
-    if lacking := next(filter(None, map(_lacking, found or objects)), ""):
+    with_pod = [o for o in objects if pod_template(o) is not None]
+    if len(with_pod) == 1 and not (with_pod[0].get("spec") is None and _lacking(with_pod[0])):
+        return Given(with_pod[0], tuple(o for o in objects if o is not with_pod[0]))
+    if len(with_pod) > 1:
+        raise ValueError(f"{len(with_pod)} objects with a pod; a case takes only one")
+    if lacking := next(filter(None, map(_lacking, with_pod or objects)), ""):
         raise ValueError(f"there is no pod here; {lacking}")
     raise ValueError(
         "there is no pod here; write a Pod, or an object with a pod template such as a Deployment. To test a template "
@@ -86,17 +83,20 @@ def given(objects: list[Object]) -> Given:
 
 def _lacking(obj: Object) -> str:
     """What to do about an object that is meant for a pod or a workload and is none; "" for other objects."""
-    if (wrong := missing_template(obj)) is not None:
-        return wrong.sentence
+    if (mistake := missing_template(obj)) is not None:
+        return mistake.sentence
     stray = [field for field in obj if field in _POD_SPEC and field not in POD.fields.notations]
     spec = mapping(obj.get("spec"))
     if not ({"containers", "template"} & spec.keys() or "containers" in stray):
         return ""
     own = {"apiVersion": "apps/v1", "kind": "Deployment"} if "template" in spec else {"apiVersion": "v1", "kind": "Pod"}
     missing = [f"{field}: {value}" for field, value in own.items() if not obj.get(field)]
-    said = [f"add {' and '.join(missing)}"] if missing else []
-    said += [f"move {' and '.join(stray)} below `spec:`"] if stray else []
-    return ", and ".join(said)
+    steps = []
+    if missing:
+        steps.append(f"add {' and '.join(missing)}")
+    if stray:
+        steps.append(f"move {' and '.join(stray)} below `spec:`")
+    return ", and ".join(steps)
 
 
 def read_objects(folder: Path, name: str) -> list[Object]:
@@ -104,39 +104,17 @@ def read_objects(folder: Path, name: str) -> list[Object]:
 
     Raises ValueError saying what is wrong and in which line.
     """
-    text = read_within(folder, name)
     objects: list[Object] = []
     try:
-        for first, part in _documents(text):
-            try:
-                value = load_manifest(part)
-            except YAMLError as error:
-                raise ValueError(_told(error, part, first + 1)) from None
-            items = value.get("items") if isinstance(value, dict) and str(value.get("kind")).endswith("List") else None
-            objects += [o for o in (items if isinstance(items, list) else [value]) if isinstance(o, dict)]
-    except YAMLError as error:  # met while looking for the documents' ends
-        raise ValueError(_told(error, text, 1)) from None
+        for document in split_yaml(read_within(folder, name), name):
+            items = mapping(document.value).get("items")
+            is_list = str(mapping(document.value).get("kind")).endswith("List") and isinstance(items, list)
+            objects += mappings(items if is_list else [document.value])
+    except DocumentError as error:
+        assert error.diagnostic is not None  # noqa: S101
+        place = error.diagnostic.place
+        raise ValueError(f"line {place.line}, column {place.column}: {error.diagnostic.message}") from None
     return objects
-
-
-def _told(error: YAMLError, text: str, first: int) -> str:
-    """What is wrong with a text that begins on the line `first` of its file, and where."""
-    message, offset = yaml_mistake(error, text, first)
-    place = place_at("", text, offset or 0)
-    return f"line {first + place.line - 1}, column {place.column}: {message}"
-
-
-def _documents(text: str) -> list[tuple[int, str]]:
-    """The texts of a stream's documents, each with the number of lines before it."""
-    events = yaml.parse(text, Loader=yaml.CSafeLoader)
-    marks = [e.start_mark for e in events if isinstance(e, yaml.DocumentStartEvent)]
-    lines = text.split("\n")
-    bounds = [*(mark.line for mark in marks if mark is not None), len(lines)]
-    return [(a, "\n".join(lines[a:b])) for a, b in pairwise(bounds)]
-
-
-def _name(obj: Object) -> str:
-    return str(mapping(obj.get("metadata")).get("name"))
 
 
 def object_among(objects: list[Object]) -> Object:
@@ -144,32 +122,29 @@ def object_among(objects: list[Object]) -> Object:
 
     Raises ValueError where there is none, or more.
     """
-    found = [o for o in objects if (o.get("apiVersion"), o.get("kind")) != ("v1", "Namespace")] or objects
-    if len(found) != 1:
-        raise ValueError(f"{len(found) or 'no'} objects in it; a case takes exactly one")
-    return found[0]
+    matching = [o for o in objects if (o.get("apiVersion"), o.get("kind")) != ("v1", "Namespace")] or objects
+    if len(matching) != 1:
+        raise ValueError(f"{len(matching) or 'no'} objects in it; a case takes exactly one")
+    return matching[0]
 
 
 def case_path(case: Case, names: Iterable[str]) -> PathTemplates:
     """The path that a case posts to, with these templates."""
-    said = case.path
-    templates = tuple(names)
-    return (
-        PathTemplates(templates=templates)
-        if said is None
-        else PathTemplates(templates=templates, type=said.type, failure_policy=said.failure_policy)
-    )
+    if case.path is None:
+        return PathTemplates(templates=tuple(names))
+    return PathTemplates(templates=tuple(names), type=case.path.type, failure_policy=case.path.failure_policy)
 
 
 def question(
-    case: Case, obj: Object, others: Iterable[Object], named: bool, templates: Iterable[Template]
+    case: Case, obj: Object, beside: Iterable[Object], names_namespace: bool, templates: Iterable[Template]
 ) -> tuple[ObjectRequest, Namespace]:
     """What an API server would ask, and the namespace. `obj` is the object; on DELETE, the deleted one.
 
-    `named` is whether the case says the namespace's name. Raises ValueError for an object without apiVersion or kind.
+    `names_namespace` is whether the case says the namespace's name. Raises ValueError for an object without apiVersion
+    or kind.
     """
     resource = _resource(case, obj, list(named_resources(templates)))
-    namespace = _namespace(case, obj, others, named, resource)
+    namespace = _namespace(case, obj, beside, names_namespace, resource)
     operation = case.operation or "CREATE"
     same = operation == "DELETE" or (operation == "UPDATE" and case.old_object is None)
     old = obj if same else case.old_object
@@ -179,24 +154,26 @@ def question(
     return asked_of(obj, resource, namespace.name, operation, old, more), namespace
 
 
-def _resource(case: Case, obj: Object, named: list[Resource]) -> Resource:
+def _resource(case: Case, obj: Object, resources: list[Resource]) -> Resource:
     """The resource that a case names, in the group of a template that covers it.
 
     Without a name, the resource of the kind.
     """
-    guess = resource_of(obj, named)
+    guess = resource_of(obj, resources)
     if case.resource is None:
         return guess
-    fitting = [resource for resource in named if resource.name == case.resource]
+    fitting = [resource for resource in resources if resource.name == case.resource]
     own = guess._replace(name=case.resource)
     return own if own in fitting or not fitting else fitting[0]
 
 
-def _namespace(case: Case, obj: Object, others: Iterable[Object], named: bool, resource: Resource) -> Namespace:
-    said = case.namespace
+def _namespace(
+    case: Case, obj: Object, beside: Iterable[Object], names_namespace: bool, resource: Resource
+) -> Namespace:
+    declared = case.namespace
     if resource.is_namespaces:  # it is its own, as for the webhook
         return ObjectRequest(Request(resource=resource.name), obj).itself()
-    name = said.name if named else lies_in(resource, obj, said.name)
-    own = namespace_among(others, name)
-    labels = said.labels if said.labels is not None else mapping(own.get("labels"))
-    return Namespace(name, dict(labels), {**mapping(own.get("annotations")), **said.annotations})
+    name = declared.name if names_namespace else lies_in(resource, obj, declared.name)
+    own = namespace_among(beside, name)
+    labels = declared.labels if declared.labels is not None else mapping(own.get("labels"))
+    return Namespace(name, dict(labels), {**mapping(own.get("annotations")), **declared.annotations})

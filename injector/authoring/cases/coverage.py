@@ -48,8 +48,8 @@ class Coverage:
 def coverage_of(bench: Harness, results: Iterable[CaseResult]) -> Coverage:
     """The coverage after cases have run, with these results."""
     template, branches = bench.template, bench.branches
-    given = frozenset[str]().union(*(result.given for result in results))
-    missed = [name for name in template.parameters if name not in given]
+    parameters = frozenset[str]().union(*(result.given for result in results))
+    missed = [name for name in template.parameters if name not in parameters]
     return Coverage(
         parameters=len(template.parameters),
         branches=len(set(branches.all.values())),

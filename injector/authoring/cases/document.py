@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
@@ -65,10 +66,10 @@ class CaseDocument:
         """The place of a value, or with `key` of its key. For a value that is not there: where it would be."""
         node, mark = self._node, self._node.start_mark if self._node is not None else None
         for number, step in enumerate(steps, 1):
-            found = step_below(node, step)
-            if found is None:
+            below = step_below(node, step)
+            if below is None:
                 break
-            key_mark, node = found
+            key_mark, node = below
             last = number == len(steps)
             mark = key_mark if (last and key) or node.start_mark.line != key_mark.line else node.start_mark
         return self._at(mark)
@@ -79,7 +80,7 @@ class CaseDocument:
 
     @staticmethod
     def refuse_at(place: Place, message: str, help: str = "") -> Diagnostic:  # noqa: A002
-        """The same at a place that is known."""
+        """The problem that what stands at a place is not a case."""
         return Diagnostic("case", "error", one_line(message), help, place=place)
 
     def _composed(self, text: str) -> Node | None:
@@ -121,6 +122,17 @@ def read_document(folder: Path, path: str, name: str) -> CaseDocument:
         return document
 
 
+def nested_values(value: Any, steps: ObjectPath = ()) -> Iterator[tuple[ObjectPath, Any]]:
+    """A value, and every value below it in mappings and lists, each with the steps to it."""
+    yield steps, value
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from nested_values(inner, (*steps, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from nested_values(inner, (*steps, index))
+
+
 def step_below(node: Node | None, step: str | int) -> tuple[Any, Node] | None:
     """The mark of a key or item below a node, and the node of its value; `<<` is followed."""
     if isinstance(node, yaml.MappingNode):
@@ -130,7 +142,7 @@ def step_below(node: Node | None, step: str | int) -> tuple[Any, Node] | None:
                 return key.start_mark, value
             if key.value == "<<":
                 merged += value.value if isinstance(value, yaml.SequenceNode) else [value]
-        return next((found for other in merged if (found := step_below(other, step)) is not None), None)
+        return next((below for mapping in merged if (below := step_below(mapping, step)) is not None), None)
     if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
         return node.value[step].start_mark, node.value[step]
     return None

@@ -10,10 +10,10 @@ from typing import Any
 import yaml
 
 from injector.apply import InjectionContext, containers_of, render_context
-from injector.authoring.cases.document import Absent
+from injector.authoring.cases.document import Absent, nested_values
 from injector.authoring.cases.harness import Outcome
 from injector.authoring.cases.programs import ProgramRefusal
-from injector.authoring.cases.subset import mismatches_of, shown_text
+from injector.authoring.cases.subset import mismatches_of, shown_text, without_tag
 from injector.authoring.cases.suite import Checked
 from injector.authoring.file_syntax import CHECKED, syntax_mistakes
 from injector.diagnostics import Diagnostic, Path, Place
@@ -46,10 +46,10 @@ def author_place(checked: Checked, outcome: Outcome, applied: Applied, refusal: 
             return _of_line(traced, text, refusal.line) if traced.value == text else None
         if traced.value != load_manifest(text):
             return None
-        found = _at_line(compose(text), refusal.line - 1) if refusal.named else _named(traced.value, refusal.output)
+        path = _at_line(compose(text), refusal.line - 1) if refusal.named else _named(traced.value, refusal.output)
     except (InjectionError, YAMLError):
         return None
-    return None if found is None else traced.place(found, key=True)
+    return None if path is None else traced.place(path, key=True)
 
 
 def unreadable(checked: Checked, outcome: Outcome, applied: Applied) -> Iterator[Diagnostic]:
@@ -63,9 +63,9 @@ def unreadable(checked: Checked, outcome: Outcome, applied: Applied) -> Iterator
         except InjectionError:
             continue
         place_of = traced.place_of if traced.value == texts[spec.name] else partial(_no_place, spec.template)
-        for one in syntax_mistakes(texts[spec.name], spec.name, spec.syntax, place_of):
-            place = replace(one.place, origin=template.origin or template.name)
-            yield Diagnostic("validate", "error", one.message, one.help, place=place)
+        for mistake in syntax_mistakes(texts[spec.name], spec.name, spec.syntax, place_of):
+            place = replace(mistake.place, origin=template.origin or template.name)
+            yield Diagnostic("validate", "error", mistake.message, mistake.help, place=place)
 
 
 def _no_place(source: str, _: int) -> Place:
@@ -100,27 +100,19 @@ def _named(value: Any, output: str) -> Path | None:
     """The path of the one key that a program has in quotes; failing that, of the one value."""
     for by_key in (True, False):
         for word in quoted_names(output):
-            found = list(_paths(value, word, (), by_key=by_key))
-            if len(found) == 1:
-                return found[0]
+            paths = [path for path, inner in nested_values(value) if path and (path[-1] if by_key else inner) == word]
+            if len(paths) == 1:
+                return paths[0]
     return None
-
-
-def _paths(value: Any, word: str, steps: Path, *, by_key: bool) -> Iterator[Path]:
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for step, inner in items:
-        if (step if by_key else inner) == word:
-            yield (*steps, step)
-        yield from _paths(inner, word, (*steps, step), by_key=by_key)
 
 
 def _context(checked: Checked, outcome: Outcome, applied: Applied) -> Context:
     """What the template would see if it were the pod's first template."""
-    given, injection = checked.given, outcome.injection
-    workload = None if given.pod is given.obj else workload_of_object(given.obj)
+    pod, injection = checked.given.pod, outcome.injection
+    workload = None if pod is checked.given.obj else workload_of_object(checked.given.obj)
     task = InjectionContext(outcome.namespace, outcome.snapshot, injection.decision, None, {}, workload)
-    own = {name for other in injection.applied for name in other.containers}
-    return render_context(given.pod, given.pod, containers_of(given.pod) - own, applied.parameters, task)
+    injected = {name for template in injection.applied for name in template.containers}
+    return render_context(pod, pod, containers_of(pod) - injected, applied.parameters, task)
 
 
 _YAML = (".yaml", ".yml", ".json")
@@ -140,7 +132,7 @@ def file_problems(checked: Checked, files: Mapping[str, Mapping[str, str]], temp
         elif name not in texts:
             message = f"{name}: no such config file was rendered{hint(name, texts)}"
             yield checked.problem("files", message, *steps, key=True)
-        elif isinstance(expected, list) and all(isinstance(_part(e), str) for e in expected):
+        elif isinstance(expected, list) and all(isinstance(without_tag(e), str) for e in expected):
             for index, part in enumerate(expected):
                 yield from _text(checked, name, part, texts[name], index)
         elif isinstance(expected, dict | list):
@@ -153,7 +145,7 @@ def file_problems(checked: Checked, files: Mapping[str, Mapping[str, str]], temp
 
 
 def _text(checked: Checked, name: str, expected: Any, text: str, *index: int) -> Iterator[Diagnostic]:
-    part = _part(expected)
+    part = without_tag(expected)
     if isinstance(expected, Absent):
         if part in text:
             line = text.count("\n", 0, text.index(part)) + 1
@@ -180,14 +172,10 @@ def _document(checked: Checked, name: str, expected: Any, text: str) -> Iterator
         yield checked.problem("files", f"{name} is a text file: give a list of strings that it must contain", *steps)
         return
     try:
-        found = load_manifest(text)
+        actual = load_manifest(text)
     except YAMLError as error:
         yield checked.problem("files", f"{name}: the rendered file is not valid YAML: {error}", *steps, key=True)
         return
-    for difference in mismatches_of(expected, found, pod=False):
+    for difference in mismatches_of(expected, actual, pod=False):
         message = f"{name}: {difference}"
         yield checked.problem("files", message, *steps, *difference.steps, key=difference.key)
-
-
-def _part(expected: Any) -> Any:
-    return expected.value if isinstance(expected, Absent) else expected

@@ -76,13 +76,13 @@ def golden_problem(checked: Checked, outcome: Outcome, folder: Path, *, update: 
     name = checked.case.expect.golden
     assert name is not None  # noqa: S101
     file = folder / TESTS / name
-    wanted = case_output(checked, outcome)
+    expected = case_output(checked, outcome)
     try:
         have = read_within(folder, f"{TESTS}/{name}") if os.path.lexists(file) else None
-        if have == wanted:
+        if have == expected:
             return None, False
         if update:
-            write_within(folder, f"{TESTS}/{name}", wanted)
+            write_within(folder, f"{TESTS}/{name}", expected)
             return None, True
     except ValueError as error:
         raise DocumentError(one_line(f"{file}: {error}")) from None
@@ -91,7 +91,7 @@ def golden_problem(checked: Checked, outcome: Outcome, folder: Path, *, update: 
         return problem, False
     lines = list(
         difflib.unified_diff(
-            have.splitlines(), wanted.splitlines(), f"{TESTS}/{name}", "what came out", lineterm="", n=2
+            have.splitlines(), expected.splitlines(), f"{TESTS}/{name}", "what came out", lineterm="", n=2
         )
     )
     more = [f"... and {len(lines) - _LINES} lines more"] if len(lines) > _LINES else []

@@ -77,8 +77,8 @@ class Harness:
 
     def mistakes(self) -> list[Diagnostic]:
         """What is wrong with the template by its text alone, when that is asked for the first time; then nothing."""
-        told, self._told = self._told, True
-        return [] if told else [one.of(self.path) for one in template_mistakes(self._unmarked)]
+        already, self._told = self._told, True
+        return [] if already else [mistake.of(self.path) for mistake in template_mistakes(self._unmarked)]
 
     def prepare(self, checked: Checked) -> None:
         """Load what a case needs."""
@@ -91,46 +91,47 @@ class Harness:
         """What inject() makes of a case, or admit(). Raises CaseError for an unknown name."""
         case = checked.case
         settings = self._settings(checked)
-        known = self._known(checked, settings)
-        overrides = self._overrides(checked, known)
-        snapshot = _snapshot(settings, Catalog(known.values()), checked)
+        templates = self._known(checked, settings)
+        overrides = self._overrides(checked, templates)
+        snapshot = _snapshot(settings, Catalog(templates.values()), checked)
         if case.at_a_path:
-            return self._run_at_path(checked, known, overrides, snapshot)
+            return self._run_at_path(checked, templates, overrides, snapshot)
         if self.template.why_not_injected and case.templates is None:
             raise CaseError(self._not_injected(checked))
-        given = checked.given
-        namespace = given.namespace(case.namespace, checked.named, settings)
-        overrides = _with_examples(checked, known, overrides, given.pod, namespace, settings)
-        workload = None if given.pod is given.obj else workload_of_object(given.obj)
-        names = None if case.templates == CHOSEN else list(known)
-        injection = inject(given.pod, namespace, snapshot, names=names, overrides=overrides, workload=workload)
+        case_input = checked.given
+        namespace = case_input.namespace(case.namespace, checked.names_namespace, settings)
+        overrides = _with_examples(checked, templates, overrides, case_input.pod, namespace, settings)
+        workload = None if case_input.pod is case_input.obj else workload_of_object(case_input.obj)
+        names = None if case.templates == CHOSEN else list(templates)
+        injection = inject(case_input.pod, namespace, snapshot, names=names, overrides=overrides, workload=workload)
         return Outcome(
             injection,
             snapshot,
             namespace,
             config_files(injection, settings),
-            self._given(given.pod, namespace, settings, overrides),
-            Attempt(injection, given.pod, namespace, snapshot, overrides, workload).blamed_place(self.template),
+            self._given(case_input.pod, namespace, settings, overrides),
+            Attempt(injection, case_input.pod, namespace, snapshot, overrides, workload).blamed_place(self.template),
         )
 
     def _run_at_path(
         self,
         checked: Checked,
-        known: Mapping[str, Template],
+        templates: Mapping[str, Template],
         overrides: dict[str, dict[str, Any]],
         snapshot: Snapshot,
     ) -> Outcome:
         """What admit() makes of the case's object."""
-        case, given = checked.case, checked.given
-        asked, namespace = question(case, given.obj, given.others, checked.named, known.values())
-        overrides = _with_examples(checked, known, overrides, asked.subject, namespace, snapshot.settings)
-        injection = admit(asked, namespace, case_path(case, known), snapshot, overrides)
-        from_elsewhere = self._given(asked.subject, namespace, snapshot.settings, overrides)
-        return Outcome(injection, snapshot, namespace, given=from_elsewhere, asked=asked)
+        case, beside = checked.case, checked.given.others
+        request, namespace = question(case, checked.given.obj, beside, checked.names_namespace, templates.values())
+        overrides = _with_examples(checked, templates, overrides, request.subject, namespace, snapshot.settings)
+        injection = admit(request, namespace, case_path(case, templates), snapshot, overrides)
+        changed = self._given(request.subject, namespace, snapshot.settings, overrides)
+        return Outcome(injection, snapshot, namespace, given=changed, asked=request)
 
     def _not_injected(self, checked: Checked) -> Diagnostic:
-        name, why = self.template.name, self.template.why_not_injected
-        message = f"template {name} cannot be injected into pods, because {why}"
+        message = (
+            f"template {self.template.name} cannot be injected into pods, because {self.template.why_not_injected}"
+        )
         steps = () if checked.case.pod is None else ("pod",)
         first = self.template.applies_to.operations[0]
         return checked.problem(
@@ -152,9 +153,12 @@ class Harness:
             )
         except InjectionError:  # a value that is not allowed: nothing is rendered with it
             return frozenset()
-        defaults = {p.variable: None if p.default is UNSET else p.default for p in self.template.parameters.values()}
-        parameters = self.template.parameters.values()
-        return frozenset(p.name for p in parameters if resolved.values[p.variable] != defaults[p.variable])
+        changed = set()
+        for parameter in self.template.parameters.values():
+            default = None if parameter.default is UNSET else parameter.default
+            if resolved.values[parameter.variable] != default:
+                changed.add(parameter.name)
+        return frozenset(changed)
 
     def _settings(self, checked: Checked) -> Settings:
         try:
@@ -164,28 +168,28 @@ class Harness:
 
     def _known(self, checked: Checked, settings: Settings) -> dict[str, Template]:
         """The templates that there are for a case, by name, in its order."""
-        given = checked.case.templates
-        if given != CHOSEN:
-            names = [self.template.name] if given is None else given
+        templates = checked.case.templates
+        if templates != CHOSEN:
+            names = [self.template.name] if templates is None else templates
             return {name: self._template(checked, index, name) for index, name in enumerate(names)}
         # those that somebody may name; the others of the folder are no business of this case
         annotations = (string_map(checked.given.pod, "annotations"), checked.case.namespace.annotations)
-        named = [name for texts in annotations for name in names_in(texts.get(settings.templates_key, ""))]
-        known = {self.template.name: self.template}
-        for name in (*named, *settings.templates):
+        names = [name for texts in annotations for name in names_in(texts.get(settings.templates_key, ""))]
+        chosen = {self.template.name: self.template}
+        for name in (*names, *settings.templates):
             if self._loaded(name) is not None:
-                known[name] = self._template(checked, 0, name)
-        return known
+                chosen[name] = self._template(checked, 0, name)
+        return chosen
 
     def _template(self, checked: Checked, index: int, name: str) -> Template:
-        found = self._loaded(name)
-        if isinstance(found, Diagnostic):
-            raise CaseError(found)
-        if found is None:
-            known = {f.parent.name for p in self._parents for f in p.glob(f"*/{MANIFEST}")}
-            message = f"there is no template {shortened(name)}{hint(name, known)}"
+        template = self._loaded(name)
+        if isinstance(template, Diagnostic):
+            raise CaseError(template)
+        if template is None:
+            names = {f.parent.name for p in self._parents for f in p.glob(f"*/{MANIFEST}")}
+            message = f"there is no template {shortened(name)}{hint(name, names)}"
             raise CaseError(checked.problem("case", message, "templates", index))
-        return found
+        return template
 
     def _loaded(self, name: str) -> Template | Diagnostic | None:
         if name not in self._templates:
@@ -208,21 +212,21 @@ class Harness:
         except TemplateError as error:
             return error.diagnostic
 
-    def _overrides(self, checked: Checked, known: Mapping[str, Template]) -> dict[str, dict[str, Any]]:
+    def _overrides(self, checked: Checked, templates: Mapping[str, Template]) -> dict[str, dict[str, Any]]:
         """The parameters of a case: `app-port` of the template under test, `envoy.app-port` of another."""
-        found: dict[str, dict[str, Any]] = {}
+        overrides: dict[str, dict[str, Any]] = {}
         for key, value in checked.case.params.items():
             prefix, slash, bare = key.rpartition("/")
             owner, _, name = key.rpartition(".")
             owner = owner or self.template.name
             if slash:
                 of = prefix.partition(".")[0]
-                meant = f"{of}.{bare}" if of in known and of != self.template.name and "." not in bare else bare
-                message = f"{key}: in `params`, write parameter names without {prefix}/; write {meant}"
+                parameter = f"{of}.{bare}" if of in templates and of != self.template.name and "." not in bare else bare
+                message = f"{key}: in `params`, write parameter names without {prefix}/; write {parameter}"
                 raise CaseError(checked.problem("case", message, "params", key, key=True))
-            template = known.get(owner)
+            template = templates.get(owner)
             if template is None:
-                message = f"{key}: this case has no template {shortened(owner)}{hint(owner, known, 'it has')}"
+                message = f"{key}: this case has no template {shortened(owner)}{hint(owner, templates, 'it has')}"
                 raise CaseError(checked.problem("case", message, "params", key, key=True))
             declared = declared_parameter(template.parameters, name)
             if declared is None:
@@ -230,7 +234,7 @@ class Harness:
                     f"template {owner} has no parameter `{name}`{hint(name, similar_names(template.parameters, name))}"
                 )
                 raise CaseError(checked.problem("case", message, "params", key, key=True))
-            found.setdefault(owner, {})[name] = value
+            overrides.setdefault(owner, {})[name] = value
             if checked.case.expect.decision in _GOOD and declared.member is None:
                 try:
                     value_of(declared, value)
@@ -238,33 +242,37 @@ class Harness:
                     message = f"{key} = {shortened(declared.masked(value))}: {error}"
                     to_do = value_help(declared, value)
                     raise CaseError(checked.problem("case", message, "params", key, help=to_do)) from None
-        return found
+        return overrides
 
 
 def _with_examples(
     checked: Checked,
-    known: Mapping[str, Template],
+    templates: Mapping[str, Template],
     overrides: dict[str, dict[str, Any]],
     pod: Object,
     namespace: Namespace,
     settings: Settings,
 ) -> dict[str, dict[str, Any]]:
-    """The same with an example of each required parameter that nobody gives, as `render` and `lint` take it.
+    """The overrides, with an example of each required parameter that nobody gives, as `render` and `lint` take it.
 
     A case that expects no result gets no examples: a missing parameter may be what it shows.
     """
     if checked.case.expect.decision not in _GOOD:
         return overrides
-    made = dict(overrides)
-    for template in known.values():
-        given = overrides.get(template.name, {})
+    completed = dict(overrides)
+    for template in templates.values():
+        own = overrides.get(template.name, {})
         try:
-            resolve(template, string_map(pod, "annotations"), namespace.annotations, settings, given)
+            resolve(template, string_map(pod, "annotations"), namespace.annotations, settings, own)
         except InjectionError as error:
-            missing = [template.parameters[name] for name in error.diagnostic.fields.get("missing", ())]
-            if all(map(has_example, missing)):
-                made[template.name] = {**{p.name: sample_value(p) for p in missing}, **given}
-    return made
+            completed[template.name] = {**examples_of(template, error.diagnostic), **own}
+    return completed
+
+
+def examples_of(template: Template, failure: Diagnostic) -> dict[str, Any]:
+    """An example of each required parameter that is missing; none at all where one of these has no example."""
+    missing = [template.parameters[name] for name in failure.fields.get("missing", ())]
+    return {parameter.name: sample_value(parameter) for parameter in missing} if all(map(has_example, missing)) else {}
 
 
 def _snapshot(settings: Settings, catalog: Catalog, checked: Checked) -> Snapshot:
@@ -279,10 +287,10 @@ def _snapshot(settings: Settings, catalog: Catalog, checked: Checked) -> Snapsho
     # what the snapshot before holds is taken over as it is: compiled, and with its branches marked
     before = Snapshot(Settings(), catalog, cluster, "")
     try:
-        made = build_snapshot(settings, {t.name: t.sources for t in catalog}, cluster, before)
+        snapshot = build_snapshot(settings, {t.name: t.sources for t in catalog}, cluster, before)
     except SnapshotError as error:
         raise CaseError(_settings_problem(checked, error.errors[0])) from None
-    return replace(made, previous=None)
+    return replace(snapshot, previous=None)
 
 
 def _settings_problem(checked: Checked, error: InjectorError) -> Diagnostic:
@@ -299,7 +307,7 @@ def config_files(injection: Injection, settings: Settings) -> dict[str, dict[str
 
     A template without any is left out.
     """
-    found: dict[str, dict[str, str]] = {}
+    by_template: dict[str, dict[str, str]] = {}
     for applied in injection.applied:
         name = applied.template.name
         texts = {file: text for generated in applied.files for file, text in generated.data.items()}
@@ -309,5 +317,5 @@ def config_files(injection: Injection, settings: Settings) -> dict[str, dict[str
             if file not in texts and isinstance(annotations.get(key), str):
                 texts[file] = annotations[key]
         if texts:
-            found[name] = texts
-    return found
+            by_template[name] = texts
+    return by_template

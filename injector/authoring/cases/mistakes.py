@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from injector.authoring.cases.case import CHOSEN, PATH_KEYS
-from injector.authoring.cases.document import Absent, CaseDocument
+from injector.authoring.cases.document import Absent, CaseDocument, nested_values
 from injector.authoring.lint.pod_schema import version_of
 from injector.diagnostics import Diagnostic, Path
 from injector.names import hint, shortened
+from injector.pods.constraints.pod_view import mapping
+from injector.pods.context import Object
 from injector.reasons import Reason
 from injector.templates.template import FILE, FOR
 
@@ -24,6 +26,8 @@ _SAID_BY = {
     "resource": "`resource`",
     "subResource": "`resource`, as in pods/ephemeralcontainers",
 }
+#: Decisions about a pod, and what to write in their place for an object at a path.
+_OF_PODS = {"injected": "amended", "failed": "skipped, or refused where the path says `failurePolicy: Fail`"}
 #: How golden files end.
 GOLDEN = ".golden.yaml"
 
@@ -39,9 +43,10 @@ def mistakes(item: Any, document: CaseDocument, steps: Path) -> Iterator[Diagnos
         yield document.refuse((*steps, "file"), "`pod` and `file` both give the input; remove one of them", key=True)
     yield from _path_mistakes(item, document, steps)
     for field_ in ("pod", "object", "oldObject", "request", "params", "settings"):
-        for inner in _absent(item.get(field_), ()):
-            message = "!absent is only for expected output: `expect.pod`, `expect.object` and `expect.files`"
-            yield document.refuse((*steps, field_, *inner), message)
+        for inner, value in nested_values(item.get(field_)):
+            if isinstance(value, Absent):
+                message = "!absent is only for expected output: `expect.pod`, `expect.object` and `expect.files`"
+                yield document.refuse((*steps, field_, *inner), message)
     if isinstance(version, str) and version_of(version) is None:
         yield document.refuse((*steps, "kubernetes"), f'{shortened(version)} is not a version such as "1.33"')
     if item.get("templates") == []:
@@ -52,36 +57,19 @@ def mistakes(item: Any, document: CaseDocument, steps: Path) -> Iterator[Diagnos
 
 def _path_mistakes(item: dict[str, Any], document: CaseDocument, steps: Path) -> Iterator[Diagnostic]:
     """What only a pod's case, or only an object's case can have."""
-    keys = [key for key in PATH_KEYS if key in item]
-    expect = item["expect"] if isinstance(item.get("expect"), dict) else {}
-    decision, at = expect.get("decision"), (*steps, "expect")
-    if not keys:
-        if "object" in expect:
-            message = "`object` is for an object at a path, and this case is about a pod; write `pod`"
-            yield document.refuse((*at, "object"), message, key=True)
-        if decision == "amended":
-            message = "`decision: amended` is only for an object at a path; for a pod, write `decision: injected`"
-            yield document.refuse(
-                (*at, "decision"), message, help="for an object at a path, write the object itself in `object`"
-            )
+    path_key = next((key for key in PATH_KEYS if key in item), None)
+    expect = mapping(item.get("expect"))
+    if path_key is None:
+        yield from _expected_of_pod(expect, document, (*steps, "expect"))
         return
     if "pod" in item:
         message = (
-            f"`{keys[0]}` is for an object at a path, but `pod` is for an injection; use `object` instead of `pod`"
+            f"`{path_key}` is for an object at a path, but `pod` is for an injection; use `object` instead of `pod`"
         )
         yield document.refuse((*steps, "pod"), message, key=True)
     if "object" in item and "file" in item:
         yield document.refuse((*steps, "file"), "`object` and `file` both give the input; remove one of them", key=True)
-    for key, instead in (("pod", "write `object`"), ("files", "only sidecars have config files")):
-        if key in expect:
-            message = f"`{key}` is only for injections, but this case is about an object at a path; {instead}"
-            yield document.refuse((*at, key), message, key=True)
-    if decision in ("injected", "failed"):
-        instead = (
-            "amended" if decision == "injected" else "skipped, or refused where the path says `failurePolicy: Fail`"
-        )
-        message = f"`decision: {decision}` is not possible for an object at a path; write {instead}"
-        yield document.refuse((*at, "decision"), message)
+    yield from _expected_of_object(expect, document, (*steps, "expect"))
     if item.get("templates") == CHOSEN:
         message = (
             "`chosen` is only for pods. For an object at a path, list the templates here, as the settings do for "
@@ -93,38 +81,60 @@ def _path_mistakes(item: dict[str, Any], document: CaseDocument, steps: Path) ->
     if isinstance(resource, str) and not _RESOURCE.fullmatch(resource):
         message = f"{shortened(resource)} is not a valid resource; write the plural in lower case, such as services"
         yield document.refuse((*steps, "resource"), message)
-    request = item.get("request")
-    for key in request if isinstance(request, dict) else ():
+    for key in mapping(item.get("request")):
         if key in _SAID_BY:
             message = f"do not write request.{key}; in the case, use {_SAID_BY[key]}"
             yield document.refuse((*steps, "request", key), message, key=True)
 
 
+def _expected_of_pod(expect: Object, document: CaseDocument, at: Path) -> Iterator[Diagnostic]:
+    """What is expected of a pod, and is for an object at a path."""
+    if "object" in expect:
+        message = "`object` is for an object at a path, and this case is about a pod; write `pod`"
+        yield document.refuse((*at, "object"), message, key=True)
+    if expect.get("decision") == "amended":
+        message = "`decision: amended` is only for an object at a path; for a pod, write `decision: injected`"
+        help_ = "for an object at a path, write the object itself in `object`"
+        yield document.refuse((*at, "decision"), message, help=help_)
+
+
+def _expected_of_object(expect: Object, document: CaseDocument, at: Path) -> Iterator[Diagnostic]:
+    """What is expected of an object at a path, and is for a pod."""
+    for key, instead in (("pod", "write `object`"), ("files", "only sidecars have config files")):
+        if key in expect:
+            message = f"`{key}` is only for injections, but this case is about an object at a path; {instead}"
+            yield document.refuse((*at, key), message, key=True)
+    decision = expect.get("decision")
+    if isinstance(decision, str) and decision in _OF_PODS:
+        message = f"`decision: {decision}` is not possible for an object at a path; write {_OF_PODS[decision]}"
+        yield document.refuse((*at, "decision"), message)
+
+
 def _operation_mistakes(item: dict[str, Any], document: CaseDocument, steps: Path) -> Iterator[Diagnostic]:
-    operation, told = item.get("operation", "CREATE"), [key for key in ("object", "file", "pod") if key in item]
+    operation, inputs = item.get("operation", "CREATE"), [key for key in ("object", "file", "pod") if key in item]
     if operation == "DELETE" and "object" in item:
         message = "on DELETE there is no object any more; write it as `oldObject`"
         yield document.refuse((*steps, "object"), message, key=True)
-    if operation == "DELETE" and told == ["file"] and "oldObject" in item:
+    if operation == "DELETE" and inputs == ["file"] and "oldObject" in item:
         message = "`file` and `oldObject` both say what is deleted; leave one out"
         yield document.refuse((*steps, "file"), message, key=True)
     if operation in ("CREATE", "CONNECT") and "oldObject" in item:
         message = f"on {operation} there was no object before; oldObject is for UPDATE and DELETE"
         yield document.refuse((*steps, "oldObject"), message, key=True)
-    if not told and not (operation == "DELETE" and "oldObject" in item):
+    if not inputs and not (operation == "DELETE" and "oldObject" in item):
         missing = "oldObject" if operation == "DELETE" else "object"
         yield document.refuse(steps, f"{missing} is missing; {operation} needs it as the input")
 
 
 def _expect_mistakes(expect: dict[str, Any], document: CaseDocument, steps: Path) -> Iterator[Diagnostic]:
-    for field_ in ("pod", "object", "files"):
-        for inner in _nulls(expect.get(field_), ()):
-            message = f"`{inner[-1]}` has no value here, but every key in the output has a value"
+    output = {field_: expect[field_] for field_ in ("pod", "object", "files") if expect.get(field_) is not None}
+    for path, value in nested_values(output):
+        if value is None:
+            message = f"`{path[-1]}` has no value here, but every key in the output has a value"
             help_ = "write !absent for what must not be there"
-            yield document.refuse((*steps, field_, *inner), message, help=help_, key=True)
-    files = expect.get("files")
-    for name, wanted in files.items() if isinstance(files, dict) else ():
-        if wanted in ("", [], {}):
+            yield document.refuse((*steps, *path), message, help=help_, key=True)
+    for name, expected in mapping(expect.get("files")).items():
+        if expected in ("", [], {}):
             message = f"{name}: this expects nothing, so it checks nothing"
             help_ = "write a part of the file; or !absent, if there must be no such file"
             yield document.refuse((*steps, "files", name), message, help=help_, key=True)
@@ -142,21 +152,3 @@ def _expect_mistakes(expect: dict[str, Any], document: CaseDocument, steps: Path
     if isinstance(golden, str) and not (FILE.match(golden) and golden.endswith(GOLDEN)):
         message = f"{shortened(golden)} is not allowed; name a file in this folder, with a name that ends in {GOLDEN}"
         yield document.refuse((*steps, "golden"), message)
-
-
-def _absent(value: Any, steps: Path) -> Iterator[Path]:
-    if isinstance(value, Absent):
-        yield steps
-    for step, item in _items(value):
-        yield from _absent(item, (*steps, step))
-
-
-def _nulls(value: Any, steps: Path) -> Iterator[Path]:
-    if value is None and steps:
-        yield steps
-    for step, item in _items(value):
-        yield from _nulls(item, (*steps, step))
-
-
-def _items(value: Any) -> Any:
-    return value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

@@ -40,7 +40,7 @@ def process_output(process: subprocess.Popen[bytes], until: float) -> tuple[int,
     os.set_blocking(descriptor, False)
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)
-    kept = bytearray()
+    output = bytearray()
     pause, more = 0.001, True
     while process.poll() is None:
         left = max(until - time.monotonic(), 0.0)
@@ -49,10 +49,10 @@ def process_output(process: subprocess.Popen[bytes], until: float) -> tuple[int,
             break
         pause = min(2 * pause, _LOOK, left)
         if waiting.poll(pause * 1000):
-            more = _read(descriptor, kept)
-    while more and len(kept) < KEPT and waiting.poll(0):
-        more = _read(descriptor, kept)
-    return process.returncode, kept.decode(errors="replace")
+            more = _read(descriptor, output)
+    while more and len(output) < KEPT and waiting.poll(0):
+        more = _read(descriptor, output)
+    return process.returncode, output.decode(errors="replace")
 
 
 def kill_process(process: subprocess.Popen[bytes]) -> None:
@@ -61,10 +61,10 @@ def kill_process(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _read(descriptor: int, kept: bytearray) -> bool:
+def _read(descriptor: int, output: bytearray) -> bool:
     """Read what is there, and keep as much as there is room for. Returns whether there may be more."""
     data = os.read(descriptor, KEPT)
-    kept += data[: KEPT - len(kept)]
+    output += data[: KEPT - len(output)]
     return bool(data)
 
 
@@ -154,10 +154,10 @@ class Programs:
             places = {place: f"{folder}/{file}".rstrip("/") for place, file in mounts.items()}
             for file, text in texts.items():
                 Path(folder, file).write_text(_moved(text, places), encoding="utf-8")
-            words = [_moved(word.replace("{path}", f"{folder}/{name}"), places) for word in command]
-            words[0] = shutil.which(words[0], path=self._path) or words[0]
+            arguments = [_moved(word.replace("{path}", f"{folder}/{name}"), places) for word in command]
+            arguments[0] = shutil.which(arguments[0], path=self._path) or arguments[0]
             try:
-                code, output = self._output(words, folder)
+                code, output = self._output(arguments, folder)
             except subprocess.TimeoutExpired:
                 return ProgramRefusal(name, command[0], f"did not end within {self._seconds:g} s", "")
             except (OSError, ValueError) as error:  # ValueError: a NUL, which no command line holds
@@ -170,9 +170,9 @@ class Programs:
         verdict = f"exits with code {code}" if code > 0 else f"is terminated by signal {-code}"
         return ProgramRefusal(name, command[0], verdict, output[:_OUTPUT], code, *named_line(output, name, texts))
 
-    def _output(self, words: list[str], folder: str) -> tuple[int, str]:
+    def _output(self, arguments: list[str], folder: str) -> tuple[int, str]:
         with subprocess.Popen(
-            words,
+            arguments,
             cwd=folder,
             env={**os.environ, "PATH": self._path},
             stdin=subprocess.DEVNULL,
@@ -200,15 +200,15 @@ def mounted_files(applied: Applied, texts: Mapping[str, str], pod: Any) -> dict[
     """
     spec = pod.get("spec") or {}
     names = {generated.name for generated in applied.files}
-    found: dict[str, str] = {}
+    mounted: dict[str, str] = {}
     volumes = {v["name"] for v in spec.get("volumes") or [] if _holds_files(v, names, texts)}
     for field_ in ("initContainers", "containers"):
         for container in spec.get(field_) or []:
             for mount in container.get("volumeMounts") or []:
                 path, sub = str(mount.get("mountPath", "")).rstrip("/"), mount.get("subPath")
                 if mount.get("name") in volumes:
-                    found |= {path: sub} if sub in texts else {path: "", **{f"{path}/{file}": file for file in texts}}
-    return found
+                    mounted |= {path: sub} if sub in texts else {path: "", **{f"{path}/{file}": file for file in texts}}
+    return mounted
 
 
 def _holds_files(volume: Any, config_maps: set[str], texts: Mapping[str, str]) -> bool:
@@ -225,4 +225,4 @@ def _moved(text: str, places: Mapping[str, str]) -> str:
         return text
     longest_first = "|".join(re.escape(place) for place in sorted(places, key=len, reverse=True))
     # a folder only where nothing, or a pattern, is behind it: its other files are not ours
-    return re.sub(rf"(?<![\w/.-])(?:{longest_first})(?![\w.-]|/[\w.])", lambda found: places[found[0]], text)
+    return re.sub(rf"(?<![\w/.-])(?:{longest_first})(?![\w.-]|/[\w.])", lambda path: places[path[0]], text)

@@ -15,14 +15,14 @@ from injector.authoring.diagnostic_formats import add_junit, diagnostic_data, fo
 def results_as_json(runs: Sequence[TemplateRun], seconds: float) -> str:
     """One object: the templates with their cases, problems and coverage, and the sums. Keys are stable."""
     results = [result for run in runs for result in run.results]
-    found = {
+    data = {
         "templates": [_template(run) for run in runs],
         "passed": sum(result.passed for result in results),
         "failed": sum(not result.passed for result in results),
         "problems": sum(len(run.all_problems) for run in runs),
         "seconds": round(seconds, 3),
     }
-    return json_text(found)
+    return json_text(data)
 
 
 def results_as_junit(runs: Sequence[TemplateRun], seconds: float) -> str:
@@ -70,7 +70,7 @@ def _junit_case(suite: ElementTree.Element, result: CaseResult) -> None:
 
 
 def _template(run: TemplateRun) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    data: dict[str, Any] = {
         "template": run.suite.name,
         "path": run.path,
         "cases": [_case(result) for result in run.results],
@@ -79,8 +79,8 @@ def _template(run: TemplateRun) -> dict[str, Any]:
         "unusedGoldenFiles": run.suite.unused_golden_files(),
     }
     if run.coverage is not None:
-        found["coverage"] = _coverage(run.coverage)
-    return found
+        data["coverage"] = _coverage(run.coverage)
+    return data
 
 
 def _case(result: CaseResult) -> dict[str, Any]:

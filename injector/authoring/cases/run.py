@@ -18,6 +18,7 @@ from injector.authoring.diagnostic_formats import quoted_lines
 from injector.authoring.file_syntax import unended_line
 from injector.diagnostics import Diagnostic
 from injector.errors import TemplateError
+from injector.injection import Injection
 from injector.loading.limits import limited
 from injector.names import shortened
 from injector.reasons import Reason
@@ -125,10 +126,10 @@ def _validate(result: CaseResult, outcome: Outcome, ways: Ways) -> None:
             place = author_place(checked, outcome, applied, replace(refusal, line=above or refusal.line))
             if place is not None:
                 template = applied.template
-                where = f"{refusal.program} does not accept the output of this line"
+                message = f"{refusal.program} does not accept the output of this line"
                 help_ = f"add a ; at the end of this line ({refusal.program} itself names a later line)"
                 place = replace(place, origin=template.origin or template.name)
-                result.problems.append(Diagnostic("validate", "error", where, help_ if above else "", place=place))
+                result.problems.append(Diagnostic("validate", "error", message, help_ if above else "", place=place))
         if ways.require_programs:
             for program, file in verdicts.missing:
                 message = f"{file}: {program} is not on PATH, so it cannot be checked"
@@ -153,17 +154,30 @@ def judge(checked: Checked, outcome: Outcome, template: str) -> Iterator[Diagnos
 
     `template` is the name of the one under test.
     """
-    expect, injection = checked.case.expect, outcome.injection
-    decision = decision_of(injection)
-    if decision != expect.decision:
-        said = f"{injection.reason}, see below" if injection.mistake is not None else injection.message
-        message = f"decision: expected {expect.decision}, found {decision}: {said}"
-        yield checked.problem("decision", message, "expect", "decision", help=_why_not_for(outcome, template))
-        if injection.mistake is not None:
-            yield injection.mistake.diagnostic
-        elif outcome.blamed is not None:
-            yield replace(injection.failures[0], place=replace(outcome.blamed, origin=checked.document.path))
+    if decision_of(outcome.injection) != checked.case.expect.decision:
+        yield from _wrong_decision(checked, outcome, template)
         return
+    yield from _wrong_answer(checked, outcome.injection)
+    yield from _warnings(checked, outcome.injection.warning_lines)
+    yield from _wrong_object(checked, outcome)
+    yield from file_problems(checked, outcome.config_files, template)
+
+
+def _wrong_decision(checked: Checked, outcome: Outcome, template: str) -> Iterator[Diagnostic]:
+    """That the decision is not the expected one, and the mistake in the template that led to it."""
+    expected, injection = checked.case.expect.decision, outcome.injection
+    cause = f"{injection.reason}, see below" if injection.mistake is not None else injection.message
+    message = f"decision: expected {expected}, found {decision_of(injection)}: {cause}"
+    yield checked.problem("decision", message, "expect", "decision", help=_why_not_for(outcome, template))
+    if injection.mistake is not None:
+        yield injection.mistake.diagnostic
+    elif outcome.blamed is not None:
+        yield replace(injection.failures[0], place=replace(outcome.blamed, origin=checked.document.path))
+
+
+def _wrong_answer(checked: Checked, injection: Injection) -> Iterator[Diagnostic]:
+    """The expected reason, message and code that the injection does not have."""
+    expect = checked.case.expect
     if expect.reason is not None and expect.reason != injection.reason.label:
         message = f"reason: expected {expect.reason}, found {injection.reason}: {injection.message}"
         yield checked.problem("reason", message, "expect", "reason")
@@ -174,17 +188,17 @@ def judge(checked: Checked, outcome: Outcome, template: str) -> Iterator[Diagnos
         yield checked.problem("message", message, "expect", "message")
     if expect.code is not None and expect.code != injection.code:
         yield checked.problem("code", f"code: expected {expect.code}, found {injection.code}", "expect", "code")
-    yield from _warnings(checked, injection.warning_lines)
-    if expect.pod is not None:
-        for difference in mismatches_of(expect.pod, injection.object, pod=True):
-            steps = ("expect", "pod", *difference.steps)
-            yield checked.problem("pod", str(difference), *steps, key=difference.key)
-    if expect.object is not None:
-        pod = outcome.asked is not None and outcome.asked.is_pod
-        for difference in mismatches_of(expect.object, injection.object, pod=pod):
-            steps = ("expect", "object", *difference.steps)
-            yield checked.problem("object", str(difference), *steps, key=difference.key)
-    yield from file_problems(checked, outcome.config_files, template)
+
+
+def _wrong_object(checked: Checked, outcome: Outcome) -> Iterator[Diagnostic]:
+    """What the pod, or the object at a path, lacks of what is expected of it."""
+    expect = checked.case.expect
+    is_pod = outcome.asked is not None and outcome.asked.is_pod
+    for field_, expected, pod in (("pod", expect.pod, True), ("object", expect.object, is_pod)):
+        if expected is not None:
+            for difference in mismatches_of(expected, outcome.injection.object, pod=pod):
+                steps = ("expect", field_, *difference.steps)
+                yield checked.problem(field_, str(difference), *steps, key=difference.key)
 
 
 def _why_not_for(outcome: Outcome, template: str) -> str:
@@ -194,9 +208,9 @@ def _why_not_for(outcome: Outcome, template: str) -> str:
     tested = outcome.snapshot.catalog.get(template)
     if tested is not None and tested.applies_to.covers(outcome.asked.request):
         asks = {"`namespaces`": tested.namespaces, "`selector`": tested.selector}
-        which = " or ".join(name for name, selector in asks.items() if selector is not None)
+        selectors = " or ".join(name for name, selector in asks.items() if selector is not None)
         return (
-            f"the template's `for` matches this request, but its {which} does not: add the missing labels to the "
+            f"the template's `for` matches this request, but its {selectors} does not: add the missing labels to the "
             "case's namespace or object"
         )
     return f"the request was {request_words(outcome.asked.request)}; if that is wrong, set `resource:`"
@@ -208,15 +222,15 @@ def _warnings(checked: Checked, warnings: tuple[str, ...]) -> Iterator[Diagnosti
         return
     for index, part in enumerate(expected):
         if not any(part in warning for warning in warnings):
-            found = f"there are: {'; '.join(map(_shown, warnings))}" if warnings else "there are none"
-            message = f"no warning with {shortened(part, 160)} in it; {found}"
+            present = f"there are: {'; '.join(map(_one_line, warnings))}" if warnings else "there are none"
+            message = f"no warning with {shortened(part, 160)} in it; {present}"
             yield checked.problem("warnings", message, "expect", "warnings", index)
     for warning in warnings:
         if not any(part in warning for part in expected):
-            message = f"a warning that is not expected: {_shown(warning)}"
+            message = f"a warning that is not expected: {_one_line(warning)}"
             yield checked.problem("warnings", message, "expect", "warnings", key=True)
 
 
-def _shown(warning: str) -> str:
+def _one_line(warning: str) -> str:
     """A warning as it stands in a sentence."""
     return shortened(warning, 300)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock
@@ -47,8 +47,8 @@ class TemplateRun:
     @property
     def all_problems(self) -> list[Diagnostic]:
         """Everything that is wrong, each once."""
-        found = [*self.problems, *(problem for result in self.results for problem in result.problems)]
-        return list(dict.fromkeys(found))
+        of_cases = (problem for result in self.results for problem in result.problems)
+        return list(dict.fromkeys([*self.problems, *of_cases]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,72 +66,51 @@ def find_suites(paths: Sequence[str]) -> list[Suite]:
 
     Raises ValueError for a path that is none of these.
     """
-    found: dict[tuple[Path, str | None], Suite] = {}
-    for given in paths:
-        path, here = Path(given), Path(given).resolve()
-        only = here.name if here.is_file() else None
-        tests = here.parent if only else here
+    suites: dict[tuple[Path, str | None], Suite] = {}
+    for path in paths:
+        resolved = Path(path).resolve()
+        only = resolved.name if resolved.is_file() else None
+        tests = resolved.parent if only else resolved
         if only or (tests.name == TESTS and not is_template(tests)):
-            if tests.name != TESTS or not is_template(tests.parent):
-                raise ValueError(f"{given}: this is not in the folder `{TESTS}` of a template")
-            folders = [path.parent.parent if only else path.parent]
-            if folders[0].resolve() != tests.parent:  # `a.yaml` or `.`, from within
-                folders = [Path(os.path.relpath(tests.parent))]
+            folders = [_template_of(tests, path)]
         else:
             try:
-                folders = templates_of(path)
+                folders = templates_of(Path(path))
             except OSError as error:
-                raise ValueError(f"{given}: the folder cannot be read: {error.strerror}") from None
+                raise ValueError(f"{path}: the folder cannot be read: {error.strerror}") from None
         if not folders:
-            raise ValueError(f"{given}: {no_templates(path)}")
+            raise ValueError(f"{path}: {no_templates(Path(path))}")
         for folder in folders:
-            found.setdefault((folder.resolve(), only), read_suite(folder, str(folder), only))
-    return list(found.values())
+            suites.setdefault((folder.resolve(), only), read_suite(folder, str(folder), only))
+    return list(suites.values())
+
+
+def _template_of(tests: Path, path: str) -> Path:
+    """The folder of a template, as people would write it, by its folder `tests`, for which `path` stands."""
+    if tests.name != TESTS or not is_template(tests.parent):
+        raise ValueError(f"{path}: this is not in the folder `{TESTS}` of a template")
+    folder = Path(path).parent.parent if Path(path).is_file() else Path(path).parent
+    if folder.resolve() != tests.parent:  # `a.yaml` or `.`, from within
+        return Path(os.path.relpath(tests.parent))
+    return folder
 
 
 def run_suites(
-    suites: Sequence[Suite], plan: TestPlan, told: Callable[[CaseResult], object] = lambda _: None
+    suites: Sequence[Suite], plan: TestPlan, report: Callable[[CaseResult], object] = lambda _: None
 ) -> list[TemplateRun]:
-    """Run the cases of templates. `told` is called with each result. Raises DocumentError for golden files."""
+    """Run the cases of templates. `report` is called with each result. Raises DocumentError for golden files."""
     runs = [TemplateRun(suite, list(suite.problems)) for suite in suites]
     chosen = [[c for c in run.suite.cases if plan.chosen(c.label)] for run in runs]
     # First, as a template is loaded within limits on memory, which programs that start meanwhile would inherit.
     benches = [_bench(run, cases) for run, cases in zip(runs, chosen, strict=True)]
-    stop, lock = Event(), Lock()
-    if plan.stop_at_first and any(run.problems for run in runs):
-        stop.set()
-
-    def finish(begun: tuple[CaseResult, Outcome | None]) -> CaseResult | None:
-        if stop.is_set() and begun[0].passed:
-            return None
-        result = look_at_files(*begun, plan.ways)
-        if plan.stop_at_first and not result.passed:
-            stop.set()
-        with lock:
-            told(result)
-        return result
-
-    def pending_of(begun: tuple[CaseResult, Outcome | None]) -> Future[CaseResult | None]:
-        """Finish a case in a thread if programs have to check its files; otherwise finish it at once."""
-        if begun[1] is not None and any(applied.template.files for applied in begun[1].injection.applied):
-            return pool.submit(finish, begun)
-        done: Future[CaseResult | None] = Future()
-        done.set_result(finish((begun[0], None)))
-        return done
-
-    futures: list[list[Future[CaseResult | None]]] = [[] for _ in runs]
     # Threads for the programs: they are what takes long, and they run outside of this process anyway. The rest stays in
     # the main thread, the one whose time can be limited.
     with ThreadPoolExecutor(plan.workers or os.cpu_count() or 1) as pool:
+        runner = _CaseRunner(plan, pool, report)
+        if any(run.problems for run in runs):
+            runner.note_failure()
         try:
-            for bench, cases, pending in zip(benches, chosen, futures, strict=True):
-                for checked in cases:
-                    if bench is None or stop.is_set():
-                        break
-                    begun = inject_case(bench, checked, plan.ways)
-                    if plan.stop_at_first and not begun[0].passed:
-                        stop.set()
-                    pending.append(pending_of(begun))
+            futures = [runner.start(bench, cases) for bench, cases in zip(benches, chosen, strict=True)]
             for run, bench, pending in zip(runs, benches, futures, strict=True):
                 run.results = [result for future in pending if (result := future.result()) is not None]
                 run.left_out = len(run.suite.cases) - len(run.results)
@@ -142,6 +121,49 @@ def run_suites(
             plan.ways.programs.stop()
             raise
     return runs
+
+
+class _CaseRunner:
+    """Runs cases: injects in this thread, lets programs check the files in threads, stops where the plan says so."""
+
+    def __init__(self, plan: TestPlan, pool: Executor, report: Callable[[CaseResult], object]) -> None:
+        self._plan, self._pool, self._report = plan, pool, report
+        self._stop, self._lock = Event(), Lock()
+
+    def note_failure(self) -> None:
+        """Something failed: start no more cases if the plan is to stop at the first failure."""
+        if self._plan.stop_at_first:
+            self._stop.set()
+
+    def start(self, bench: Harness | None, cases: Sequence[Checked]) -> list[Future[CaseResult | None]]:
+        """The results to come of a template's cases; None of a case that is left out after a failure."""
+        pending: list[Future[CaseResult | None]] = []
+        for checked in cases:
+            if bench is None or self._stop.is_set():
+                break
+            result, outcome = inject_case(bench, checked, self._plan.ways)
+            if not result.passed:
+                self.note_failure()
+            pending.append(self._pending(result, outcome))
+        return pending
+
+    def _pending(self, result: CaseResult, outcome: Outcome | None) -> Future[CaseResult | None]:
+        """Finish a case in a thread if programs have to check its files; otherwise finish it at once."""
+        if outcome is not None and any(applied.template.files for applied in outcome.injection.applied):
+            return self._pool.submit(self._finish, result, outcome)
+        future: Future[CaseResult | None] = Future()
+        future.set_result(self._finish(result, None))
+        return future
+
+    def _finish(self, result: CaseResult, outcome: Outcome | None) -> CaseResult | None:
+        if self._stop.is_set() and result.passed:
+            return None
+        look_at_files(result, outcome, self._plan.ways)
+        if not result.passed:
+            self.note_failure()
+        with self._lock:
+            self._report(result)
+        return result
 
 
 def _bench(run: TemplateRun, cases: Sequence[Checked]) -> Harness | None:
@@ -180,12 +202,12 @@ class _Parser:
         self._tokens: list[tuple[str, bool]] = []
         at, end = 0, len(expression.rstrip())
         while at < end:
-            found = _TOKEN.match(expression, at)
-            if found is None:
+            token = _TOKEN.match(expression, at)
+            if token is None:
                 raise ValueError(f"a quote in {expression[at:].strip()} is not closed")
-            quoted = next((text for text in found.group(3, 4) if text is not None), None)
-            self._tokens.append((quoted, True) if quoted is not None else (found[0].strip(), False))
-            at = found.end()
+            quoted = next((text for text in token.group(3, 4) if text is not None), None)
+            self._tokens.append((quoted, True) if quoted is not None else (token[0].strip(), False))
+            at = token.end()
         if not self._tokens:
             raise ValueError("it is empty")
 

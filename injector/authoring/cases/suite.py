@@ -39,7 +39,7 @@ class Checked:
     document: CaseDocument
     number: int
     given: Given
-    named: bool  #: whether it says the namespace's name itself
+    names_namespace: bool  #: whether it says the namespace's name itself
 
     @property
     def label(self) -> str:
@@ -88,36 +88,44 @@ class Suite:
         if self.problems or self.partial:
             return []
         used = {checked.case.expect.golden for checked in self.cases}
-        found = sorted((self.folder / TESTS).glob(f"*{GOLDEN}"))
-        return [f"{self.path.rstrip('/')}/{TESTS}/{f.name}" for f in found if f.name not in used]
+        files = sorted((self.folder / TESTS).glob(f"*{GOLDEN}"))
+        return [f"{self.path.rstrip('/')}/{TESTS}/{f.name}" for f in files if f.name not in used]
 
 
 def read_suite(folder: Path, path: str, only: str | None = None) -> Suite:
     """The cases of a template's folder; with `only`, those of one file of `tests`."""
     suite = Suite(folder, path, partial=only is not None)
-    documents = []
-    tests = folder / TESTS
-    for file in sorted(tests.iterdir()) if tests.is_dir() else ():
-        hidden = file.name.startswith(".") or not file.is_file()
-        if not hidden and file.suffix in (".yaml", ".yml") and not file.name.endswith(GOLDEN):
-            documents.append(read_document(folder, path, f"{TESTS}/{file.name}"))
-    manifests: set[str] = set()
-    strangers: list[CaseDocument] = []
+    documents = [read_document(folder, path, f"{TESTS}/{name}") for name in _case_files(folder / TESTS)]
+    manifests = {f"{TESTS}/{name}" for document in documents for name in _manifests_of(document)}
     for document in documents:
-        if document.problem is None and isinstance(document.value, dict) and "cases" in document.value:
-            names = [case.get(key) for case in mappings(document.value["cases"]) for key in ("file", *_OBJECTS)]
-            manifests |= {f"{TESTS}/{name}" for name in names if isinstance(name, str)}
-    for document in documents:
-        if isinstance(document.value, dict) and "cases" in document.value:
-            if only is None or document.name == f"{TESTS}/{only}":
-                _read_cases(document, suite)
-        elif document.name not in manifests and (only is None or document.name == f"{TESTS}/{only}"):
-            strangers.append(document)
-    for document in strangers:
-        suite.problems.append(document.problem or _stranger(document))
+        if only is not None and document.name != f"{TESTS}/{only}":
+            continue
+        if _has_cases(document):
+            _read_cases(document, suite)
+        elif document.name not in manifests:
+            suite.problems.append(document.problem or _stranger(document))
     suite.problems += _shared_golden_files(suite.cases)
     suite.problems.sort(key=lambda problem: (problem.place.file, problem.place.line, problem.place.column))
     return suite
+
+
+def _case_files(tests: Path) -> Iterator[str]:
+    """The names of the files in the folder `tests`, sorted, that may hold cases, or manifests for them."""
+    for file in sorted(tests.iterdir()) if tests.is_dir() else ():
+        hidden = file.name.startswith(".") or not file.is_file()
+        if not hidden and file.suffix in (".yaml", ".yml") and not file.name.endswith(GOLDEN):
+            yield file.name
+
+
+def _has_cases(document: CaseDocument) -> bool:
+    return isinstance(document.value, dict) and "cases" in document.value
+
+
+def _manifests_of(document: CaseDocument) -> Iterator[str]:
+    """The files that the cases of a document name."""
+    if _has_cases(document):
+        for case in mappings(document.value["cases"]):
+            yield from (case[key] for key in ("file", *_OBJECTS) if isinstance(case.get(key), str))
 
 
 def _stranger(document: CaseDocument) -> Diagnostic:
@@ -133,8 +141,8 @@ def _stranger(document: CaseDocument) -> Diagnostic:
 def _read_cases(document: CaseDocument, suite: Suite) -> None:
     for key in document.value:
         if key != "cases":
-            meant = f"; {TOP[key]}" if key in TOP else hint(key, ["cases"], "the keys are")
-            message = f"unknown key {shortened(key)}{meant}"
+            to_do = f"; {TOP[key]}" if key in TOP else hint(key, ["cases"], "the keys are")
+            message = f"unknown key {shortened(key)}{to_do}"
             suite.problems.append(document.refuse((key,), message, key=True))
     items = document.value["cases"]
     if not isinstance(items, list) or not items:
@@ -144,20 +152,22 @@ def _read_cases(document: CaseDocument, suite: Suite) -> None:
     names: dict[str, int] = {}
     for number, item in enumerate(items):
         steps: ObjectPath = ("cases", number)
-        case, wrong = decode(Case, item, null=False)
-        problems = [_case_problem(problem, document, steps) for problem in wrong]
+        case, faults = decode(Case, item, null=False)
+        problems = [_case_problem(problem, document, steps) for problem in faults]
         problems += mistakes(item, document, steps)
-        if case is not None and case.name in names:
-            line = document.place(("cases", names[case.name], "name")).line
+        if case is None:
+            suite.problems += problems
+            continue
+        first = names.setdefault(case.name, number)
+        if first != number:
+            line = document.place(("cases", first, "name")).line
             problems.append(document.refuse((*steps, "name"), f"the case of line {line} has this name too"))
-        if case is not None:
-            names.setdefault(case.name, number)
-        pod = None if case is None or problems else _given(case, document, steps, suite, problems)
+        case_input = None if problems else _given(case, document, steps, suite, problems)
         suite.problems += problems
-        if case is not None and pod is not None:
+        if case_input is not None:
             namespace = item.get("namespace")
-            named = isinstance(namespace, dict) and "name" in namespace
-            suite.cases.append(Checked(case, document, number, pod, named))
+            names_namespace = isinstance(namespace, dict) and "name" in namespace
+            suite.cases.append(Checked(case, document, number, case_input, names_namespace))
 
 
 def _case_problem(problem: Diagnostic, document: CaseDocument, steps: ObjectPath) -> Diagnostic:
@@ -205,8 +215,7 @@ def _given(
 
 def _given_object(case: Case, document: CaseDocument, steps: ObjectPath, problems: list[Diagnostic]) -> Given | None:
     """The object of a case at a path; of one that is deleted, the one before."""
-    field_ = "oldObject" if case.operation == "DELETE" else "object"
-    obj = case.old_object if case.operation == "DELETE" else case.object
+    field_, obj = ("oldObject", case.old_object) if case.operation == "DELETE" else ("object", case.object)
     try:
         return _object(obj or {}, ())
     except ValueError as error:
@@ -217,7 +226,7 @@ def _given_object(case: Case, document: CaseDocument, steps: ObjectPath, problem
 def _object(obj: Object, objects: Iterable[Object]) -> Given:
     """An object and those beside it. Raises ValueError where nobody can say what it is."""
     resource_of(obj)
-    return Given(obj, tuple(other for other in objects if other is not obj))
+    return Given(obj, tuple(beside for beside in objects if beside is not obj))
 
 
 def _beside(file: str) -> str:

@@ -63,39 +63,39 @@ class FoundConfigs:
 
 def find_configs(inputs: Iterable[tuple[str, bytes]]) -> FoundConfigs:
     """The sidecar configs of inputs. Each input is a name as a person would call it, and its bytes."""
-    found = FoundConfigs()
+    configs = FoundConfigs()
     for name, data in inputs:
-        before = len(found.configs) + len(found.files) + len(found.problems)
+        before = len(configs.configs) + len(configs.files) + len(configs.problems)
         try:
             for source in read_sources(name, data):
-                _in_document(source, name, found)
+                _in_document(source, name, configs)
         except ImportProblems as error:
-            found.problems += error.problems
-        if before == len(found.configs) + len(found.files) + len(found.problems):
-            found.problems.append(Diagnostic(RULE, "error", "there is nothing in it", place=Place(name)))
-    return found
+            configs.problems += error.problems
+        if before == len(configs.configs) + len(configs.files) + len(configs.problems):
+            configs.problems.append(Diagnostic(RULE, "error", "there is nothing in it", place=Place(name)))
+    return configs
 
 
 def is_config(value: Any) -> bool:
     """Whether a mapping is a sidecar config, by its fields."""
     if not isinstance(value, dict) or "apiVersion" in value:
         return False
-    named = isinstance(value.get("name"), str) and bool(CONFIG_FIELDS & value.keys() - {"name"})
-    return named or isinstance(value.get("env"), list) or bool(_TELLING & value.keys())
+    has_name = isinstance(value.get("name"), str) and bool(CONFIG_FIELDS & value.keys() - {"name"})
+    return has_name or isinstance(value.get("env"), list) or bool(_TELLING & value.keys())
 
 
-def _in_document(source: ImportSource, name: str, found: FoundConfigs) -> None:
+def _in_document(source: ImportSource, name: str, configs: FoundConfigs) -> None:
     remote = name.startswith(("http://", "https://"))
-    here = Path(name).parent if not remote and Path(name).is_file() else None
-    stem = PurePath(name).stem if here is not None or remote else ""
+    folder = Path(name).parent if not remote and Path(name).is_file() else None
+    stem = PurePath(name).stem if folder is not None or remote else ""
     value = source.value
     if isinstance(value, list):
-        found.configs += [Config(source, (i,), item, stem, folder=here) for i, item in enumerate(value)]
+        configs.configs += [Config(source, (i,), item, stem, folder=folder) for i, item in enumerate(value)]
     elif isinstance(value, dict) and ("kind" in value or "apiVersion" in value):
         for steps, item in _objects(value):
-            _in_object(source, steps, item, found)
+            _in_object(source, steps, item, configs)
     else:
-        found.configs.append(Config(source, (), value, stem, folder=here))
+        configs.configs.append(Config(source, (), value, stem, folder=folder))
 
 
 def _objects(value: dict[str, Any]) -> Iterator[tuple[ObjectPath, Any]]:
@@ -107,31 +107,31 @@ def _objects(value: dict[str, Any]) -> Iterator[tuple[ObjectPath, Any]]:
         yield (), value
 
 
-def _in_object(source: ImportSource, steps: ObjectPath, value: Any, found: FoundConfigs) -> None:
+def _in_object(source: ImportSource, steps: ObjectPath, value: Any, configs: FoundConfigs) -> None:
     kind, metadata = mapping(value).get("kind"), mapping(mapping(value).get("metadata"))
     name = str(metadata.get("name") or "")
     if kind != "ConfigMap":
-        what = f"{shortened(kind)[1:-1]} `{name}`" if isinstance(kind, str) else "this object"
-        message = f"{what} is neither a sidecar config nor a ConfigMap, so it is ignored"
-        found.problems.append(source.problem(steps, message, severity="warning"))
+        subject = f"{shortened(kind)[1:-1]} `{name}`" if isinstance(kind, str) else "this object"
+        message = f"{subject} is neither a sidecar config nor a ConfigMap, so it is ignored"
+        configs.problems.append(source.problem(steps, message, severity="warning"))
         return
     data = value.get("data") or {}
     if not isinstance(data, dict):
-        found.problems.append(source.problem((*steps, "data"), "data must be a mapping of keys to strings"))
+        configs.problems.append(source.problem((*steps, "data"), "data must be a mapping of keys to strings"))
         return
     texts = {key: text for key, text in data.items() if isinstance(text, str)}
     for key in data.keys() - texts.keys():
         message = f"data.{key} must be a string; write `{key}: |` and indent the config below it"
-        found.problems.append(source.problem((*steps, "data", key), message))
-    others = dict(texts)
+        configs.problems.append(source.problem((*steps, "data", key), message))
+    rest = dict(texts)
     for key in texts:
-        if configs := _in_key(source, (*steps, "data", key), key, name, found):
-            found.configs += configs
-            del others[key]
-    if len(others) == len(texts):
-        found.files.append(ConfigFiles(name, others, source, steps, bool(value.get("binaryData"))))
+        if inner := _in_key(source, (*steps, "data", key), key, name, configs):
+            configs.configs += inner
+            del rest[key]
+    if len(rest) == len(texts):
+        configs.files.append(ConfigFiles(name, rest, source, steps, bool(value.get("binaryData"))))
     else:
-        _left_aside(source, steps, others, found)
+        _left_aside(source, steps, rest, configs)
 
 
 def _stem(key: str) -> str:
@@ -139,7 +139,7 @@ def _stem(key: str) -> str:
     return re.sub(r"\.(?:ya?ml|json)\Z", "", key)
 
 
-def _in_key(source: ImportSource, steps: ObjectPath, key: str, config_map: str, found: FoundConfigs) -> list[Config]:
+def _in_key(source: ImportSource, steps: ObjectPath, key: str, config_map: str, configs: FoundConfigs) -> list[Config]:
     """The config that a ConfigMap's key holds, or a list of them.
 
     A text that looks like a config, and cannot be parsed, is a problem.
@@ -149,7 +149,7 @@ def _in_key(source: ImportSource, steps: ObjectPath, key: str, config_map: str, 
         inner = source.within(steps, label)
     except ImportProblems as error:
         if _LIKELY.search(_text_at(source, steps)):
-            found.problems += error.problems
+            configs.problems += error.problems
         return []
     if isinstance(inner.value, list) and all(map(is_config, inner.value)):
         return [Config(inner, (i,), item, _stem(key), config_map) for i, item in enumerate(inner.value)]
@@ -163,10 +163,10 @@ def _text_at(source: ImportSource, steps: ObjectPath) -> str:
     return str(value)
 
 
-def _left_aside(source: ImportSource, steps: ObjectPath, texts: Iterable[str], found: FoundConfigs) -> None:
+def _left_aside(source: ImportSource, steps: ObjectPath, texts: Iterable[str], configs: FoundConfigs) -> None:
     for key in texts:
         message = f"the key {key} is not a sidecar config, so it is ignored"
-        found.problems.append(source.problem((*steps, "data", key), message, severity="warning", key=True))
+        configs.problems.append(source.problem((*steps, "data", key), message, severity="warning", key=True))
 
 
 #: Lists of the pod's spec; they are merged into the pod's own by name.

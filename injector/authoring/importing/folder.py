@@ -36,12 +36,12 @@ def settings_for(templates: Sequence[Imported]) -> str:
 
     The names in them are those that most users of the two forms have.
     """
-    named = [t for t in templates if t.sidecar.name]
+    with_name = [t for t in templates if t.sidecar.name]
     plain = [t.name for t in templates if not t.sidecar.name]
-    if named and not plain:
+    if with_name and not plain:
         return _NAMED
     listed = f"templates: [{', '.join(dump(name).strip() for name in plain)}]"  # `1` and `on` are no texts
-    return _PLAIN.replace("TEMPLATES", f"{listed:43} # what they get") + (_BOTH if named else "")
+    return _PLAIN.replace("TEMPLATES", f"{listed:43} # what they get") + (_BOTH if with_name else "")
 
 
 _NAMED = """\
@@ -86,11 +86,11 @@ def folder_of(name: str, sidecar: Sidecar, delivered: Delivered, problems: list[
     try:
         template = load_template(name, {path: text for path, text in files.items() if "/" not in path})
         files["README.md"] = with_section(_readme(name, sidecar, delivered), template)
-        why = _failure(name, files)
+        reason = _failure(name, files)
     except InjectorError as error:
-        why = str(error)
-    if why:
-        message = f"the template made from this config does not work for a pod: {why}"
+        reason = str(error)
+    if reason:
+        message = f"the template made from this config does not work for a pod: {reason}"
         problems.append(config.source.problem(config.steps, message))
         return None
     return Imported(name, files, sidecar)
@@ -106,17 +106,17 @@ def _failure(name: str, files: dict[str, str]) -> str:
             file.write_text(text, encoding="utf-8", newline="\n")
         suite = read_suite(folder, name)
         bench = Harness(folder, name)
-        found = [*suite.problems]
+        faults = [*suite.problems]
         for checked in suite.cases:
-            found += inject_case(bench, checked, Ways(Programs()))[0].problems
-    causes = [problem for problem in found if problem.code != "decision"] or found  # which says that it failed
+            faults += inject_case(bench, checked, Ways(Programs()))[0].problems
+    causes = [problem for problem in faults if problem.code != "decision"] or faults  # which says that it failed
     return "; ".join(problem.headline for problem in causes[:3])
 
 
 def _manifest(sidecar: Sidecar, delivered: Delivered) -> str:
     names = [c["name"] for field in ("initContainers", "containers") for c in sidecar.spec.get(field, ())]
-    what = f"containers {', '.join(names)}" if len(names) > 1 else f"container {names[0]}" if names else "settings"
-    value: Object = {"description": f"The {what} of a sidecar config."}
+    contents = f"containers {', '.join(names)}" if len(names) > 1 else f"container {names[0]}" if names else "settings"
+    value: Object = {"description": f"The {contents} of a sidecar config."}
     if delivered.files:
         value["files"] = {file: {"template": source_of(file)} for file in delivered.files}
     return value_text({**value, "hostNetwork": "inject"})
@@ -145,15 +145,15 @@ def _case(sidecar: Sidecar, delivered: Delivered) -> Object:
 
 def _free_name(sidecar: Sidecar) -> str:
     """A name for the app's container that none of the config's has."""
-    taken = {c["name"] for field in ("initContainers", "containers") for c in sidecar.spec.get(field, ())}
-    return next(name for name in ("web", *(f"web-{n}" for n in range(2, len(taken) + 3))) if name not in taken)
+    used = {c["name"] for field in ("initContainers", "containers") for c in sidecar.spec.get(field, ())}
+    return next(name for name in ("web", *(f"web-{n}" for n in range(2, len(used) + 3))) if name not in used)
 
 
 def _free_port(sidecar: Sidecar) -> int:
     """A port for the app that none of the config's containers has: the containers of a pod share their ports."""
     containers = [c for field in ("initContainers", "containers") for c in sidecar.spec.get(field, ())]
-    taken = {port.get("containerPort") for container in containers for port in container.get("ports", ())}
-    return next(port for port in range(8080, 8081 + len(taken)) if port not in taken)
+    used = {port.get("containerPort") for container in containers for port in container.get("ports", ())}
+    return next(port for port in range(8080, 8081 + len(used)) if port not in used)
 
 
 def _brought(sidecar: Sidecar) -> list[str]:

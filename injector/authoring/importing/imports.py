@@ -6,7 +6,7 @@ A config may inherit from another file: it gets the other's parts, those of the 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def template_names(sidecars: Sequence[Sidecar], problems: list[Diagnostic]) -> l
     Pods ask for a config with a `name` by that name, so the template gets it too.
     """
     stems = [legal_name(s.config.name) for s in sidecars]
-    taken: dict[str, Config] = {}
+    first_by_name: dict[str, Config] = {}
     names = []
     for sidecar, stem in zip(sidecars, stems, strict=True):
         config = sidecar.config
@@ -39,16 +39,16 @@ def template_names(sidecars: Sequence[Sidecar], problems: list[Diagnostic]) -> l
             name = template_name(sidecar.name)
             name = name if name == legal_name(name) else ""
         else:
-            shared = [other for other, s in zip(sidecars, stems, strict=True) if s == stem and not other.name]
+            shared = [s for s, its_stem in zip(sidecars, stems, strict=True) if its_stem == stem and not s.name]
             name = stem if len(shared) == 1 else _apart(stem, sidecar, shared)
         if not name:
             message = "this config gives no valid template name; set one with --name"
             problems.append(config.source.problem((*config.steps, "name"), message))
-        elif name in taken:
-            other = taken[name].source.place(taken[name].steps)
-            message = f"the config at {other} would also become template {shortened(name)[1:-1]}; rename one of the two"
+        elif name in first_by_name:
+            first = first_by_name[name].source.place(first_by_name[name].steps)
+            message = f"the config at {first} would also become template {shortened(name)[1:-1]}; rename one of the two"
             problems.append(config.source.problem((*config.steps, "name"), message))
-        taken.setdefault(name, config)
+        first_by_name.setdefault(name, config)
         names.append(name)
     return names
 
@@ -83,45 +83,59 @@ def import_configs(inputs: Iterable[tuple[str, bytes]], name: str = "") -> Impor
     `name` is that of the one template; with more than one config it is an error. Reads nothing but what configs
     inherit from, and writes nothing.
     """
-    found = find_configs(inputs)
-    problems = found.problems
-    sidecars: list[Sidecar] = []
-    for config in found.configs:
-        try:
-            sidecar = read_whole(config, problems)
-        except SchemasMissingError:
-            return ImportResult((), (_NO_SCHEMAS,))
-        if sidecar is not None and sidecar.empty:
-            message = "this config adds nothing to pods, so no template is made from it"
-            problems.append(config.source.problem(config.steps, message, severity="warning"))
-        elif sidecar is not None:
-            sidecars.append(sidecar)
-    if name and len(sidecars) > 1:
-        problems.append(
-            Diagnostic(RULE, "error", f"there are {len(sidecars)} configs; leave --name out", place=Place("--name"))
-        )
-        names = [name] * len(sidecars)
+    configs = find_configs(inputs)
+    problems = configs.problems
+    try:
+        sidecars = _sidecars(configs.configs, problems)
+    except SchemasMissingError:
+        return ImportResult((), (_NO_SCHEMAS,))
+    if not name:
+        names = template_names(sidecars, problems)
     else:
-        names = [name] if name and sidecars else template_names(sidecars, problems)
-        problems += [
-            _not_found(sidecar, name) for sidecar in sidecars if name and template_name(sidecar.name or name) != name
-        ]
+        names = [name] * len(sidecars)
+        problems += _name_problems(sidecars, name)
     templates = []
-    for sidecar, called in zip(sidecars, names, strict=True):
-        if called and not _refused(problems):
-            made = folder_of(called, sidecar, deliver(sidecar, found.files, problems), problems)
-            templates += [made] if made is not None else []
+    for sidecar, template in zip(sidecars, names, strict=True):
+        if not _refused(problems):
+            imported = folder_of(template, sidecar, deliver(sidecar, configs.files, problems), problems)
+            templates += [imported] if imported is not None else []
     if not _refused(problems):
-        problems += unused(found.files, sidecars)
+        problems += unused(configs.files, sidecars)
         if not templates:
             problems.append(Diagnostic(RULE, "error", "no sidecar config was found", _NEW))
     return ImportResult(() if _refused(problems) else tuple(templates), _in_order(problems))
 
 
+def _sidecars(configs: Iterable[Config], problems: list[Diagnostic]) -> list[Sidecar]:
+    """The sidecars of configs that add something to pods. Raises SchemasMissingError."""
+    sidecars = []
+    for config in configs:
+        sidecar = read_whole(config, problems)
+        if sidecar is None:
+            continue
+        if sidecar.empty:
+            message = "this config adds nothing to pods, so no template is made from it"
+            problems.append(config.source.problem(config.steps, message, severity="warning"))
+        else:
+            sidecars.append(sidecar)
+    return sidecars
+
+
+def _name_problems(sidecars: Sequence[Sidecar], name: str) -> Iterator[Diagnostic]:
+    """What is wrong with one name for all: there is more than one config, or pods ask for it by another name."""
+    if len(sidecars) > 1:
+        message = f"there are {len(sidecars)} configs; leave --name out"
+        yield Diagnostic(RULE, "error", message, place=Place("--name"))
+        return
+    for sidecar in sidecars:
+        if template_name(sidecar.name or name) != name:
+            yield _not_found(sidecar, name)
+
+
 def _not_found(sidecar: Sidecar, name: str) -> Diagnostic:
     config = sidecar.config
-    asked = f"pods that ask for {shortened(sidecar.name)} do not get this template"
-    message = f"with --name {name}, {asked}; leave --name out, or change the name in the pods"
+    effect = f"pods that ask for {shortened(sidecar.name)} do not get this template"
+    message = f"with --name {name}, {effect}; leave --name out, or change the name in the pods"
     return config.source.problem((*config.steps, "name"), message, severity="warning")
 
 
@@ -145,40 +159,42 @@ def read_whole(config: Config, problems: list[Diagnostic], before: tuple[Path, .
     sidecar = read_sidecar(config, problems)
     if sidecar is None or not sidecar.inherits:
         return sidecar
-    told = Teller(config, problems)
+    teller = Teller(config, problems)
     if config.folder is None:
         message = (
             "`inherits` works only in local config files. It is ignored here; your old injector ignores it as well"
         )
-        told.warn(("inherits",), message)
+        teller.warn(("inherits",), message)
         return sidecar
-    base = _base(config.folder / sidecar.inherits, told, problems, before)
+    base = _base(config.folder / sidecar.inherits, teller, problems, before)
     return None if base is None else _merged(base, sidecar)
 
 
-def _base(path: Path, told: Teller, problems: list[Diagnostic], before: tuple[Path, ...]) -> Sidecar | None:
+def _base(path: Path, teller: Teller, problems: list[Diagnostic], before: tuple[Path, ...]) -> Sidecar | None:
     """The sidecar of the file that another inherits from."""
     name = os.path.normpath(path)
     try:
         real = path.resolve()
         if real in before or len(before) >= _DEEPEST:
-            told.tell(("inherits",), f"{shortened(name)} inherits from itself, or the chain of `inherits` is too long")
+            teller.tell(
+                ("inherits",), f"{shortened(name)} inherits from itself, or the chain of `inherits` is too long"
+            )
             return None
         with path.open("rb") as file:
             data = file.read(LIMIT + 1)
     except (OSError, ValueError, RuntimeError) as error:
-        why = getattr(error, "strerror", None) or error
-        told.tell(("inherits",), f"{shortened(name)} cannot be read: {why}; name a file beside this one")
+        reason = getattr(error, "strerror", None) or error
+        teller.tell(("inherits",), f"{shortened(name)} cannot be read: {reason}; name a file beside this one")
         return None
-    found = find_configs([(name, data)])
-    problems += found.problems
-    if len(found.configs) != 1:
-        told.tell(
+    configs = find_configs([(name, data)])
+    problems += configs.problems
+    if len(configs.configs) != 1:
+        teller.tell(
             ("inherits",),
-            f"{shortened(name)} has {len(found.configs)} sidecar configs; `inherits` needs a file with exactly one",
+            f"{shortened(name)} has {len(configs.configs)} sidecar configs; `inherits` needs a file with exactly one",
         )
         return None
-    return read_whole(found.configs[0], problems, (*before, real))
+    return read_whole(configs.configs[0], problems, (*before, real))
 
 
 def _merged(base: Sidecar, own: Sidecar) -> Sidecar:
@@ -201,8 +217,7 @@ def _merged(base: Sidecar, own: Sidecar) -> Sidecar:
 def _joined(base: list[dict[str, object]], own: list[dict[str, object]], name: str) -> list[dict[str, object]]:
     """The base's elements in their order; own elements replace those with the same name, the others are added."""
     if name == "name":  # mounts: they are told apart by their volume
-        found = {str(item.get("name")): item for item in base}
-        return list({**found, **{str(item.get("name")): item for item in own}}.values())
+        return list({str(item.get("name")): item for item in (*base, *own)}.values())
     if name == "hostAliases":
         joined: dict[str, dict[str, object]] = {}
         for item in (*base, *own):

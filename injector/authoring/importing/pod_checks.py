@@ -15,74 +15,74 @@ from injector.pods.quantity import parse_quantity
 from injector.templates.parameter_keywords import FORMATS
 
 
-def without_duplicates(name: str, items: list[Any], steps: Path, told: Teller) -> list[Any]:
+def without_duplicates(name: str, items: list[Any], steps: Path, teller: Teller) -> list[Any]:
     """A list, and the lists within its items, with each key once.
 
     Where Kubernetes gives two of one key a meaning, that is kept: of variables the last counts, host aliases of one
     address are joined. Any other is told as an error.
     """
-    inner = [_within(item, (*steps, number), told) for number, item in enumerate(items)]
+    inner = [_within(item, (*steps, number), teller) for number, item in enumerate(items)]
     field = OBJECT.fields[name]
     if not field.keys:
         return inner
-    found: dict[str, int] = {}
-    kept: dict[str, Any] = {}
+    positions: dict[str, int] = {}
+    by_key: dict[str, Any] = {}
     for number, item in enumerate(inner):
         key = step_of(item, field)
-        if key not in kept:
-            kept[key] = item
+        if key not in by_key:
+            by_key[key] = item
         elif name == "env":
-            told.warn((*steps, found[key], "name"), f"variable `{key}` is defined twice; the last value is used")
-            kept.pop(key)
-            kept[key] = item
+            teller.warn((*steps, positions[key], "name"), f"variable `{key}` is defined twice; the last value is used")
+            by_key.pop(key)
+            by_key[key] = item
         elif name == "hostAliases":
-            hosts = [*kept[key].get("hostnames", ()), *item.get("hostnames", ())]
-            kept[key] = {**kept[key], "hostnames": list(dict.fromkeys(hosts))}
+            hosts = [*by_key[key].get("hostnames", ()), *item.get("hostnames", ())]
+            by_key[key] = {**by_key[key], "hostnames": list(dict.fromkeys(hosts))}
         elif name != "imagePullSecrets":
             message = f"{name}: {key} is defined twice; keep one of the two"
-            told.tell((*steps, number), message)
-        found[key] = number
-    return list(kept.values())
+            teller.tell((*steps, number), message)
+        positions[key] = number
+    return list(by_key.values())
 
 
-def _within(value: Any, steps: Path, told: Teller) -> Any:
+def _within(value: Any, steps: Path, teller: Teller) -> Any:
     if not isinstance(value, dict):
         return value
     return {
-        key: without_duplicates(key, item, (*steps, key), told)
+        key: without_duplicates(key, item, (*steps, key), teller)
         if isinstance(item, list)
-        else _within(item, (*steps, key), told)
+        else _within(item, (*steps, key), teller)
         for key, item in value.items()
     }
 
 
-def check_names(fields: Object, told: Teller) -> None:
+def check_names(fields: Object, teller: Teller) -> None:
     """Check that Kubernetes takes the names. A container called `*` would stand for all containers of the app."""
-    taken: dict[str, Path] = {}
+    names: dict[str, Path] = {}
     for kind in ("initContainers", "containers", "volumes"):
         for number, item in enumerate(fields.get(kind, [])):
             name, steps = item.get("name"), (kind, number, "name")
             if not is_dns_label(name):
-                told.tell(
+                teller.tell(
                     steps,
                     f"{shortened(name)} is not a valid Kubernetes name: use at most 63 characters of a-z, 0-9 and -",
                 )
-            elif kind != "volumes" and name in taken:
-                told.tell(steps, f"there is an init container `{name}` already; rename one of the two")
+            elif kind != "volumes" and name in names:
+                teller.tell(steps, f"there is an init container `{name}` already; rename one of the two")
             elif kind != "volumes":
-                taken[name] = steps
+                names[name] = steps
             if kind != "volumes":
-                _check_container(item, (kind, number), told)
-    _check_mounts(fields, told)
+                _check_container(item, (kind, number), teller)
+    _check_mounts(fields, teller)
 
 
-def _check_container(container: Object, steps: Path, told: Teller) -> None:
+def _check_container(container: Object, steps: Path, teller: Teller) -> None:
     """Check that kubelet can read the image (it cannot read a chart's `{{ }}`), and that requests are within limits."""
     image, form = container.get("image"), FORMATS["image"]
     if not image:
-        told.tell(steps, f"container {shortened(container.get('name'))} has no image; name one")
+        teller.tell(steps, f"container {shortened(container.get('name'))} has no image; name one")
     elif not form.allows(image):
-        told.tell(
+        teller.tell(
             (*steps, "image"), f"image {shortened(image, 80)} is not an image reference", help=f"write {form.words}"
         )
     resources = mapping(container.get("resources"))
@@ -94,31 +94,42 @@ def _check_container(container: Object, steps: Path, told: Teller) -> None:
             continue
         if above:
             message = f"the {shortened(name)[1:-1]} request is {request}, but the limit is {limits[name]}"
-            told.tell((*steps, "resources", "requests", name), f"{message}; raise the limit, or request less")
+            teller.tell((*steps, "resources", "requests", name), f"{message}; raise the limit, or request less")
 
 
-def _check_mounts(fields: Object, told: Teller) -> None:
+def _check_mounts(fields: Object, teller: Teller) -> None:
     """Report mounts for all containers that conflict with a container's own, and mounts of volumes that pods have to
     bring.
     """
-    every: list[tuple[Path, Any]] = [
-        (("volumeMounts", number), mount) for number, mount in enumerate(fields.get("volumeMounts", []))
-    ]
-    mounts = list(every)
+    mounts = _mounts(fields, ())
     for kind in ("initContainers", "containers"):
         for number, container in enumerate(fields.get(kind, [])):
-            own = container.get("volumeMounts", [])
-            mounts += [((kind, number, "volumeMounts", i), mount) for i, mount in enumerate(own)]
-            names, paths = {m.get("name") for m in own}, {m.get("mountPath") for m in own}
-            for steps, mount in every:
-                if mount.get("mountPath") in paths and mount.get("name") not in names:
-                    message = f"container `{container['name']}` has another volume at {mount['mountPath']}"
-                    told.tell(steps, f"{message}; choose another path for one of the two")
-    known = {volume.get("name") for volume in fields.get("volumes", [])}
+            _check_conflicts(fields, container, teller)
+            mounts += _mounts(container, (kind, number))
+    if teller.inherits and "inherits" in fields:
+        return  # the base may have the volumes
+    volumes = {volume.get("name") for volume in fields.get("volumes", [])}
     for steps, mount in mounts:
         name = mount.get("name")
-        if name not in known and not (told.inherits and "inherits" in fields):
-            known.add(name)
-            near = nearest(str(name), known - {name})
+        if name not in volumes:
+            near = nearest(str(name), volumes)
+            volumes.add(name)
             more = f"; did you mean {near}?" if near else ""
-            told.warn((*steps, "name"), f"no volume {shortened(name)} in the config, so each pod must define it{more}")
+            teller.warn(
+                (*steps, "name"), f"no volume {shortened(name)} in the config, so each pod must define it{more}"
+            )
+
+
+def _mounts(fields: Object, steps: Path) -> list[tuple[Path, Object]]:
+    """The mounts of a container, or those for all containers, each with its place."""
+    return [((*steps, "volumeMounts", number), mount) for number, mount in enumerate(fields.get("volumeMounts", []))]
+
+
+def _check_conflicts(fields: Object, container: Object, teller: Teller) -> None:
+    """Report mounts for all containers at a path where a container has another volume."""
+    own = container.get("volumeMounts", [])
+    names, paths = {mount.get("name") for mount in own}, {mount.get("mountPath") for mount in own}
+    for steps, mount in _mounts(fields, ()):
+        if mount.get("mountPath") in paths and mount.get("name") not in names:
+            message = f"container `{container['name']}` has another volume at {mount['mountPath']}"
+            teller.tell(steps, f"{message}; choose another path for one of the two")

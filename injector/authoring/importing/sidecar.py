@@ -69,22 +69,22 @@ def read_sidecar(config: Config, problems: list[Diagnostic]) -> Sidecar | None:
 
     Raises SchemasMissingError where Kubernetes' schemas are not installed.
     """
-    told = Teller(config, problems)
+    teller = Teller(config, problems)
     if not isinstance(config.value, dict):
-        told.tell((), "a sidecar config is a mapping with `containers:`, `volumes:` and the like")
+        teller.tell((), "a sidecar config is a mapping with `containers:`, `volumes:` and the like")
         return None
-    given = _without_nulls(config.value, (), told)
-    _check_texts(given, (), told)
-    fields = {key: value for key, value in given.items() if _is_taken(key, value, told)}
-    if not told.refused:
-        fields = _checked(fields, told)
-    if not told.refused:
+    config_fields = _without_nulls(config.value, (), teller)
+    _check_texts(config_fields, (), teller)
+    fields = {key: value for key, value in config_fields.items() if _is_taken(key, value, teller)}
+    if not teller.refused:
+        fields = _checked(fields, teller)
+    if not teller.refused:
         fields = {
-            key: without_duplicates(key, value, (key,), told) if isinstance(value, list) else value
+            key: without_duplicates(key, value, (key,), teller) if isinstance(value, list) else value
             for key, value in fields.items()
         }
-        check_names(fields, told)
-    return None if told.refused else _sidecar(config, fields)
+        check_names(fields, teller)
+    return None if teller.refused else _sidecar(config, fields)
 
 
 def _sidecar(config: Config, fields: Object) -> Sidecar:
@@ -102,41 +102,41 @@ def _sidecar(config: Config, fields: Object) -> Sidecar:
     )
 
 
-def _without_nulls(value: Any, steps: Path, told: Teller) -> Any:
+def _without_nulls(value: Any, steps: Path, teller: Teller) -> Any:
     """The value without fields that are null, as Kubernetes reads it. An item of a list must not be null."""
     if isinstance(value, dict):
-        return {k: _without_nulls(v, (*steps, k), told) for k, v in value.items() if v is not None}
+        return {k: _without_nulls(v, (*steps, k), teller) for k, v in value.items() if v is not None}
     if isinstance(value, list):
         for number, item in enumerate(value):
             if item is None:
-                told.tell((*steps, number), "this item of the list is empty; take it out")
-        return [_without_nulls(v, (*steps, i), told) for i, v in enumerate(value) if v is not None]
+                teller.tell((*steps, number), "this item of the list is empty; take it out")
+        return [_without_nulls(v, (*steps, i), teller) for i, v in enumerate(value) if v is not None]
     return value
 
 
-def _check_texts(value: Any, steps: Path, told: Teller) -> None:
+def _check_texts(value: Any, steps: Path, teller: Teller) -> None:
     if isinstance(value, dict):
         for key, item in value.items():
-            _check_texts(key, (*steps, key), told)
-            _check_texts(item, (*steps, key), told)
+            _check_texts(key, (*steps, key), teller)
+            _check_texts(item, (*steps, key), teller)
     elif isinstance(value, list):
         for number, item in enumerate(value):
-            _check_texts(item, (*steps, number), told)
-    elif isinstance(value, str) and (found := _RESERVED.search(value)):
-        told.tell(steps, f"the character U+{ord(found[0]):04X} is not allowed in a template; remove it")
+            _check_texts(item, (*steps, number), teller)
+    elif isinstance(value, str) and (reserved := _RESERVED.search(value)):
+        teller.tell(steps, f"the character U+{ord(reserved[0]):04X} is not allowed in a template; remove it")
 
 
-def _is_taken(key: str, value: Any, told: Teller) -> bool:
+def _is_taken(key: str, value: Any, teller: Teller) -> bool:
     """Whether a field of the config is used; if not, a problem says why."""
-    wanted = _FIELD_TYPES.get(key)
-    if wanted is not None:
-        if type(value) is wanted:
+    type_ = _FIELD_TYPES.get(key)
+    if type_ is not None:
+        if type(value) is type_:
             return True
-        kind = WANTED["boolean"] if wanted is bool else KINDS[wanted.__name__]
-        told.tell((key,), f"{key} is {shortened(value)}; it has to be {kind}")
+        kind = WANTED["boolean"] if type_ is bool else KINDS[type_.__name__]
+        teller.tell((key,), f"{key} is {shortened(value)}; it has to be {kind}")
         return False
     if key in ORDER:
-        told.warn(
+        teller.warn(
             (key,),
             (
                 f"{key} is left out, because the order is fixed: native sidecars start before the app, and plain "
@@ -145,7 +145,7 @@ def _is_taken(key: str, value: Any, told: Teller) -> bool:
         )
         return False
     if key in OF_PODS:
-        told.warn(
+        teller.warn(
             (key,),
             (
                 f"{key} becomes spec.{key}, but in a cluster the API server has already set this field, and that "
@@ -155,7 +155,7 @@ def _is_taken(key: str, value: Any, told: Teller) -> bool:
         )
         return True
     if _is_of_a_pod(key, value):
-        told.warn(
+        teller.warn(
             (key,),
             f"{key} becomes spec.{key} of every pod; some injectors with such configs ignore this field",
             help="take it out of overlay.yaml.j2 if your injector ignored it",
@@ -163,7 +163,7 @@ def _is_taken(key: str, value: Any, told: Teller) -> bool:
         return True
     near = MISTAKEN.get(key) or nearest(key, CONFIG_FIELDS)
     more = f"; did you mean {near}?" if near else hint(key, CONFIG_FIELDS)
-    told.warn((key,), f"there is no field {shortened(key)[1:-1]} in a sidecar config, so it is left out{more}")
+    teller.warn((key,), f"there is no field {shortened(key)[1:-1]} in a sidecar config, so it is left out{more}")
     return False
 
 
@@ -173,28 +173,30 @@ def _is_of_a_pod(key: str, value: Any) -> bool:
     return not any(error.path == ("spec", key) and error.code == UNKNOWN_FIELD for error in errors)
 
 
-def _checked(fields: Object, told: Teller) -> Object:
+def _checked(fields: Object, teller: Teller) -> Object:
     """The fields without what Kubernetes drops; a value of a wrong type is told as an error."""
-    kept = copy.deepcopy(fields)
+    copied = copy.deepcopy(fields)
     for error, steps in _errors(fields):
         if error.code != UNKNOWN_FIELD:
             about = str(error.fields["about"])
-            told.tell(
+            teller.tell(
                 steps, error.message, help=_QUOTES if _is_unquoted(error, fields, steps) else error.help, about=about
             )
             continue
         name = str(error.path[-1])
         message = f"there is no field `{name}` here; Kubernetes drops it, so the import leaves it out"
-        told.warn(steps, message, help=clear_help(name, POD.at(error.path[:-1])))
-        owner: Any = kept
+        teller.warn(steps, message, help=clear_help(name, POD.at(error.path[:-1])))
+        owner: Any = copied
         for step in steps[:-1]:
             owner = owner[step]
         owner.pop(steps[-1], None)
     for name in METADATA:
         for key, value in fields.get(name, {}).items():
             if not isinstance(value, str):
-                told.tell((name, key), f"{name}[{key}] is {shortened(value)}; it has to be a string: put it in quotes")
-    return kept
+                teller.tell(
+                    (name, key), f"{name}[{key}] is {shortened(value)}; it has to be a string: put it in quotes"
+                )
+    return copied
 
 
 def _is_unquoted(error: Diagnostic, fields: Object, steps: Path) -> bool:

@@ -36,12 +36,19 @@ def sidecar_containers(sidecar: Sidecar, field: str) -> list[Object]:
 def overlay_of(sidecar: Sidecar) -> Object:
     """The overlay as plain values, but for the service account, which depends on the pod."""
     spec = dict(sidecar.spec)
-    every = {key: value for key, value in (("env", sidecar.env), ("volumeMounts", sidecar.mounts)) if value}
+    every = _present(env=sidecar.env, volumeMounts=sidecar.mounts)
     for list_ in ("initContainers", "containers"):
-        patch = [{"name": EVERY_CONTAINER, **every}] if every else []
-        if containers := [*patch, *sidecar_containers(sidecar, list_)]:
+        containers = sidecar_containers(sidecar, list_)
+        if every:
+            containers.insert(0, {"name": EVERY_CONTAINER, **every})
+        if containers:
             spec[list_] = containers
-    return {**({"metadata": sidecar.metadata} if sidecar.metadata else {}), **({"spec": spec} if spec else {})}
+    return _present(metadata=sidecar.metadata, spec=spec)
+
+
+def _present(**fields: Any) -> Object:
+    """The fields that have something in them."""
+    return {key: value for key, value in fields.items() if value}
 
 
 def overlay_text(sidecar: Sidecar, delivered: Collection[str] = ()) -> str:
@@ -70,7 +77,7 @@ def _with_all(container: Object, sidecar: Sidecar) -> Object:
     mounted = {item.get("name") for item in container.get("volumeMounts", ())}
     env = [*container.get("env", ()), *(item for item in sidecar.env if item.get("name") not in own)]
     mounts = [*container.get("volumeMounts", ()), *(m for m in sidecar.mounts if m.get("name") not in mounted)]
-    return {**container, **({"env": env} if env else {}), **({"volumeMounts": mounts} if mounts else {})}
+    return {**container, **_present(env=env, volumeMounts=mounts)}
 
 
 def _delivered(volume: Object, delivered: Collection[str]) -> Object:
@@ -91,15 +98,15 @@ def _readable(text: str) -> str:
 
 def _lines(lines: Iterable[str]) -> Iterable[str]:
     for line in lines:
-        found = _QUOTED.match(line)
-        block = _block(json.loads(found[2])) if found and "\\n" in found[2] else None
-        if found is None or block is None:
+        quoted = _QUOTED.match(line)
+        block = _block(json.loads(quoted[2])) if quoted and "\\n" in quoted[2] else None
+        if quoted is None or block is None:
             yield f"{line}\n"
             continue
         mark, parts = block
-        key = re.match(r"(?: *- )* *", found[1])
-        indent = " " * ((len(key[0]) if key else 0) + (0 if found[1].rstrip().endswith("-") else 2))
-        yield f"{found[1]}{mark}\n"
+        key = re.match(r"(?: *- )* *", quoted[1])
+        indent = " " * ((len(key[0]) if key else 0) + (0 if quoted[1].rstrip().endswith("-") else 2))
+        yield f"{quoted[1]}{mark}\n"
         yield from (f"{indent}{part}\n" if part else "\n" for part in parts)
 
 
@@ -146,49 +153,49 @@ def source_of(name: str) -> str:
     return f"{name}.txt.j2" if name.endswith((".yaml", ".yml", ".json")) or f"{name}.j2" == OVERLAY else f"{name}.j2"
 
 
-def deliver(sidecar: Sidecar, found: Sequence[ConfigFiles], problems: list[Diagnostic]) -> Delivered:
+def deliver(sidecar: Sidecar, config_maps: Sequence[ConfigFiles], problems: list[Diagnostic]) -> Delivered:
     """The files that come with a sidecar. Only one ConfigMap's files can come: a template has a single ConfigMap."""
     config = sidecar.config
-    by_name = {files.name: files for files in found}
+    by_name = {files.name: files for files in config_maps}
     delivered = Delivered()
-    taken = ""
+    chosen = ""
     for volume in sidecar.spec.get("volumes", ()):
         name = mapping(volume.get("configMap")).get("name")
         files = by_name.get(name) if isinstance(name, str) else None
         if files is None:
             continue
-        why = _refused(files, taken)
-        if why:
-            message = f"ConfigMap {files.name} is not imported ({why}), so each namespace still needs it"
+        refusal = _refused(files, chosen)
+        if refusal:
+            message = f"ConfigMap {files.name} is not imported ({refusal}), so each namespace still needs it"
             steps = (*config.steps, "volumes")
             problem = config.source.problem(steps, message, severity="warning", key=True, about=files.name)
             problems.append(problem)
             continue
-        taken = files.name
+        chosen = files.name
         delivered.files = dict(files.data)
         delivered.volumes.append(volume["name"])
     return delivered
 
 
-def _refused(files: ConfigFiles, taken: str) -> str:
-    if taken not in ("", files.name):
-        return f"a template can have only one ConfigMap, and this template already uses {taken}"
-    if files.binary or not files.data:
-        return "it has binaryData" if files.binary else "there is nothing in it"
-    odd = [n for n, text in files.data.items() if not FILE.match(n) or n in (".", "..", MANIFEST) or "\r" in text]
-    return (
-        f"a template cannot have the file {odd[0]}: its name is not allowed, or it contains a carriage return"
-        if odd
-        else ""
-    )
+def _refused(files: ConfigFiles, chosen: str) -> str:
+    if chosen not in ("", files.name):
+        return f"a template can have only one ConfigMap, and this template already uses {chosen}"
+    if files.binary:
+        return "it has binaryData"
+    if not files.data:
+        return "there is nothing in it"
+    for name, text in files.data.items():
+        if not FILE.match(name) or name in (".", "..", MANIFEST) or "\r" in text:
+            return f"a template cannot have the file {name}: its name is not allowed, or it contains a carriage return"
+    return ""
 
 
-def unused(found: Iterable[ConfigFiles], sidecars: Iterable[Sidecar]) -> list[Diagnostic]:
+def unused(config_maps: Iterable[ConfigFiles], sidecars: Iterable[Sidecar]) -> list[Diagnostic]:
     """A warning for each ConfigMap that is neither a config nor a sidecar's."""
-    asked = {mapping(v.get("configMap")).get("name") for s in sidecars for v in s.spec.get("volumes", ())}
+    names = {mapping(v.get("configMap")).get("name") for s in sidecars for v in s.spec.get("volumes", ())}
     message = "holds no sidecar config and is not mounted by one, so it is ignored"
     return [
         files.source.problem(files.steps, f"ConfigMap {files.name} {message}", severity="warning")
-        for files in found
-        if files.name not in asked
+        for files in config_maps
+        if files.name not in names
     ]

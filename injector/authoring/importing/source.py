@@ -52,10 +52,10 @@ class ImportSource:
         node = self.node
         mark = node.start_mark if node is not None else None
         for number, step in enumerate(steps, 1):
-            found = step_below(node, step)
-            if found is None:
+            below = step_below(node, step)
+            if below is None:
                 break
-            key_mark, node = found
+            key_mark, node = below
             mark = key_mark if key and number == len(steps) else node.start_mark
         return _placed(self.file, self.text, index(self.text, mark) if mark is not None else 0, self.line, self.indent)
 
@@ -77,8 +77,8 @@ class ImportSource:
         """The document that the text at a place is. Raises ImportProblems where it is not YAML."""
         node = self.node
         for step in steps:
-            found = step_below(node, step)
-            node = found[1] if found is not None else None
+            below = step_below(node, step)
+            node = below[1] if below is not None else None
         assert isinstance(node, yaml.ScalarNode)  # noqa: S101 - who asks has seen a text there
         text = normal(node.value)
         line, indent = self._lines_of(node, text)

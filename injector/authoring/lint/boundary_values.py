@@ -55,13 +55,13 @@ def tried(parameters: Sequence[Parameter]) -> Iterator[tuple[dict[str, Any], Bou
 
 def boundary_values(parameter: Parameter) -> Iterator[BoundaryValue]:
     """Values that the parameter takes, each once, none of them its default."""
-    seen = set()
+    keys = set()
     if parameter.default is not UNSET:
-        seen.add(_key(parameter.default))
+        keys.add(_key(parameter.default))
     for candidate in (*_candidates(parameter.schema), *_families(parameter)):
         key = _key(candidate.value)
-        if key not in seen and _allowed(parameter, candidate.value):
-            seen.add(key)
+        if key not in keys and _allowed(parameter, candidate.value):
+            keys.add(key)
             yield candidate
 
 
@@ -130,9 +130,9 @@ def _lists(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
     items = schema.get("items")
     inner = _parameter(items) if isinstance(items, Mapping) else None
     for count in dict.fromkeys((fewest, 1, most)):
-        made = _distinct(inner, count) if inner is not None else None
-        if made is not None or count == 0:
-            yield BoundaryValue(made or [], free=count == 0 and "minItems" not in schema)
+        values = _distinct(inner, count) if inner is not None else None
+        if values is not None or count == 0:
+            yield BoundaryValue(values or [], free=count == 0 and "minItems" not in schema)
     for edge in boundary_values(inner) if inner is not None else ():
         yield BoundaryValue([edge.value], edge.free, edge.invented)
     if inner is None:
@@ -172,9 +172,9 @@ _KINDS = {
 
 def _families(parameter: Parameter) -> Iterator[BoundaryValue]:
     """Two members, because a template makes something of each, and may make the same thing twice."""
-    made = _distinct(parameter.member, 2) if parameter.member is not None else None
-    if made:
-        yield BoundaryValue({"a": made[0], "b": made[1]})
+    values = _distinct(parameter.member, 2) if parameter.member is not None else None
+    if values:
+        yield BoundaryValue({"a": values[0], "b": values[1]})
 
 
 def _parameter(schema: Any) -> Parameter | None:
@@ -190,10 +190,10 @@ def _distinct(inner: Parameter, count: int) -> list[Any] | None:
     sample = sample_value(inner)
     if sample is UNSET:
         return [] if count == 0 else None
-    made = [sample]
+    values = [sample]
     for number in range(1, count):
-        made.append(_varied(inner, sample, number))
-    return made[:count]
+        values.append(_varied(inner, sample, number))
+    return values[:count]
 
 
 def _varied(inner: Parameter, sample: Any, number: int) -> Any:
@@ -203,8 +203,8 @@ def _varied(inner: Parameter, sample: Any, number: int) -> Any:
     if isinstance(sample, bool):
         return sample
     if isinstance(sample, int | float):
-        other = sample + number if _allowed(inner, sample + number) else sample - number
-        return other if _allowed(inner, other) else sample
+        neighbour = sample + number if _allowed(inner, sample + number) else sample - number
+        return neighbour if _allowed(inner, neighbour) else sample
     if isinstance(sample, str):
         text = f"{sample}{number}"
         return text if _allowed(inner, text) else sample

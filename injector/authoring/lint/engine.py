@@ -53,15 +53,15 @@ def templates_among(paths: Iterable[str]) -> tuple[list[str], list[Diagnostic]]:
 
     A path is a template, a file of one, or a folder of templates.
     """
-    found: dict[Path, str] = {}
+    folders: dict[Path, str] = {}
     problems: list[Diagnostic] = []
-    for given in paths:
-        path = Path(given)
+    for argument in paths:
+        path = Path(argument)
         if path.is_file():
             path = path.parent
             if not is_template(path):
                 problems.append(
-                    Diagnostic("file", "error", "this is not a file of a template", place=Place(origin=given))
+                    Diagnostic("file", "error", "this is not a file of a template", place=Place(origin=argument))
                 )
                 continue
         try:
@@ -70,11 +70,11 @@ def templates_among(paths: Iterable[str]) -> tuple[list[str], list[Diagnostic]]:
                 problems.append(Diagnostic("file", "error", no_templates(path), place=Place(origin=_named(path))))
         except OSError as error:
             message = f"the folder cannot be read: {error.strerror}"
-            problems.append(Diagnostic("file", "error", message, place=Place(origin=given)))
+            problems.append(Diagnostic("file", "error", message, place=Place(origin=argument)))
             continue
         for folder in inner:
-            found.setdefault(folder.resolve(), str(folder))
-    return list(found.values()), problems
+            folders.setdefault(folder.resolve(), str(folder))
+    return list(folders.values()), problems
 
 
 def _named(folder: Path) -> str:
@@ -82,8 +82,10 @@ def _named(folder: Path) -> str:
     return str(folder) if folder.name else str(folder.resolve())
 
 
-def lint(paths: Sequence[str], options: LintOptions, told: Callable[[Linted], object] = lambda _: None) -> list[Linted]:
-    """Lint templates by their folders, in the order given. `told` is called with each result.
+def lint(
+    paths: Sequence[str], options: LintOptions, report: Callable[[Linted], object] = lambda _: None
+) -> list[Linted]:
+    """Lint templates by their folders, in the order given. `report` is called with each result.
 
     Raises SchemasMissingError where a rule needs Kubernetes' schemas and they are not there.
     """
@@ -92,27 +94,27 @@ def lint(paths: Sequence[str], options: LintOptions, told: Callable[[Linted], ob
         results = []
         for path in paths:
             results.append(lint_template(path, options))
-            told(results[-1])
+            report(results[-1])
         return results
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from concurrent.futures.process import BrokenProcessPool
 
     rules()  # here, so that each worker has them from the start
-    done: dict[str, Linted] = {}
+    by_path: dict[str, Linted] = {}
     pool = ProcessPoolExecutor(workers, initializer=_leave_interrupts_to_the_parent)
     try:
         futures = {pool.submit(lint_template, path, options): path for path in paths}
         for future in as_completed(futures):
             path = futures[future]
             try:
-                done[path] = future.result()
+                by_path[path] = future.result()
             except BrokenProcessPool:
                 message = "the linter was killed while it checked this template or another one: lint them one at a time"
-                done[path] = Linted(path, (Diagnostic("limit", "error", message, place=Place(origin=path)),))
-            told(done[path])
+                by_path[path] = Linted(path, (Diagnostic("limit", "error", message, place=Place(origin=path)),))
+            report(by_path[path])
     finally:
         pool.shutdown(cancel_futures=True)
-    return [done[path] for path in paths]
+    return [by_path[path] for path in paths]
 
 
 def _leave_interrupts_to_the_parent() -> None:
@@ -128,7 +130,7 @@ def lint_template(path: str, options: LintOptions) -> Linted:
         sources = read_folder(folder)
         template = load_shipped(name, sources, path)
     except TemplateError as error:
-        return Linted(path, tuple(one.of(path) for one in error.diagnostics))
+        return Linted(path, tuple(fault.of(path) for fault in error.diagnostics))
     subject = make_subject(path, template, sources, rules(), options.kubernetes)
     return Linted(path, tuple(lint_subject(subject, options)))
 
@@ -138,12 +140,12 @@ def lint_subject(subject: Subject, options: LintOptions) -> list[Diagnostic]:
     chosen = options.rules
     problems = [problem for rule in chosen.values() for problem in _found(rule, subject)]
     comments = list(disables(subject.sources))
-    kept, used = without_disabled([p for p in problems if p.code != _DISABLE], comments)
-    kept += [p for p in problems if p.code == _DISABLE]
+    remaining, used = without_disabled([p for p in problems if p.code != _DISABLE], comments)
+    remaining += [p for p in problems if p.code == _DISABLE]
     if _DISABLE in chosen:
-        kept += _idle(subject, chosen, [comment for comment in comments if comment not in used])
-    kept += _broken(subject)
-    return sorted(kept, key=_order)
+        remaining += _idle(subject, chosen, [comment for comment in comments if comment not in used])
+    remaining += _broken(subject)
+    return sorted(remaining, key=_order)
 
 
 def _broken(subject: Subject) -> Iterator[Diagnostic]:
@@ -158,13 +160,15 @@ def _found(rule: Rule, subject: Subject) -> Iterator[Diagnostic]:
 
     A finding that occurs again with other values or in another container is reported once.
     """
-    seen = set()
-    for found in rule.check(subject):
-        place = found.place
-        key = (place.file, place.line, place.column, found.fields.get("about"))
-        if key not in seen:
-            seen.add(key)
-            whole = Diagnostic(rule.name, rule.severity, found.message, found.help, found.path, place, found.fields)
+    reported = set()
+    for finding in rule.check(subject):
+        place = finding.place
+        key = (place.file, place.line, place.column, finding.fields.get("about"))
+        if key not in reported:
+            reported.add(key)
+            whole = Diagnostic(
+                rule.name, rule.severity, finding.message, finding.help, finding.path, place, finding.fields
+            )
             yield whole.of(subject.path)
 
 
@@ -173,11 +177,11 @@ def _idle(subject: Subject, chosen: Mapping[str, Rule], comments: Iterable[Disab
     rule = chosen[_DISABLE]
     for comment in comments:
         if comment.rules and all(name in chosen for name in comment.rules):
-            what = f"the rule{'s' if len(comment.rules) > 1 else ''} {', '.join(f'`{name}`' for name in comment.rules)}"
-            finds = "find" if len(comment.rules) > 1 else "finds"
-            message = f"{what} {finds} nothing here, so this comment switches nothing off"
-            found = Diagnostic(rule.name, rule.severity, message, "take the comment out", place=comment.place)
-            yield found.of(subject.path)
+            noun, find = ("rules", "find") if len(comment.rules) > 1 else ("rule", "finds")
+            names = ", ".join(f"`{name}`" for name in comment.rules)
+            message = f"the {noun} {names} {find} nothing here, so this comment switches nothing off"
+            finding = Diagnostic(rule.name, rule.severity, message, "take the comment out", place=comment.place)
+            yield finding.of(subject.path)
 
 
 def _order(problem: Diagnostic) -> tuple[str, int, int, str]:

@@ -62,31 +62,31 @@ class ObjectRenders:
         failures: list[RenderFailure] = []
         if UNSET in self._required.values():  # told where pods are rendered, or by `renders`
             return (), ()
-        for made in self._each():
-            if isinstance(made, ObjectRendering):
-                renderings.append(made)
+        for rendering in self._each():
+            if isinstance(rendering, ObjectRendering):
+                renderings.append(rendering)
             else:
-                failures.append(made)
-                if made.hopeless or len(failures) == _ENOUGH:
+                failures.append(rendering)
+                if rendering.hopeless or len(failures) == _ENOUGH:
                     break
         return tuple(renderings), tuple(failures)
 
     def _each(self) -> Iterator[ObjectRendering | RenderFailure]:
         samples = [sample for sample, _ in zip(self._samples(), range(_SAMPLES), strict=False)]
         for sample in samples:
-            made = self._one(sample, {})
-            if isinstance(made, RenderFailure) and sample is not samples[0]:
-                made = replace(made, broken="")
-            if made is not None:
-                yield made
-        for given, edge in tried(list(self._template.parameters.values())):
-            made = self._one(samples[0], given, edge)
-            if made is not None:
-                yield replace(made, broken="") if isinstance(made, RenderFailure) else made
+            rendering = self._one(sample, {})
+            if isinstance(rendering, RenderFailure) and sample is not samples[0]:
+                rendering = replace(rendering, broken="")
+            if rendering is not None:
+                yield rendering
+        for parameters, edge in tried(list(self._template.parameters.values())):
+            rendering = self._one(samples[0], parameters, edge)
+            if rendering is not None:
+                yield replace(rendering, broken="") if isinstance(rendering, RenderFailure) else rendering
         for case in self._cases():
-            made = self._one(case, case.given or {})
-            if isinstance(made, ObjectRendering):
-                yield made
+            rendering = self._one(case, case.given or {})
+            if isinstance(rendering, ObjectRendering):
+                yield rendering
 
     def _samples(self) -> Iterator[_Question]:
         """A request of each operation on each resource; an update changes nothing."""
@@ -96,54 +96,58 @@ class ObjectRenders:
             for operation in covered.operations:
                 old = obj if operation in ("UPDATE", "DELETE") else None
                 title = f"{operation} of {resource.name}"
-                asked = asked_of(obj, resource, "sample", operation, old, _USER)
-                yield _Question(title, asked, Namespace("sample"))
+                request = asked_of(obj, resource, "sample", operation, old, _USER)
+                yield _Question(title, request, Namespace("sample"))
 
     def _cases(self) -> Iterator[_Question]:
         """What its cases ask at a path. Cases that cannot be read are told of by `injector test`."""
         suite = read_suite(Path(self._path), self._path)
         for checked in [c for c in suite.cases if c.case.at_a_path][:_CASES]:
-            given = checked.given
-            asked, namespace = question(checked.case, given.obj, given.others, checked.named, [self._template])
+            case_input = checked.given
+            request, namespace = question(
+                checked.case, case_input.obj, case_input.others, checked.names_namespace, [self._template]
+            )
             params = {k: v for k, v in checked.case.params.items() if declared_parameter(self._template.parameters, k)}
-            yield _Question(f"the case “{checked.case.name}”", asked, namespace, params)
+            yield _Question(f"the case “{checked.case.name}”", request, namespace, params)
 
     def _one(
-        self, what: _Question, given: Mapping[str, Any], edge: BoundaryValue = _NO_EDGE
+        self, question: _Question, parameters: Mapping[str, Any], edge: BoundaryValue = _NO_EDGE
     ) -> ObjectRendering | RenderFailure | None:
         """The result of one request; None if nothing can be said about it."""
-        title = ", ".join([what.title, *(f"{name} = {shortened(value, 60)}" for name, value in given.items())])
+        title = ", ".join([question.title, *(f"{name} = {shortened(value, 60)}" for name, value in parameters.items())])
         try:
             with limited(self._template.name, self._template.origin):
-                return self._made(what, given, edge, title)
+                return self._made(question, parameters, edge, title)
         except TemplateError as error:
             place = error.place or Place(OVERLAY)
             return RenderFailure(
-                title, given, Reason.TEMPLATE_FAILED, replace(error.diagnostic, place=place), hopeless=True
+                title, parameters, Reason.TEMPLATE_FAILED, replace(error.diagnostic, place=place), hopeless=True
             )
 
     def _made(
-        self, what: _Question, given: Mapping[str, Any], edge: BoundaryValue, title: str
+        self, question: _Question, changed: Mapping[str, Any], edge: BoundaryValue, title: str
     ) -> ObjectRendering | RenderFailure | None:
         # a case says itself what is required, maybe by an annotation of its namespace
-        name, parameters = self._template.name, {**(self._required if what.given is None else {}), **given}
-        injection = admit(what.asked, what.namespace, self._at, self._snapshot, {name: parameters})
+        name, parameters = self._template.name, {**(self._required if question.given is None else {}), **changed}
+        injection = admit(question.asked, question.namespace, self._at, self._snapshot, {name: parameters})
         if injection.reason in (Reason.BAD_PARAMETER, Reason.NAMESPACE_IGNORED, Reason.NOT_FOR_TEMPLATES):
             return None
         if injection.reason in (Reason.DENIED, Reason.NOT_SERVED):
-            return ObjectRendering(title, what.asked, given, injection, None, None)
+            return ObjectRendering(title, question.asked, changed, injection, None, None)
         if injection.effect is Effect.REFUSE:
             if edge.invented or (edge.free and injection.reason is not Reason.TEMPLATE_FAILED):
                 return None
             mistake = injection.mistake
             place = (mistake.place if mistake else None) or Place(OVERLAY, 1, 1, self._first_line)
-            found = replace(injection.failures[0], place=place)
-            return RenderFailure(title, given, injection.reason, found, broken=mistake.rule if mistake else "")
+            fault = replace(injection.failures[0], place=place)
+            return RenderFailure(title, changed, injection.reason, fault, broken=mistake.rule if mistake else "")
         [applied] = injection.applied
-        seen = object_context(
-            what.asked, what.asked.object, what.namespace, self._snapshot, dict(applied.parameters.values)
+        context = object_context(
+            question.asked, question.asked.object, question.namespace, self._snapshot, dict(applied.parameters.values)
         )
-        return ObjectRendering(title, what.asked, given, injection, RenderedSource(self._template, seen), seen)
+        return ObjectRendering(
+            title, question.asked, changed, injection, RenderedSource(self._template, context), context
+        )
 
     @property
     def _first_line(self) -> str:

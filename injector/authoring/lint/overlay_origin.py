@@ -19,8 +19,8 @@ def overlay_path(rendering: Rendering, path: Sequence[str | int]) -> Path | None
     names in whichever list: a sidecar that is native stands under initContainers in the pod.
     """
     if len(path) < 3 or path[0] != "spec" or path[1] not in CONTAINER_LISTS:
-        found = _descend(rendering.overlay.value, rendering.after, path, POD)
-        return found if len(found) > 1 else None
+        overlay_path = _descend(rendering.overlay.value, rendering.after, path, POD)
+        return overlay_path if len(overlay_path) > 1 else None
     container = _at(rendering.after, path[:3])
     start = _container(rendering, plain_mapping(container).get("name"))
     if start is None:
@@ -34,13 +34,13 @@ def overlay_path(rendering: Rendering, path: Sequence[str | int]) -> Path | None
 
 def _container(rendering: Rendering, name: Any) -> Path | None:
     """The overlay's container of a name, or else `"*"`."""
-    found = {str(value.get("name")): path for path, value in [*rendering.everywhere(), *rendering.containers()]}
-    return found.get(str(name), found.get(EVERY_CONTAINER))
+    paths = {str(value.get("name")): path for path, value in [*rendering.everywhere(), *rendering.containers()]}
+    return paths.get(str(name), paths.get(EVERY_CONTAINER))
 
 
 def _descend(ours: Any, after: Any, path: Sequence[str | int], field: Field) -> Path:
     """The part of a path within `after` that exists in `ours` too, with the indices of `ours`."""
-    found: list[str | int] = []
+    overlay_path: list[str | int] = []
     for step in path:
         ours, own = bare_value(ours), step
         after = _at(after, (step,))
@@ -53,8 +53,8 @@ def _descend(ours: Any, after: Any, path: Sequence[str | int], field: Field) -> 
             break
         field = field.at((step,))
         ours = ours[own]
-        found.append(own)
-    return tuple(found)
+        overlay_path.append(own)
+    return tuple(overlay_path)
 
 
 def _index(ours: Any, item: Any, index: int, field: Field) -> int | None:
@@ -62,8 +62,8 @@ def _index(ours: Any, item: Any, index: int, field: Field) -> int | None:
     items = ours if isinstance(ours, list) else []
     if not field.aligned:
         return index if index < len(items) else None
-    wanted = step_of(item, field)
-    return next((n for n, own in enumerate(items) if step_of(plain(own), field) == wanted), None)
+    key = step_of(item, field)
+    return next((n for n, own in enumerate(items) if step_of(plain(own), field) == key), None)
 
 
 def _at(value: Any, path: Sequence[str | int]) -> Any:

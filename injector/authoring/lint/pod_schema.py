@@ -58,15 +58,15 @@ def versions() -> Mapping[tuple[int, int], Path]:
             f"lint needs Kubernetes' own schemas; run {INSTALL_SCHEMAS}; to lint without the schemas: --disable schema"
         )
     folder = Path(next(iter(spec.submodule_search_locations))) / "kubernetes-json-schema"
-    found = {(int(m[1]), int(m[2])): path for path in folder.iterdir() if (m := _FOLDER.match(path.name))}
-    return dict(sorted(found.items()))
+    schemas = {(int(m[1]), int(m[2])): path for path in folder.iterdir() if (m := _FOLDER.match(path.name))}
+    return dict(sorted(schemas.items()))
 
 
 def check_version(version: tuple[int, int]) -> None:
     """Raise SchemasMissingError where there is no schema of a version."""
-    known = versions()
-    if version not in known:
-        names = [f"{major}.{minor}" for major, minor in known]
+    available = versions()
+    if version not in available:
+        names = [f"{major}.{minor}" for major, minor in available]
         raise SchemasMissingError(
             f"no schema for Kubernetes {version[0]}.{version[1]} is installed; available are {names[0]} to {names[-1]}"
         )
@@ -95,7 +95,7 @@ def _checked(pod: bytes, version: tuple[int, int]) -> tuple[Diagnostic, ...]:
                 encoded = msgspec.json.encode(item, order="sorted")
                 errors += [w for e in _errors(encoded, kind, version) for w in _words(e, ("spec", list_, index))]
             spec[list_] = []
-    errors += [words for error in _errors(msgspec.json.encode(value), _POD, version) for words in _words(error)]
+    errors += [mistake for error in _errors(msgspec.json.encode(value), _POD, version) for mistake in _words(error)]
     return tuple(sorted(errors, key=lambda e: ([str(step) for step in e.path], e.fields["about"])))
 
 
@@ -129,29 +129,29 @@ def _words(error: ValidationError, within: ObjectPath = ()) -> list[Diagnostic]:
     instance: Any = error.instance
     limit: Any = error.validator_value
     if error.validator == "additionalProperties" and limit is False:
-        known, place = schema.get("properties") or {}, POD.at(path)
+        properties, place = schema.get("properties") or {}, POD.at(path)
         return [
             _error(
                 (*path, name),
-                unknown_field(name, known, place, instance[name]),
+                unknown_field(name, properties, place, instance[name]),
                 name,
                 code=UNKNOWN_FIELD,
             )
             for name in instance
-            if name not in known
+            if name not in properties
         ]
-    where = _shown(path)
+    location = _shown(path)
     if error.validator == "required":
-        return [_error(path, f"{where} needs {name}", name) for name in limit if name not in instance]
+        return [_error(path, f"{location} needs {name}", name) for name in limit if name not in instance]
     value = shortened(instance)
     if error.validator == "enum":
-        return [_error(path, f"{where} is {value}{hint(str(instance), map(str, limit), 'allowed are')}", "enum")]
+        return [_error(path, f"{location} is {value}{hint(str(instance), map(str, limit), 'allowed are')}", "enum")]
     types = _types(schema)
-    wanted = " or ".join(WANTED[kind] for kind in types)
+    kinds = " or ".join(WANTED[kind] for kind in types)
     of_item = path and isinstance(path[-1], int)
     to_do = item_help(instance, POD.at(path[:-1])) if of_item else shape_help(instance, POD.at(path))
     help_ = to_do or quotes_help(instance, types)
-    message = f"{where} is {value}; it has to be {wanted}" if wanted else f"{where}: {error.message}"
+    message = f"{location} is {value}; it has to be {kinds}" if kinds else f"{location}: {error.message}"
     return [_error(path, message, str(error.validator), types, help_=help_)]
 
 
@@ -183,5 +183,5 @@ _VERSION = re.compile(r"v?(\d{1,2})\.(\d{1,3})(?:\D.*)?\Z")
 
 def version_of(text: str) -> tuple[int, int] | None:
     """Major and minor of `1.33`, `v1.33.2` or `1.33+`; None for what is not a version."""
-    found = _VERSION.match(text)
-    return (int(found[1]), int(found[2])) if found else None
+    parts = _VERSION.match(text)
+    return (int(parts[1]), int(parts[2])) if parts else None

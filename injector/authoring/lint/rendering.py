@@ -54,13 +54,13 @@ def make_subject(
     renderings: list[Rendering] = []
     failures: list[RenderFailure] = []
     renders = _Renders(template, kubernetes)
-    for made in () if template.why_not_injected else renders.all():
-        if isinstance(made, RenderFailure):
-            failures.append(made)
-            if made.hopeless or len(failures) == _ENOUGH:
+    for rendering in () if template.why_not_injected else renders.all():
+        if isinstance(rendering, RenderFailure):
+            failures.append(rendering)
+            if rendering.hopeless or len(failures) == _ENOUGH:
                 break
         else:
-            renderings.append(made)
+            renderings.append(rendering)
     objects: tuple[ObjectRendering, ...] = ()
     if template.applies_to != AppliesTo() or template.why_not_injected:
         # most templates are for pods alone, and need nothing of what this imports
@@ -103,51 +103,51 @@ class _Renders:
         if unknown := self.unknown():
             yield from unknown
             return
-        seen = set()
+        contents = set()
         for sample in SAMPLE_PODS:
-            made = self._one(sample, {})
-            if isinstance(made, Rendering) and sample is STANDARD:
-                seen.add(_content(made))
-            if made is not None:
-                yield made
-        for given, edge in tried(list(self._template.parameters.values())):
-            made = self._one(STANDARD, given, edge)
-            if isinstance(made, Rendering):
-                what = _content(made)
-                if what in seen:
+            rendering = self._one(sample, {})
+            if isinstance(rendering, Rendering) and sample is STANDARD:
+                contents.add(_content(rendering))
+            if rendering is not None:
+                yield rendering
+        for parameters, edge in tried(list(self._template.parameters.values())):
+            rendering = self._one(STANDARD, parameters, edge)
+            if isinstance(rendering, Rendering):
+                content = _content(rendering)
+                if content in contents:
                     continue
-                seen.add(what)
-            if made is not None:
-                yield made
+                contents.add(content)
+            if rendering is not None:
+                yield rendering
 
     def unknown(self) -> list[RenderFailure]:
         """Required parameters of which no value is known, so that nothing can be rendered."""
-        what, help_ = "parameter {} is required, but no valid value is known", "give it `examples`"
+        message, help_ = "parameter {} is required, but no valid value is known", "give it `examples`"
         code, place = Reason.BAD_PARAMETER.label, Place(MANIFEST)
         return [
             RenderFailure(
-                "", {}, Reason.BAD_PARAMETER, Diagnostic(code, "error", what.format(name), help_, place=place), name
+                "", {}, Reason.BAD_PARAMETER, Diagnostic(code, "error", message.format(name), help_, place=place), name
             )
             for name, value in self._required.items()
             if value is UNSET
         ]
 
     def _one(
-        self, sample: SamplePod, given: dict[str, Any], edge: BoundaryValue = _NO_EDGE
+        self, sample: SamplePod, parameters: dict[str, Any], edge: BoundaryValue = _NO_EDGE
     ) -> Rendering | RenderFailure | None:
         """One render; None where the template does not serve this pod, which is an answer too."""
-        title = ", ".join([sample.title, *(f"{name} = {shortened(value, 60)}" for name, value in given.items())])
+        title = ", ".join([sample.title, *(f"{name} = {shortened(value, 60)}" for name, value in parameters.items())])
         try:
             with limited(self._template.name, self._template.origin):
-                return self._made(sample, given, edge, title)
+                return self._made(sample, parameters, edge, title)
         except TemplateError as error:
             place = error.place or Place(OVERLAY)
-            broken = error.rule if sample is STANDARD and not given else ""
-            found = replace(error.diagnostic, place=place)
-            return RenderFailure(title, given, Reason.TEMPLATE_FAILED, found, hopeless=True, broken=broken)
+            broken = error.rule if sample is STANDARD and not parameters else ""
+            fault = replace(error.diagnostic, place=place)
+            return RenderFailure(title, parameters, Reason.TEMPLATE_FAILED, fault, hopeless=True, broken=broken)
 
     def _made(
-        self, sample: SamplePod, given: dict[str, Any], edge: BoundaryValue, title: str
+        self, sample: SamplePod, parameters: dict[str, Any], edge: BoundaryValue, title: str
     ) -> Rendering | RenderFailure | None:
         template, snapshot = self._template, self._snapshots[sample.native]
         task = InjectionContext(
@@ -155,7 +155,7 @@ class _Renders:
             snapshot,
             decide(sample.pod, sample.namespace, snapshot.settings, Request()),
             [template.name],
-            {template.name: {**self._required, **given}},
+            {template.name: {**self._required, **parameters}},
             sample.workload if sample.workload.owner else None,
             config_map_name=self._config_map_name(sample),
         )
@@ -181,24 +181,16 @@ class _Renders:
             files = {file: self._file(context, file, text) for file, text in texts.items()}
             after = injection.object if injection.effect is Effect.INJECT else apply_templates(sample.pod, task).pod
         except RenderError as error:
-            if edge.invented:
-                return None
-            hopeless = error.rule == "limit"
-            if sample is not STANDARD or given:
-                found = replace(error.diagnostic, place=error.place)
-                return RenderFailure(title, given, error.reason, found, hopeless=hopeless)
-            error = _told(error, sample.pod, task)
-            found = replace(error.diagnostic, place=error.place)
-            return RenderFailure(title, given, error.reason, found, hopeless=hopeless, broken=error.rule)
+            return None if edge.invented else _failure(error, sample, parameters, task, title)
         except InjectionError as error:
             if error.reason in _ANSWERS or edge.invented:
                 return None
-            found = replace(error.diagnostic, place=Place(OVERLAY))
-            return RenderFailure(title, given, error.reason, found, free=edge.free, overlay=overlay)
+            fault = replace(error.diagnostic, place=Place(OVERLAY))
+            return RenderFailure(title, parameters, error.reason, fault, free=edge.free, overlay=overlay)
         return Rendering(
             title=title,
             context=context,
-            given=given,
+            given=parameters,
             overlay=overlay,
             files=files,
             pod=sample.pod,
@@ -214,8 +206,8 @@ class _Renders:
         return config_map(self._template.name, files, sample.namespace.name, sample.workload, Settings()).name
 
     def _overlay(self, context: Context) -> RenderedSource:
-        made = RenderedSource(self._template, context)
-        return self._sources.setdefault(("", id(made.rendered)), made)
+        source = RenderedSource(self._template, context)
+        return self._sources.setdefault(("", id(source.rendered)), source)
 
     def _file(self, context: Context, name: str, text: str) -> RenderedSource:
         """A config file. Its value is read at once, while the renderer still has it in its cache."""
@@ -226,12 +218,24 @@ class _Renders:
         return self._sources[key]
 
 
-def _told(error: RenderError, pod: Object, task: InjectionContext) -> RenderError:
-    """The error as an injection tells it: with the values of the parameters that it is about."""
+def _failure(
+    error: RenderError, sample: SamplePod, parameters: Mapping[str, Any], task: InjectionContext, title: str
+) -> RenderFailure:
+    """That a template does not render; with the defaults for an ordinary pod this is a mistake in the template."""
+    hopeless, broken = error.rule == "limit", ""
+    if sample is STANDARD and not parameters:
+        error = _with_values(error, sample.pod, task)
+        broken = error.rule
+    fault = replace(error.diagnostic, place=error.place)
+    return RenderFailure(title, parameters, error.reason, fault, hopeless=hopeless, broken=broken)
+
+
+def _with_values(error: RenderError, pod: Object, task: InjectionContext) -> RenderError:
+    """The error as an injection raises it: with the values of the parameters that it is about."""
     try:
         apply_templates(pod, task)
-    except RenderError as told:
-        return told
+    except RenderError as of_injection:
+        return of_injection
     return error
 
 

@@ -24,13 +24,27 @@ _FILE = re.compile(r"#\s*(\S+)\s*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Documentation:
-    """What a rule's docstring says: one sentence, the text after it, and the files of its examples by name."""
+    """What a rule's docstring says: one sentence, the text after it, and the files of its examples by name.
+
+    `changed` are those files of the good example that the bad one does not have, or has otherwise.
+    """
 
     summary: str
     text: str
     bad: Mapping[str, str]
-    good: Mapping[str, str]
+    changed: Mapping[str, str]
     proof: str = ""
+
+    @property
+    def good(self) -> dict[str, str]:
+        """All files of the good example."""
+        return {**self.bad, **self.changed}
+
+    @property
+    def examples(self) -> tuple[tuple[str, Mapping[str, str]], ...]:
+        """The examples as people read them, each with its title."""
+        repeated = self.bad.keys() - self.changed.keys()
+        return ("Bad", self.bad), ("Good, with the other files as they are" if repeated else "Good", self.changed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +63,11 @@ class Rule:
 
     def as_sarif(self) -> dict[str, Any]:
         """The rule as a SARIF log describes it: a `reportingDescriptor` less its id."""
-        said = self.documentation
+        documentation = self.documentation
         return {
             **({"helpUri": address(self.name)} if injector.DOCUMENTATION else {}),
-            "shortDescription": {"text": said.summary},
-            "fullDescription": {"text": said.text or said.summary},
+            "shortDescription": {"text": documentation.summary},
+            "fullDescription": {"text": documentation.text or documentation.summary},
             "help": {"text": self.docstring, "markdown": as_markdown(self)},
             "defaultConfiguration": {"level": self.severity},
         }
@@ -61,23 +75,28 @@ class Rule:
 
 @cache
 def rules() -> Mapping[str, Rule]:
-    """Every rule by its name, sorted: one for each module of the package `rules`."""
-    found = {}
-    for module in sorted(info.name for info in pkgutil.iter_modules(package.__path__) if info.name[0] != "_"):
-        loaded = importlib.import_module(f"{package.__name__}.{module}")
-        name = module.replace("_", "-")
-        found[name] = Rule(name, loaded.SEVERITY, loaded.check, inspect.cleandoc(loaded.__doc__ or ""))
-    return found
+    """Every rule by its name, sorted: the function `check` of each module of `rules`, and those in its `RULES`."""
+    by_name = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        if not info.name.startswith("_"):
+            module = importlib.import_module(f"{package.__name__}.{info.name}")
+            checks = {check.__name__: (check, check.__doc__) for check in getattr(module, "RULES", ())}
+            if hasattr(module, "check"):
+                checks[info.name] = (module.check, module.__doc__)
+            for function, (check, docstring) in checks.items():
+                name = function.replace("_", "-")
+                by_name[name] = Rule(name, module.SEVERITY, check, inspect.cleandoc(docstring or ""))
+    return dict(sorted(by_name.items()))
 
 
 def read_docstring(docstring: str) -> Documentation:
     """A rule's docstring, taken apart. Raises ValueError for a block without a file's name."""
     head, *sections = _SECTION.split(docstring)
     summary, _, text = head.strip().partition("\n")
-    found = dict(zip(sections[::2], sections[1::2], strict=True))
-    proof = " ".join(found.get("Proof", "").split())
+    by_title = dict(zip(sections[::2], sections[1::2], strict=True))
+    proof = " ".join(by_title.get("Proof", "").split())
     return Documentation(
-        summary.strip(), text.strip(), _files(found.get("Bad", "")), _files(found.get("Good", "")), proof
+        summary.strip(), text.strip(), _files(by_title.get("Bad", "")), _files(by_title.get("Good", "")), proof
     )
 
 
@@ -86,9 +105,9 @@ def _files(section: str) -> dict[str, str]:
     files: dict[str, list[str]] = {}
     name = ""
     for line in textwrap.dedent(section.strip("\n")).split("\n"):
-        found = _FILE.match(line)
-        if found and ("." in found[1]):
-            name = found[1]
+        heading = _FILE.match(line)
+        if heading and ("." in heading[1]):
+            name = heading[1]
             files[name] = []
         elif name:
             files[name].append(line)
@@ -109,30 +128,27 @@ _LANGUAGES = {".yaml.j2": "yaml", ".yaml": "yaml", ".json.j2": "json", ".md": "m
 
 def explanation(rule: Rule, bold: Callable[[str], str] = str) -> str:
     """A rule's documentation as a terminal shows it; `bold` is for headings."""
-    said = rule.documentation
-    parts = [f"{bold(rule.name)} ({rule.severity})", said.summary, said.text]
-    for title, files in (("Bad", said.bad), ("Good", said.good)):
-        if files:
-            parts.append(f"{bold(title)}\n{_indented(files)}")
-    if said.proof:
-        parts.append(f"{bold('Proof')}\n{said.proof}")
+    documentation = rule.documentation
+    parts = [f"{bold(rule.name)} ({rule.severity})", documentation.summary, documentation.text]
+    parts += [f"{bold(title)}\n{_indented(files)}" for title, files in documentation.examples if files]
+    if documentation.proof:
+        parts.append(f"{bold('Proof')}\n{documentation.proof}")
     parts.append(f"Page: {address(rule.name)}")
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def as_markdown(rule: Rule) -> str:
     """A rule's documentation as Markdown, without a heading."""
-    said = rule.documentation
-    parts = [said.summary, said.text]
-    for title, files in (("Bad", said.bad), ("Good", said.good)):
-        if files:
-            parts += [f"**{title}**", *_fenced(files)]
+    documentation = rule.documentation
+    parts = [documentation.summary, documentation.text]
+    for title, files in documentation.examples:
+        parts += [f"**{title}**", *_fenced(files)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def rules_table() -> str:
     """What follows the mark on the page docs/lint.md: what keeps a template from loading, and a row for each rule."""
-    errors = "\n".join(f"### {name}\n\nWhat is wrong: {what}.\n" for name, what in TEMPLATE_ERRORS.items())
+    errors = "\n".join(f"### {name}\n\nWhat is wrong: {mistake}.\n" for name, mistake in TEMPLATE_ERRORS.items())
     rows = "\n".join(
         f"| [`{name}`](lint/{name}.md) | {rule.severity} | {rule.documentation.summary} |"
         for name, rule in rules().items()
@@ -142,8 +158,10 @@ def rules_table() -> str:
 
 def rule_page(rule: Rule) -> str:
     """The page of a rule: docs/lint/NAME.md."""
-    what = f"A rule of [`injector lint`](../lint.md). The linter reports each finding as {_KIND[rule.severity]}."
-    return f"# {rule.name}\n\n{_MADE}\n\n{what}\n\n{as_markdown(rule)}"
+    introduction = (
+        f"A rule of [`injector lint`](../lint.md). The linter reports each finding as {_KIND[rule.severity]}."
+    )
+    return f"# {rule.name}\n\n{_MADE}\n\n{introduction}\n\n{as_markdown(rule)}"
 
 
 _MADE = "<!-- Made from the rule's docstring. -->"

@@ -111,11 +111,11 @@ class Rendering:
         return ((path, value) for path, value in _containers(self.overlay) if value.get("name") != EVERY_CONTAINER)
 
     def everywhere(self) -> Iterator[tuple[Path, Object]]:
-        """The same of `"*"`, what every container of the app gets."""
+        """Path and value, without tags, of `"*"`: what every container of the app gets."""
         return ((path, value) for path, value in _containers(self.overlay) if value.get("name") == EVERY_CONTAINER)
 
     def sidecars(self) -> Iterator[tuple[Path, Object]]:
-        """The same of what runs beside the app: `containers` but `"*"`."""
+        """Path and value, without tags, of each container that runs beside the app: `containers` but `"*"`."""
         return sidecars(self.overlay)
 
     def volumes(self) -> Iterator[tuple[Path, Object]]:

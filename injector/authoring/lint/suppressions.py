@@ -39,12 +39,12 @@ def disables(sources: Mapping[str, str]) -> Iterator[Disable]:
             continue
         lines = text.split("\n")
         for number, line in enumerate(lines, 1):
-            found = _COMMENT.match(line)
-            if found is None or (file.endswith(".md") and found["open"] != "<!--"):
+            match = _COMMENT.match(line)
+            if match is None or (file.endswith(".md") and match["open"] != "<!--"):
                 continue
-            rules = tuple(name.strip() for name in found["rules"].split(",") if name.strip())
-            place = Place(file, number, found.start("open") + 1, line.rstrip("\r"))
-            yield Disable(place, rules, found["reason"].strip(" \t:-"), _line(file, lines, number, found["before"]))
+            rules = tuple(name.strip() for name in match["rules"].split(",") if name.strip())
+            place = Place(file, number, match.start("open") + 1, line.rstrip("\r"))
+            yield Disable(place, rules, match["reason"].strip(" \t:-"), _line(file, lines, number, match["before"]))
 
 
 def _line(file: str, lines: list[str], number: int, before: str) -> int | None:

@@ -138,23 +138,23 @@ def target(text: str) -> Target:
     if not versions.fullmatch(version):
         version, group = "v1", rest
     if "/" in name or not names.fullmatch(name) or not group or not groups.fullmatch(group):
-        words = "write it in the plural and with its group, such as services, or gateways.example.com"
+        to_do = "write it in the plural and with its group, such as services, or gateways.example.com"
         below = "; add a subresource, such as pods/exec, to `resources` in template.yaml later"
-        raise ValueError(words + (below if "/" in text else ""))
-    known = _KNOWN.get(name)
+        raise ValueError(to_do + (below if "/" in text else ""))
+    target = _KNOWN.get(name)
     resource = Resource(group, version, name)
-    kind = known.kind if known is not None and known.resource.group == group else sample_object(resource)["kind"]
+    kind = target.kind if target is not None and target.resource.group == group else sample_object(resource)["kind"]
     return Target(resource, kind)
 
 
 def retargeted(files: Mapping[str, str], to: Target) -> dict[str, str]:
     """The files of the starter, for another resource than the Services that it is written for."""
     group, version, name = to.resource
-    made = dict(files)
-    made["template.yaml"] = re.sub(
+    renamed = dict(files)
+    renamed["template.yaml"] = re.sub(
         r"apiGroups: .*, resources: \[services\]",
         f"apiGroups: [{group or chr(34) * 2}], apiVersions: [{version}], resources: [{name}]",
-        made["template.yaml"],
+        renamed["template.yaml"],
     )
     written = f"apiVersion: {f'{group}/{version}'.lstrip('/')}, kind: {to.kind},{_POD if to == _KNOWN['pods'] else ''}"
-    return {path: text.replace("apiVersion: v1, kind: Service,", written) for path, text in made.items()}
+    return {path: text.replace("apiVersion: v1, kind: Service,", written) for path, text in renamed.items()}

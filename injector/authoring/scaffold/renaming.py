@@ -97,9 +97,9 @@ def _with_name(path: str, text: str, old: str, new: str) -> str:
         text = re.sub(rf"""(\bport: ["']?){name}{_END}""", rf"\g<1>{port}", text)
     for place in (*_PLACES, *(_SAID if path.startswith(f"{TESTS}/") else ())):
         pattern = re.compile(place.replace("NAME", name), re.MULTILINE)
-        text = pattern.sub(lambda found: _last(found[0], old, new), text)
+        text = pattern.sub(lambda match: _last(match[0], old, new), text)
     word = re.compile(rf"(?<![\w./-]){name}(?![\w./-])")
-    return _LIST.sub(lambda found: word.sub(new, found[0]), text)
+    return _LIST.sub(lambda match: word.sub(new, match[0]), text)
 
 
 def _last(text: str, old: str, new: str) -> str:
@@ -113,4 +113,4 @@ def _with_names(text: str, mapping: Mapping[str, str]) -> str:
     if not mapping:
         return text
     names = "|".join(re.escape(name) for name in sorted(mapping, key=len, reverse=True))
-    return re.sub(rf"(?<![\w./-])(?:{names})(?![\w/-])", lambda found: mapping[found[0]], text)
+    return re.sub(rf"(?<![\w./-])(?:{names})(?![\w/-])", lambda match: mapping[match[0]], text)

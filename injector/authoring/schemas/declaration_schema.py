@@ -27,8 +27,12 @@ def shape_of(kind: type[msgspec.Struct]) -> dict[str, Schema]:
 def _sorted(schema: Any) -> Any:
     """The schema with its choices sorted: those of a Literal come in the order of a set."""
     if isinstance(schema, dict):
-        made = {key: _sorted(part) for key, part in schema.items()}
-        return {**made, "enum": sorted(made["enum"])} if isinstance(made.get("enum"), list) else made
+        schema_sorted = {key: _sorted(part) for key, part in schema.items()}
+        return (
+            {**schema_sorted, "enum": sorted(schema_sorted["enum"])}
+            if isinstance(schema_sorted.get("enum"), list)
+            else schema_sorted
+        )
     return [_sorted(part) for part in schema] if isinstance(schema, list | tuple) else schema
 
 
@@ -38,7 +42,7 @@ def strings(description: str, **more: Any) -> Schema:
 
 
 def or_null(schema: Schema) -> Schema:
-    """The same, or nothing: a key with no value counts as one that is not there."""
+    """A schema that takes null too: a key with no value counts as one that is not there."""
     if "type" not in schema or "$ref" in schema or "enum" in schema:
         description = {"description": schema["description"]} if "description" in schema else {}
         return {**description, "anyOf": [schema, {"type": "null"}]}

@@ -139,18 +139,18 @@ def settings_schema() -> Schema:
 
 def _section(section: Schema, path: str, sections: dict[str, Schema]) -> Schema:
     properties: dict[str, Any] = {}
-    for key, made in section["properties"].items():
-        where = f"{path}{key}"
-        if "$ref" in made:
-            inner = _section(sections[made["$ref"].rpartition("/")[2]], f"{where}.", sections)
-            properties[key] = {**inner, "description": HELP.get(where, key)}
-        elif isinstance(each := made.get("additionalProperties"), dict) and "$ref" in each:
-            inner = _section(sections[each["$ref"].rpartition("/")[2]], f"{where}.", sections)
-            properties[key] = {**made, "additionalProperties": inner, "description": HELP.get(where, key)}
+    for key, declaration in section["properties"].items():
+        setting = f"{path}{key}"
+        if "$ref" in declaration:
+            inner = _section(sections[declaration["$ref"].rpartition("/")[2]], f"{setting}.", sections)
+            properties[key] = {**inner, "description": HELP.get(setting, key)}
+        elif isinstance(each := declaration.get("additionalProperties"), dict) and "$ref" in each:
+            inner = _section(sections[each["$ref"].rpartition("/")[2]], f"{setting}.", sections)
+            properties[key] = {**declaration, "additionalProperties": inner, "description": HELP.get(setting, key)}
         elif key.endswith("Selector"):
-            properties[key] = {**selector(HELP.get(where, key)), "default": None}
+            properties[key] = {**selector(HELP.get(setting, key)), "default": None}
         else:
-            properties[key] = {**copy.deepcopy(made), "description": HELP.get(where, key)}
+            properties[key] = {**copy.deepcopy(declaration), "description": HELP.get(setting, key)}
     if not path:
         properties["prefix"]["pattern"] = _PREFIX
         at = properties["paths"]["additionalProperties"]

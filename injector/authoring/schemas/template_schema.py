@@ -183,11 +183,11 @@ def case_schema() -> Schema:
     expect["golden"]["pattern"] = rf"^[-._a-zA-Z0-9]*{re.escape(GOLDEN)}$"
     refused = {"properties": {"decision": {"const": "refused"}}}
     defs["Expect"] |= {"if": {"required": ["code"]}, "then": refused}
-    for name, words in (
+    for name, description in (
         ("namespace", "The namespace in which the pod is created, or the namespace of the object."),
         ("expect", "The expected result."),
     ):
-        case[name].setdefault("description", words)
+        case[name].setdefault("description", description)
     file = defs.pop("CaseFile")
     file["properties"]["cases"] |= {"description": "The cases, each with a name of its own.", "minItems": 1}
     return {**file, "title": "Cases of a template", "$defs": defs}
@@ -199,10 +199,10 @@ def _given(schema: Any) -> Any:
         return [_given(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {key: _given(part) for key, part in schema.items() if not (key == "default" and part is None)}
-    choices = made.get("anyOf")
+    cleaned = {key: _given(part) for key, part in schema.items() if not (key == "default" and part is None)}
+    choices = cleaned.get("anyOf")
     if isinstance(choices, list) and {"type": "null"} in choices:
         rest = [part for part in choices if part != {"type": "null"}]
-        del made["anyOf"]
-        made = {**rest[0], **made} if len(rest) == 1 else {**made, "anyOf": rest}
-    return made
+        del cleaned["anyOf"]
+        cleaned = {**rest[0], **cleaned} if len(rest) == 1 else {**cleaned, "anyOf": rest}
+    return cleaned

@@ -17,9 +17,9 @@ _SKEW, _LARGE_SKEW = 30, 300  # seconds
 
 def version(context: CheckContext) -> Iterator[Diagnostic]:
     """matchConditions are stable from 1.30 on; the webhooks rely on them."""
-    found = context.live.cluster().version
-    text = "{}.{}".format(*found)
-    if found < OLDEST:
+    version = context.live.cluster().version
+    text = "{}.{}".format(*version)
+    if version < OLDEST:
         need = "{}.{}".format(*OLDEST)
         yield bad(
             "version",
@@ -32,11 +32,11 @@ def version(context: CheckContext) -> Iterator[Diagnostic]:
 
 def native_sidecars(context: CheckContext) -> Iterator[Diagnostic]:
     """Which form sidecars get by the setting `nativeSidecars`; before an installation by its default."""
-    found = context.live.cluster().version
+    version = context.live.cluster().version
     chosen = context.settings.native_sidecars if context.configurations else "auto"
-    if found < _NATIVE:
+    if version < _NATIVE:
         return
-    if chosen == "always" or (chosen == "auto" and found >= _AUTO):
+    if chosen == "always" or (chosen == "auto" and version >= _AUTO):
         yield good("native-sidecars", f"sidecars are native: restartable init containers (nativeSidecars: {chosen})")
     elif chosen == "never":
         yield good("native-sidecars", "sidecars are plain containers, as the settings say (nativeSidecars: never)")
@@ -58,17 +58,21 @@ def clock(context: CheckContext) -> Iterator[Diagnostic]:
     """Certificates made here get their dates from this machine's clock; the API server checks them with its own."""
     now = datetime.now(UTC)
     context.live.cluster()  # an answer of this moment
-    there = context.live.clock
-    if there is None:
+    server_time = context.live.clock
+    if server_time is None:
         return
     # the header has whole seconds, and is of a moment between the request and now
-    behind = (there - now).total_seconds() if there > now else min(0.0, (there - now).total_seconds() + 1)
-    words = f"the API server's clock is {abs(behind):.0f} s {'ahead of' if behind > 0 else 'behind'} this machine's"
+    behind = (
+        (server_time - now).total_seconds() if server_time > now else min(0.0, (server_time - now).total_seconds() + 1)
+    )
+    difference = (
+        f"the API server's clock is {abs(behind):.0f} s {'ahead of' if behind > 0 else 'behind'} this machine's"
+    )
     to_do = "let both follow the same time servers (NTP); certificates made here may not be valid there yet"
     if abs(behind) > _LARGE_SKEW:
-        yield bad("clock", words, to_do)
+        yield bad("clock", difference, to_do)
     elif abs(behind) > _SKEW:
-        yield warning("clock", words, to_do)
+        yield warning("clock", difference, to_do)
     else:
         yield good("clock", "the API server's clock agrees with this machine's")
 

@@ -10,7 +10,7 @@ from injector.cli.checks import api_server
 from injector.cli.checks.check_context import CheckContext
 from injector.cli.checks.check_result import Section, bad, good, some, warning
 from injector.cli.checks.granted_permissions import requests, review
-from injector.cli.checks.namespace_labels import labels_of
+from injector.cli.checks.namespace_labels import labels_of, own_labels
 from injector.cli.checks.other_webhooks import goes_by
 from injector.cluster.blocking_client import ClusterError
 from injector.cluster.installation import API, GROUP, KINDS, RESOURCES, Installation, configuration_path
@@ -41,14 +41,14 @@ def plugins(context: CheckContext) -> Iterator[Diagnostic]:
         pods = list(context.live.objects("/api/v1/namespaces/kube-system/pods", query))
     except ClusterError:
         pods = []
-    words = [
+    arguments = [
         word
         for pod in pods
         for container in pod["spec"]["containers"]
         for word in (*(container.get("command") or ()), *(container.get("args") or ()))
     ]
     flag = "--disable-admission-plugins="
-    off = {plugin for word in words if word.startswith(flag) for plugin in word.removeprefix(flag).split(",")}
+    off = {plugin for word in arguments if word.startswith(flag) for plugin in word.removeprefix(flag).split(",")}
     for plugin in _PLUGINS:
         if plugin in off:
             to_do = f"take it out of {flag.rstrip('=')} of kube-apiserver"
@@ -65,19 +65,19 @@ def person(context: CheckContext) -> Iterator[Diagnostic]:
     https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
     """
     namespace = context.namespace
-    asked = [{"group": "", "resource": "namespaces", "verb": "create"}]
+    attributes = [{"group": "", "resource": "namespaces", "verb": "create"}]
     for (group, resources), verb in product(_OWN, ("create", "patch")):
-        asked += [{"group": group, "resource": r, "verb": verb, "namespace": namespace} for r in resources]
+        attributes += [{"group": group, "resource": r, "verb": verb, "namespace": namespace} for r in resources]
     for (group, resources), verb in product(_EVERYWHERE, ("create", "patch")):
-        asked += [{"group": group, "resource": r, "verb": verb} for r in resources]
+        attributes += [{"group": group, "resource": r, "verb": verb} for r in resources]
     escalate = [{"group": "rbac.authorization.k8s.io", "resource": "clusterroles", "verb": "escalate"}]
     granted = [a for line in permissions(Installation(namespace=namespace)) for a in requests(line, namespace)]
-    everything = [*asked, *escalate, *granted]
+    everything = [*attributes, *escalate, *granted]
     answers = context.live.answers(_SELF, [review("SelfSubjectAccessReview", a) for a in everything])
     allowed = [bool(answer.get("status", {}).get("allowed")) for answer in answers]
     denied = [a for a, ok in zip(everything, allowed, strict=True) if not ok]
-    missing = [a for a in denied if a in asked]
-    if not allowed[len(asked)]:
+    missing = [a for a in denied if a in attributes]
+    if not allowed[len(attributes)]:
         missing += [a for a in denied if a in granted]
     if missing:
         actions = list(dict.fromkeys(f"{a['verb']} {a['resource']}" for a in missing))
@@ -96,17 +96,17 @@ def label(context: CheckContext) -> Iterator[Diagnostic]:
         for entry in configuration.get("webhooks") or ()
         if configuration not in context.configurations and goes_by(entry, name)
     ]
-    counts = Counter(labels_of(one).get(name.key) for one in context.namespaces)
-    there = ", ".join(f"{name.key}={value}: {count}" for value, count in sorted(counts.items(), key=str) if value)
+    counts = Counter(labels_of(namespace).get(name.key) for namespace in context.namespaces)
+    totals = ", ".join(f"{name.key}={value}: {count}" for value, count in sorted(counts.items(), key=str) if value)
     to_do = "choose another one: namespaceLabel in the settings (docs/settings.md)"
     if context.configurations:
-        found = f"an injector is installed already, in namespace {context.namespace}"
-        yield warning("installed", found, "check it with injector check (without --pre); change it with helm upgrade")
+        message = f"an injector is installed already, in namespace {context.namespace}"
+        yield warning("installed", message, "check it with injector check (without --pre); change it with helm upgrade")
     elif rivals:
         yield bad("label-free", f"label {name.key} is used by {', '.join(rivals)}", to_do)
-    elif there:
+    elif totals:
         who = f"their new pods will be injected if the value is {name.enabled} or {name.required}"
-        text = f"namespaces have label {name.key} already ({there}): {who}"
+        text = f"namespaces have label {name.key} already ({totals}): {who}"
         yield warning("label-free", text, f"remove the label where you do not want that, or {to_do}")
     else:
         yield good("label-free", f"label {name.key} is free")
@@ -114,7 +114,7 @@ def label(context: CheckContext) -> Iterator[Diagnostic]:
 
 def pod_security(context: CheckContext) -> Iterator[Diagnostic]:
     """https://kubernetes.io/docs/concepts/security/pod-security-admission/: the injector runs under `restricted`."""
-    own = next((labels_of(one) for one in context.namespaces if one["metadata"]["name"] == context.namespace), None)
+    own = own_labels(context)
     if own is None:
         yield good("pod-security", f"namespace {context.namespace} does not exist yet")
     else:
@@ -124,9 +124,10 @@ def pod_security(context: CheckContext) -> Iterator[Diagnostic]:
             f"namespace {context.namespace} exists, with Pod Security {level}: the injector complies",
         )
     strict = [
-        one["metadata"]["name"]
-        for one in context.namespaces
-        if labels_of(one).get(_LEVEL) in ("baseline", "restricted") and one["metadata"]["name"] != context.namespace
+        namespace["metadata"]["name"]
+        for namespace in context.namespaces
+        if labels_of(namespace).get(_LEVEL) in ("baseline", "restricted")
+        and namespace["metadata"]["name"] != context.namespace
     ]
     if strict:
         yield warning(

@@ -35,8 +35,8 @@ class CheckContext:
         """Where the injector runs, or should."""
         if self._given:
             return self._given
-        found = {name for configuration in self.live.webhooks() for name in service_namespaces(configuration)}
-        return self.live.installation() if found else _DEFAULT.namespace
+        names = {name for configuration in self.live.webhooks() for name in service_namespaces(configuration)}
+        return self.live.installation() if names else _DEFAULT.namespace
 
     @cached_property
     def configurations(self) -> tuple[Object, ...]:
@@ -83,16 +83,16 @@ class CheckContext:
     @cached_property
     def namespaces(self) -> tuple[Object, ...]:
         """All namespaces but those that are being deleted, which take no pods."""
-        found = self.live.objects("/api/v1/namespaces")
-        return tuple(one for one in found if "deletionTimestamp" not in one["metadata"])
+        objects = self.live.objects("/api/v1/namespaces")
+        return tuple(space for space in objects if "deletionTimestamp" not in space["metadata"])
 
     @cached_property
     def deployment(self) -> Object | None:
         """The injector's Deployment: that of its name, else the only one with its label."""
         path = f"/apis/apps/v1/namespaces/{self.namespace}/deployments"
-        found = list(self.live.objects(path, {"labelSelector": INSTALLATION}))
-        named = [one for one in found if one["metadata"]["name"] == self.name]
-        return next(iter(named or found), None)
+        deployments = list(self.live.objects(path, {"labelSelector": INSTALLATION}))
+        by_name = [deployment for deployment in deployments if deployment["metadata"]["name"] == self.name]
+        return next(iter(by_name or deployments), None)
 
     @cached_property
     def name(self) -> str:
@@ -122,11 +122,11 @@ class CheckContext:
 
     def serves(self, group: str, version: str, resource: str) -> bool:
         """Whether the API server has such a resource, or one below another."""
-        there = (group, version)
-        if there not in self._resources:
-            found = self.found(f"/apis/{group}/{version}" if group else f"/api/{version}") or {}
-            self._resources[there] = frozenset(one["name"] for one in found.get("resources") or ())
-        return resource in self._resources[there]
+        group_version = (group, version)
+        if group_version not in self._resources:
+            resources = self.found(f"/apis/{group}/{version}" if group else f"/api/{version}") or {}
+            self._resources[group_version] = frozenset(entry["name"] for entry in resources.get("resources") or ())
+        return resource in self._resources[group_version]
 
     def is_there(self, api: str, resource: str, name: str) -> bool:
         """Whether the injector's namespace has this object; one that may not be looked at counts as there."""
@@ -174,16 +174,18 @@ def _most(values: Iterable[int]) -> int:
     return counted[0][0] if counted else 0
 
 
-def _beyond(known: list[Object], expected: Entries) -> dict[str, Any] | None:
+def _beyond(entries: list[Object], expected: Entries) -> dict[str, Any] | None:
     """What every entry's namespaceSelector has beyond what it should."""
-    wanted = {e["name"]: e["namespaceSelector"]["matchExpressions"] for e in (*expected.mutating, *expected.validating)}
-    selectors = [(entry.get("namespaceSelector") or {}, wanted[entry["name"]]) for entry in known]
+    expressions = {
+        e["name"]: e["namespaceSelector"]["matchExpressions"] for e in (*expected.mutating, *expected.validating)
+    }
+    selectors = [(entry.get("namespaceSelector") or {}, expressions[entry["name"]]) for entry in entries]
     if not selectors:
         return None
     more = [[e for e in s.get("matchExpressions") or () if e not in mine] for s, mine in selectors]
     labels = [(s.get("matchLabels") or {}).items() for s, _ in selectors]
     common = {
-        "matchExpressions": [e for e in more[0] if all(e in others for others in more)],
-        "matchLabels": dict(pair for pair in labels[0] if all(pair in others for others in labels)),
+        "matchExpressions": [e for e in more[0] if all(e in selector for selector in more)],
+        "matchLabels": dict(pair for pair in labels[0] if all(pair in selector for selector in labels)),
     }
     return common if any(common.values()) else None

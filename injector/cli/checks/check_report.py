@@ -33,12 +33,12 @@ def look(context: CheckContext, sections: Sequence[Section]) -> Results:
     """
     results: Results = []
     for title, checks in sections:
-        found: list[Diagnostic] = []
+        verdicts: list[Diagnostic] = []
         causes: set[object] = set()
-        results.append((title, found))
+        results.append((title, verdicts))
         for check in checks:
-            found += _guarded(check, context, causes)
-            if any(verdict.code == _LOST for verdict in found):
+            verdicts += _guarded(check, context, causes)
+            if any(verdict.code == _LOST for verdict in verdicts):
                 return results
     return results
 
@@ -72,8 +72,8 @@ def _guarded(check: Check, context: CheckContext, causes: set[object]) -> Iterat
 
 def worst(results: Results) -> Severity:
     """The worst severity of all."""
-    found = {verdict.severity for _, verdicts in results for verdict in verdicts}
-    return next((severity for severity in reversed(_RESULTS) if severity in found), "note")
+    severities = {verdict.severity for _, verdicts in results for verdict in verdicts}
+    return next((severity for severity in reversed(_RESULTS) if severity in severities), "note")
 
 
 def show_results(results: Results, form: str) -> None:
@@ -92,8 +92,8 @@ def show_results(results: Results, form: str) -> None:
                     click.echo(f"    {printable_lines(verdict.help)}")
             click.echo()
     counts = Counter(verdict.severity for _, verdicts in results for verdict in verdicts)
-    words = f"good: {counts['note']}, warnings: {counts['warning']}, failed: {counts['error']}"
-    click.echo(f"Result: {_sign(worst(results))} ({words})")
+    totals = f"good: {counts['note']}, warnings: {counts['warning']}, failed: {counts['error']}"
+    click.echo(f"Result: {_sign(worst(results))} ({totals})")
 
 
 def _sign(severity: Severity) -> str:
@@ -103,5 +103,5 @@ def _sign(severity: Severity) -> str:
 
 def _data(verdict: Diagnostic) -> dict[str, object]:
     data = {"check": verdict.code, "result": _RESULTS[verdict.severity][0], "text": verdict.headline}
-    others = {"toDo": verdict.help, "data": verdict.fields}
-    return data | {key: value for key, value in others.items() if value}
+    more = {"toDo": verdict.help, "data": verdict.fields}
+    return data | {key: value for key, value in more.items() if value}

@@ -29,21 +29,22 @@ def entry_differences(live: Object, expected: Object) -> Iterator[tuple[str, str
         if field in ("name", "objectSelector") or (field == "reinvocationPolicy" and validating):
             continue
         default = _DEFAULTS.get(field)
-        is_now: Any = live.get(field) or default
-        should: Any = expected.get(field) or default
-        if field == "clientConfig":
-            differences = _client(is_now or {}, should["service"])
-        elif field == "namespaceSelector":
-            differences = _lists(field, _requirements(is_now or {}), _requirements(should))
-        elif field == "matchConditions":
-            differences = _lists(field, list(map(_condition, is_now or ())), list(map(_condition, should)))
-        elif field == "rules":
-            differences = _lists(field, list(map(_rule, is_now or ())), list(map(_rule, should)))
-        elif is_now != should:
-            differences = iter([f"{field} is {_text(is_now)}, should be {_text(should)}"])
-        else:
-            continue
-        yield from ((field, difference) for difference in differences)
+        for difference in _of_field(field, live.get(field) or default, expected.get(field) or default):
+            yield field, difference
+
+
+def _of_field(field: str, live: Any, expected: Any) -> Iterator[str]:
+    """How the value of a field differs; a live value may be None."""
+    if field == "clientConfig":
+        yield from _client(live or {}, expected["service"])
+    elif field == "namespaceSelector":
+        yield from _lists(field, _requirements(live or {}), _requirements(expected))
+    elif field == "matchConditions":
+        yield from _lists(field, list(map(_condition, live or ())), list(map(_condition, expected)))
+    elif field == "rules":
+        yield from _lists(field, list(map(_rule, live or ())), list(map(_rule, expected)))
+    elif live != expected:
+        yield f"{field} is {_text(live)}, should be {_text(expected)}"
 
 
 def _client(client: Object, service: Object) -> Iterator[str]:
@@ -57,8 +58,8 @@ def _client(client: Object, service: Object) -> Iterator[str]:
 
 
 def _lists(field: str, now: list[str], should: list[str]) -> Iterator[str]:
-    lacking = [one for one in should if one not in now]
-    more = [one for one in now if one not in should]
+    lacking = [item for item in should if item not in now]
+    more = [item for item in now if item not in should]
     if lacking:
         yield f"{field} lacks {cut('; '.join(lacking), _LONGEST)}"
     if more:

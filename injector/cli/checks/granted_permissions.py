@@ -27,8 +27,8 @@ def service_account(context: CheckContext) -> Iterator[Diagnostic]:
     lines = permissions(context.installation, settings.certificates.source, retry_refused=settings.retry_refused)
     user = f"system:serviceaccount:{namespace}:{account}"
     groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"]
-    asked = [(line, attributes) for line in lines for attributes in requests(line, namespace)]
-    bodies = [review("SubjectAccessReview", a, {"user": user, "groups": groups}) for _, a in asked]
+    questions = [(line, attributes) for line in lines for attributes in requests(line, namespace)]
+    bodies = [review("SubjectAccessReview", a, {"user": user, "groups": groups}) for _, a in questions]
     try:
         answers = context.live.answers(_REVIEWS, bodies, subject="asking what the service account may do")
     except ClusterError as error:
@@ -38,7 +38,7 @@ def service_account(context: CheckContext) -> Iterator[Diagnostic]:
         yield warning("permissions", f"not checked: {error}", to_do)
         return
     denied: dict[int, list[Object]] = {}
-    for (line, attributes), answer in zip(asked, answers, strict=True):
+    for (line, attributes), answer in zip(questions, answers, strict=True):
         if not answer.get("status", {}).get("allowed"):
             denied.setdefault(id(line), []).append(attributes)
     for line in lines:
@@ -49,9 +49,9 @@ def _verdict(line: Permission, denied: list[Object], account: str) -> Diagnostic
     check = f"permission {line.feature}"
     if not denied:
         return good(check, f"{line.feature}: may {permission_words(line)}")
-    what = ", ".join(dict.fromkeys(f"{a['verb']} {a['resource']}" for a in denied))
-    where = "all namespaces" if line.everywhere else "its own namespace"
-    text = f"{line.feature}: service account {account} may not {what} in {where} ({line.reason})"
+    actions = ", ".join(dict.fromkeys(f"{a['verb']} {a['resource']}" for a in denied))
+    scope = "all namespaces" if line.everywhere else "its own namespace"
+    text = f"{line.feature}: service account {account} may not {actions} in {scope} ({line.reason})"
     kind = "ClusterRole" if line.everywhere else "Role"
     rule = f"add the rule {flow_value(line.rule())} to the injector's {kind}"
     to_do = f"apply the chart again, or {rule}, and make sure that a {kind}Binding binds this {kind}"

@@ -19,27 +19,27 @@ def labels(context: CheckContext) -> Iterator[Diagnostic]:
     """Counts per value of the label."""
     settings = context.settings
     label = settings.namespace_label
-    counts = Counter(labels_of(one).get(label.key, "") for one in context.namespaces)
-    known = {value: counts[value] for value in (label.enabled, label.required, label.disabled)}
-    told = ", ".join(f"{label.key}={value}: {count}" for value, count in known.items())
-    if known[label.enabled] or known[label.required] or settings.always_selector is not None:
-        yield good("namespace-labels", f"namespaces: {told}; without the label: {counts['']}", **known)
+    counts = Counter(labels_of(namespace).get(label.key, "") for namespace in context.namespaces)
+    totals = {value: counts[value] for value in (label.enabled, label.required, label.disabled)}
+    message = ", ".join(f"{label.key}={value}: {count}" for value, count in totals.items())
+    if totals[label.enabled] or totals[label.required] or settings.always_selector is not None:
+        yield good("namespace-labels", f"namespaces: {message}; without the label: {counts['']}", **totals)
     else:
         yield warning(
             "namespace-labels",
-            f"no namespace enables injection ({told}); only pods that ask for sidecars get them",
+            f"no namespace enables injection ({message}); only pods that ask for sidecars get them",
             f"kubectl label namespace NAME {label.key}={label.enabled}",
-            **known,
+            **totals,
         )
-    for one in context.namespaces:
-        yield from misspelt(one["metadata"]["name"], labels_of(one), settings)
+    for namespace in context.namespaces:
+        yield from misspelt(namespace["metadata"]["name"], labels_of(namespace), settings)
 
 
-def misspelt(name: str, found: dict[str, str], settings: Settings) -> Iterator[Diagnostic]:
+def misspelt(name: str, present: dict[str, str], settings: Settings) -> Iterator[Diagnostic]:
     """What is wrong with the labels of one namespace."""
     label = settings.namespace_label
     allowed = (label.enabled, label.required, label.disabled)
-    value = found.get(label.key)
+    value = present.get(label.key)
     if value in (label.enabled, label.required) and name in settings.ignored_namespaces:
         yield warning(
             "namespace-ignored",
@@ -55,21 +55,21 @@ def misspelt(name: str, found: dict[str, str], settings: Settings) -> Iterator[D
             to_do = f"kubectl label namespace {name} {label.key}={near[0]} --overwrite"
             yield bad("namespace-label", text, to_do, namespace=name, label=f"{label.key}={near[0]}")
         else:
-            there = " or ".join(f"{label.key}={one}" for one in allowed)
-            to_do = f"set {there}: kubectl label namespace {name} --overwrite ..."
+            values = " or ".join(f"{label.key}={word}" for word in allowed)
+            to_do = f"set {values}: kubectl label namespace {name} --overwrite ..."
             yield warning("namespace-label", text, to_do, namespace=name)
     elif value is None:
-        for key in get_close_matches(label.key, found, n=1, cutoff=0.85):
-            if found[key] in allowed:
+        for key in get_close_matches(label.key, present, n=1, cutoff=0.85):
+            if present[key] in allowed:
                 yield bad(
                     "namespace-label",
                     (
-                        f"namespace {name} has {key}={found[key]}, but the injector's label is {label.key}: the pods "
+                        f"namespace {name} has {key}={present[key]}, but the injector's label is {label.key}: the pods "
                         "of the namespace are not injected"
                     ),
-                    f"kubectl label namespace {name} {key}- {label.key}={found[key]}",
+                    f"kubectl label namespace {name} {key}- {label.key}={present[key]}",
                     namespace=name,
-                    label=f"{label.key}={found[key]}",
+                    label=f"{label.key}={present[key]}",
                 )
 
 
@@ -86,15 +86,22 @@ def outside(context: CheckContext) -> Iterator[Diagnostic]:
     to_do = "give it the labels in webhooks.namespaceSelector of the chart, or remove its injection label"
     for value, verdict in ((label.enabled, warning), (label.required, bad)):
         names = [
-            one["metadata"]["name"]
-            for one in context.namespaces
-            if labels_of(one).get(label.key) == value
-            and one["metadata"]["name"] not in context.settings.ignored_namespaces
-            and not within(context, one)
+            namespace["metadata"]["name"] for namespace in labelled(context, value) if not within(context, namespace)
         ]
         if names:
             text = f"{label.key}={value} has no effect in namespace {some(names)}: no webhook selects it"
             yield verdict("namespace-outside", text, to_do, namespaces=names)
+
+
+def labelled(context: CheckContext, *values: str) -> list[Object]:
+    """The namespaces whose injection label has one of these values, but those that the injector ignores."""
+    settings = context.settings
+    return [
+        namespace
+        for namespace in context.namespaces
+        if labels_of(namespace).get(settings.namespace_label.key) in values
+        and namespace["metadata"]["name"] not in settings.ignored_namespaces
+    ]
 
 
 def within(context: CheckContext, namespace: Object) -> bool:
@@ -104,27 +111,20 @@ def within(context: CheckContext, namespace: Object) -> bool:
 
 def guarded(context: CheckContext) -> Iterator[Diagnostic]:
     """Every `required` namespace has its two entries: the one that injects and the one that looks again."""
-    settings = context.settings
-    label = settings.namespace_label
-    required = [
-        one
-        for one in context.namespaces
-        if labels_of(one).get(label.key) == label.required
-        and one["metadata"]["name"] not in settings.ignored_namespaces
-        and within(context, one)
-    ]
+    label = context.settings.namespace_label
+    required = [namespace for namespace in labelled(context, label.required) if within(context, namespace)]
     without: dict[tuple[str, bool], list[str]] = {}
-    for one in required:
+    for namespace in required:
         for short in ("required", "guard"):
             name = context.installation.entry_name(short)
             entry = context.entries.get(name)
-            if why := _missing(entry, labels_of(one)):
+            if reason := _missing(entry, labels_of(namespace)):
                 paused = entry is not None and is_paused(entry)
-                without.setdefault((f"entry {name} {why}", paused), []).append(one["metadata"]["name"])
-    for (why, paused), names in without.items():
+                without.setdefault((f"entry {name} {reason}", paused), []).append(namespace["metadata"]["name"])
+    for (reason, paused), names in without.items():
         yield bad(
             "required-guarded",
-            f"{label.required} is not enforced in namespace {some(names)}: {why}",
+            f"{label.required} is not enforced in namespace {some(names)}: {reason}",
             "injector resume" if paused else "apply the injector's webhook configurations again",
             namespaces=names,
         )
@@ -132,21 +132,27 @@ def guarded(context: CheckContext) -> Iterator[Diagnostic]:
         yield good("required-guarded", f"each of {len(required)} {label.required} namespaces has its guard")
 
 
-def _missing(entry: Object | None, found: dict[str, str]) -> str:
+def _missing(entry: Object | None, present: dict[str, str]) -> str:
     """Why an entry does nothing for a namespace with these labels; "" if it does."""
     if entry is None:
         return "is missing"
     if is_paused(entry):
         return "is paused"
-    if not matches(entry.get("namespaceSelector") or {}, found):
+    if not matches(entry.get("namespaceSelector") or {}, present):
         return "does not select the namespace"
     return "" if entry.get("failurePolicy", "Fail") == "Fail" else "lets pods through when it fails"
 
 
 def labels_of(namespace: Object) -> dict[str, str]:
     """A namespace's labels."""
-    found: dict[str, str] = namespace["metadata"].get("labels") or {}
-    return found
+    present: dict[str, str] = namespace["metadata"].get("labels") or {}
+    return present
+
+
+def own_labels(context: CheckContext) -> dict[str, str] | None:
+    """The labels of the injector's namespace; None where there is no such namespace."""
+    own = (labels_of(space) for space in context.namespaces if space["metadata"]["name"] == context.namespace)
+    return next(own, None)
 
 
 SECTION = Section("namespaces", (labels, outside, guarded))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from injector.cli.checks.check_context import CheckContext
 from injector.cli.checks.check_result import Section, bad, good, warning
-from injector.cli.checks.namespace_labels import labels_of
+from injector.cli.checks.namespace_labels import own_labels
 from injector.cli.live_setup import covers_pods
 from injector.cluster.installation import KINDS, configuration_path
 from injector.diagnostics import Diagnostic
@@ -23,7 +23,7 @@ def others(context: CheckContext) -> Iterator[Diagnostic]:
     """
     ours = {c["metadata"]["name"] for c in context.configurations if c["kind"].startswith("Mutating")}
     label = context.settings.namespace_label
-    own = next((labels_of(one) for one in context.namespaces if one["metadata"]["name"] == context.namespace), {})
+    own = own_labels(context) or {}
     count = 0
     for configuration in context.live.objects(configuration_path(KINDS[0])):
         name = configuration["metadata"]["name"]

@@ -21,14 +21,14 @@ def paths(context: CheckContext) -> Iterator[Diagnostic]:
     settings = context.settings
     for path, at in settings.paths.items():
         unknown = context.path_templates.missing(at.templates)
-        where = f"path {path} ({at.type}, failurePolicy {at.failure_policy})"
+        subject = f"path {path} ({at.type}, failurePolicy {at.failure_policy})"
         if unknown:
             meanwhile = "refused" if at.failure_policy == "Fail" else "let through with a warning"
             names = " and ".join(unknown[:3])
             yield bad(
                 f"path {path}",
                 (
-                    f"{where}: template {names} cannot be loaded, so this path's webhook entry cannot be checked; "
+                    f"{subject}: template {names} cannot be loaded, so this path's webhook entry cannot be checked; "
                     f"requests at the path are {meanwhile}"
                 ),
                 f"if ConfigMap {unknown[0]} does not exist, apply it to namespace {context.namespace} with label "
@@ -38,7 +38,7 @@ def paths(context: CheckContext) -> Iterator[Diagnostic]:
         else:
             templates = context.path_templates.found(at.templates)
             text = "; ".join(f"{template.name} for {template.applies_to.words}" for template in templates)
-            yield good(f"path {path}", f"{where}: {text}", templates=list(at.templates))
+            yield good(f"path {path}", f"{subject}: {text}", templates=list(at.templates))
             yield from _never_asked(path, templates, context)
             yield from _of_the_other_type(path, at, templates)
 

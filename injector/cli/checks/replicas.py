@@ -25,7 +25,9 @@ def endpoints(context: CheckContext) -> Iterator[Diagnostic]:
     slices = context.live.objects(path, {"labelSelector": f"kubernetes.io/service-name={context.name}"})
     # a condition that is not there counts as true
     ready = [
-        (e.get("conditions") or {}).get("ready") is not False for one in slices for e in one.get("endpoints") or ()
+        (e.get("conditions") or {}).get("ready") is not False
+        for endpoint_slice in slices
+        for e in endpoint_slice.get("endpoints") or ()
     ]
     if any(ready):
         yield good("endpoints", f"{sum(ready)} of {len(ready)} endpoints of Service {context.name} are ready")
@@ -44,22 +46,22 @@ def replicas(context: CheckContext) -> Iterator[Diagnostic]:
         to_do = "this is fine if you run it without a Deployment; if not, apply the chart again"
         yield warning("replicas", f"no Deployment of the injector in namespace {context.namespace}", to_do)
         return
-    name, wanted = deployment["metadata"]["name"], deployment["spec"].get("replicas", 1)
+    name, desired = deployment["metadata"]["name"], deployment["spec"].get("replicas", 1)
     status = deployment.get("status") or {}
     ready, updated = status.get("readyReplicas", 0), status.get("updatedReplicas", 0)
     look = (
         f"kubectl rollout status deployment/{name} -n {context.namespace}; kubectl describe pods -n {context.namespace}"
     )
     if not ready:
-        yield bad("replicas", f"Deployment {name}: none of {wanted} replicas is ready", look)
-    elif ready < wanted or updated < wanted:
-        text = f"Deployment {name}: {ready} of {wanted} replicas are ready, {updated} of the newest version"
+        yield bad("replicas", f"Deployment {name}: none of {desired} replicas is ready", look)
+    elif ready < desired or updated < desired:
+        text = f"Deployment {name}: {ready} of {desired} replicas are ready, {updated} of the newest version"
         yield warning("replicas", text, look)
-    elif wanted < 2:
+    elif desired < 2:
         text = f"Deployment {name} has one replica: while it restarts, pods of `enabled` namespaces get no sidecar"
         yield warning("replicas", text, f"kubectl scale deployment/{name} -n {context.namespace} --replicas=2")
     else:
-        yield good("replicas", f"Deployment {name}: {ready} of {wanted} replicas are ready")
+        yield good("replicas", f"Deployment {name}: {ready} of {desired} replicas are ready")
 
 
 SECTION = Section("server", (endpoints, replicas))

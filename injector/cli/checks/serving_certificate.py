@@ -16,6 +16,7 @@ from injector.cli.checks.handshake import shake_hands
 from injector.cluster.blocking_client import ClusterError
 from injector.cluster.x509 import certificate_names, is_authority, issued_by, read_certificates
 from injector.diagnostics import Diagnostic
+from injector.pods.constraints.pod_view import mapping
 from injector.pods.context import Object
 
 _RENEW = (
@@ -51,7 +52,7 @@ def bundles(context: CheckContext) -> Iterator[Diagnostic]:
     by_hand = "put the CA certificate into caBundle (docs/installing-by-hand.md, part 4)"
     to_do = _WRITTEN.get(context.settings.certificates.source, by_hand)
     for fault in dict.fromkeys(faults.values()):
-        names = [name for name, found in faults.items() if found == fault]
+        names = [name for name, its_fault in faults.items() if its_fault == fault]
         whose = f"entry {names[0]}" if len(names) == 1 else f"{len(names)} of {len(context.entries)} entries"
         yield bad("ca-bundle", f"{whose}: {fault}", to_do, entries=names)
     if context.entries and not faults:
@@ -62,11 +63,11 @@ def bundle_fault(pem: bytes, now: datetime) -> str:
     """What is wrong with a caBundle by itself; "" if nothing."""
     if not pem:
         return "caBundle is empty"
-    found = read_certificates(pem)
-    if not found:
+    ends = [certificate.not_valid_after_utc for certificate in read_certificates(pem)]
+    if not ends:
         return "caBundle holds no certificate (PEM, in base64)"
-    if all(one.not_valid_after_utc <= now for one in found):
-        return f"caBundle expired at {max(one.not_valid_after_utc for one in found):%Y-%m-%d %H:%M}"
+    if max(ends) <= now:
+        return f"caBundle expired at {max(ends):%Y-%m-%d %H:%M}"
     return ""
 
 
@@ -87,31 +88,36 @@ def served(context: CheckContext) -> Iterator[Diagnostic]:
         to_do = f"run the command as a user who may get secret {name} in namespace {context.namespace}"
         yield warning("certificate", f"not checked: {error}", to_do)
         return
-    chain = read_certificates(base64.b64decode(((secret or {}).get("data") or {}).get(key) or ""))
+    chain = read_certificates(base64.b64decode(mapping(mapping(secret).get("data")).get(key) or ""))
     if not chain:
-        what = "has no certificate" if secret else "does not exist"
+        fault = "has no certificate" if secret else "does not exist"
         to_do = _MADE.get(context.settings.certificates.source, "make one: docs/installing-by-hand.md, part 3")
-        yield bad("certificate", f"secret {context.namespace}/{name} {what} (key {key})", to_do)
+        yield bad("certificate", f"secret {context.namespace}/{name} {fault} (key {key})", to_do)
         return
     yield from lasting(chain[0], datetime.now(UTC))
-    wanted = service_name(context)
-    if wanted not in certificate_names(chain[0]):
+    host = service_name(context)
+    if host not in certificate_names(chain[0]):
         to_do = f"make one for that name: injector certs --service {context.name} --namespace {context.namespace}"
-        yield bad("certificate-name", f"the certificate in secret {name} is not for {wanted}", to_do)
-    bundles = {entry: read_certificates(bundle_of(found)) for entry, found in context.entries.items()}
+        yield bad("certificate-name", f"the certificate in secret {name} is not for {host}", to_do)
+    yield from _trusted(context, name, chain)
+
+
+def _trusted(context: CheckContext, secret: str, chain: Sequence[x509.Certificate]) -> Iterator[Diagnostic]:
+    """Whether the caBundle of each entry trusts the certificate in a Secret of this name."""
+    bundles = {name: read_certificates(bundle_of(entry)) for name, entry in context.entries.items()}
     strangers = [entry for entry, bundle in bundles.items() if bundle and not trusts(bundle, chain)]
     if strangers:
         whose = "every entry" if len(strangers) == len(bundles) else f"entry {', '.join(strangers)}"
         yield bad(
             "certificate-trusted",
-            f"{whose}: caBundle does not trust the certificate in secret {name}",
+            f"{whose}: caBundle does not trust the certificate in secret {secret}",
             (
                 "put the CA certificate that signed this certificate into caBundle, or use a certificate that a CA "
                 "in caBundle signed"
             ),
         )
     elif bundles and all(bundles.values()):
-        yield good("certificate-trusted", f"every caBundle trusts the certificate in secret {name}", secret=name)
+        yield good("certificate-trusted", f"every caBundle trusts the certificate in secret {secret}", secret=secret)
 
 
 def lasting(certificate: x509.Certificate, now: datetime) -> Iterator[Diagnostic]:
@@ -133,8 +139,8 @@ def lasting(certificate: x509.Certificate, now: datetime) -> Iterator[Diagnostic
 def trusts(bundle: Sequence[x509.Certificate], chain: Sequence[x509.Certificate]) -> bool:
     """Whether the first certificate of a chain leads to an authority of the bundle, by way of the others."""
     current, left = chain[0], list(chain[1:])
-    while not any(one == current or (is_authority(one) and issued_by(current, one)) for one in bundle):
-        above = next((one for one in left if issued_by(current, one)), None)
+    while not any(root == current or (is_authority(root) and issued_by(current, root)) for root in bundle):
+        above = next((issuer for issuer in left if issued_by(current, issuer)), None)
         if above is None:
             return False
         left.remove(above)
@@ -211,14 +217,14 @@ def where(context: CheckContext) -> tuple[str, str]:
 
 def _option(container: Object, option: str, variable: str) -> str:
     """What a container's arguments or environment say."""
-    words = [*(container.get("command") or ()), *(container.get("args") or ())]
-    for word, following in pairwise([*words, ""]):
+    arguments = [*(container.get("command") or ()), *(container.get("args") or ())]
+    for word, following in pairwise([*arguments, ""]):
         if word == option:
             return str(following)
         if word.startswith(f"{option}="):
             return str(word.partition("=")[2])
-    found = [e.get("value") for e in container.get("env") or () if e.get("name") == variable]
-    return str(found[0] or "") if found else ""
+    values = [e.get("value") for e in container.get("env") or () if e.get("name") == variable]
+    return str(values[0] or "") if values else ""
 
 
 SECTION = Section("certificate", (bundles, served, handshake))

@@ -16,34 +16,34 @@ from injector.templates.snapshot import SnapshotError
 def settings(context: CheckContext) -> Iterator[Diagnostic]:
     """They are read as the server reads them."""
     try:
-        found = context.settings
+        current = context.settings
     except SettingsError as error:
         to_do = (
             "correct the settings' ConfigMap (docs/settings.md); until then, the injector uses its previous settings"
         )
-        yield bad("settings", str(error), to_do, paths=[spoken_path(one.path) for one in error.diagnostics])
+        yield bad("settings", str(error), to_do, paths=[spoken_path(fault.path) for fault in error.diagnostics])
         return
-    label = found.namespace_label
-    yield good("settings", f"settings are right: label {label.key}, templates {', '.join(found.templates) or 'none'}")
+    label = current.namespace_label
+    yield good("settings", f"settings are right: label {label.key}, templates {', '.join(current.templates) or 'none'}")
 
 
 def templates(context: CheckContext) -> Iterator[Diagnostic]:
     """Each template is tried in a child process with limits, as the server does."""
     try:
-        snapshot, wrong = live_snapshot(context.live, context.namespace, context.settings, trial=try_new)
+        snapshot, errors = live_snapshot(context.live, context.namespace, context.settings, trial=try_new)
     except SnapshotError as error:
-        for one in error.errors:
+        for fault in error.errors:
             to_do = "correct the settings' ConfigMap; until then, the injector uses its previous settings"
-            yield bad("settings", str(one), to_do)
+            yield bad("settings", str(fault), to_do)
         return
-    for name, mistake in wrong.items():
+    for name, mistake in errors.items():
         to_do = f"correct or remove ConfigMap {name}; until then, the injector uses its previous settings and templates"
         yield bad("template", str(mistake), to_do, template=name, place=mistake.diagnostic.place.whole)
     for problem in snapshot.warnings:
         yield warning("settings", problem.located, "correct the settings, or add the templates that the settings name")
     listed = ", ".join(f"{template.name} {template.digest}" for template in snapshot.catalog)
     digests = {template.name: template.digest for template in snapshot.catalog}
-    if not wrong:
+    if not errors:
         yield good("templates", f"templates and their versions: {listed}", templates=digests)
 
 

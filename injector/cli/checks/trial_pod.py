@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from injector.cli.checks.check_context import CheckContext
 from injector.cli.checks.check_result import Section, bad, good, some, warning
-from injector.cli.checks.namespace_labels import labels_of, within
+from injector.cli.checks.namespace_labels import labelled, within
 from injector.cli.live_setup import live_snapshot
 from injector.cli.pages import page_to_open
 from injector.cli.user_ranges import OTHER_SCC, RANGE_KEY, user_range, users_outside
@@ -29,27 +29,20 @@ _RUNS = 5
 
 def injected(context: CheckContext) -> Iterator[Diagnostic]:
     """One namespace of `enabled` and one of `required`: the first by name that the webhooks are called for."""
-    settings = context.settings
-    label = settings.namespace_label
+    label = context.settings.namespace_label
     if any(map(is_paused, context.entries.values())):
         yield warning("injection", "no pod was tried, because webhook entries are paused", "injector resume")
         return
-    tried = 0
-    for value in (label.enabled, label.required):
-        for namespace in context.namespaces:
-            asks = labels_of(namespace).get(label.key) == value
-            if asks and within(context, namespace) and _usable(namespace, settings):
-                tried += 1
-                yield from _try(context, namespace)
-                break
-    if not tried:
+    namespaces = [
+        namespace
+        for value in (label.enabled, label.required)
+        for namespace in [n for n in labelled(context, value) if within(context, n)][:1]
+    ]
+    for namespace in namespaces:
+        yield from _try(context, namespace)
+    if not namespaces:
         to_do = f"kubectl label namespace NAME {label.key}={label.enabled}, then check again"
         yield warning("injection", "no pod was tried: no namespace has its pods injected", to_do)
-
-
-def _usable(namespace: Object, settings: Settings) -> bool:
-    metadata = namespace["metadata"]
-    return metadata["name"] not in settings.ignored_namespaces and "deletionTimestamp" not in metadata
 
 
 def _try(context: CheckContext, namespace: Object) -> Iterator[Diagnostic]:
@@ -59,7 +52,7 @@ def _try(context: CheckContext, namespace: Object) -> Iterator[Diagnostic]:
         for _ in range(_RUNS):
             begin = time.perf_counter()
             path = f"/api/v1/namespaces/{name}/pods"
-            made = context.live.send(
+            pod_made = context.live.send(
                 "POST", path, pod, {"dryRun": "All"}, subject=f"a pod in namespace {name} (dry run)"
             )
             seconds.append(time.perf_counter() - begin)
@@ -72,8 +65,8 @@ def _try(context: CheckContext, namespace: Object) -> Iterator[Diagnostic]:
             yield bad("injection", str(error), to_do, namespace=name)
         return
     milliseconds = round(statistics.median(seconds) * 1000, 1)
-    mark = string_map(made, "annotations").get(settings.status_key)
-    receipt = read_receipt(made, settings)
+    mark = string_map(pod_made, "annotations").get(settings.status_key)
+    receipt = read_receipt(pod_made, settings)
     if mark == "injected" and receipt is not None:
         with_templates = ", ".join(receipt.templates) or "no template"
         yield good(
@@ -85,7 +78,7 @@ def _try(context: CheckContext, namespace: Object) -> Iterator[Diagnostic]:
         )
         yield from _behind(context, receipt.templates)
     elif mark == "failed":
-        reason = string_map(made, "annotations").get(settings.reason_key, "no reason given")
+        reason = string_map(pod_made, "annotations").get(settings.reason_key, "no reason given")
         to_do = f"{page_to_open(page_address('reasons'))} says what to do about that reason"
         yield bad("injection", f"a pod in namespace {name} starts without its sidecar: {reason}", to_do, namespace=name)
     else:
@@ -160,12 +153,9 @@ def user_ranges(context: CheckContext) -> Iterator[Diagnostic]:
     settings = context.settings
     label = settings.namespace_label
     limited = [
-        namespace_of(one)
-        for one in context.namespaces
-        if labels_of(one).get(label.key) in (label.enabled, label.required)
-        and within(context, one)
-        and _usable(one, settings)
-        and user_range(string_map(one, "annotations")) is not None
+        namespace_of(namespace)
+        for namespace in labelled(context, label.enabled, label.required)
+        if within(context, namespace) and user_range(string_map(namespace, "annotations")) is not None
     ]
     if not limited:
         return
@@ -178,15 +168,15 @@ def user_ranges(context: CheckContext) -> Iterator[Diagnostic]:
             template = outside.fields["template"]
             names.setdefault(template, []).append(namespace.name)
             keys[template] = outside.fields["keys"]
-    for template, where in names.items():
+    for template, namespaces in names.items():
         yield warning(
             "openshift-user-range",
-            f"template {template} runs as users that OpenShift does not expect in namespace {some(where)}",
+            f"template {template} runs as users that OpenShift does not expect in namespace {some(namespaces)}",
             f"annotate each with {keys[template][0]}=NUMBER, the first of its {RANGE_KEY}"
             if keys[template]
             else OTHER_SCC,
             template=template,
-            namespaces=where,
+            namespaces=namespaces,
             keys=keys[template],
         )
 

@@ -14,10 +14,10 @@ from injector.diagnostics import Diagnostic
 
 def waiting(context: CheckContext) -> Iterator[Diagnostic]:
     """A line for each namespace with such controllers. Other checks say why the injector does not answer."""
-    found = defaultdict(list)
-    for one in waiting_controllers(context.live, {c["metadata"]["name"] for c in context.configurations}):
-        found[one.creation.namespace].append(one.words)
-    for namespace, names in sorted(found.items()):
+    by_namespace = defaultdict(list)
+    for controller in waiting_controllers(context.live, {c["metadata"]["name"] for c in context.configurations}):
+        by_namespace[controller.creation.namespace].append(controller.words)
+    for namespace, names in sorted(by_namespace.items()):
         yield warning(
             "waiting",
             f"namespace {namespace}: the injector did not answer, and controllers wait before they create pods again, "
@@ -26,7 +26,7 @@ def waiting(context: CheckContext) -> Iterator[Diagnostic]:
             namespace=namespace,
             controllers=names,
         )
-    if not found:
+    if not by_namespace:
         yield good("waiting", "no controller is waiting for the injector")
 
 

@@ -23,9 +23,9 @@ _DISPENSABLE = ("advice",)
 
 def registered(context: CheckContext) -> Iterator[Diagnostic]:
     """Both configurations, with the label by which every command finds them."""
-    there = {configuration["kind"] for configuration in context.configurations}
+    present = {configuration["kind"] for configuration in context.configurations}
     for kind in KINDS:
-        if kind in there:
+        if kind in present:
             yield good("registered", f"{kind} is registered for the injector in namespace {context.namespace}")
         elif not context.of_somebody_else:
             yield bad(
@@ -45,32 +45,32 @@ def as_they_should_be(context: CheckContext) -> Iterator[Diagnostic]:
         yield warning("entry", text, to_do)
         return
     expected = dict(_by_kind(zip(KINDS, context.expected, strict=True)))
-    there = dict(_by_kind((c["kind"], c.get("webhooks") or ()) for c in context.configurations))
+    present = dict(_by_kind((c["kind"], c.get("webhooks") or ()) for c in context.configurations))
     for (kind, name), entry in expected.items():
         short = name.partition(".")[0]
-        wrong = warning if short in _DISPENSABLE else bad
-        live = there.get((kind, name))
+        verdict = warning if short in _DISPENSABLE else bad
+        live = present.get((kind, name))
         if live is None:
-            yield wrong(f"entry {short}", f"entry {name} is missing", _APPLY)
+            yield verdict(f"entry {short}", f"entry {name} is missing", _APPLY)
             continue
-        found = list(entry_differences(live, entry))
-        for field, difference in found:
-            yield wrong(f"entry {short}", f"entry {name}: {difference}", _APPLY, field=field)
-        if not found:
+        differences = list(entry_differences(live, entry))
+        for field, difference in differences:
+            yield verdict(f"entry {short}", f"entry {name}: {difference}", _APPLY, field=field)
+        if not differences:
             yield good(f"entry {short}", f"entry {name} is as it should be")
     of_paths = set(map(context.installation.path_entry, context.settings.paths))
-    told = {name for _, name in expected}
-    for kind, name in sorted(there.keys() - expected.keys()):
-        if name in of_paths - told:
+    names = {name for _, name in expected}
+    for kind, name in sorted(present.keys() - expected.keys()):
+        if name in of_paths - names:
             continue  # `paths` says why nothing can be told of it
         to_do = "neither the settings nor this version ask for it; remove it if it was not added on purpose"
         text = f"entry {name} of {kind} calls the injector as well"
         yield warning("entry", text, to_do, entry=name, kind=kind)
 
 
-def _by_kind(found: Iterable[tuple[str, Iterable[Object]]]) -> Iterator[tuple[tuple[str, str], Object]]:
+def _by_kind(configurations: Iterable[tuple[str, Iterable[Object]]]) -> Iterator[tuple[tuple[str, str], Object]]:
     """Entries by the kind of their configuration and their name."""
-    return (((kind, entry["name"]), entry) for kind, entries in found for entry in entries)
+    return (((kind, entry["name"]), entry) for kind, entries in configurations for entry in entries)
 
 
 def choices(context: CheckContext) -> Iterator[Diagnostic]:
@@ -97,17 +97,15 @@ def paused(context: CheckContext) -> Iterator[Diagnostic]:
         entries = configuration.get("webhooks") or ()
         off = [entry["name"] for entry in entries if is_paused(entry)]
         if off:
-            which = (
-                "all entries are"
-                if len(off) == len(entries)
-                else f"{', '.join(off)} {'is' if len(off) == 1 else 'are'}"
-            )
-            words = words_of_pause(configuration)
-            text = f"{configuration['kind']}: {which} paused {words}".rstrip()
+            subject = f"{', '.join(off)} {'is' if len(off) == 1 else 'are'}"
+            if len(off) == len(entries):
+                subject = "all entries are"
+            pause = words_of_pause(configuration)
+            text = f"{configuration['kind']}: {subject} paused {pause}".rstrip()
             more = ", and templates at paths are not applied" if any(map(is_of_a_path, off)) else ""
             sidecars = len(off) == len(entries) and configuration["kind"] == "MutatingWebhookConfiguration"
             pods = "pods get no sidecars" if sidecars else "the API server does not call what is paused"
-            yield warning("paused", f"{text}; {pods}{more}", "injector resume", entries=off, pause=words)
+            yield warning("paused", f"{text}; {pods}{more}", "injector resume", entries=off, pause=pause)
         for entry in entries:
             if not is_paused(entry) and entry.get("objectSelector"):
                 text = f"entry {entry['name']} has an objectSelector: the injector sees only objects that match it"
@@ -124,7 +122,7 @@ def updates(context: CheckContext) -> Iterator[Diagnostic]:
     if not context.entries or context.of_somebody_else:
         return
     chosen = context.installation
-    policies = [update_policy(context.settings, one)[0] for one in (chosen, replace(chosen, namespaces=None))]
+    policies = [update_policy(context.settings, settings)[0] for settings in (chosen, replace(chosen, namespaces=None))]
     name = policies[0]["metadata"]["name"]
     live = context.found(f"{API}/validatingadmissionpolicies/{name}")
     if live is None:
@@ -138,11 +136,11 @@ def updates(context: CheckContext) -> Iterator[Diagnostic]:
         yield good("updates", f"ValidatingAdmissionPolicy {name} is as it should be")
 
 
-def _has(live: Object, wanted: Object) -> bool:
+def _has(live: Object, expected: Object) -> bool:
     """Whether these fields are there; the API server fills in others."""
     return all(
         _has(live.get(field) or {}, value) if field == "matchConstraints" else live.get(field) == value
-        for field, value in wanted.items()
+        for field, value in expected.items()
     )
 
 

@@ -31,6 +31,7 @@ def test_its_documentation_is_complete(rule) -> None:
     said = rule.documentation
     assert said.summary.endswith(".") and len(said.summary) < 120
     assert len(said.text) > 40, "what, and why"
+    assert [file for file, text in said.changed.items() if said.bad.get(file) == text] == [], "the same as in Bad"
     assert rule.severity in ("error", "warning")
 
 

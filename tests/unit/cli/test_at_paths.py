@@ -7,7 +7,7 @@ import pytest
 
 from injector.cli import injection_sources
 from injector.cli.admission import Admission, asked_about
-from injector.cli.path_explanation import looks_of
+from injector.cli.explanation import looks_of
 from injector.pods.context import Cluster, Namespace
 from injector.policies.request import is_for
 from injector.settings import parse_settings

@@ -43,48 +43,48 @@ def references(rendering: Rendering) -> Iterator[Reference]:
             if key.get("name") == name:
                 yield Reference((*path, "env", n, "valueFrom", "configMapKeyRef", "key"), str(key.get("key")))
         for n, mount in numbered(container.get("volumeMounts")):
-            taken = volumes.get(str(mount.get("name")))
-            if taken is not None and not taken.get("items") and isinstance(mount.get("subPath"), str):
+            contents = volumes.get(str(mount.get("name")))
+            if contents is not None and not contents.get("items") and isinstance(mount.get("subPath"), str):
                 yield Reference((*path, "volumeMounts", n, "subPath"), mount["subPath"])
 
 
 def holdings(rendering: Rendering, files: Collection[str]) -> dict[Path, dict[str, str]]:
     """The volumes of an overlay that hold files of the template: each file's path within, by the volume's place."""
-    found: dict[Path, dict[str, str]] = {}
+    by_volume: dict[Path, dict[str, str]] = {}
     for path, volume in rendering.volumes():
         sources = [volume, *(s for _, s in numbered(plain_mapping(volume.get("projected")).get("sources")))]
-        held: dict[str, str] = {}
+        contents: dict[str, str] = {}
         for source in sources:
             config_map = plain_mapping(source.get("configMap"))
             if config_map.get("name") != rendering.context.configmap:
                 continue
             items = [(str(i.get("key")), str(i.get("path"))) for _, i in numbered(config_map.get("items"))]
-            held |= dict(items) if items else {file: file for file in files}
-        if held:
-            found[path] = {file: held[file] for file in held if file in files}
-    return found
+            contents |= dict(items) if items else {file: file for file in files}
+        if contents:
+            by_volume[path] = {file: contents[file] for file in contents if file in files}
+    return by_volume
 
 
 def mount_over(container: Mapping[str, Any], path: str) -> Mapping[str, Any] | None:
     """The innermost mount of a container over a path; None where there is none."""
     mounts = [mount for _, mount in numbered(container.get("volumeMounts"))]
     around = [mount for mount in mounts if PurePosixPath(path).is_relative_to(str(mount.get("mountPath")))]
-    return max(around, key=lambda one: len(str(one.get("mountPath"))), default=None)
+    return max(around, key=lambda mount: len(str(mount.get("mountPath"))), default=None)
 
 
 def seen(rendering: Rendering, container: Mapping[str, Any], files: Collection[str]) -> dict[str, list[str]]:
     """The paths at which a container sees files of the template, by file."""
     volumes = {str(volume.get("name")): path for path, volume in rendering.volumes()}
-    held = holdings(rendering, files)
-    found: dict[str, list[str]] = {}
+    contents = holdings(rendering, files)
+    paths: dict[str, list[str]] = {}
     for _, mount in numbered(container.get("volumeMounts")):
-        within = held.get(volumes.get(str(mount.get("name")), ()), {})
+        within = contents.get(volumes.get(str(mount.get("name")), ()), {})
         part = PurePosixPath(str(mount.get("subPath") or "."))
         for file, path in within.items():
             if mount.get("subPathExpr") or PurePosixPath(path).is_relative_to(part):
                 rest = PurePosixPath(path).relative_to(part) if not mount.get("subPathExpr") else PurePosixPath(path)
-                found.setdefault(file, []).append(str(PurePosixPath(str(mount.get("mountPath"))) / rest))
-    return found
+                paths.setdefault(file, []).append(str(PurePosixPath(str(mount.get("mountPath"))) / rest))
+    return paths
 
 
 def unseen(subject: Subject) -> set[str]:

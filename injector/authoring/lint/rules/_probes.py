@@ -27,8 +27,8 @@ def asked_ports(container: Object) -> Iterator[tuple[Path, int | str]]:
 
 def port_numbers(container: Object) -> dict[str, int]:
     """The numbers of a container's named ports."""
-    named = ((port.get("name"), port.get("containerPort")) for port in mappings(container.get("ports")))
-    return {name: number for name, number in named if isinstance(name, str) and isinstance(number, int)}
+    pairs = ((port.get("name"), port.get("containerPort")) for port in mappings(container.get("ports")))
+    return {name: number for name, number in pairs if isinstance(name, str) and isinstance(number, int)}
 
 
 def declared(container: Object) -> set[object]:

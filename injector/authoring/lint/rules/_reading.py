@@ -17,15 +17,15 @@ _PARSER = Environment(autoescape=False, trim_blocks=True, lstrip_blocks=True, ke
 
 def sources_used(subject: Subject, *roots: str) -> set[str]:
     """The files that are rendered, or those of `roots`, and those that these include or import, at any depth."""
-    found = list(roots) or [OVERLAY, *(spec.template for spec in subject.template.files.values())]
-    for file in found:
+    files = list(roots) or [OVERLAY, *(spec.template for spec in subject.template.files.values())]
+    for file in files:
         tree = parsed(subject.sources.get(file, ""))
         for node in tree.find_all((nodes.Include, nodes.Import, nodes.FromImport)):
             names = node.template  # type: ignore[attr-defined]
             for constant in [names, *names.find_all(nodes.Const)]:
-                if isinstance(constant, nodes.Const) and constant.value in subject.sources:
-                    found += [constant.value] if constant.value not in found else []
-    return set(found)
+                if isinstance(constant, nodes.Const) and constant.value in subject.sources.keys() - files:
+                    files.append(constant.value)
+    return set(files)
 
 
 def parameters_read(subject: Subject) -> set[str] | None:
@@ -33,7 +33,7 @@ def parameters_read(subject: Subject) -> set[str] | None:
     read = set()
     for file in sources_used(subject):
         tree = parsed(subject.sources[file])
-        named = 0
+        count = 0
         for node in tree.find_all((nodes.Getattr, nodes.Getitem)):
             inner = node.node  # type: ignore[attr-defined]
             if not (isinstance(inner, nodes.Name) and inner.name == "params"):
@@ -44,8 +44,8 @@ def parameters_read(subject: Subject) -> set[str] | None:
                 read.add(str(node.arg.value))
             else:
                 return None
-            named += 1
-        if named != sum(name.name == "params" for name in tree.find_all(nodes.Name)):
+            count += 1
+        if count != sum(name.name == "params" for name in tree.find_all(nodes.Name)):
             return None
     return read
 
@@ -85,9 +85,9 @@ def _uses(node: nodes.Node, bound: Mapping[str, tuple[str, str]]) -> Iterator[Ho
     elif isinstance(node, nodes.Output):
         for whole in node.nodes:
             for expression in (whole, *whole.find_all(nodes.Expr)):
-                found = _parameter(expression, bound)
-                if found is not None:
-                    yield HoleUse(found[0], _start(expression), found[1], expression is whole)
+                parameter = _parameter(expression, bound)
+                if parameter is not None:
+                    yield HoleUse(parameter[0], _start(expression), parameter[1], expression is whole)
                     break
     else:
         for child in node.iter_child_nodes():
@@ -108,8 +108,8 @@ def _parameter(node: nodes.Node, bound: Mapping[str, tuple[str, str]]) -> tuple[
     if isinstance(node, nodes.Getattr | nodes.Getitem):
         if isinstance(node, nodes.Getattr) and isinstance(node.node, nodes.Name) and node.node.name == "params":
             return node.attr, ""
-        found = _parameter(node.node, bound)
-        return None if found is None else (found[0], "value")
+        parameter = _parameter(node.node, bound)
+        return None if parameter is None else (parameter[0], "value")
     return None
 
 
@@ -121,6 +121,6 @@ def _bound(loop: nodes.For, bound: Mapping[str, tuple[str, str]]) -> dict[str, t
         looped = looped.node
         if isinstance(looped, nodes.Getattr) and looped.attr in ("values", "items"):  # a method of a mapping
             part, looped = "value", looped.node
-    found = None if looped is None else _parameter(looped, bound)
+    parameter = None if looped is None else _parameter(looped, bound)
     target = loop.target.items[-1] if isinstance(loop.target, nodes.Tuple) else loop.target
-    return {} if found is None or not isinstance(target, nodes.Name) else {target.name: (found[0], part)}
+    return {} if parameter is None or not isinstance(target, nodes.Name) else {target.name: (parameter[0], part)}

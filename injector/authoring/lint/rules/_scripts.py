@@ -54,8 +54,8 @@ def is_harmful(script: Script, offset: int) -> bool:
 
 def scripts(container: Object) -> Iterator[Script]:
     """The scripts of a container: of its command with its arguments, its probes and its lifecycle hooks."""
-    for words in commands(container):
-        yield from _script(words)
+    for command in commands(container):
+        yield from _script(command)
 
 
 def commands(container: Object) -> Iterator[list[tuple[Path, Any]]]:
@@ -79,10 +79,10 @@ def _words(container: Object, path: tuple[str, ...]) -> list[tuple[Path, Any]]:
     return [((*path, index), word) for index, word in enumerate(sequence(value))]
 
 
-def _script(words: Sequence[tuple[Path, Any]]) -> Iterator[Script]:
+def _script(command: Sequence[tuple[Path, Any]]) -> Iterator[Script]:
     """The script that a command runs, behind whatever starts the interpreter: `tini -- sh -ec SCRIPT`."""
-    language, asked, skipped = "", False, False
-    for path, word in words:
+    language, is_script, skipped = "", False, False
+    for path, word in command:
         if not isinstance(word, str):
             continue
         if not language:
@@ -90,9 +90,9 @@ def _script(words: Sequence[tuple[Path, Any]]) -> Iterator[Script]:
         elif skipped:
             skipped = False
         elif word[:1] in ("-", "+") and len(word) > 1:
-            asked = asked or bool(_INTERPRETERS[language][1].match(word))
+            is_script = is_script or bool(_INTERPRETERS[language][1].match(word))
             skipped = language == "sh" and bool(_WITH_WORD.match(word))
-        elif asked:
+        elif is_script:
             yield Script(path, word, language)
             return
         else:

@@ -13,6 +13,8 @@ from injector.errors import InjectionError
 from injector.pods.constraints.pod_view import sequence
 from injector.pods.context import Object, Workload
 from injector.pods.overlay import bare_value
+from injector.templates.parameter_values import value_of
+from injector.templates.template import Parameter
 from injector.templates.variables import Context
 
 #: How a hole begins, after the quote that may stand before it.
@@ -40,6 +42,15 @@ def numbered(items: Any) -> Iterator[tuple[int, Object]]:
 def is_written(place: Place) -> bool:
     """Whether the author wrote the value at this place, and no hole fills it."""
     return not place.text[max(place.column - 1, 0) :].lstrip("\"'").startswith(_HOLE)
+
+
+def takes_value(parameter: Parameter, value: Any) -> bool:
+    """Whether a parameter takes a value."""
+    try:
+        value_of(parameter, value)
+    except ValueError:
+        return False
+    return True
 
 
 def usual(subject: Subject) -> Iterator[Rendering]:

@@ -101,7 +101,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _brought(rendering: Rendering) -> set[str]:
     """The names of the pod's own containers."""
     spec = plain_mapping(rendering.pod.get("spec"))
-    return {str(one.get("name")) for field in CONTAINER_LISTS for one in mappings(spec.get(field))}
+    return {str(container.get("name")) for field in CONTAINER_LISTS for container in mappings(spec.get(field))}
 
 
 def _better(name: str, template: str) -> str:

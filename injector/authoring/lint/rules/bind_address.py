@@ -34,31 +34,11 @@ Bad:
         configMap: {name: "{{ files.configmap }}"}
 
 Good:
-    # template.yaml
-    description: nginx beside the app.
-    parameters:
-      port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 18081, description: Its port.}
-    files:
-      nginx.conf: {validate: [nginx, -t, -q, -e, stderr, -c, "{path}"]}
     # nginx.conf.j2
     events {}
     http {
         server { listen {{ params.port }}; }
     }
-    # overlay.yaml.j2
-    spec:
-      containers:
-      - name: proxy
-        image: example.com/nginx:1.2
-        ports:
-        - {name: proxy-health, containerPort: {{ params.port }}}
-        startupProbe:
-          tcpSocket: {port: {{ params.port }}}
-        volumeMounts:
-        - {name: proxy-config, mountPath: /etc/nginx, readOnly: true}
-      volumes:
-      - name: proxy-config
-        configMap: {name: "{{ files.configmap }}"}
 """
 
 from __future__ import annotations
@@ -81,7 +61,7 @@ _LISTENS = re.compile(
     r"(?P<host>\[[0-9a-fA-F:]*\]|[A-Za-z0-9.*-]+)?:?(?P<port>[0-9]{1,5})\b",
     re.IGNORECASE,
 )
-#: The same as a value of YAML or JSON, such as `endpoint: 127.0.0.1:13133`, under a key of such a name.
+#: An address as a value of YAML or JSON, such as `endpoint: 127.0.0.1:13133`, under a key of such a name.
 _ADDRESS = re.compile(r"(?:https?://)?(?P<host>\[[0-9a-fA-F:]*\]|[A-Za-z0-9.*-]*):(?P<port>[0-9]{1,5})/?\Z")
 _KEY = re.compile(r"listen|bind|addr|endpoint", re.IGNORECASE)
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
@@ -90,8 +70,8 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each place where a port that kubelet asks is bound to the loopback address and nowhere else."""
     for rendering in usual(subject):
-        asked = {number for _, container in rendering.containers() for number in _asked(container)}
-        for port in asked:
+        probed = {number for _, container in rendering.containers() for number in _probed(container)}
+        for port in probed:
             bound = [(host, place) for host, number, place in _bindings(rendering) if number == port]
             if bound and all(host in _LOOPBACK for host, _ in bound):
                 host, place = bound[0]
@@ -102,7 +82,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def _asked(container: dict[str, object]) -> Iterator[int]:
+def _probed(container: dict[str, object]) -> Iterator[int]:
     names = port_numbers(container)
     for _, port in asked_ports(container):
         number = names.get(port) if isinstance(port, str) else port
@@ -114,25 +94,35 @@ def _bindings(rendering: Rendering) -> Iterator[tuple[str, int, Callable[[], Pla
     """Host, port and a function that finds the place, for all that the files and the arguments bind; host "" is every
     address. To find a place takes a render of its own, and most places are never asked for.
     """
-    for rendered in rendering.files.values():
-        if isinstance(rendered.value, str):
+    for file in rendering.files.values():
+        if isinstance(file.value, str):
             start = 0
-            for line in rendered.value.split("\n"):
-                for found in _LISTENS.finditer(line):
-                    yield found["host"] or "", int(found["port"]), partial(rendered.place_of, start + found.start())
+            for line in file.value.split("\n"):
+                for host, port, column in _listens(line):
+                    yield host, port, partial(file.place_of, start + column)
                 start += len(line) + 1
         else:
-            for host, port, path in bindings(rendered.value):
-                yield host, port, partial(rendered.place, path)
-            for path, value in leaves(rendered.value):
-                address = _ADDRESS.match(value) if isinstance(value, str) and _KEY.search(_key(path)) else None
-                if address is not None:
-                    yield address["host"], int(address["port"]), partial(rendered.place, path)
-    for path, container in rendering.sidecars():
+            for host, port, path in (*bindings(file.value), *_addresses(file.value)):
+                yield host, port, partial(file.place, path)
+    for container_path, container in rendering.sidecars():
         for field in ("command", "args", "env"):
-            for where, word in leaves(container.get(field), (*path, field)):
-                for found in _LISTENS.finditer(word) if isinstance(word, str) else ():
-                    yield found["host"] or "", int(found["port"]), partial(rendering.overlay.place, where)
+            for path, word in leaves(container.get(field), (*container_path, field)):
+                for host, port, _ in _listens(word) if isinstance(word, str) else ():
+                    yield host, port, partial(rendering.overlay.place, path)
+
+
+def _listens(text: str) -> Iterator[tuple[str, int, int]]:
+    """Host, port and offset of each directive or option in a text that binds an address."""
+    for listen in _LISTENS.finditer(text):
+        yield listen["host"] or "", int(listen["port"]), listen.start()
+
+
+def _addresses(config: object) -> Iterator[tuple[str, int, Path]]:
+    """Host, port and path of each address in a YAML or JSON file whose key says that it is one to bind."""
+    for path, value in leaves(config):
+        address = _ADDRESS.match(value) if isinstance(value, str) and _KEY.search(_key(path)) else None
+        if address is not None:
+            yield address["host"], int(address["port"]), path
 
 
 def _key(path: Path) -> str:

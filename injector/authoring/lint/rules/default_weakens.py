@@ -20,8 +20,6 @@ Bad:
         - !default {name: HTTPS_PROXY, value: "http://127.0.0.1:3128"}
 
 Good:
-    # template.yaml
-    description: Sends the app's traffic through a proxy.
     # overlay.yaml.j2
     spec:
       containers:
@@ -49,8 +47,8 @@ SEVERITY = "warning"
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each such tag."""
     for rendering in subject.renderings:
-        made = rendering.overlay.rendered
-        for path in made.default_paths if made is not None else ():
+        rendered = rendering.overlay.rendered
+        for path in rendered.default_paths if rendered is not None else ():
             if _guaranteed(rendering.overlay, path, subject.template.overridable):
                 yield Finding(
                     f"with !default, a pod can override {_shown(path)} even in a required namespace",

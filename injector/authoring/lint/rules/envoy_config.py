@@ -49,12 +49,6 @@ Bad:
         configMap: {name: "{{ files.configmap }}"}
 
 Good:
-    # template.yaml
-    description: Envoy beside the app.
-    parameters:
-      port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 15020, description: Its port.}
-    files:
-      envoy.yaml: {validate: [envoy, --mode, validate, -c, "{path}"]}
     # envoy.yaml.j2
     static_resources:
       listeners:
@@ -75,16 +69,6 @@ Good:
           endpoints:
           - lb_endpoints:
             - endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: 8080}}}
-    # overlay.yaml.j2
-    spec:
-      containers:
-      - name: proxy
-        image: example.com/envoy:1.2
-        volumeMounts:
-        - {name: proxy-config, mountPath: /etc/envoy, readOnly: true}
-      volumes:
-      - name: proxy-config
-        configMap: {name: "{{ files.configmap }}"}
 """
 
 from __future__ import annotations
@@ -108,26 +92,26 @@ _Placed = tuple[RenderedSource, Path, Object]
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each of these mistakes, over all files of a rendering that hold listeners."""
     for rendering in subject.renderings:
-        found: list[_Placed] = [
+        placed: list[_Placed] = [
             (file, path, listener) for file in rendering.files.values() for path, listener in listeners(file.value)
         ]
-        if found:
-            yield from _names(found)
+        if placed:
+            yield from _names(placed)
             yield from _addresses(rendering)
-            yield from _filters(rendering, found)
+            yield from _filters(rendering, placed)
 
 
-def _names(found: list[_Placed]) -> Iterator[Finding]:
-    seen: set[str] = set()
-    for file, path, listener in found:
+def _names(placed: list[_Placed]) -> Iterator[Finding]:
+    names: set[str] = set()
+    for file, path, listener in placed:
         name = string_field(listener.get("name"))
-        if name and name in seen:
+        if name and name in names:
             yield Finding(
                 f"two listeners are called {name}: Envoy ignores the second",
                 file.place((*path, "name")),
                 "rename one",
             )
-        seen.add(name)
+        names.add(name)
 
 
 def _addresses(rendering: Rendering) -> Iterator[Finding]:
@@ -152,17 +136,14 @@ def _is_local(host: str) -> bool:
     return address.is_unspecified or address.is_loopback
 
 
-def _filters(rendering: Rendering, found: list[_Placed]) -> Iterator[Finding]:
+def _filters(rendering: Rendering, placed: list[_Placed]) -> Iterator[Finding]:
     bootstraps = [file.value for file in rendering.files.values()]
-    known = {string_field(cluster.get("name")): cluster for config in bootstraps for cluster in clusters(config)}
-    told_more = any(mapping(mapping(config).get("dynamic_resources")).get("cds_config") for config in bootstraps)
-    for file, path, listener in found:
-        restored = listener.get("use_original_dst") is True or any(
-            is_type(mapping(item.get("typed_config")), "OriginalDst")
-            for item in mappings(listener.get("listener_filters"))
-        )
-        for where, config in filters(listener):
-            at = (*path, *where)
+    static = {string_field(cluster.get("name")): cluster for config in bootstraps for cluster in clusters(config)}
+    dynamic = any(mapping(mapping(config).get("dynamic_resources")).get("cds_config") for config in bootstraps)
+    for file, path, listener in placed:
+        restored = _restores_destination(listener)
+        for filter_path, config in filters(listener):
+            at = (*path, *filter_path)
             if is_type(config, "HttpConnectionManager") and not config.get("http_filters"):
                 yield Finding(
                     "there is no HTTP filter, so no request is ever answered",
@@ -170,10 +151,10 @@ def _filters(rendering: Rendering, found: list[_Placed]) -> Iterator[Finding]:
                     "end http_filters with envoy.filters.http.router",
                 )
             for target_path, target in _targets(config):
-                cluster = known.get(target)
-                if cluster is None and not told_more:
+                cluster = static.get(target)
+                if cluster is None and not dynamic:
                     yield Finding(
-                        f"there is no cluster `{target}`{hint(target, known)}",
+                        f"there is no cluster `{target}`{hint(target, static)}",
                         file.place((*at, *target_path)),
                         "name one of the clusters",
                     )
@@ -183,6 +164,13 @@ def _filters(rendering: Rendering, found: list[_Placed]) -> Iterator[Finding]:
                         file.place((*at, *target_path)),
                         "add the listener filter envoy.filters.listener.original_dst",
                     )
+
+
+def _restores_destination(listener: Object) -> bool:
+    """Whether a listener knows where a redirected connection was going."""
+    return listener.get("use_original_dst") is True or any(
+        is_type(mapping(item.get("typed_config")), "OriginalDst") for item in mappings(listener.get("listener_filters"))
+    )
 
 
 def _targets(config: Object) -> Iterator[tuple[Path, str]]:

@@ -39,22 +39,6 @@ Good:
       team: {type: string, maxLength: 80, default: shop, description: Who owns the app.}
     files:
       collector.yaml: {syntax: otelcol}
-    # collector.yaml.j2
-    processors:
-      resource:
-        attributes:
-        - {key: pod, value: "${env:POD_NAME}", action: upsert}
-        - {key: team, value: "{{ params.team }}", action: upsert}
-    # overlay.yaml.j2
-    spec:
-      containers:
-      - name: collector
-        image: example.com/collector:1.2
-        volumeMounts:
-        - {name: collector-config, mountPath: /etc/collector, readOnly: true}
-      volumes:
-      - name: collector-config
-        configMap: {name: "{{ files.configmap }}"}
 
 Proof: the program can read the file; the tests of the gallery's templates show what a value can do in it.
 """
@@ -85,11 +69,11 @@ def check(subject: Subject) -> Iterator[Finding]:
         files = sorted(sources_used(subject, spec.template))
         if not any(any(uses_in_holes(subject.sources[file])) for file in files):
             continue
-        found = next(((file, at) for file in files for at in _expanded(subject.sources[file])), None)
-        if found is not None:
+        expanded = next(((file, at) for file in files for at in _expanded(subject.sources[file])), None)
+        if expanded is not None:
             yield Finding(
                 f"template.yaml does not say which program expands ${{...}} in {spec.name}",
-                subject.template.program.place(*found),
+                subject.template.program.place(*expanded),
                 f"write `syntax:` below {spec.name}: one of {', '.join(EXPANSIONS)}",
             )
 

@@ -61,19 +61,19 @@ _RESOURCES = ("limits.cpu", "limits.memory", "requests.cpu", "requests.memory")
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each such reference."""
     for rendering in subject.renderings:
-        for path, reference, known in _references(rendering):
+        for path, reference, valid in _references(rendering):
             field = mapping(reference.get("fieldRef")).get("fieldPath")
-            if field is not None and field not in known and not _KEY.match(string_field(field)):
-                yield _finding(rendering, (*path, "fieldRef", "fieldPath"), string_field(field), known)
+            if field is not None and field not in valid and not _KEY.match(string_field(field)):
+                yield _finding(rendering, (*path, "fieldRef", "fieldPath"), string_field(field), valid)
             resource = mapping(reference.get("resourceFieldRef")).get("resource")
             if resource is not None and not _RESOURCE.match(string_field(resource)):
                 yield _finding(rendering, (*path, "resourceFieldRef", "resource"), string_field(resource), _RESOURCES)
 
 
-def _finding(rendering: Rendering, path: Path, field: str, known: tuple[str, ...]) -> Finding:
+def _finding(rendering: Rendering, path: Path, field: str, valid: tuple[str, ...]) -> Finding:
     key = f"name one of its keys, {field}['KEY']" if field in _MAPS else ""
-    what = f"a variable cannot hold all of {field}" if key else f"the downward API does not have {field}"
-    return Finding(f"{what}{'' if key else hint(field, known)}", rendering.overlay.place(path), key)
+    message = f"a variable cannot hold all of {field}" if key else f"the downward API does not have {field}"
+    return Finding(f"{message}{'' if key else hint(field, valid)}", rendering.overlay.place(path), key)
 
 
 def _references(rendering: Rendering) -> Iterator[tuple[Path, dict[str, Any], tuple[str, ...]]]:
@@ -84,8 +84,8 @@ def _references(rendering: Rendering) -> Iterator[tuple[Path, dict[str, Any], tu
     for path, volume in rendering.volumes():
         owners = [((*path, "downwardAPI"), mapping(volume.get("downwardAPI")))]
         for index, source in numbered(mapping(volume.get("projected")).get("sources")):
-            where = (*path, "projected", "sources", index, "downwardAPI")
-            owners.append((where, mapping(source.get("downwardAPI"))))
-        for where, owner in owners:
+            api_path = (*path, "projected", "sources", index, "downwardAPI")
+            owners.append((api_path, mapping(source.get("downwardAPI"))))
+        for api_path, owner in owners:
             for index, item in numbered(owner.get("items")):
-                yield (*where, "items", index), item, _OF_PODS
+                yield (*api_path, "items", index), item, _OF_PODS

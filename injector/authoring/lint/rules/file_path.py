@@ -27,12 +27,6 @@ Bad:
         configMap: {name: "{{ files.configmap }}"}
 
 Good:
-    # template.yaml
-    description: A tool.
-    files:
-      tool.yaml: {}
-    # tool.yaml.j2
-    level: info
     # overlay.yaml.j2
     spec:
       containers:
@@ -74,43 +68,43 @@ def check(subject: Subject) -> Iterator[Finding]:
     for rendering in usual(subject) if subject.template.files else ():
         for path, container in rendering.containers():
             places = seen(rendering, container, subject.template.files)
-            for where, named in _paths(container) if places else ():
-                if near := _missing(rendering, container, named, places):
+            for word_path, file in _paths(container) if places else ():
+                if near := _missing(rendering, container, file, places):
                     yield Finding(
-                        f"there is no {named}: the mount has only the template's files",
-                        rendering.overlay.place((*path, *where)),
+                        f"there is no {file}: the mount has only the template's files",
+                        rendering.overlay.place((*path, *word_path)),
                         f"write {near}" if len(places) == 1 else f"did you mean {near}?",
                     )
-                right = places.get(PurePosixPath(named).name)
-                if right and mount_over(container, named) is None and not _names(container, right):
+                right = places.get(PurePosixPath(file).name)
+                if right and mount_over(container, file) is None and not _names(container, right):
                     yield Finding(
-                        f"{named} is not in a volume that container `{container.get('name')}` mounts",
-                        rendering.overlay.place((*path, *where)),
+                        f"{file} is not in a volume that container `{container.get('name')}` mounts",
+                        rendering.overlay.place((*path, *word_path)),
                         f"the file is at {right[0]}",
                     )
 
 
-def _missing(rendering: Rendering, container: Object, named: str, places: dict[str, list[str]]) -> str:
+def _missing(rendering: Rendering, container: Object, file: str, places: dict[str, list[str]]) -> str:
     """A path that may be meant, if a path lies in a folder of the template's files and none of them is there."""
-    mount = mount_over(container, named) or {}
-    volume = next((one for _, one in rendering.volumes() if one.get("name") == mount.get("name")), {})
+    mount = mount_over(container, file) or {}
+    volume = next((volume for _, volume in rendering.volumes() if volume.get("name") == mount.get("name")), {})
     config_map = plain_mapping(volume.get("configMap"))  # a projected volume has other files as well
     if config_map.get("name") != rendering.context.configmap or mount.get("subPath") or mount.get("subPathExpr"):
         return ""
-    there = [path for paths in places.values() for path in paths]
-    if named in {str(folder) for path in there for folder in (PurePosixPath(path), *PurePosixPath(path).parents)}:
+    files = [path for paths in places.values() for path in paths]
+    if file in {str(folder) for path in files for folder in (PurePosixPath(path), *PurePosixPath(path).parents)}:
         return ""
-    return nearest(named, there) or there[0]
+    return nearest(file, files) or files[0]
 
 
 def _paths(container: Object) -> Iterator[tuple[Path, str]]:
     for field in ("command", "args"):
         for index, word in enumerate(sequence(container.get(field))):
-            for found in _PATH.findall(word) if isinstance(word, str) else ():
-                yield (field, index), found
+            for file in _PATH.findall(word) if isinstance(word, str) else ():
+                yield (field, index), file
 
 
 def _names(container: Object, right: list[str]) -> bool:
     """Whether the container is told one of the right paths, or a folder that holds it, beside the other."""
     folders = {str(folder) for path in right for folder in (PurePosixPath(path), PurePosixPath(path).parent)}
-    return any(named in folders for _, named in _paths(container))
+    return any(file in folders for _, file in _paths(container))

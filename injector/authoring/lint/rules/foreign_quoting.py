@@ -30,24 +30,8 @@ Bad:
         configMap: {name: "{{ files.configmap }}"}
 
 Good:
-    # template.yaml
-    description: Ships the app's logs.
-    parameters:
-      title: {type: string, maxLength: 80, default: logs, description: What the log is called.}
-    files:
-      agent.hcl: {}
     # agent.hcl.j2
     title = {{ params.title | quote }}
-    # overlay.yaml.j2
-    spec:
-      containers:
-      - name: shipper
-        image: example.com/shipper:1.2
-        volumeMounts:
-        - {name: shipper-config, mountPath: /etc/shipper, readOnly: true}
-      volumes:
-      - name: shipper-config
-        configMap: {name: "{{ files.configmap }}"}
 
 Proof: the program can read the file; the tests of each syntax show what a value can do in it.
 """
@@ -78,8 +62,8 @@ def check(subject: Subject) -> Iterator[Finding]:
                     yield Finding(f"{name} quotes for {NAMED[name]}, but {source} is {syntax}", place, USE_QUOTE)
                 elif not syntax and name in ("quote", "json_quote") and not subject.failures:
                     # others name the syntax that nothing else does
-                    words = "set the file's `syntax:` in template.yaml, and " + USE_QUOTE
-                    yield Finding(f"{source} uses {name}, but the syntax of this file is not known", place, words)
+                    to_do = "set the file's `syntax:` in template.yaml, and " + USE_QUOTE
+                    yield Finding(f"{source} uses {name}, but the syntax of this file is not known", place, to_do)
 
 
 def _filters(text: str) -> Iterator[tuple[str, int]]:
@@ -89,6 +73,6 @@ def _filters(text: str) -> Iterator[tuple[str, int]]:
     written += [assign.node for assign in tree.find_all(nodes.Assign)]
     for node in written:
         if isinstance(node, nodes.CondExpr):
-            written += [one for one in (node.expr1, node.expr2) if one is not None]
+            written += [expression for expression in (node.expr1, node.expr2) if expression is not None]
         elif isinstance(node, nodes.Filter) and node.node is not None:
             yield node.name, node.lineno - 1  # this environment counts characters

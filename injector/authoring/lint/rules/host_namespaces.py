@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.rules._pod_security import OWN, WHO
+from injector.authoring.lint.rules.pod_security import OWN, WHO
 from injector.authoring.lint.subject import Finding, Subject
 from injector.pods.overlay import plain, plain_mapping
 

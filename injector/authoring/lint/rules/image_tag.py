@@ -39,10 +39,10 @@ def check(subject: Subject) -> Iterator[Finding]:
             image = container.get("image")
             if not isinstance(image, str) or not image or image in rendering.given.values():
                 continue
-            what = _wrong(image)
-            if what:
+            fault = _wrong(image)
+            if fault:
                 yield Finding(
-                    f"image {image} {what}", rendering.overlay.place((*path, "image")), "name a version, or a digest"
+                    f"image {image} {fault}", rendering.overlay.place((*path, "image")), "name a version, or a digest"
                 )
 
 

@@ -44,6 +44,6 @@ SEVERITY = "warning"
 
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each tag."""
-    for found in template_mistakes(subject.template):
-        if found.code == JOINED_LINES:
-            yield Finding(found.message, found.place, found.help)
+    for mistake in template_mistakes(subject.template):
+        if mistake.code == JOINED_LINES:
+            yield Finding(mistake.message, mistake.place, mistake.help)

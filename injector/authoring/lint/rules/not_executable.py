@@ -30,13 +30,6 @@ Bad:
         configMap: {name: "{{ files.configmap }}"}
 
 Good:
-    # template.yaml
-    description: A tool.
-    files:
-      start.sh: {}
-    # start.sh.j2
-    #!/bin/sh
-    exec tool --level info
     # overlay.yaml.j2
     spec:
       containers:
@@ -84,39 +77,39 @@ def check(subject: Subject) -> Iterator[Finding]:
     for rendering in usual(subject):
         volumes = {str(volume.get("name")): volume for _, volume in rendering.volumes()}
         for path, container in rendering.containers():
-            for where, program in _programs(container):
+            for word_path, program in _programs(container):
                 volume = _volume_of(container, program, volumes)
                 if volume is None or _is_executable(volume, program):
                     continue
                 read = [_interpreter(rendering, program), program]
-                alone = "command" in where and where[-1] == 0
-                more = ", ..." if alone and _follows(container, where) else ""
-                write = f"{where[-2]}: [{', '.join(read)}{more}]" if alone else " ".join(read)
+                alone = "command" in word_path and word_path[-1] == 0
+                more = ", ..." if alone and _follows(container, word_path) else ""
+                write = f"{word_path[-2]}: [{', '.join(read)}{more}]" if alone else " ".join(read)
                 yield Finding(
                     f"{program} is a file of the volume {volume.get('name')}, whose files are not executable",
-                    rendering.overlay.place((*path, *where)),
+                    rendering.overlay.place((*path, *word_path)),
                     f"write {write}, or give the volume defaultMode: 0555",
                 )
 
 
-def _follows(container: Object, where: Path) -> bool:
+def _follows(container: Object, word_path: Path) -> bool:
     """Whether a word stands behind the one at this path."""
     value: Any = container
-    for step in where[:-1]:
+    for step in word_path[:-1]:
         value = value[step]
     return len(value) > 1
 
 
 def _programs(container: Object) -> Iterator[tuple[Path, str]]:
     """Where a container names a program by an absolute path, and the path."""
-    for words in commands(container):
-        named = [(path, word) for path, word in words if isinstance(word, str)]
-        if not named or "command" not in named[0][0]:  # arguments of the image's own program
+    for command in commands(container):
+        arguments = [(path, word) for path, word in command if isinstance(word, str)]
+        if not arguments or "command" not in arguments[0][0]:  # arguments of the image's own program
             continue
-        if PurePosixPath(named[0][1]).name in _STARTERS:
-            named = [one for one in named[1:] if not one[1].startswith("-") and "=" not in one[1]]
-        if named and named[0][1].startswith("/"):
-            yield named[0]
+        if PurePosixPath(arguments[0][1]).name in _STARTERS:
+            arguments = [pair for pair in arguments[1:] if not pair[1].startswith("-") and "=" not in pair[1]]
+        if arguments and arguments[0][1].startswith("/"):
+            yield arguments[0]
     for script in scripts(container):
         if script.language == "sh" and (first_command := _FIRST_COMMAND.match(script.text)):
             yield script.path, first_command[1]
@@ -134,7 +127,7 @@ def _is_executable(volume: Object, program: str) -> bool:
     for kind in _KINDS:
         source = mapping(volume.get(kind))
         default = source.get("defaultMode")
-        items = [item for held in (source, *_sources(source)) for item in mappings(held.get("items"))]
+        items = [item for volume_source in (source, *_sources(source)) for item in mappings(volume_source.get("items"))]
         own = [item for item in items if PurePosixPath(str(item.get("path"))).name == PurePosixPath(program).name]
         modes = [item.get("mode", default) for item in own or items] or [default]
         if source and any(not isinstance(mode, int | None) or (mode or _DEFAULT_MODE) & _EXECUTABLE for mode in modes):
@@ -151,5 +144,5 @@ def _sources(projected: Object) -> Iterator[Any]:
 def _interpreter(rendering: Rendering, program: str) -> str:
     """What the first line of the template's file of that name says that reads it; else `sh`."""
     file = rendering.files.get(PurePosixPath(program).name)
-    found = _SHEBANG.match(file.text) if file is not None else None
-    return found[1] if found else "sh"
+    shebang = _SHEBANG.match(file.text) if file is not None else None
+    return shebang[1] if shebang else "sh"

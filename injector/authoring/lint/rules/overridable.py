@@ -22,13 +22,6 @@ Good:
     # template.yaml
     description: Ships the app's logs.
     overridable: [resources]
-    # overlay.yaml.j2
-    spec:
-      containers:
-      - name: shipper
-        image: example.com/shipper:1.2
-        resources:
-          requests: {cpu: 10m, memory: 16Mi}
 """
 
 from __future__ import annotations

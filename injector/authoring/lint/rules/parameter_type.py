@@ -22,10 +22,6 @@ Bad:
     {% endif %}
 
 Good:
-    # template.yaml
-    description: A tool.
-    parameters:
-      debug: {type: boolean, default: false, description: Writes more.}
     # overlay.yaml.j2
     spec:
       containers:
@@ -51,7 +47,7 @@ SEVERITY = "warning"
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each comparison or field; none where a render fails at the same place."""
     failed = {(failure.place.file, failure.place.line, failure.place.column) for failure in subject.failures}
-    for found in template_mistakes(subject.template):
-        place = found.place
-        if found.code == PARAMETER_TYPE and (place.file, place.line, place.column) not in failed:
-            yield Finding(found.message, place, found.help)
+    for mistake in template_mistakes(subject.template):
+        place = mistake.place
+        if mistake.code == PARAMETER_TYPE and (place.file, place.line, place.column) not in failed:
+            yield Finding(mistake.message, place, mistake.help)

@@ -24,9 +24,6 @@ Good:
     parameters:
       user: {type: integer, minimum: 1, maximum: 65535, default: 1000, description: Its user.}
       name: {type: string, format: dns-label, default: tool, description: Its name.}
-    # overlay.yaml.j2
-    metadata:
-      annotations: {example.com/user: "{{ params.user }} {{ params.name }}"}
 
 Proof: the schema belongs to the injector; the API server never sees it.
 """
@@ -38,64 +35,68 @@ from typing import Any
 
 from injector.authoring.lint.subject import Finding, Subject
 from injector.diagnostics import Path
+from injector.pods.constraints.pod_view import mapping
 
 SEVERITY = "warning"
 
-_EXACT = ("enum", "const")
-_COMBINED = ("anyOf", "oneOf", "allOf", "not")
+#: Keywords that name each value, or combine schemas, whose bounds nobody can read off.
+_CLOSED = {"enum", "const", "anyOf", "oneOf", "allOf", "not"}
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Parameters, and parts of them, that take anything."""
     for name, parameter in subject.template.parameters.items():
         if parameter.member is not None and "maxProperties" not in parameter.schema:
-            what = (
+            message = (
                 f"parameter `{name}` stands for many annotations, and a pod may set any number: give it maxProperties"
             )
-            yield Finding(what, subject.manifest(("parameters", name)), about=("maxProperties",))
+            yield Finding(message, subject.manifest(("parameters", name)), about=("maxProperties",))
         for path, keyword, missing in _open(parameter.schema, ()):
-            where = f"parameter `{'.'.join([name, *(str(step) for step in path)])}`"
+            part = f"parameter `{'.'.join([name, *(str(step) for step in path)])}`"
             place = subject.manifest(("parameters", name, *path))
-            yield Finding(f"{where} takes {missing}", place, about=(*path, keyword))
+            yield Finding(f"{part} takes {missing}", place, about=(*path, keyword))
 
 
 def _open(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, str, str]]:
     """The parts of a schema without bounds: path, the keyword that is missing, and what it takes, in words."""
-    if any(key in schema for key in (*_EXACT, *_COMBINED)):
+    if schema.keys() & _CLOSED:
         return
     kind = schema.get("type")
-    if kind == "string" and not any(key in schema for key in ("format", "pattern", "maxLength")):
+    if kind == "string" and not schema.keys() & {"format", "pattern", "maxLength"}:
         yield path, "maxLength", "anything: give it a format, a pattern, an enum or a maxLength"
     elif kind in ("integer", "number") and schema.get("format") is None:
-        lower = any(key in schema for key in ("minimum", "exclusiveMinimum"))
-        upper = any(key in schema for key in ("maximum", "exclusiveMaximum"))
-        if not (lower and upper):
-            yield path, "maximum" if lower else "minimum", _open_end(lower, upper)
+        yield from _of_number(schema, path)
     elif kind == "array":
-        items = schema.get("items")
-        if "maxItems" not in schema:
-            yield path, "maxItems", "any number of items: give it maxItems"
-        if not isinstance(items, Mapping):
-            yield path, "items", "items of any kind: add the keyword `items`"
-        else:
-            yield from _open(items, (*path, "items"))
+        yield from _of_list(schema, path)
     elif kind == "object":
         yield from _of_object(schema, path)
 
 
-def _open_end(lower: bool, upper: bool) -> str:
-    if lower:
-        return "any number above its minimum: give it a maximum"
-    return "any number below its maximum: give it a minimum" if upper else "any number: give it a minimum and a maximum"
+def _of_number(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, str, str]]:
+    lower = schema.keys() & {"minimum", "exclusiveMinimum"}
+    upper = schema.keys() & {"maximum", "exclusiveMaximum"}
+    if lower and not upper:
+        yield path, "maximum", "any number above its minimum: give it a maximum"
+    elif upper and not lower:
+        yield path, "minimum", "any number below its maximum: give it a minimum"
+    elif not lower:
+        yield path, "minimum", "any number: give it a minimum and a maximum"
+
+
+def _of_list(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, str, str]]:
+    items = schema.get("items")
+    if "maxItems" not in schema:
+        yield path, "maxItems", "any number of items: give it maxItems"
+    if isinstance(items, Mapping):
+        yield from _open(items, (*path, "items"))
+    else:
+        yield path, "items", "items of any kind: add the keyword `items`"
 
 
 def _of_object(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, str, str]]:
-    properties, others = schema.get("properties"), schema.get("additionalProperties")
-    if not properties and not isinstance(others, Mapping) and "propertyNames" not in schema:
+    properties, additional = schema.get("properties"), schema.get("additionalProperties")
+    if not properties and not isinstance(additional, Mapping) and "propertyNames" not in schema:
         yield path, "properties", "any keys with any values: give it properties, or a schema for additionalProperties"
-    if isinstance(properties, Mapping):
-        for name, inner in properties.items():
-            if isinstance(inner, Mapping):
-                yield from _open(inner, (*path, "properties", name))
-    if isinstance(others, Mapping):
-        yield from _open(others, (*path, "additionalProperties"))
+    for name, inner in mapping(properties).items():
+        yield from _open(mapping(inner), (*path, "properties", name))
+    yield from _open(mapping(additional), (*path, "additionalProperties"))

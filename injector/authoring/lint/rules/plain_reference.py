@@ -20,10 +20,6 @@ Bad:
         args: ["--level=${params.level}"]
 
 Good:
-    # template.yaml
-    description: A tool.
-    parameters:
-      level: {type: string, enum: [info, debug], default: info, description: How much it writes.}
     # overlay.yaml.j2
     spec:
       containers:
@@ -46,6 +42,6 @@ SEVERITY = "warning"
 
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each."""
-    for found in template_mistakes(subject.template):
-        if found.code == PLAIN_REFERENCE:
-            yield Finding(found.message, found.place, found.help)
+    for mistake in template_mistakes(subject.template):
+        if mistake.code == PLAIN_REFERENCE:
+            yield Finding(mistake.message, mistake.place, mistake.help)

@@ -44,12 +44,12 @@ def check(subject: Subject) -> Iterator[Finding]:
     for rendering in subject.renderings:
         for path, container in rendering.containers():
             names = port_numbers(container)
-            for where, port in asked_ports(container):
+            for port_path, port in asked_ports(container):
                 if isinstance(port, str) and port not in names and not port.isdecimal():
                     rest = hint(port, names, "its ports are") if names else ""
                     declare = f"add a port with this name to the ports of {container.get('name')}"
                     yield Finding(
                         f"container `{container.get('name')}` has no port {shortened(port)}{rest}",
-                        rendering.overlay.place((*path, *where)),
+                        rendering.overlay.place((*path, *port_path)),
                         "name one of its ports, or give the number" if names else f"{declare}, or give the number",
                     )

@@ -20,13 +20,6 @@ Bad:
         tool.sidecar.injector/port: "8080"
 
 Good:
-    # template.yaml
-    description: A tool.
-    parameters:
-      app-port: {type: integer, format: port, default: 8080, description: Port of the app.}
-    # overlay.yaml.j2
-    metadata:
-      annotations: {example.com/port: "{{ params.app_port }}"}
     # README.md
     Set the app's port:
 
@@ -62,16 +55,16 @@ def check(subject: Subject) -> Iterator[Finding]:
     prefix = re.escape(Settings().prefix)
     annotation = re.compile(rf"(?<![\w-])({re.escape(template.name)})\.{prefix}/([a-z][a-z0-9-]*(?:<[a-z]+>)?)")
     lines = text.split("\n")
-    kept = _kept(lines)
+    own_lines = _kept(lines)
     for number, line in enumerate(lines, 1):
-        if number in kept:
+        if number in own_lines:
             continue  # nobody corrects that by hand
-        for found in [*annotation.finditer(line), *_OPTION.finditer(line)]:
-            name, known = found[2], template.parameters
-            if (found[1] or template.name).rstrip(".") == template.name and declared_parameter(known, name) is None:
+        for match in [*annotation.finditer(line), *_OPTION.finditer(line)]:
+            name, declared = match[2], template.parameters
+            if (match[1] or template.name).rstrip(".") == template.name and declared_parameter(declared, name) is None:
                 yield Finding(
-                    f"there is no parameter `{name}`{hint(name, similar_names(known, name))}",
-                    subject.line_place(_FILE, number, found.start(2) + 1),
+                    f"there is no parameter `{name}`{hint(name, similar_names(declared, name))}",
+                    subject.line_place(_FILE, number, match.start(2) + 1),
                 )
     if BEGIN in text or END in text:
         yield from _section(subject, text)
@@ -80,23 +73,23 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _section(subject: Subject, text: str) -> Iterator[Finding]:
     """Where the section of `injector docs` differs from what it would be now."""
     try:
-        wanted = with_section(text, subject.template)
+        updated = with_section(text, subject.template)
     except SectionError as error:
         place = subject.search(_FILE, BEGIN if BEGIN in text else END)
         yield Finding(error.diagnostic.message, place, error.diagnostic.help)
         return
-    written, made = text.split("\n"), wanted.split("\n")
-    number = next((n for n, pair in enumerate(zip_longest(written, made)) if pair[0] != pair[1]), None)
+    written, new_lines = text.split("\n"), updated.split("\n")
+    number = next((n for n, pair in enumerate(zip_longest(written, new_lines)) if pair[0] != pair[1]), None)
     if number is None:
         return
     # past the end of one of them is past the end mark, which both have
-    found, expected = written[number], made[number]
-    column = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(found, expected, strict=False)))
+    actual, expected = written[number], new_lines[number]
+    column = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(actual, expected, strict=False)))
     path = subject.path.rstrip("/")
     yield Finding(
         f"the parameter reference does not match template.yaml: expected {_shown(expected, column)}, found "
-        f"{_shown(found, column)}",
-        subject.line_place(_FILE, number + 1, min(column, max(len(found) - 1, 0)) + 1),
+        f"{_shown(actual, column)}",
+        subject.line_place(_FILE, number + 1, min(column, max(len(actual) - 1, 0)) + 1),
         f"run injector docs {path} --write {path}/{_FILE}",
     )
 

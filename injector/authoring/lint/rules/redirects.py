@@ -24,16 +24,6 @@ Good:
     # template.yaml
     description: A proxy with a redirect to it.
     redirects: {proxy-redirect: proxy}
-    # overlay.yaml.j2
-    spec:
-      initContainers:
-      - name: proxy-redirect
-        image: example.com/redirect:1.2
-        securityContext:
-          capabilities: {drop: [ALL], add: [NET_ADMIN]}
-      containers:
-      - name: proxy
-        image: example.com/proxy:1.2
 """
 
 from __future__ import annotations

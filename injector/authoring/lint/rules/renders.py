@@ -22,10 +22,6 @@ Bad:
         example.com/first: "{{ params.targets[0] }}"
 
 Good:
-    # template.yaml
-    description: A tool.
-    parameters:
-      targets: {type: array, items: {type: string, format: dns-label}, maxItems: 5, default: [a], description: Hosts.}
     # overlay.yaml.j2
     metadata:
       annotations:
@@ -66,46 +62,46 @@ def check(subject: Subject) -> Iterator[Finding]:
             subject.search(OVERLAY, "fail("),
             "give the parameters `examples` with which the template works for a pod",
         )
-    known: set[object] = set()
+    reported: set[object] = set()
     broken = {failure.place for failure in subject.failures if failure.broken}
     for failure in subject.failures:
-        what = (failure.reason, failure.parameter, failure.place, failure.diagnostic.path)
-        if failure.place in broken or what in known:
+        key = (failure.reason, failure.parameter, failure.place, failure.diagnostic.path)
+        if failure.place in broken or key in reported:
             continue
-        known.add(what)
+        reported.add(key)
         yield from _failed(subject, failure)
     yield from _unreadable(subject)
     for rendering in subject.renderings:
         if rendering.injection.reason in _REFUSALS and not rendering.free and not _told_elsewhere(subject, rendering):
-            found = rendering.injection.failures[0]
-            if found.path not in known:
-                known.add(found.path)
-                yield _finding(found, _place(rendering, found), rendering.title)
+            fault = rendering.injection.failures[0]
+            if fault.path not in reported:
+                reported.add(fault.path)
+                yield _finding(fault, _place(rendering, fault), rendering.title)
 
 
 def _unreadable(subject: Subject) -> Iterator[Finding]:
     """Text files that a parser of their syntax does not take."""
-    told = set()
+    lines = set()
     for rendering in subject.renderings:
         for name, file in rendering.files.items() if not (rendering.free or rendering.invented) else ():
             syntax = subject.template.files[name].syntax
             for mistake in syntax_mistakes(file.text, name, syntax, file.place_of) if syntax else ():
-                if (mistake.place.file, mistake.place.line) not in told:
-                    told.add((mistake.place.file, mistake.place.line))
+                if (mistake.place.file, mistake.place.line) not in lines:
+                    lines.add((mistake.place.file, mistake.place.line))
                     yield Finding(
                         mistake.message, mistake.place, mistake.help or f"found with this sample: {rendering.title}"
                     )
 
 
-def _finding(found: Diagnostic, place: Place, title: str) -> Finding:
-    to_do = f"{found.help} (found with this sample: {title})" if found.help else f"found with this sample: {title}"
-    return Finding(found.message, place, to_do, found.path, about=_part(found))
+def _finding(fault: Diagnostic, place: Place, title: str) -> Finding:
+    to_do = f"{fault.help} (found with this sample: {title})" if fault.help else f"found with this sample: {title}"
+    return Finding(fault.message, place, to_do, fault.path, about=_part(fault))
 
 
 def _failed(subject: Subject, failure: RenderFailure) -> Iterator[Finding]:
     if failure.reason is Reason.BAD_PARAMETER:
-        found = failure.diagnostic
-        yield Finding(found.message, subject.manifest(("parameters", failure.parameter)), found.help)
+        fault = failure.diagnostic
+        yield Finding(fault.message, subject.manifest(("parameters", failure.parameter)), fault.help)
         return
     if failure.free and failure.reason is not Reason.TEMPLATE_FAILED:
         return
@@ -142,9 +138,9 @@ def _written(subject: Subject, name: str) -> Place:
     return next((place for place in places if place.line), Place(OVERLAY))
 
 
-def _part(found: Diagnostic) -> str:
+def _part(fault: Diagnostic) -> str:
     """The name of the container or volume that a failure is about; empty where it is about none."""
-    name = found.path[2] if len(found.path) > 2 and found.path[1] in _PARTS else None
+    name = fault.path[2] if len(fault.path) > 2 and fault.path[1] in _PARTS else None
     return name if isinstance(name, Key) else ""
 
 
@@ -163,11 +159,11 @@ def _schema_errors(subject: Subject, rendering: Rendering) -> bool:
         return False
 
 
-def _place(rendering: Rendering, found: Diagnostic) -> Place:
+def _place(rendering: Rendering, fault: Diagnostic) -> Place:
     """The place of the field that a failure is about, or else of the part."""
-    if path := path_in(rendering.overlay.value, found):
+    if path := path_in(rendering.overlay.value, fault):
         return rendering.overlay.place(path)
-    name = _part(found)
+    name = _part(fault)
     for path, value in [*rendering.containers(), *rendering.volumes()]:
         if value.get("name") == name:
             return rendering.overlay.place(path)

@@ -48,8 +48,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             resources = plain_mapping(container.get("resources"))
             limits = plain_mapping(resources.get("limits"))
             for name, request in plain_mapping(resources.get("requests")).items():
-                asked, most = _amount(request), _amount(limits.get(name))
-                if asked is not None and most is not None and asked > most:
+                requested, most = _amount(request), _amount(limits.get(name))
+                if requested is not None and most is not None and requested > most:
                     yield Finding(
                         (
                             f"container `{container.get('name')}` has the {name} request {request}, but the {name} "

@@ -46,8 +46,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue  # the pod as a whole has its budget
         for path, container in rendering.containers():
             resources = plain_mapping(container.get("resources"))
-            said = {**plain_mapping(resources.get("limits")), **plain_mapping(resources.get("requests"))}
-            missing = [name for name in ("cpu", "memory") if name not in said]
+            amounts = {**plain_mapping(resources.get("limits")), **plain_mapping(resources.get("requests"))}
+            missing = [name for name in ("cpu", "memory") if name not in amounts]
             if missing:
                 place = rendering.overlay.place((*path, "resources"), key=True)
                 yield Finding(

@@ -52,27 +52,27 @@ _HOLE = re.compile(r":\s*[\"']?\{\{\s*params\.(\w+)\s*\}\}[\"']?\s*(?:$|[,}\]])"
 
 def check(subject: Subject) -> Iterator[Finding]:
     """What Kubernetes' schema has against the pods after injection."""
-    told = set()
+    reported = set()
     for rendering in subject.renderings:
         if rendering.invented:
             continue
         for error in schema_errors(rendering.after, subject.kubernetes):
             about = error.fields["about"]
-            if (error.path, about) not in told:  # finding the author's place takes a render of its own
-                told.add((error.path, about))
-                seen = f"found with this sample: {rendering.title}{_newer(error, rendering)}"
+            if (error.path, about) not in reported:  # finding the author's place takes a render of its own
+                reported.add((error.path, about))
+                sample = f"found with this sample: {rendering.title}{_newer(error, rendering)}"
                 to_do = _to_do(error, rendering, subject)
-                to_do = f"{to_do} ({seen})" if to_do else seen
+                to_do = f"{to_do} ({sample})" if to_do else sample
                 yield Finding(error.message, _place(rendering, error), to_do, about=about)
 
 
 def _to_do(error: Diagnostic, rendering: Rendering, subject: Subject) -> str:
-    wanted = next((kind for kind in ("integer", "boolean", "number") if kind in error.fields["types"]), "")
-    hole = _HOLE.search(_place(rendering, error).text) if wanted and "string" not in error.fields["types"] else None
+    kind = next((kind for kind in ("integer", "boolean", "number") if kind in error.fields["types"]), "")
+    hole = _HOLE.search(_place(rendering, error).text) if kind and "string" not in error.fields["types"] else None
     for parameter in subject.template.parameters.values() if hole else ():
         if hole and parameter.variable == hole[1] and parameter.type == "string":
             form = f", without format: {parameter.schema['format']}" if "format" in parameter.schema else ""
-            return f"declare the parameter `{parameter.name}` with type: {wanted}{form}"
+            return f"declare the parameter `{parameter.name}` with type: {kind}{form}"
     texts = [name for name, value in rendering.given.items() if isinstance(value, str)]
     if not error.help and texts and "string" not in error.fields["types"] and "integer" in error.fields["types"]:
         return f"give the parameter `{texts[0]}` `type: integer`"
@@ -89,7 +89,7 @@ def _place(rendering: Rendering, error: Diagnostic) -> Place:
 def _newer(error: Diagnostic, rendering: Rendering) -> str:
     """That a later Kubernetes has the field, if it has."""
     newest = max(versions())
-    later = [(other.path, other.code) for other in schema_errors(rendering.after, newest)]
+    later = [(fault.path, fault.code) for fault in schema_errors(rendering.after, newest)]
     if error.code != UNKNOWN_FIELD or (error.path, error.code) in later:
         return ""
     return f"; Kubernetes {newest[0]}.{newest[1]} has this field"

@@ -69,8 +69,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             place = subject.template.program.place(file, use.offset)
             near = lines[max(0, place.line - 3) : place.line]
             if use.variable in secret and use.part != "item" and not any(_REFERENCE.search(line) for line in near):
-                what = f"{secret[use.variable]} is a secret, and everybody who can read pods can read its value here"
-                yield Finding(what, place, _HELP)
+                message = f"{secret[use.variable]} is a secret, and everybody who can read pods can read its value here"
+                yield Finding(message, place, _HELP)
         for number, line in enumerate(lines if file.endswith(".j2") else [], 1):
             if key := _KEY.search(line):
                 yield Finding(
@@ -89,9 +89,9 @@ def _is_secret(parameter: Parameter) -> bool:
     """
     if parameter.secret:
         return True
-    named = _SECRET.match(parameter.name.removesuffix(FAMILY)) is not None
+    is_named = _SECRET.match(parameter.name.removesuffix(FAMILY)) is not None
     parameter = parameter.member or parameter
-    return named and parameter.type == "string" and parameter.schema.get("format") not in ("dns-label", "duration")
+    return is_named and parameter.type == "string" and parameter.schema.get("format") not in ("dns-label", "duration")
 
 
 def _variables(rendering: Rendering) -> Iterator[Finding]:

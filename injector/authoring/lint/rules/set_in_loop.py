@@ -53,7 +53,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _lost(tree: nodes.Node) -> set[tuple[int, str]]:
     """Line and name of each such assignment, however deep its loop is."""
-    found = set()
+    places = set()
     for loop in tree.find_all(nodes.For):
         each = {name.name for name in [loop.target, *loop.target.find_all(nodes.Name)] if isinstance(name, nodes.Name)}
         for assignment in _assignments(loop.body):
@@ -61,9 +61,9 @@ def _lost(tree: nodes.Node) -> set[tuple[int, str]]:
             if isinstance(target, nodes.Name):
                 reads = {name.name for name in assignment.node.find_all(nodes.Name)}
                 if target.name in reads - each:
-                    found.add((assignment.lineno, target.name))
+                    places.add((assignment.lineno, target.name))
                 each.add(target.name)  # from here on it is this round's
-    return found
+    return places
 
 
 def _assignments(body: list[nodes.Node]) -> Iterator[nodes.Assign]:

@@ -25,10 +25,6 @@ Bad:
         args: ["echo '{{ params.greeting }}'"]
 
 Good:
-    # template.yaml
-    description: A tool.
-    parameters:
-      greeting: {type: string, maxLength: 80, default: hello, description: What it says first.}
     # overlay.yaml.j2
     spec:
       containers:
@@ -46,12 +42,13 @@ from typing import Any
 import msgspec
 
 from injector.authoring.lint.rules._scripts import Script, harmful, is_harmful, scripts
+from injector.authoring.lint.rules._values import takes_value
 from injector.authoring.lint.subject import Finding, RenderedSource, Rendering, Subject
 from injector.diagnostics import Path, Place
 from injector.errors import InjectionError
 from injector.names import shortened
+from injector.pods.constraints.pod_view import mapping
 from injector.templates.parameter_schema import make_parameter
-from injector.templates.parameter_values import value_of
 from injector.templates.samples import sample_value
 from injector.templates.template import UNSET, Parameter
 
@@ -76,51 +73,49 @@ _HELP = {
 
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each script and each parameter that can break out of it."""
-    seen: set[tuple[Path, str, str]] = set()
-    told: set[tuple[Path, str]] = set()
+    checked: set[tuple[Path, str, str]] = set()
+    reported: set[tuple[Path, str]] = set()
     for rendering in subject.renderings:
-        for path, container in [*rendering.containers(), *rendering.everywhere()]:
+        for container_path, container in [*rendering.containers(), *rendering.everywhere()]:
             for script in scripts(container):
-                where: Path = (*path, *script.path)
-                if (where, script.text, script.language) in seen:
+                path: Path = (*container_path, *script.path)
+                if (path, script.text, script.language) in checked:
                     continue
-                seen.add((where, script.text, script.language))
+                checked.add((path, script.text, script.language))
                 for parameter in subject.template.parameters.values():
-                    if (where, parameter.name) in told:
+                    if (path, parameter.name) in reported:
                         continue
-                    value = _breaks_out(subject, rendering, where, script, parameter)
+                    value = _breaks_out(subject, rendering, path, script, parameter)
                     if value is not None:
-                        told.add((where, parameter.name))
+                        reported.add((path, parameter.name))
                         yield Finding(
                             f"{parameter.name} can be {shortened(value)}, which {_RUNS[script.language]} of "
                             f"container `{container.get('name')}` would run as a part of its script",
-                            _hole(subject, rendering.overlay.place(where), parameter),
+                            _hole(subject, rendering.overlay.place(path), parameter),
                             _HELP[script.language],
                         )
 
 
-def _breaks_out(
-    subject: Subject, rendering: Rendering, where: Path, script: Script, parameter: Parameter
-) -> str | None:
+def _breaks_out(subject: Subject, rendering: Rendering, path: Path, script: Script, parameter: Parameter) -> str | None:
     """A text that the parameter takes and that changes what the script means, or None."""
     for text, value in _hostile(parameter, harmful(script.language)):
-        made = _with(subject, rendering, where, script, parameter, value)
-        if made is None:
+        hostile = _with(subject, rendering, path, script, parameter, value)
+        if hostile is None:
             continue
-        if made.text == script.text and parameter.type == "string":
+        if hostile.text == script.text and parameter.type == "string":
             return None  # it is not in this script
-        if made.text.lower().count(text.lower()) <= script.text.lower().count(text.lower()):
+        if hostile.text.lower().count(text.lower()) <= script.text.lower().count(text.lower()):
             continue  # it was quoted
-        start = made.text.lower().find(text.lower())
+        start = hostile.text.lower().find(text.lower())
         while start >= 0:
-            if any(is_harmful(made, start + offset) for offset in range(len(text))):
+            if any(is_harmful(hostile, start + offset) for offset in range(len(text))):
                 return text
-            start = made.text.lower().find(text.lower(), start + 1)
+            start = hostile.text.lower().find(text.lower(), start + 1)
     return None
 
 
 def _with(
-    subject: Subject, rendering: Rendering, where: Path, script: Script, parameter: Parameter, value: Any
+    subject: Subject, rendering: Rendering, path: Path, script: Script, parameter: Parameter, value: Any
 ) -> Script | None:
     """The script as rendered with a value of the parameter; None if there is no script then."""
     params = {**rendering.context.params, parameter.variable: value}
@@ -128,21 +123,21 @@ def _with(
         overlay = RenderedSource(subject.template, msgspec.structs.replace(rendering.context, params=params))
     except InjectionError:
         return None
-    found: Any = overlay.value
+    text: Any = overlay.value
     try:
-        for step in where:
-            found = found[step]
+        for step in path:
+            text = text[step]
     except (KeyError, IndexError, TypeError):
         return None
-    return Script(script.path, found, script.language) if isinstance(found, str) else None
+    return Script(script.path, text, script.language) if isinstance(text, str) else None
 
 
 def _hole(subject: Subject, place: Place, parameter: Parameter) -> Place:
     """Where the parameter is first written, from this place on; this place if a variable or macro writes it."""
-    wanted = f"params.{parameter.variable}"
+    reference = f"params.{parameter.variable}"
     lines = subject.sources.get(place.file, "").split("\n")
     for number, line in enumerate(lines[max(place.line - 1, 0) :], max(place.line, 1)):
-        column = line.find(wanted)
+        column = line.find(reference)
         if column >= 0:
             return subject.line_place(place.file, number, column + 1)
     return place
@@ -152,45 +147,45 @@ def _hostile(parameter: Parameter, characters: str) -> Iterator[tuple[str, Any]]
     """Texts with one of these characters, each with the value of the parameter that holds it."""
     for character in characters:
         for choices in _values(parameter, character):
-            taken = next(((text, value) for text, value in choices if _takes(parameter, value)), None)
-            if taken is not None:
-                yield taken
-
-
-def _takes(parameter: Parameter, value: Any) -> bool:
-    try:
-        value_of(parameter, value)
-    except ValueError:
-        return False
-    return True
+            accepted = next(((text, value) for text, value in choices if takes_value(parameter, value)), None)
+            if accepted is not None:
+                yield accepted
 
 
 def _values(parameter: Parameter, character: str) -> Iterator[list[tuple[str, Any]]]:
     """Values with the character in a text: for each text within the parameter, some values to choose from."""
-    schema = parameter.schema
-    enum = schema.get("enum")
+    enum = parameter.schema.get("enum")
     if isinstance(enum, list):
         yield from ([(word, word)] for word in enum if isinstance(word, str) and character in word)
     elif parameter.type == "string":
-        known = sample_value(parameter) if parameter.default is UNSET else parameter.default
-        usual = known if isinstance(known, str) and known else "a"
+        usual = _usual_value(parameter)
+        if not isinstance(usual, str) or not usual:
+            usual = "a"
         yield [(text, text) for text in (f"{usual}{character}b", f"a{character}b", f"a{character}{usual}")]
     elif parameter.type == "array":
-        yield from ([(t, [v]) for t, v in choices] for choices in _inner(schema.get("items"), character))
+        yield from ([(t, [v]) for t, v in choices] for choices in _inner(parameter.schema.get("items"), character))
     elif parameter.type == "object":
-        known = sample_value(parameter) if parameter.default is UNSET else parameter.default
-        whole = known if isinstance(known, dict) else {}
-        properties = schema.get("properties")
-        parts = {**properties} if isinstance(properties, Mapping) else {}
-        if not parts or isinstance(schema.get("additionalProperties"), Mapping):
-            parts["key"] = schema.get("additionalProperties")
-        for name, inner in parts.items():
-            for choices in _inner(inner, character):
+        whole = mapping(_usual_value(parameter))
+        for name, schema in _members(parameter.schema).items():
+            for choices in _inner(schema, character):
                 yield [(text, {**whole, name: value}) for text, value in choices]
 
 
+def _usual_value(parameter: Parameter) -> Any:
+    """The default, or a value of which the schema says that it may be."""
+    return sample_value(parameter) if parameter.default is UNSET else parameter.default
+
+
+def _members(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The members that a mapping may have, with their schemas; `key` is one of any name."""
+    members = {**mapping(schema.get("properties"))}
+    if not members or isinstance(schema.get("additionalProperties"), Mapping):
+        members["key"] = schema.get("additionalProperties")
+    return members
+
+
 def _inner(schema: Any, character: str) -> Iterator[list[tuple[str, Any]]]:
-    """The same for what is inside a list or a mapping; any text if the schema does not describe it."""
+    """Values, as of `_values`, of what is inside a list or a mapping; any text if the schema does not describe it."""
     try:
         parameter = make_parameter("item", schema if isinstance(schema, Mapping) else {"type": "string"})
     except (ValueError, AttributeError):

@@ -31,25 +31,10 @@ Bad:
         configMap: {name: "{{ files.configmap }}"}
 
 Good:
-    # template.yaml
-    description: A tool.
-    delivery: annotation
-    files:
-      tool.conf: {}
     # tool.conf.j2
     {% for number in range(90) %}
     server 10.0.0.1 weight=100 {{ number }};
     {% endfor %}
-    # overlay.yaml.j2
-    spec:
-      containers:
-      - name: tool
-        image: tool:1
-        volumeMounts:
-        - {name: tool-config, mountPath: /etc/tool, readOnly: true}
-      volumes:
-      - name: tool-config
-        configMap: {name: "{{ files.configmap }}"}
 """
 
 from __future__ import annotations
@@ -103,5 +88,5 @@ def _files(rendering: Rendering) -> int:
 
 
 def _annotations(rendering: Rendering) -> int:
-    found = (rendering.after.get("metadata") or {}).get("annotations") or {}
-    return sum(len(f"{key}{value}".encode()) for key, value in found.items())
+    annotations = (rendering.after.get("metadata") or {}).get("annotations") or {}
+    return sum(len(f"{key}{value}".encode()) for key, value in annotations.items())

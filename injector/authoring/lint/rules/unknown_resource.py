@@ -21,8 +21,6 @@ Good:
     # template.yaml
     description: Every Deployment has a label team.
     for: {apiGroups: [apps], resources: [deployments]}
-    # overlay.yaml.j2
-    {% if object.metadata.labels.team | default("") == "" %}{{ deny("label it with its team") }}{% endif %}
 
 Proof: the API server does not call the webhook, and does not report that.
 """
@@ -103,10 +101,10 @@ def _has(group: str, version: str, resource: str) -> bool:
 def _advice(name: str, groups: tuple[str, ...]) -> str:
     for group, (versions, resources) in _GROUPS.items():
         if name in resources:
-            where = [] if group in groups else [f"apiGroups: [{_quoted(group)}]"]
-            return f"write {', '.join([*where, f'apiVersions: [{sorted(versions)[0]}]'])}"
-    known = sorted(set().union(*(resources for _, resources in _GROUPS.values())))
-    return f"`kubectl api-resources` lists what there is{hint(name, known)}"
+            api_groups = [] if group in groups else [f"apiGroups: [{_quoted(group)}]"]
+            return f"write {', '.join([*api_groups, f'apiVersions: [{sorted(versions)[0]}]'])}"
+    names = sorted(set().union(*(resources for _, resources in _GROUPS.values())))
+    return f"`kubectl api-resources` lists what there is{hint(name, names)}"
 
 
 def _words(group: str) -> str:

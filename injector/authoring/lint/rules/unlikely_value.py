@@ -54,6 +54,6 @@ def check(subject: Subject) -> Iterator[Finding]:
     for rendering in usual(subject):
         for path, message, help_ in unlikely_values(rendering.overlay.value):
             yield Finding(message, rendering.overlay.place(path), help_)
-    for found in template_mistakes(subject.template):
-        if found.code == UNLIKELY_VALUE:
-            yield Finding(found.message, found.place, found.help)
+    for mistake in template_mistakes(subject.template):
+        if mistake.code == UNLIKELY_VALUE:
+            yield Finding(mistake.message, mistake.place, mistake.help)

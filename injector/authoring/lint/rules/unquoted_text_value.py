@@ -42,16 +42,6 @@ Good:
       shipper.conf: {syntax: toml}
     # shipper.conf.j2
     title = {{ params.title | quote }}
-    # overlay.yaml.j2
-    spec:
-      containers:
-      - name: shipper
-        image: example.com/shipper:1.2
-        volumeMounts:
-        - {name: shipper-config, mountPath: /etc/shipper, readOnly: true}
-      volumes:
-      - name: shipper-config
-        configMap: {name: "{{ files.configmap }}"}
 """
 
 from __future__ import annotations
@@ -65,6 +55,7 @@ import msgspec
 
 from injector.authoring.file_syntax import bare_hole
 from injector.authoring.lint.rules._reading import uses_in_holes
+from injector.authoring.lint.rules._values import takes_value
 from injector.authoring.lint.subject import Finding, Subject
 from injector.errors import InjectionError
 from injector.names import shortened
@@ -92,7 +83,7 @@ _SYNTAX = " \t\n\"';#$\\{}()<>|&*`!~?"
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each hole with nothing but such a parameter in it."""
     declared = {p.variable: p for p in subject.template.parameters.values()}
-    told = set()
+    reported = set()
     for file in _text_files(subject):
         for variable, offset, part, alone in uses_in_holes(subject.sources[file]):
             parameter = declared.get(variable) if alone else None
@@ -109,7 +100,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 continue
             example = _harmful(_part(parameter) if part else parameter)
             if example is not None:
-                told.add(parameter.name)
+                reported.add(parameter.name)
                 yield Finding(
                     f"{parameter.name} may be {shortened(example)}, and then this file does not render",
                     subject.template.program.place(file, offset),
@@ -117,13 +108,13 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
     for parameter in subject.template.parameters.values():
-        if parameter.name not in told:
+        if parameter.name not in reported:
             yield from _no_name(subject, parameter)
 
 
 def _no_name(subject: Subject, parameter: Parameter) -> Iterator[Finding]:
     """A finding if the parameter stands in the place of a name and can be more than one: as the render says."""
-    usual = next((one.context for one in subject.renderings if not one.free), None)
+    usual = next((rendering.context for rendering in subject.renderings if not rendering.free), None)
     if usual is None:
         return
     for source in _text_files(subject):
@@ -162,8 +153,8 @@ def _needs_quotes(parameter: Parameter | None, subject: Subject, file: str, offs
         return False
     place = subject.template.program.place(file, offset)
     enum = parameter.schema.get("enum")
-    words = enum if isinstance(enum, list) else [parameter.default]
-    plain = any(isinstance(word, str) and not _LITERAL.match(word) for word in words)
+    candidates = enum if isinstance(enum, list) else [parameter.default]
+    plain = any(isinstance(word, str) and not _LITERAL.match(word) for word in candidates)
     hole = bare_hole(place.text, place.column - 1)
     return plain and hole is not None and hole.start("hole") < place.column <= hole.end("hole")
 
@@ -174,19 +165,11 @@ def _harmful(parameter: Parameter | None) -> str | None:
         return None
     usual = parameter.default if isinstance(parameter.default, str) and parameter.default else "a"
     enum = parameter.schema.get("enum")
-    words = [f"{usual}{c}b" for c in _SYNTAX] + [f"a{c}b" for c in _SYNTAX] + list(_SYNTAX)
-    for word in enum if isinstance(enum, list) else words:
-        if isinstance(word, str) and any(character in _SYNTAX for character in word) and _takes(parameter, word):
+    candidates = [f"{usual}{c}b" for c in _SYNTAX] + [f"a{c}b" for c in _SYNTAX] + list(_SYNTAX)
+    for word in enum if isinstance(enum, list) else candidates:
+        if isinstance(word, str) and any(character in _SYNTAX for character in word) and takes_value(parameter, word):
             return word
     return None
-
-
-def _takes(parameter: Parameter, word: str) -> bool:
-    try:
-        value_of(parameter, word)
-    except ValueError:
-        return False
-    return True
 
 
 def _text_files(subject: Subject) -> list[str]:

@@ -28,8 +28,6 @@ Good:
       volumes:
       - name: tool-config
         configMap: {name: "{{ files.configmap }}"}
-    # tool.conf.j2
-    level info;
 
 Proof: the file is not used, so it reaches no program.
 """

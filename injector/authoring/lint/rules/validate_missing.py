@@ -32,16 +32,6 @@ Good:
     # nginx.conf.j2
     events {}
     http { client_max_body_size 1m; }
-    # overlay.yaml.j2
-    spec:
-      containers:
-      - name: proxy
-        image: example.com/nginx:1.2
-        volumeMounts:
-        - {name: proxy-config, mountPath: /etc/nginx, readOnly: true}
-      volumes:
-      - name: proxy-config
-        configMap: {name: "{{ files.configmap }}"}
 """
 
 from __future__ import annotations

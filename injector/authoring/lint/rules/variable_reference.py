@@ -57,31 +57,33 @@ def check(subject: Subject) -> Iterator[Finding]:
             if container.get("envFrom"):
                 continue  # whose names nobody knows here
             names = [string_field(variable.get("name")) for variable in mappings(container.get("env"))]
-            for where, name, written in _of_shells(container, names):
+            for word_path, name, written in _of_shells(container, names):
                 yield Finding(
                     f"Kubernetes does not replace {written}, only $({name}); {written} works only in a shell",
-                    rendering.overlay.place((*path, *where)),
+                    rendering.overlay.place((*path, *word_path)),
                     f"write $({name})",
                 )
-            for where, name, known in _references(container, names):
+            for word_path, name, variables in _references(container, names):
                 later = name in names
                 yield Finding(
                     f"$({name}) stays as it is: "
-                    + ("the variable is further down" if later else f"there is no such variable{hint(name, known)}"),
-                    rendering.overlay.place((*path, *where)),
+                    + (
+                        "the variable is further down" if later else f"there is no such variable{hint(name, variables)}"
+                    ),
+                    rendering.overlay.place((*path, *word_path)),
                     "move the variable up" if later else f"add {name} to env; for a literal $ write $$",
                 )
 
 
 def _of_shells(container: Object, names: list[str]) -> Iterator[tuple[Path, str, str]]:
     """Path, name, and the text of every reference to a variable of the container that only a shell replaces."""
-    words = _words(container)
-    if any(interpreter(word) for _, _, word in words):
+    command = _words(container)
+    if any(interpreter(word) for _, _, word in command):
         return  # a $ is the script's
-    for field, index, word in words:
-        for found in _OF_SHELL.finditer(word):
-            if (name := found[1] or found[2]) in names:
-                yield (field, index), name, found[0]
+    for field, index, word in command:
+        for match in _OF_SHELL.finditer(word):
+            if (name := match[1] or match[2]) in names:
+                yield (field, index), name, match[0]
 
 
 def _words(container: Object) -> list[tuple[str, int, str]]:
@@ -99,10 +101,10 @@ def _references(container: Object, names: list[str]) -> Iterator[tuple[Path, str
         for name in _REFERENCE.findall(string_field(variable.get("value"))):
             if name not in names[:index] and not _OF_SERVICES.match(name):
                 yield ("env", index, "value"), name, names[:index]
-    words = _words(container)
-    if any(interpreter(word) == "sh" for _, _, word in words):
+    command = _words(container)
+    if any(interpreter(word) == "sh" for _, _, word in command):
         return  # there it runs a command
-    for field, index, word in words:
+    for field, index, word in command:
         for name in _REFERENCE.findall(word):
             if name not in names and not _OF_SERVICES.match(name):
                 yield (field, index), name, names

@@ -14,9 +14,6 @@ Bad:
       loadBalancerSourceRanges: [10.0.0.0/8]
 
 Good:
-    # template.yaml
-    description: Who may reach a load balancer.
-    for: {resources: [services]}
     # overlay.yaml.j2
     {% if object.spec.loadBalancerSourceRanges is not defined %}
     spec:
