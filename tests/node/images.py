@@ -242,6 +242,7 @@ def kit(folder: Path) -> Iterator[Callable[..., str]]:
 @contextmanager
 def _built(folder: Path, project: Path, name: str, *options: str) -> Iterator[Callable[..., str]]:
     """Buildah, which has built this image of a checkout's Dockerfile."""
+    (folder / "images").mkdir(exist_ok=True)
     with _buildah(folder) as run:
         for root, base in (("python", "docker.io/library/python:3.11-slim-bookworm"),
                            ("python-nonroot", "gcr.io/distroless/python3-debian12:nonroot")):  # fmt: skip
