@@ -61,6 +61,11 @@ _init = Diagnostic.__init__
 _LONG = 60  #: characters of a value
 
 
+def silent() -> bool:
+    """Whether Diagnostics do not say the words that they are made with."""
+    return Diagnostic.__init__ is not _init
+
+
 #: What a template's author says by `deny`, `fail` and `warn`: these words are theirs, and stay.
 _AUTHORS = ("denied", "not-served", "template-warning")
 

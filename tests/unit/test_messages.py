@@ -37,9 +37,10 @@ def test_a_template_author_s_words_stay(codes: None) -> None:
 
 
 def test_diagnostics_speak_again_afterwards() -> None:
+    before = Diagnostic("a", "error", "words").message
     with silence.saying("codes"):
-        pass
-    assert Diagnostic("a", "error", "words").message == "words"
+        assert Diagnostic("a", "error", "words").message == "[a]"
+    assert Diagnostic("a", "error", "words").message == before
 
 
 def test_words_that_differ_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -244,13 +244,19 @@ def test_without_a_second_opinion_the_stores_word_holds() -> None:
 
 
 @pytest.mark.parametrize(
-    "error",
-    [InjectionError(Reason.FILES_FAILED, "ConfigMap shop/x was not created: quota"), RuntimeError("bug hunter2")],
+    "make_error",
+    [
+        lambda: InjectionError(Reason.FILES_FAILED, "ConfigMap shop/x was not created: quota"),
+        lambda: RuntimeError("bug hunter2"),
+    ],
+    ids=["quota", "bug"],
 )
 @pytest.mark.parametrize("labels", [ENABLED, REQUIRED])
-def test_config_maps_that_cannot_be_created(error: Exception, labels: dict[str, str], golden: Golden) -> None:
+def test_config_maps_that_cannot_be_created(
+    make_error: Callable[[], Exception], labels: dict[str, str], golden: Golden
+) -> None:
     async def go() -> None:
-        cluster = World(stored={"shop": Namespace("shop", labels)}, ensure_error=error)
+        cluster = World(stored={"shop": Namespace("shop", labels)}, ensure_error=make_error())
         webhook = Webhook(cluster, Kept(snapshot(WITH_FILE)))
         response = await webhook.ask(pod())
         assert reason(response) == "files-failed"
