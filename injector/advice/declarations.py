@@ -33,6 +33,7 @@ _KEYWORDS = {
     **dict.fromkeys(("regex", "validation"), "write pattern"),
     "help": "write it into the description",
     "sensitive": "write secret",
+    "weakens": "leave it out: pods of a required namespace set only parameters with `pods: may-set`",
 }
 #: Types as other languages call them, where the spelling does not tell.
 _TYPES = {

@@ -49,7 +49,8 @@ _TEXT_FILE = Meaning(
 #: What functions, filters, methods, tests and operators mean.
 MEANINGS: dict[str, Meaning] = {
     **_rows(_PLAIN, "toYaml", "to_yaml", "to_nice_yaml", "toJson", "to_json", "toRawJson", "toPrettyJson"),
-    **_rows(_PLAIN, "indent", "nindent", "tpl", "safe", "e", "escape"),
+    **_rows(_PLAIN, "indent", "nindent", "tpl"),
+    **_rows(Meaning("{0}", "a value cannot change the document, so there is nothing to escape"), "safe", "e", "escape"),
     **_rows(Meaning("{0}", "for a string put the whole {{ }} in quotes"), "quote", "squote"),
     **_rows(
         Meaning("{0}", "the `type` of the parameter does that"),

@@ -95,7 +95,7 @@ def _live_names(targets: Sequence[str]) -> list[str]:
 
     Raises click.UsageError for both at once, DocumentError for what can be neither.
     """
-    from injector.cli.missing_inputs import KINDS, missing_help
+    from injector.advice.commands import KINDS, missing_help
 
     live_names = [t for t in targets if _LIVE.fullmatch(t) and not Path(t).exists()]
     if live_names and len(live_names) < len(targets):
