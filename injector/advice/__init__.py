@@ -21,6 +21,8 @@ from injector.diagnostics import Diagnostic, Path
 from injector.injection import Injection
 from injector.pods.fields import POD
 
+#: Characters of a line that is looked at: a longer one is no slip of a person's, and takes too much time.
+_LONGEST = 500
 #: Kinds of mistakes of which the help of the core says what is allowed, and so stays in front.
 _BESIDE = ("shape", "operator")
 
@@ -28,7 +30,7 @@ _BESIDE = ("shape", "operator")
 def help_for(diagnostic: Diagnostic) -> str:
     """What to do about a Diagnostic: what is meant, where that is plain, else its own help."""
     kind, *parts = diagnostic.mistake or ("",)
-    if kind not in _HELPS:
+    if kind not in _HELPS or len(diagnostic.place.text) > _LONGEST:
         return diagnostic.help
     to_do = _HELPS[kind](diagnostic, *parts)
     if kind in _BESIDE:
