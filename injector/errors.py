@@ -78,11 +78,8 @@ class InjectionError(InjectorError):
         place: Place | None = None,
         fields: Mapping[str, Any] | None = None,
         code: int = DENIED_CODE,
-        mistake: tuple[Any, ...] = (),
     ) -> None:
-        self.diagnostic = Diagnostic(
-            reason.label, "error", message, help, path, place or Place(), fields or {}, mistake=mistake
-        )
+        self.diagnostic = Diagnostic(reason.label, "error", message, help, path, place or Place(), fields=fields or {})
         super().__init__(self.diagnostic.located)
         self.reason = reason
         self.code = code
@@ -128,11 +125,10 @@ class TemplateError(InjectorError):
         help: str = "",  # noqa: A002  the field's own name
         path: Path = (),
         fields: Mapping[str, Any] | None = None,
-        mistake: tuple[Any, ...] = (),
     ) -> None:
         self.template = template
         located = replace(place or Place(), origin=origin or template)
-        self.diagnostic = Diagnostic(rule, "error", message, help, path, located, fields or {}, mistake)
+        self.diagnostic = Diagnostic(rule, "error", message, help, path, located, fields or {})
         super().__init__(str(self.diagnostic))
 
     @classmethod
@@ -148,7 +144,6 @@ class TemplateError(InjectorError):
                 help=d.help,
                 path=d.path,
                 fields=d.fields,
-                mistake=d.mistake,
             )
             for d in diagnostics
         )

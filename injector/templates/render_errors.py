@@ -45,10 +45,9 @@ class RenderError(InjectionError):
         path: Path = (),
         undefined: bool = False,
         params: tuple[str, ...] = (),
-        mistake: tuple[Any, ...] = (),
     ) -> None:
         located = replace(place, origin=template.name)
-        super().__init__(Reason.TEMPLATE_FAILED, message, path=path, place=located, mistake=mistake)
+        super().__init__(Reason.TEMPLATE_FAILED, message, path=path, place=located)
         self.place = place
         self.rule = rule
         self.undefined = undefined
@@ -56,7 +55,7 @@ class RenderError(InjectionError):
         self.template = template
 
     def saying(self, message: str, *, whole: bool = True) -> RenderError:
-        """This error with another message. Without `whole` it has no path and no mistake: both may hold values."""
+        """This error with another message. Without `whole` it has no path, because the path may quote values."""
         return RenderError(
             self.template,
             message,
@@ -65,7 +64,6 @@ class RenderError(InjectionError):
             path=self.diagnostic.path if whole else (),
             undefined=self.undefined,
             params=self.params,
-            mistake=self.diagnostic.mistake if whole else (),
         )
 
     def as_template_error(self) -> TemplateError:
@@ -101,10 +99,7 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
     params = program.parameters_at(file, offset) if rule == "value" else ()
     message = message[:300] + ("" if rule == "yaml" else in_comment(place))
     undefined = isinstance(error, UndefinedError)
-    mistake = error.mistake if isinstance(error, OverlayError) else ()
-    return RenderError(
-        template, message, place, rule=rule, path=path, undefined=undefined, params=params, mistake=mistake
-    )
+    return RenderError(template, message, place, rule=rule, path=path, undefined=undefined, params=params)
 
 
 def _rule(error: Exception) -> str:

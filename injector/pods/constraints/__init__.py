@@ -73,7 +73,6 @@ def check_constraints(
                 help=found_violation.help,
                 path=found_violation.path,
                 fields=found_violation.fields,
-                mistake=found_violation.mistake,
             )
 
 
