@@ -25,6 +25,7 @@ RUN ["python", "-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unch
      "-x", "kubernetes/(aio/)?client/(api|models)/", "/app"]
 
 FROM docker.io/library/python:3.11-slim-bookworm AS kit
+WORKDIR /build
 COPY requirements-lint.lock ./
 RUN ["python", "-m", "pip", "install", "--no-cache-dir", "--disable-pip-version-check", "--root-user-action=ignore", \
      "--no-deps", "--only-binary=:all:", "--require-hashes", "--requirement=requirements-lint.lock", "--target=/app"]
