@@ -87,7 +87,8 @@ class Diagnostic:
     `code` is stable, kebab-case and documented: a reason, a rule of the linter, a kind of mistake. `message` says what
     is wrong and `help` what to do; neither names where it is. `path` leads into the object that it is about, `place`
     is in the author's file. `fields` are what another module needs to know: a container's name, a value, what is
-    allowed; values, and no sentences.
+    allowed; values, and no sentences. `mistake` is the kind of mistake and what belongs to it, for `injector.advice`,
+    which knows what people mean.
     """
 
     code: str
@@ -97,6 +98,7 @@ class Diagnostic:
     path: Path = ()
     place: Place = _NOWHERE
     fields: Mapping[str, Any] = field(default_factory=lambda: _NO_FIELDS, hash=False)
+    mistake: tuple[Any, ...] = field(default=(), compare=False)
 
     def of(self, origin: str) -> Diagnostic:
         """This Diagnostic, in a file of this folder or ConfigMap."""

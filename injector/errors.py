@@ -78,8 +78,11 @@ class InjectionError(InjectorError):
         place: Place | None = None,
         fields: Mapping[str, Any] | None = None,
         code: int = DENIED_CODE,
+        mistake: tuple[Any, ...] = (),
     ) -> None:
-        self.diagnostic = Diagnostic(reason.label, "error", message, help, path, place or Place(), fields=fields or {})
+        self.diagnostic = Diagnostic(
+            reason.label, "error", message, help, path, place or Place(), fields or {}, mistake=mistake
+        )
         super().__init__(self.diagnostic.located)
         self.reason = reason
         self.code = code
@@ -125,10 +128,11 @@ class TemplateError(InjectorError):
         help: str = "",  # noqa: A002  the field's own name
         path: Path = (),
         fields: Mapping[str, Any] | None = None,
+        mistake: tuple[Any, ...] = (),
     ) -> None:
         self.template = template
         located = replace(place or Place(), origin=origin or template)
-        self.diagnostic = Diagnostic(rule, "error", message, help, path, located, fields or {})
+        self.diagnostic = Diagnostic(rule, "error", message, help, path, located, fields or {}, mistake)
         super().__init__(str(self.diagnostic))
 
     @classmethod
@@ -144,6 +148,7 @@ class TemplateError(InjectorError):
                 help=d.help,
                 path=d.path,
                 fields=d.fields,
+                mistake=d.mistake,
             )
             for d in diagnostics
         )

@@ -29,8 +29,8 @@ def _compiled(patterns: dict[str, str]) -> tuple[tuple[str, re.Pattern[str]], ..
 
 def _read(patterns: _Patterns, words: str) -> LibraryMessage:
     for kind, pattern in patterns:
-        if found := pattern.fullmatch(words):
-            return LibraryMessage(kind, tuple(value or "" for value in found.groups()))
+        if match := pattern.fullmatch(words):
+            return LibraryMessage(kind, tuple(value or "" for value in match.groups()))
     return LibraryMessage("")
 
 
@@ -170,10 +170,10 @@ _TOML = re.compile(r"(.*?)(?: \(at (?:line (\d+), column (\d+)|end of document)\
 
 def toml_mistake(error: Exception) -> tuple[str, int, int]:
     """What Python's reader of TOML says of a text, and the line and column; 0 and 0 for its end."""
-    found = _TOML.fullmatch(str(error))
-    words = found[1] if found else str(error)
-    line, column = (int(found[2]), int(found[3])) if found and found[2] else (0, 0)
-    return words[:1].lower() + words[1:], line, column
+    match = _TOML.fullmatch(str(error))
+    message = match[1] if match else str(error)
+    line, column = (int(match[2]), int(match[3])) if match and match[2] else (0, 0)
+    return message[:1].lower() + message[1:], line, column
 
 
 #: Where a program's output speaks of a line, and what it has in quotes.
@@ -186,8 +186,8 @@ def named_line(output: str, file: str, files: Iterable[str]) -> tuple[str, int]:
     of `file`. Without a line: "", 0.
     """
     names = "|".join(re.escape(name) for name in sorted(files, key=len, reverse=True))
-    if found := re.search(rf"(?<![\w.-])({names})[\"']?(?::| ?\(|,? line )\s?(\d+)", output):
-        return found[1], int(found[2])
+    if match := re.search(rf"(?<![\w.-])({names})[\"']?(?::| ?\(|,? line )\s?(\d+)", output):
+        return match[1], int(match[2])
     alone = _LINE.search(output)
     return (file, int(alone[1])) if alone else ("", 0)
 

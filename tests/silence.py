@@ -97,7 +97,7 @@ def start(mode: str) -> None:
 
 #: Functions that remember Diagnostics which they made.
 _CACHES = {
-    "injector.authoring.template_mistakes": "template_mistakes",
+    "injector.authoring.author_warnings": "text_warnings",
     "injector.authoring.lint.pod_schema": "_checked",
     "injector.authoring.lint.rules.pod_security": "refusals",
 }

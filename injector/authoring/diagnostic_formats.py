@@ -20,6 +20,7 @@ from urllib.parse import quote
 import click
 
 from injector import __version__
+from injector.advice import help_for, with_advice
 from injector.diagnostics import Diagnostic, printable, printable_lines, spoken_path
 from injector.errors import DocumentError, SettingsError, TemplateError
 from injector.templates.render import RenderError
@@ -75,6 +76,7 @@ def diagnostics_text(problems: Sequence[Diagnostic]) -> str:
 
 
 def _text(problem: Diagnostic) -> str:
+    problem = with_advice(problem)
     place, severity = problem.place.whole, click.style(problem.severity, fg=_COLOURS[problem.severity], bold=True)
     head = f"{path_line(place)}: {severity}" if place else severity
     excerpt = "\n".join(map(path_line, problem.excerpt.split("\n")))
@@ -89,9 +91,12 @@ def error_text(error: Exception) -> str:
         error = error.as_template_error()
     if isinstance(error, TemplateError):
         return diagnostics_text(error.diagnostics).rstrip("\n")
-    if isinstance(error, SettingsError) and len(error.diagnostics) > 1:
-        lines = (f"{'' if fault.place.file else f'{error.source}: '}{fault.located}" for fault in error.diagnostics)
-        return "\n".join(map(_error_line, lines))
+    if isinstance(error, SettingsError) and error.diagnostics:
+        several, faults = len(error.diagnostics) > 1, map(with_advice, error.diagnostics)
+        return "\n".join(
+            _error_line(fault.located if several and fault.place.file else f"{error.source}: {fault.sentence}")
+            for fault in faults
+        )
     diagnostic = error.diagnostic if isinstance(error, DocumentError) else None
     excerpt = f"\n{diagnostic.excerpt}" if diagnostic is not None and diagnostic.excerpt else ""
     message = error.format_message() if isinstance(error, click.ClickException) else str(error)
@@ -109,7 +114,7 @@ def diagnostic_data(problem: Diagnostic) -> dict[str, Any]:
         "rule": problem.code,
         "severity": problem.severity,
         "message": problem.headline,
-        "help": problem.help,
+        "help": help_for(problem),
         "path": spoken_path(problem.path),
         "template": place.origin,
         "file": place.file,
@@ -152,7 +157,7 @@ def _uri(problem: Diagnostic, *, quoted: bool = True) -> str:
 
 
 def _result(problem: Diagnostic, names: Sequence[str]) -> dict[str, Any]:
-    place = problem.place
+    place, help_ = problem.place, help_for(problem)
     physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(problem)}}
     if place.line:
         physical["region"] = {"startLine": place.line}
@@ -167,7 +172,7 @@ def _result(problem: Diagnostic, names: Sequence[str]) -> dict[str, Any]:
         "ruleId": problem.code,
         "ruleIndex": names.index(problem.code),
         "level": problem.severity,
-        "message": {"text": f"{problem.headline}\n{problem.help}" if problem.help else problem.headline},
+        "message": {"text": f"{problem.headline}\n{help_}" if help_ else problem.headline},
         "locations": [location],
     }
 
@@ -179,7 +184,7 @@ def diagnostics_github(problems: Sequence[Diagnostic]) -> str:
     """
     lines = []
     for problem in problems:
-        place = problem.place
+        place, help_ = problem.place, help_for(problem)
         properties = {
             "file": _uri(problem, quoted=False),
             "line": place.line,
@@ -187,7 +192,7 @@ def diagnostics_github(problems: Sequence[Diagnostic]) -> str:
             "title": problem.code,
         }
         written = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items() if value)
-        message = f"{problem.headline} ({problem.help})" if problem.help else problem.headline
+        message = f"{problem.headline} ({help_})" if help_ else problem.headline
         lines.append(f"::{problem.severity} {written}::{_data(message)}\n")
     return "".join(lines)
 
@@ -206,4 +211,4 @@ def add_junit(case: Element, kind: str, problems: Sequence[Diagnostic]) -> None:
 
     first = problems[0]
     element = ElementTree.SubElement(case, kind, message=for_xml(first.headline), type=first.code)
-    element.text = for_xml("\n".join(f"{problem}\n{problem.excerpt}" for problem in problems))
+    element.text = for_xml("\n".join(f"{problem}\n{with_advice(problem).excerpt}" for problem in problems))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
+from injector.advice import advised_injection
 from injector.apply import Overrides
 from injector.cli.manifest_objects import metadata_of
 from injector.cli.report import Line, OutcomeName, line_for, sentence_with_code
@@ -105,7 +106,7 @@ class Admission:
         """Whether the object is another one now."""
         if not self.allowed:
             return False
-        result = admit(self.asked, self.namespace, at, self.snapshot, self.overrides)
+        result = advised_injection(admit(self.asked, self.namespace, at, self.snapshot, self.overrides))
         self.answers.append(AdmissionAnswer(path, at, self.asked, result))
         changed = result.object is not self.asked.object
         self.asked = after(self.asked, result.object)

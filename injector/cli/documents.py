@@ -11,17 +11,19 @@ import io
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, cast
 
+from injector.advice.manifests import foreign_object, foreign_source
 from injector.authoring.yaml_stream import has_comment, split_yaml
-from injector.cli.foreign_files import check_documents, foreign_source
-from injector.cli.inputs import Input, read_inputs
+from injector.cli.inputs import STDIN, Input, read_inputs
 from injector.cli.json_stream import NotJsonError, looks_like_json, split_json
 from injector.cli.manifest_writer import closable, dump_json, dump_yaml
 from injector.cli.yaml_splice import spliced
+from injector.diagnostics import Diagnostic, Place
 from injector.errors import DocumentError
 
 _BOM = "\ufeff"
@@ -231,8 +233,45 @@ def read_manifests(names: Iterable[str]) -> list[Document]:
     stdin = io.BytesIO() if sys.stdin is None else sys.stdin.buffer  # closed: `<&-`
     names = list(names)
     documents = [d for source in read_inputs(names, stdin) for d in read_documents(source)]
-    check_documents(documents, names)
+    _check_documents(documents, names)
     return documents
+
+
+def _check_documents(documents: Sequence[Document], names: Collection[str]) -> None:
+    """Refuse a file of `names` that holds no object but something else, and inputs that hold none at all.
+
+    In a folder such a file is no error if other files have objects, and neither is such a document beside others.
+    Raises DocumentError.
+    """
+    full = [document for document in documents if document.value is not None]
+    foreign = [(document, text) for document in full if (text := foreign_object(document.value, document.source))]
+    objects = Counter(document.source for document in full)
+    objects.subtract(document.source for document, _ in foreign)
+    for document, text in foreign:
+        if not objects.total() or (not objects[document.source] and document.source in (*names, STDIN)):
+            place = Place(document.source, document.line + document.before.count("\n"))
+            raise DocumentError(f"{place}: {text}", Diagnostic("document", "error", text, place=place))
+    if documents and not any(document.text for document in documents) and documents[0].source != STDIN:
+        raise DocumentError(_emptied(documents[0].source))
+
+
+def empty_inputs(documents: Sequence[Document]) -> Iterator[str]:
+    """A sentence for each input that holds nothing at all; where no input holds an object, one about them."""
+    for document in documents:
+        if document.number == 1 and not document.text:
+            piped = f"{STDIN}: it is empty; look at the command that writes it"
+            yield piped if document.source == STDIN else _emptied(document.source)
+    blank = [document for document in documents if document.text]
+    if blank and all(document.value is None for document in documents):
+        yield f"{blank[0].source}: it holds no object"
+
+
+def _emptied(name: str) -> str:
+    """What to say about an input that holds nothing at all."""
+    return (
+        f"{name}: it is empty. If you redirect the output to the same file (> {name}), the shell empties the file "
+        "first. Restore the file, then write to another file"
+    )
 
 
 def texts_by_source(documents: Iterable[Document]) -> dict[str, str]:

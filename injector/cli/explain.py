@@ -95,7 +95,7 @@ def _live_names(targets: Sequence[str]) -> list[str]:
 
     Raises click.UsageError for both at once, DocumentError for what can be neither.
     """
-    from injector.cli.missing_inputs import KINDS, missing_help
+    from injector.advice.commands import KINDS, missing_help
 
     live_names = [t for t in targets if _LIVE.fullmatch(t) and not Path(t).exists()]
     if live_names and len(live_names) < len(targets):
@@ -114,13 +114,14 @@ def _files(
     user: Object,
 ) -> tuple[list[Explanation], bool]:
     """An explanation of each object with a pod, and whether there was a warning about none of them."""
+    from injector.advice.object_mistakes import namespace_mistakes
     from injector.cli.documents import read_manifests
     from injector.cli.earlier_injection import foreign_receipt
     from injector.cli.explanation import explanation_of
     from injector.cli.from_cluster import sources_and_namespaces
     from injector.cli.injection_sources import warn_of
     from injector.cli.manifest_objects import objects_in, without_pod
-    from injector.pods.misplaced_keys import misplaced_keys, namespace_mistakes
+    from injector.pods.misplaced_keys import misplaced_keys
     from injector.pods.workloads import pod_template
 
     documents = read_manifests(files)
@@ -165,8 +166,8 @@ def _is_asked_about(obj: Object, snapshot: Snapshot) -> bool:
 
 def _assumed(namespace: str, labels: Mapping[str, str], settings: Settings) -> str:
     """A sentence that a label is assumed, and which of the namespace's `labels` may be a misspelling of it."""
+    from injector.advice.object_mistakes import taken_for_the_label
     from injector.names import nearest
-    from injector.pods.misplaced_keys import taken_for_the_label
 
     label = settings.namespace_label
     near = nearest(label.key, labels)

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from injector.advice import advised_injection
 from injector.cli.admission import Admission, AdmissionAnswer, admit_pod, asked_about_pod, user_hints
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import metadata_of
@@ -204,7 +205,8 @@ class Explanation:
 
 def _verdict(result: Injection) -> dict[str, Any]:
     """Reason, effect and message of a result; of a refusal its HTTP code too."""
-    verdict = {"reason": str(result.reason), "effect": str(result.effect), "message": result.message}
+    message = advised_injection(result).message
+    verdict = {"reason": str(result.reason), "effect": str(result.effect), "message": message}
     return verdict if result.allowed else {**verdict, "code": result.code}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from injector.advice import advised_injection
 from injector.authoring.diagnostic_formats import json_text
 from injector.cli.explanation import DEFAULT, Explanation, PathTrail, Recorded, parameters_of, telling_trail
 from injector.cli.pages import page_to_open
@@ -146,7 +147,7 @@ def _path_lines(trail: PathTrail) -> Iterator[str]:
 
 
 def _show_result(title: str, result: Injection) -> None:
-    message = sentence_with_code(result)
+    message = sentence_with_code(advised_injection(result))
     colour = {"inject": "green", "skip": "yellow"}.get(str(result.effect), "red")
     if result.reason is Reason.INJECTED:  # nothing was done: this is a replay, and a running pod may lack it
         message = f"a pod made now gets its sidecar ({', '.join(name for name, _ in result.templates)})"

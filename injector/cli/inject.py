@@ -80,8 +80,14 @@ def inject(
     injector inject --in-place deploy/
     injector inject --check --diff deploy/
     """
-    from injector.cli.documents import document_stream, read_manifests, spooled, texts_by_source, write_manifests
-    from injector.cli.foreign_files import empty_inputs
+    from injector.cli.documents import (
+        document_stream,
+        empty_inputs,
+        read_manifests,
+        spooled,
+        texts_by_source,
+        write_manifests,
+    )
     from injector.cli.from_cluster import sources_and_namespaces
     from injector.cli.injection_sources import warn_of
     from injector.cli.manifest_injector import Injector

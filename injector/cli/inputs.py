@@ -53,7 +53,7 @@ def read_inputs(names: Iterable[str], stdin: BinaryIO) -> list[Input]:
 
 def _lost(name: str, rest: list[str]) -> str:
     """That an input is not there, and what to type in its place."""
-    from injector.cli.missing_inputs import flags_of, missing_help, stray_value
+    from injector.advice.commands import flags_of, missing_help, stray_value
 
     context = click.get_current_context(silent=True)
     command = (context.info_name if context else "") or "inject"

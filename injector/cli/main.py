@@ -76,7 +76,7 @@ class _Commands(click.Group):
         """The command asked for; of one that there is not, what to type in its place."""
         name = args[0] if args else ""
         if name and name not in COMMANDS and not name.startswith("-"):
-            from injector.cli.foreign_habits import command_help
+            from injector.advice.commands import command_help
 
             ctx.fail(f"No such command {name}; {command_help(name, list(COMMANDS))}")
         return super().resolve_command(ctx, args)
@@ -142,7 +142,7 @@ def main(args: list[str] | None = None) -> int:
 
 def _with_help(error: click.ClickException, args: list[str]) -> click.ClickException:
     """The error of an option that there is not, of its value, or of a value that it does not take: what to type."""
-    from injector.cli.foreign_habits import choice_words, option_words
+    from injector.advice.commands import choice_words, option_words
 
     if isinstance(error, click.NoSuchOption) and (to_do := option_words(error)):
         return click.NoSuchOption(error.option_name, to_do, ctx=error.ctx)
@@ -155,7 +155,7 @@ def _with_help(error: click.ClickException, args: list[str]) -> click.ClickExcep
 
 def _stray_value(error: click.UsageError, args: list[str]) -> str:
     """What to say where an argument, or an option's value, is one too many; "" for other errors."""
-    from injector.cli.missing_inputs import flags_of, stray_value
+    from injector.advice.commands import flags_of, stray_value
 
     of_option = isinstance(error, click.BadParameter) and not isinstance(error.param, click.Argument)
     if of_option or isinstance(error, click.NoSuchOption):

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from injector.advice import advised_injection
+from injector.advice.manifests import foreign_object
+from injector.advice.object_mistakes import cause_of, missing_template, namespace_mistakes
 from injector.apply import Overrides
+from injector.authoring.author_warnings import AuthorWarnings, place_of
 from injector.authoring.diagnostic_formats import one_line
-from injector.authoring.overlay_warnings import AuthorWarnings, place_of
 from injector.authoring.refusal_location import Attempt
 from injector.cli.admission import Admission, admission_line, admit_pod, asked_about_pod
 from injector.cli.documents import Document
 from injector.cli.earlier_injection import cannot_repeat, foreign_receipt, repeated, what_differs
-from injector.cli.foreign_files import foreign_object
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import ManifestNamespaces, metadata_of, objects_in
 from injector.cli.object_places import ObjectPlaces, is_of_command, path_in_object, place_in_pod
-from injector.cli.pod_mistakes import cause_of
 from injector.cli.pod_remarks import remarks_on
 from injector.cli.report import Line, OutcomeName, Report, line_for, parts_of, sentence_with_code
 from injector.cli.simulated_pods import in_manifest
@@ -27,7 +28,7 @@ from injector.injection import Injection
 from injector.loading.template_folders import gallery_path
 from injector.pods.context import Object, Request
 from injector.pods.decision import decide
-from injector.pods.misplaced_keys import misplaced_keys, missing_template, namespace_mistakes
+from injector.pods.misplaced_keys import misplaced_keys
 from injector.pods.receipt import read_receipt, take_off
 from injector.pods.shape import check_shape
 from injector.pods.workloads import (
@@ -229,7 +230,7 @@ class Injector:
             overrides = repeated(receipt, overrides)
             if not decision.required:  # else the namespace says what has to be in
                 names = names or list(receipt.templates) or None
-        return inject_pod(
+        result = inject_pod(
             pod,
             namespace,
             self._sources.snapshot,
@@ -238,6 +239,7 @@ class Injector:
             workload=None if obj.get("kind") == "Pod" else workload_of_object(obj),
             decision=decision,
         )
+        return advised_injection(result)
 
     def _amended(self, obj: Object, document: Document) -> Object | None:
         """An object as the settings' paths have it; None where they refuse it."""

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from injector.advice.object_mistakes import missing_template, taken_for_the_label
+from injector.advice.selector_notations import NAMESPACE_NAME
 from injector.cli.documents import Document, added, rewritten
 from injector.cli.options import NamespaceOptions
 from injector.errors import DocumentError
 from injector.names import LONGEST_NAME
 from injector.pods.constraints.pod_view import mapping
 from injector.pods.context import Namespace, Object
-from injector.pods.foreign_selectors import NAMESPACE_NAME
-from injector.pods.misplaced_keys import missing_template, taken_for_the_label
 from injector.pods.workloads import object_name_of
 from injector.settings import Settings
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 _LARGEST_PORT = 65535
 #: A number with what does not belong to it: `80%`, `5m`, `:8443`, `8443/tcp`.
 _NUMBER = re.compile(r"[\s:=]*(\d{1,9})\s*([A-Za-z%/]*)\s*")
-_SECONDS = {"m": 60, "min": 60, "minutes": 60, "h": 3600, "hours": 3600, "d": 86400, "days": 86400}
 #: What Kubernetes sets NAME_PORT to, for a Service of that name.
 _SERVICE_LINK = re.compile(r"(?:tcp|udp|sctp)://.*")
 
@@ -64,9 +63,11 @@ def _service_link(value: str, param: click.Parameter | None) -> str:
 
 def _meant(kind: _Range, value: str, param: click.Parameter | None) -> str:
     """The number alone, where that is one of those that are taken."""
+    from injector.advice.units import seconds_of
+
     found = _NUMBER.fullmatch(value)
     if not found or value == found[1]:
         return ""
     in_seconds = param is not None and "SECONDS" in (param.metavar or "")
-    number = int(found[1]) * (_SECONDS.get(found[2].lower(), 1) if in_seconds else 1)
+    number = int(found[1]) * int((in_seconds and seconds_of(found[2])) or 1)
     return f"write {number}" if (kind.min or 0) <= number <= (kind.max or number) else ""

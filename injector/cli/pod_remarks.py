@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from injector.cli.foreign_injectors import CONTAINERS, foreign_choices, foreign_parameters
-from injector.cli.idle_annotations import foreign_names, idle_annotations
+from injector.advice.annotations import CONTAINERS, foreign_choices, foreign_names, foreign_parameters, idle_annotations
+from injector.advice.object_mistakes import mistakes_in, without_image
 from injector.cli.other_values import other_values
-from injector.cli.pod_mistakes import mistakes_in, without_image
 from injector.cli.user_ranges import users_outside
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object

@@ -12,12 +12,12 @@ from typing import Any
 import click
 import msgspec
 
+from injector.advice import advised_injection
+from injector.authoring.author_warnings import beside_refusal, overlay_warnings, text_warnings
 from injector.authoring.cases.harness import config_files, examples_of
 from injector.authoring.diagnostic_formats import json_text
 from injector.authoring.lint.sample_pods import SAMPLE
-from injector.authoring.overlay_warnings import beside_refusal, overlay_warnings
 from injector.authoring.refusal_location import Attempt
-from injector.authoring.template_mistakes import JOINED_LINES, PLAIN_REFERENCE, template_mistakes
 from injector.cli.admission import namespace_asked, request_for, resource_for
 from injector.cli.documents import Document, join_documents, read_documents, read_manifests, written_anew
 from injector.cli.explanation import looks_of, parameters_of
@@ -194,6 +194,7 @@ def _injected(obj: Object, pod: Object, namespace: Namespace, sources: Sources) 
     name = template.name
     with limited(name, template.origin):
         result = inject(pod, namespace, sources.snapshot, names=[name], overrides=sources.overrides, workload=workload)
+    result = advised_injection(result)
     if result.mistake is not None:
         raise _with_mistakes(result.mistake, template)
     attempt = Attempt(result, pod, namespace, sources.snapshot, sources.overrides, workload)
@@ -207,20 +208,19 @@ def _injected(obj: Object, pod: Object, namespace: Namespace, sources: Sources) 
             refused = TemplateError.of(name, *beside_refusal(warnings, place), refusal)
             raise _with_mistakes(refused, template)
         raise PreviewRefusedError(f"{name}: {verdict}: {result.message}")
-    mistakes = (mistake.of(template.origin) for mistake in template_mistakes(template))
-    return result, tuple(warning.located for warning in (*mistakes, *warnings))
+    return result, tuple(warning.located for warning in (*text_warnings(template), *warnings))
 
 
 def _with_mistakes(error: TemplateError, template: Template) -> TemplateError:
     """An error, after the warnings about texts on its lines that should be holes, and lines that became one there."""
     places = {_position(fault) for fault in error.diagnostics}
     lines = {(file, line + next_) for file, line, _ in places for next_ in (0, 1)}
-    mistakes = [mistake.of(template.origin) for mistake in template_mistakes(template)]
+    mistakes = text_warnings(template)
     causes = [
         mistake
         for mistake in mistakes
-        if (mistake.code == PLAIN_REFERENCE and _position(mistake)[:2] in {place[:2] for place in places})
-        or (mistake.code == JOINED_LINES and _position(mistake)[:2] in lines and _position(mistake) not in places)
+        if (mistake.code == "plain-reference" and _position(mistake)[:2] in {place[:2] for place in places})
+        or (mistake.code == "joined-lines" and _position(mistake)[:2] in lines and _position(mistake) not in places)
     ]
     return TemplateError.of(template.name, *causes, *error.diagnostics) if causes else error
 
@@ -324,7 +324,7 @@ def _amended(template: Template, request: ObjectRequest, namespace: Namespace, s
     settings = msgspec.structs.replace(sources.settings, ignored_namespaces=())
     snapshot = replace(sources.snapshot, settings=settings)
     with limited(template.name, template.origin):
-        result = admit(request, namespace, at, snapshot, sources.overrides)
+        result = advised_injection(admit(request, namespace, at, snapshot, sources.overrides))
     if result.mistake is not None:
         raise result.mistake
     if result.reason is Reason.NOT_FOR_TEMPLATES:

@@ -39,9 +39,9 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, strict: bool, f
     injection added. The command removes this, restores replaced values, and removes the ConfigMaps of the injection.
     Running pods do not change: apply the result, or restart the workload without injection.
     """
+    from injector.advice.annotations import foreign_sidecars
     from injector.cli.documents import read_manifests, write_manifests
     from injector.cli.earlier_injection import foreign_receipt, lost_receipt
-    from injector.cli.foreign_injectors import foreign_sidecars
     from injector.cli.injection_sources import load_settings
     from injector.cli.manifest_objects import edit, metadata_of, objects_in
     from injector.cli.report import Report, line_for

@@ -14,6 +14,7 @@ import msgspec
 
 from injector.budget import charge
 from injector.diagnostics import Key, Path
+from injector.names import kind_of
 from injector.pods.context import Object, mappings
 from injector.pods.fields import CONTAINER_LISTS, POD, Field
 from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, plain
@@ -148,6 +149,17 @@ def path_of(pointer: str) -> Path:
         path.append(Key(step) if is_key else step)
         field = field.at((step,))
     return tuple(path)
+
+
+def item_fault(item: object, field: Field) -> str:
+    """What is wrong with an item of a list that its merge key does not name: `has no name`, `is a string`."""
+    if not isinstance(item, dict):
+        return f"is {kind_of(item)}"
+    keys = [key for key, default in field.key_defaults.items() if default is None]
+    for key in keys:
+        if not isinstance(item.get(key, ""), str | int) or isinstance(item.get(key), bool):
+            return f"has {kind_of(item[key])} as its {key}"
+    return f"has no {' and '.join(keys)}"
 
 
 def _bare(item: Any, field: Field) -> Any:

@@ -22,11 +22,10 @@ from injector.pods.env_order import with_new_variables
 from injector.pods.fields import POD, Field
 from injector.pods.fitting import fit, keep_requests_below_limits, with_implied_requests
 from injector.pods.keyed_pointers import element_name, element_step, escape, has_key, path_of, step_of, steps_of, tags
-from injector.pods.merge_differences import SHOWN, Differences
+from injector.pods.merge_differences import SHOWN, Differences, no_key
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, holds_replace, patch_of, plain
 from injector.pods.patch import same
 from injector.pods.sidecars import Placement, place
-from injector.pods.value_shapes import item_fault, item_help
 from injector.reasons import Reason
 
 
@@ -338,9 +337,7 @@ class _Merger:
         step = element_step(item, field)
         if has_key(item, field):
             return step
-        message, help_ = f"an item of the overlay {item_fault(item, field)}", item_help(item, field)
-        fields = {"missing_keys": keys}
-        raise InjectionError(Reason.TEMPLATE_FAILED, message, help=help_, path=path_of(pointer), fields=fields)
+        raise no_key(item, field, pointer)
 
     @staticmethod
     def expect(have: Any, kind: type, pointer: str) -> None:

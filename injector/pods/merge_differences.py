@@ -6,12 +6,14 @@ from collections.abc import Collection
 from typing import Any
 
 from injector.diagnostics import Diagnostic
+from injector.errors import InjectionError
 from injector.names import kind_of, shown_value
 from injector.pods.context import Object
 from injector.pods.defaults import mismatches
 from injector.pods.fields import Field
-from injector.pods.keyed_pointers import in_pod, path_of
+from injector.pods.keyed_pointers import in_pod, item_fault, path_of
 from injector.pods.taken_names import volume_source
+from injector.reasons import Reason
 
 #: How much of a value a difference shows.
 SHOWN = 24
@@ -81,3 +83,10 @@ class Differences:
     def is_claimed(self, pointer: str) -> bool:
         """Whether an earlier injection added this part or one around it."""
         return is_below(pointer, self.claimed)
+
+
+def no_key(item: object, field: Field, pointer: str) -> InjectionError:
+    """The error about an item of an overlay that the merge key of its list does not name."""
+    message, fields = f"an item of the overlay {item_fault(item, field)}", {"missing_keys": field.keys}
+    path, mistake = path_of(pointer), ("item", item)
+    return InjectionError(Reason.TEMPLATE_FAILED, message, path=path, fields=fields, mistake=mistake)

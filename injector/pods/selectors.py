@@ -10,7 +10,6 @@ from typing import Any
 from injector.diagnostics import Diagnostic, Path
 from injector.names import is_label_key, is_label_value, nearest, shortened
 from injector.pods.context import mapping
-from injector.pods.foreign_selectors import operator_help, selector_help, values_help
 
 _FIELDS = ("matchLabels", "matchExpressions")
 _REQUIREMENT = ("key", "operator", "values")
@@ -38,8 +37,17 @@ def matches(selector: dict[str, Any] | None, labels: object) -> bool:
 class SelectorError(ValueError):
     """A selector that the API server would refuse. The path of `diagnostic` leads into the selector."""
 
-    def __init__(self, code: str, path: Path, message: str, help: str = "", **fields: Any) -> None:  # noqa: A002
-        self.diagnostic = Diagnostic(code, "error", message, help, path, fields=fields)
+    def __init__(
+        self,
+        code: str,
+        path: Path,
+        message: str,
+        help: str = "",  # noqa: A002  the field's own name
+        mistake: tuple[Any, ...] = (),
+        /,
+        **fields: Any,
+    ) -> None:
+        self.diagnostic = Diagnostic(code, "error", message, help, path, fields=fields, mistake=mistake)
         super().__init__(self.diagnostic.sentence)
 
 
@@ -49,16 +57,14 @@ def check_selector(selector: object, *, of_namespaces: bool = False) -> None:
     `of_namespaces` says that it selects namespaces.
     """
     if not isinstance(selector, dict):
-        to_do = selector_help(selector, of_namespaces=of_namespaces)
-        raise SelectorError("wrong-type", (), "a selector is a mapping with matchLabels and matchExpressions", to_do)
-    if selector and not set(_FIELDS) & selector.keys():
-        _check_fields(selector, _FIELDS, (), selector_help(selector, of_namespaces=of_namespaces))
-    _check_fields(selector, _FIELDS, ())
+        message, mistake = "a selector is a mapping with matchLabels and matchExpressions", ("selector", selector)
+        raise SelectorError("wrong-type", (), message, "", (*mistake, of_namespaces))
+    _check_fields(selector, _FIELDS, (), of_namespaces=of_namespaces)
     match_labels = selector.get("matchLabels")
     if match_labels is not None:
         if not isinstance(match_labels, dict):
-            to_do = selector_help(match_labels)
-            raise SelectorError("wrong-type", ("matchLabels",), "it must be a mapping of label keys to values", to_do)
+            message = "it must be a mapping of label keys to values"
+            raise SelectorError("wrong-type", ("matchLabels",), message, "", ("selector", match_labels, False))
         for key, value in match_labels.items():
             _check_key(key, ("matchLabels", key))
             _check_value(value, ("matchLabels", key))
@@ -90,10 +96,10 @@ def _check_expression(expression: object, path: Path) -> None:
     operator, values, at = expression.get("operator"), expression.get("values"), (*path, "values")
     if operator not in _OPERATORS:
         message, to_do = f"{shortened(operator)} is not an operator", f"it must be one of {', '.join(_OPERATORS)}"
-        to_do = "; ".join(filter(None, (to_do, operator_help(operator, _OPERATORS))))
-        raise SelectorError("not-allowed", (*path, "operator"), message, to_do, value=operator, allowed=_OPERATORS)
+        at, mistake = (*path, "operator"), ("operator", operator)
+        raise SelectorError("not-allowed", at, message, to_do, mistake, value=operator, allowed=_OPERATORS)
     if values is not None and not isinstance(values, list):
-        raise SelectorError("wrong-type", at, "it must be a list of strings", values_help("values", values))
+        raise SelectorError("wrong-type", at, "it must be a list of strings", "", ("values", values))
     if operator in ("In", "NotIn"):
         if not values:
             raise SelectorError("missing-key", at, f"it must name at least one value for {operator}")
@@ -103,15 +109,15 @@ def _check_expression(expression: object, path: Path) -> None:
         raise SelectorError("not-allowed", at, f"it must be absent for {operator}")
 
 
-def _check_fields(fields: dict[Any, Any], allowed: tuple[str, ...], path: Path, remedy: str = "") -> None:
+def _check_fields(fields: dict[Any, Any], allowed: tuple[str, ...], path: Path, *, of_namespaces: bool = False) -> None:
     for field in fields:
         if field not in allowed:
             near = nearest(str(field), allowed, cutoff=0.8)
-            to_do = remedy or values_help(str(field), fields[field]) or (f"did you mean {near}?" if near else "")
-            if allowed is _FIELDS and isinstance(fields[field], str) and not to_do:
-                to_do = f"write matchLabels: {{{field}: {fields[field]}}}"
-            message, to_do = f"unknown key {shortened(field)}", to_do or f"the keys are {', '.join(allowed)}"
-            raise SelectorError("unknown-key", (*path, field), message, to_do, value=field, allowed=allowed)
+            to_do = f"did you mean {near}?" if near else f"the keys are {', '.join(allowed)}"
+            whole = fields if not set(_FIELDS) & fields.keys() else {field: fields[field]}
+            mistake = ("selector", whole, of_namespaces) if allowed is _FIELDS else ("values", fields[field])
+            message = f"unknown key {shortened(field)}"
+            raise SelectorError("unknown-key", (*path, field), message, to_do, mistake, value=field, allowed=allowed)
 
 
 def _check_key(key: object, path: Path) -> None:

@@ -16,9 +16,7 @@ from injector.errors import InjectionError
 from injector.names import kind_of, nearest, shortened
 from injector.pods.context import Object, mapping
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
-from injector.pods.foreign_fields import removal_help
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Overlay, Replace, bare_value, name_of, plain
-from injector.pods.value_shapes import item_help, shape_help
 from injector.reasons import Reason
 
 _MERGED_LISTS = (*CONTAINER_LISTS, "volumes")
@@ -48,11 +46,15 @@ _METADATA = ("annotations", "labels", "finalizers")
 
 
 class OverlayError(ValueError):
-    """An overlay that could not be merged into any pod; `path` leads to the field that is wrong."""
+    """An overlay that could not be merged into any pod; `path` leads to the field that is wrong.
 
-    def __init__(self, message: str, path: Path) -> None:
+    `mistake` is that of its Diagnostic.
+    """
+
+    def __init__(self, message: str, path: Path, mistake: tuple[Any, ...] = ()) -> None:
         super().__init__(message)
         self.path = path
+        self.mistake = mistake
 
 
 def string_map(pod: Object, field: str) -> dict[str, str]:
@@ -108,10 +110,9 @@ def _check_lists(container: Object, path: Path) -> None:
             continue
         for position, item in enumerate(_expect(value, list, (*path, field), "a list")):
             if type(item) is not dict and field in _OBJECTS_OF_CONTAINER:
-                to_do = item_help(item, POD.at((*map(str, path), field)))
-                help_ = "; ".join(filter(None, ("it has to be a mapping", to_do)))
-                item_path = (*path, field, position)
-                raise InjectionError(Reason.MALFORMED_POD, f"it is {kind_of(item)}", help=help_, path=item_path)
+                message, item_path = f"it is {kind_of(item)}", (*path, field, position)
+                mistake, help_ = ("shape", item), "it has to be a mapping"
+                raise InjectionError(Reason.MALFORMED_POD, message, help=help_, path=item_path, mistake=mistake)
 
 
 def _as_string(value: object) -> str:
@@ -133,8 +134,8 @@ def _expect(value: Any, kind: type, path: Path, expected: str) -> Any:
     if not isinstance(value, kind):
         actual = "missing" if value is None else kind_of(value)
         message = f"it is {actual}" if path else f"the pod is {actual}"
-        rest = f"; {to_do}" if kind is list and (to_do := shape_help(value, POD.at(map(str, path)))) else ""
-        raise InjectionError(Reason.MALFORMED_POD, message, help=f"it has to be {expected}{rest}", path=path)
+        help_, mistake = f"it has to be {expected}", ("shape", value) if kind is list else ()
+        raise InjectionError(Reason.MALFORMED_POD, message, help=help_, path=path, mistake=mistake)
     return value
 
 
@@ -191,9 +192,8 @@ def _no_directive(value: Overlay, path: Path) -> None:
     """Refuse `$patch` and the like, of Kubernetes' strategic merge patches."""
     for field in value:
         if type(field) is str and field.startswith("$"):
-            item = bool(path) and isinstance(path[-1], int)
-            place = POD.at(path)
-            raise OverlayError(removal_help(field, value[field], place, item=item), (*path, field))
+            message = "a template cannot use Kustomize's directives"
+            raise OverlayError(message, (*path, field), ("directive", field, value[field]))
 
 
 def _named_once(spec: Overlay, lists: tuple[str, ...]) -> None:
@@ -284,9 +284,7 @@ def _need_one(value: Any, path: Path, kind: type) -> None:
     if type(value) is not kind:
         actual = "a value with `!replace`" if type(value) is Replace else kind_of(value)
         expected = "a mapping" if kind is dict else "a list"
-        of_item = isinstance(path[-1], int)
-        to_do = item_help(value, POD.at(path[:-1])) if of_item else shape_help(value, POD.at(path))
-        raise OverlayError("; ".join(filter(None, (f"it is {actual}", f"it has to be {expected}", to_do))), path)
+        raise OverlayError(f"it is {actual}; it has to be {expected}", path, ("shape", value))
 
 
 def with_annotations(pod: Object, values: dict[str, str | None]) -> Object:

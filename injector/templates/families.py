@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from injector.templates.parameter_schema import make_parameter
+from injector.templates.parameter_schema import DeclarationError, make_parameter
 from injector.templates.parameter_values import value_of
 from injector.templates.template import FAMILY, UNSET, Parameter
 
@@ -23,28 +23,28 @@ _ANY: Final = "<name>"
 def make_family(parameter: Parameter) -> Parameter:
     """The family that a parameter with such a name declares; it is empty where nobody gives a member.
 
-    Raises ValueError as `make_parameter` does.
+    Raises DeclarationError.
     """
     schema = parameter.schema
     if parameter.type != "object":
-        raise ValueError(
+        raise DeclarationError(
             ("type",),
             "a parameter whose name ends in * is a family, and its value is a map: write `type: object`, and "
             f"`additionalProperties: {{type: {parameter.type}}}` for each value",
         )
     for keyword in _APART:
         if keyword in schema:
-            raise ValueError((keyword,), f"a family has one schema for all its members; leave {keyword} out")
+            raise DeclarationError((keyword,), f"a family has one schema for all its members; leave {keyword} out")
     values = schema.get("additionalProperties")
     if not isinstance(values, Mapping):
-        raise ValueError(
+        raise DeclarationError(
             (), "a parameter whose name ends in -* needs a schema for its values: additionalProperties: {type: string}"
         )
     try:
         member = make_parameter(parameter.name, values, checked=True)
-    except ValueError as error:
-        path, *rest = error.args
-        raise ValueError(("additionalProperties", *path), *rest) from None
+    except DeclarationError as error:
+        error.path = ("additionalProperties", *error.path)
+        raise
     member = replace(member, setters=parameter.setters, open=parameter.open, secret=parameter.secret)
     family = replace(parameter, member=member)
     if family.default is not UNSET or family.required:

@@ -1,50 +1,77 @@
-"""What a template may not hold: the error, and what to say of a method, filter, test or file that there is not."""
+"""What a template may not hold: the error about a method, filter, test, file or node that there is not."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 from jinja2 import nodes
 
-from injector.names import hint
+from injector.names import suggestion
 from injector.templates.dependencies import chain
-from injector.templates.foreign_calls import included
-from injector.templates.foreign_habits import HABITS, METHOD_HABITS
 from injector.templates.sandbox_operations import METHODS
 from injector.templates.source_map import first_offset
 
+_NO_ATTRIBUTES = "is not available; to count or collect use a filter: length, sum, map or join"
+#: Nodes of Jinja's syntax tree that templates may not hold, with what is said about them.
+REFUSED = {
+    "FilterBlock": "{% filter %} is not available; write {{ value | filter }}",
+    "Block": "{% block %} is not available; use a macro or {% include %}",
+    "Extends": "{% extends %} is not available; use a macro or {% include %}",
+    "ScopedEvalContextModifier": "{% autoescape %} is not available",
+    "NSRef": f"{{% set a.b = ... %}} {_NO_ATTRIBUTES}",
+    "Pow": "** is not available; write x * x",
+    "Scope": "{% autoescape %} is not available",
+}
+#: Functions of Jinja's whose name is a value here.
+CALLED = {"namespace": f"namespace() {_NO_ATTRIBUTES}"}
+#: Names that Jinja keeps for itself.
+RESERVED = frozenset(("self", "super", "varargs", "kwargs"))
+
 
 class ForbiddenError(Exception):
-    """Something that authors may not write. `word` is what to point at in the expression that begins at `code`."""
+    """Something that authors may not write. `word` is what to point at in the expression that begins at `code`.
 
-    def __init__(self, message: str, code: int, *, rule: str = "syntax", word: str = "") -> None:
+    `help` and `mistake` are those of its Diagnostic.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        code: int,
+        *,
+        rule: str = "syntax",
+        word: str = "",
+        help: str = "",  # noqa: A002  the field's own name
+        mistake: tuple[Any, ...] = (),
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.rule = rule
         self.word = word
+        self.help = help
+        self.mistake = mistake
 
 
 def unknown_method(name: str, target: nodes.Getattr) -> ForbiddenError:
     """The error about a call of a method that there is not."""
     code = first_offset(target)
-    if name in METHOD_HABITS:
-        words = f"no method {name}() here; {_of(target.node, METHOD_HABITS[name])}"
-        return ForbiddenError(words, code, rule="name", word=name)
-    if chain(target.node) == ("params",):
+    if chain(target.node) == ("params",) and name != "has_key":  # of mappings in older Pythons
         return ForbiddenError(f"params.{name} is a value; write it without ()", code, word=name)
-    return ForbiddenError(f"no method {name}() here{hint(name, METHODS)}", code, rule="name", word=name)
+    message, near = f"no method {name}() here", suggestion(name, METHODS)
+    return ForbiddenError(message, code, rule="name", word=name, help=near, mistake=("attached", name))
 
 
-def unknown_name(what: str, node: nodes.Filter | nodes.Test, known: Collection[str]) -> ForbiddenError:
-    """The error about a filter or a test that there is not; `known` are those that there are."""
+def unknown_name(kind: str, node: nodes.Filter | nodes.Test, known: Collection[str]) -> ForbiddenError:
+    """The error about a filter or a test (`kind`) that there is not; `known` are those that there are."""
     name, value = node.name, node.node
-    if name in ("indent", "nindent") and isinstance(value, nodes.Call) and _is_include(value.node):
-        files = [f'"{one.value}"' for one in value.args if isinstance(one, nodes.Const)]
-        words = included(files, [one.value for one in node.args if isinstance(one, nodes.Const)])
-        return ForbiddenError(words, first_offset(node), rule="name", word="include")
-    habit = _of(value, HABITS.get(name, ""))
-    rest = f"; {habit}" if habit else hint(name, [k for k in known if k.isidentifier()])
-    return ForbiddenError(f"no {what} named {name} here{rest}", node.lineno, rule="name", word=name)
+    is_include = isinstance(value, nodes.Call) and isinstance(value.node, nodes.Name) and value.node.name == "include"
+    if is_include and name in ("indent", "nindent"):
+        message, code = "there is no function include() here", first_offset(node)
+        return ForbiddenError(message, code, rule="name", word="include", mistake=("call", "include"))
+    near = suggestion(name, [candidate for candidate in known if candidate.isidentifier()])
+    message = f"no {kind} named {name} here"
+    return ForbiddenError(message, node.lineno, rule="name", word=name, help=near, mistake=("attached", name))
 
 
 def unnamed_file(node: nodes.Expr) -> ForbiddenError:
@@ -53,17 +80,18 @@ def unnamed_file(node: nodes.Expr) -> ForbiddenError:
     to_do = "choose between files with {% if %}"
     if path is not None and path[-1] == "j2":
         to_do = f'write it in quotes: "{".".join(path)}"'
-    words = f"the name of the included file has to be a string in quotes; {to_do}"
-    return ForbiddenError(words, node.lineno, rule="file")
+    message = f"the name of the included file has to be a string in quotes; {to_do}"
+    return ForbiddenError(message, node.lineno, rule="file")
 
 
-def _of(node: nodes.Node | None, pattern: str) -> str:
-    """The text of a message about `params.x`, with the path of the actual value in its place."""
-    path = None if node is None else chain(node)
-    if path is None or not all(step.isidentifier() for step in path):
-        return pattern
-    return pattern.replace("params.x", ".".join(path))
-
-
-def _is_include(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.Name) and node.name == "include"
+def missing_file(name: str, files: Collection[str], code: int) -> ForbiddenError:
+    """The error about another file that the template does not have; `files` are those that it can include."""
+    message, last = f'no file "{name}" in this template', name.rpartition("/")[2]
+    if "/" in name and last not in files:
+        message, to_do = f"{message}, because a template is a single folder", f"copy {last} into it"
+        return ForbiddenError(message, code, rule="file", help=f"{to_do} and include it by that name")
+    if name.endswith(".j2"):
+        return ForbiddenError(message, code, rule="file", help=suggestion(name, files))
+    own = f"{name.rpartition('.')[0] or name}.j2"
+    message = "a template can include only .j2 files"
+    return ForbiddenError(message, code, rule="file", help=f'rename {name} to {own}, and include "{own}"')

@@ -30,19 +30,19 @@ def lost_line_ends(text: str, *, document: bool) -> Iterator[tuple[int, str, str
         stripped = line.strip()
         tags = [] if raw else list(_TAG.finditer(line))
         if tags and stripped.startswith("{%-") and document and _holds_text(before):
-            words = "the dash in {%- removes the line break before it, so this line is joined to the line above"
-            yield offset + tags[0].start(), words, "write {%"
+            message = "the dash in {%- removes the line break before it, so this line is joined to the line above"
+            yield offset + tags[0].start(), message, "write {%"
         if tags and stripped.endswith("-%}") and document and following[:1] == " ":
-            words = "the dash in -%} removes the indentation of the next line"
-            yield offset + tags[-1].start(), words, "write %}"
+            message = "the dash in -%} removes the indentation of the next line"
+            yield offset + tags[-1].start(), message, "write %}"
         last = tags[-1] if tags and line.rstrip("\n").endswith(tags[-1][0]) else None
         if last and following.strip() and _holds_text(line) and not _ENDS_A_DEFINITION.match(last[0]):
-            words = (
+            message = (
                 f"{last[0][:40]} at the end of a line removes the line break, so the next line is joined to this line"
             )
             comment = last[0].startswith("{#") and document
             instead = "write the comment as # ... in place of {# ... #}" if comment else "put it on a line of its own"
-            yield offset + last.start(), words, instead
+            yield offset + last.start(), message, instead
         raw = "{% raw" in line or (raw and "{% endraw" not in line)
         before, offset = line, offset + len(line)
 
@@ -54,12 +54,14 @@ def joined_lines(text: str, offset: int) -> tuple[str, int] | None:
     loop = _FOR.search(line)
     end = line.find("%}", loop.end()) + 2 if loop else 0
     if end > 1 and line[end:].lstrip().startswith("- ") and _ENDFOR.search(line, end):
-        words = "this loop writes all its items into one line; put {% for ... %} and {% endfor %} on lines of their own"
-        return words, start + len(line) - len(line.lstrip())
+        message = (
+            "this loop writes all its items into one line; put {% for ... %} and {% endfor %} on lines of their own"
+        )
+        return message, start + len(line) - len(line.lstrip())
     above = text.rfind("\n", 0, max(start - 1, 0)) + 1
-    for at, what, to_do in lost_line_ends(text[above : start + len(line)], document=True):
+    for at, reason, to_do in lost_line_ends(text[above : start + len(line)], document=True):
         if above + at < start and not _DASH.search(text, above + at, start):
-            return f"{what}; {to_do}", above + at
+            return f"{reason}; {to_do}", above + at
     return None
 
 
@@ -68,11 +70,11 @@ def dash_before(text: str, offset: int) -> str:
     and line ends away from what YAML reads. Empty where there is none.
     """
     end = text.find("\n", offset)
-    found = list(_DASH.finditer(text, 0, len(text) if end < 0 else end))
+    dashes = list(_DASH.finditer(text, 0, len(text) if end < 0 else end))
     line = text.count("\n", 0, offset) + 1
-    if not found or (at := text.count("\n", 0, found[-1].start()) + 1) < line - _DASH_LINES:
+    if not dashes or (at := text.count("\n", 0, dashes[-1].start()) + 1) < line - _DASH_LINES:
         return ""
-    dash = found[-1][0]
+    dash = dashes[-1][0]
     side = "before" if dash.startswith("{") else "after"
     plain = dash.replace("-", "")
     removed = f"the dash in {dash} on line {at} removes the line break {side} it"

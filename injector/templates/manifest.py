@@ -9,16 +9,14 @@ from typing import Any, NoReturn
 
 import yaml
 
-from injector.diagnostics import Place, advised, spoken_path
+from injector.diagnostics import Place, spoken_path
 from injector.errors import LimitError, TemplateError
-from injector.names import cut, flow_value, hint, is_dns_label, legal_name, nearest, shortened
+from injector.names import cut, flow_value, hint, is_dns_label, legal_name, nearest, shortened, suggestion
 from injector.pods.selectors import SelectorError, check_selector
 from injector.templates.families import is_family, make_family
-from injector.templates.foreign_habits import MEANT_TYPES, OTHER_KEYS
 from injector.templates.holes import EXPANSIONS
 from injector.templates.kubernetes_yaml import Builder, TooMuchError, compose
-from injector.templates.manifest_habits import enum_mistake, list_help, nested_help, words_of_command
-from injector.templates.parameter_schema import TYPES, make_parameter
+from injector.templates.parameter_schema import TYPES, DeclarationError, check_enum, make_parameter
 from injector.templates.program import is_document
 from injector.templates.quoting import SYNTAXES, syntax_of
 from injector.templates.source_map import normal, place_at, yaml_entry, yaml_place
@@ -60,8 +58,8 @@ class Manifest:
         for key in data:
             if key not in _KEYS:
                 with self.collecting():
-                    rest = f"; {OTHER_KEYS[key]}" if key in OTHER_KEYS else hint(key, _KEYS)
-                    self.refuse((key,), f"unknown key {shortened(key)}{rest}")
+                    message, near = f"unknown key {shortened(key)}", suggestion(str(key), _KEYS)
+                    self.refuse((key,), message, help_=near, mistake=("key", str(key)))
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
@@ -78,11 +76,21 @@ class Manifest:
             first.further = tuple(rest)
             raise first
 
-    def refuse(self, path: tuple[Any, ...], message: str, *, rule: str = "") -> NoReturn:
+    def refuse(
+        self,
+        path: tuple[Any, ...],
+        message: str,
+        *,
+        rule: str = "",
+        help_: str = "",
+        mistake: tuple[Any, ...] = (),
+    ) -> NoReturn:
         """Raise TemplateError at the key or item that a path leads to."""
         place = yaml_place(MANIFEST, self._text, self._node, path)
         rule = rule or ("parameter" if path[:1] == ("parameters",) else "manifest")
-        raise TemplateError(self._name, cut(message), place, rule=rule, origin=self._origin) from None
+        raise TemplateError(
+            self._name, cut(message), place, rule=rule, origin=self._origin, help=help_, mistake=mistake
+        ) from None
 
     def _written(self, path: tuple[str, ...]) -> list[str]:
         """The items of a list, or the one value that there is, in the words of the file."""
@@ -116,7 +124,8 @@ class Manifest:
             try:
                 check_selector(value, of_namespaces=key == "namespaces")
             except SelectorError as error:
-                self.refuse(at := (key, *error.diagnostic.path), f"{spoken_path(at)}: {error.diagnostic.advice}")
+                found, at = error.diagnostic, (key, *error.diagnostic.path)
+                self.refuse(at, f"{spoken_path(at)}: {found.message}", help_=found.help, mistake=found.mistake)
         return value
 
     def strings(self, path: tuple[str, ...], default: tuple[str, ...]) -> tuple[str, ...]:
@@ -127,8 +136,8 @@ class Manifest:
         if value is None:
             return default
         if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-            to_do = words_of_command(value) if path[-1:] == ("validate",) else list_help(value)
-            self.refuse(path, advised(f"{'.'.join(path)} has to be a list of strings", to_do))
+            message, mistake = f"{'.'.join(path)} has to be a list of strings", ("keyword-value", path[-1], value)
+            self.refuse(path, message, mistake=mistake)
         return tuple(value)
 
     def mapping(self, key: str, example: str) -> dict[str, Any]:
@@ -167,21 +176,14 @@ class Manifest:
 
     def _parameter(self, name: str, declaration: dict[str, Any]) -> Parameter:
         self._check_parameter_name(name)
-        if nested := nested_help(name, declaration):
-            self.refuse(("parameters", name), f"parameter `{name}`: {nested}")
-        path = ("parameters", name, "enum")
-        default, enum = declaration.get("default"), declaration.get("enum")
-        refused = default is not None and isinstance(enum, list) and (default not in enum or isinstance(default, bool))
-        if mixed := enum_mistake(declaration, self._written(path), refused=refused):
-            written = self._written(("parameters", name, "default"))
-            also = f' and default: "{written[0]}"' if written and isinstance(default, bool | float) else ""
-            self.refuse(path, f"parameter `{name}`: {mixed}{also}")
         try:
+            default = "".join(self._written(("parameters", name, "default"))[:1])
+            check_enum(declaration, self._written(("parameters", name, "enum")), default)
             parameter = make_parameter(name, declaration)
             return make_family(parameter) if is_family(name) else parameter
-        except ValueError as error:
-            path, message, *rule = error.args
-            self.refuse(("parameters", name, *path), f"parameter `{name}`: {message}", rule="".join(rule))
+        except DeclarationError as error:
+            path, message = ("parameters", name, *error.path), f"parameter `{name}`: {error.message}"
+            self.refuse(path, message, rule=error.rule, help_=error.help, mistake=error.mistake)
         except (RecursionError, OverflowError):
             self.refuse(("parameters", name), f"parameter `{name}`: its schema is too deep or too large", rule="limit")
         except LimitError:
@@ -340,6 +342,5 @@ def _no_mapping(key: str, name: Any, item: Any, example: str) -> str:
     kind = _TYPE_OF.get(type(item))
     if kind is None or item == "":
         return f"has to be a mapping, such as {example}"
-    of_type = MEANT_TYPES.get(str(item), item)
-    inner = f"type: {of_type}" if of_type in TYPES else f"type: {kind}, default: {shortened(item, 80)}"
+    inner = f"type: {item}" if item in TYPES else f"type: {kind}, default: {shortened(item, 80)}"
     return f"has to be a mapping; write {{{inner}}}"

@@ -8,10 +8,9 @@ from typing import Any
 
 from injector.names import WANTED, hint, kind_of, nearest
 from injector.pods.fields import POD, fields_of
-from injector.templates.foreign_habits import METHOD_HABITS
+from injector.templates.expression_errors import dotted_key
 from injector.templates.sandbox_operations import DICT_METHODS, LIST_METHODS, STRING_METHODS
 from injector.templates.template import Parameter, Template
-from injector.templates.undefined_names import dotted_key
 
 #: The values that always have the same names in them.
 _FIXED = {
@@ -44,8 +43,8 @@ def missing(expression: str, name: str, owner: Any, template: Template) -> str:
 
     `expression` is the text of the expression that asks for it, in a file of the template.
     """
-    if said := dotted_key(expression, name):
-        return said
+    if dotted := dotted_key(expression, name):
+        return dotted
     if name in _OBJECTS and isinstance(owner, dict) and "operation" in owner:
         return f"`request` has no `{name}` here; write {name} in place of request.{name}"
     path, base = _path(expression, name)
@@ -56,8 +55,6 @@ def missing(expression: str, name: str, owner: Any, template: Template) -> str:
         return ""
     if name in _METHODS.get(type(owner), ()):
         return f"`{name}` is a method here; write {base}.{name}()"
-    if (habit := METHOD_HABITS.get(name)) and not isinstance(owner, dict):
-        return f"{kind_of(owner)} has nothing named `{name}`; {habit.replace('params.x', base)}"
     if base == "loop":
         return f"`loop` has no `{name}`{hint(name, _LOOP)}"
     root, _, variable = base.partition(".")
@@ -81,7 +78,7 @@ def missing(expression: str, name: str, owner: Any, template: Template) -> str:
         return _in_pod(base, name)
     if base in _ITEMS and not name.isdecimal():
         return _ITEMS[base]
-    workloads = [one for one in template.applies_to.resources if one in _PODS_OF]
+    workloads = [resource for resource in template.applies_to.resources if resource in _PODS_OF]
     if base == "object.spec" and workloads and name in fields_of("PodSpec"):
         return f"{workloads[0]} have no `{base}.{name}`; write object.{_PODS_OF[workloads[0]]}.{name}"
     if not isinstance(owner, dict | list):
@@ -90,8 +87,8 @@ def missing(expression: str, name: str, owner: Any, template: Template) -> str:
         return f"`{base}` is a list, and has nothing named `{name}`; write {base}[0], or a loop over its items"
     if of_pod:
         fields = POD.at(re.findall(r"\w+", base)[1:]).fields.notations
-        if name not in fields and (meant := nearest(name, fields)):
-            return f"a pod has no field {name} here; did you mean {meant}?"
+        if name not in fields and (near_field := nearest(name, fields)):
+            return f"a pod has no field {name} here; did you mean {near_field}?"
         return (
             f"this pod has no `{path.removeprefix(f'{root}.')}`; write {path} | default(...), or leave the line out "
             f"with {{% if {path} is defined %}}"
@@ -102,9 +99,11 @@ def missing(expression: str, name: str, owner: Any, template: Template) -> str:
 def of_parameter(parameter: Parameter, base: str, name: str, path: str) -> str:
     """What to say of `name`, which is asked of a parameter that stands there as `base`; `path` is all of it."""
     if parameter.type == "object":
-        known = parameter.schema.get("properties")
-        if isinstance(known, Mapping) and known and name not in known and parameter.member is None:
-            return f"the parameter `{parameter.name}` has no `{name}`{hint(name, map(str, known), 'its schema has')}"
+        properties = parameter.schema.get("properties")
+        if isinstance(properties, Mapping) and properties and name not in properties and parameter.member is None:
+            return (
+                f"the parameter `{parameter.name}` has no `{name}`{hint(name, map(str, properties), 'its schema has')}"
+            )
         return f"the parameter `{parameter.name}` has no key `{name}` here; write {path} | default(...)"
     is_a = f"the parameter `{parameter.name}` is {WANTED[parameter.type]} (type: {parameter.type} in template.yaml)"
     if parameter.type == "array":
@@ -126,5 +125,5 @@ def _in_pod(root: str, name: str) -> str:
 def _path(expression: str, name: str) -> tuple[str, str]:
     """The path to `name` in an expression, as it stands there to its end, and the part before the name."""
     step = rf"(?:\.{re.escape(name)}\b|\[(?:['\"]{re.escape(name)}['\"]|{re.escape(name)})\])"
-    found = re.search(rf"([A-Za-z_][\w.\[\]\"'/-]*?)({step}(?:\.\w+(?!\w*\()|\[[^\[\]]*\])*)", expression)
-    return (found[0], found[1]) if found else ("", "")
+    match = re.search(rf"([A-Za-z_][\w.\[\]\"'/-]*?)({step}(?:\.\w+(?!\w*\()|\[[^\[\]]*\])*)", expression)
+    return (match[0], match[1]) if match else ("", "")

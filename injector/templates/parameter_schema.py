@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from injector.diagnostics import advised
-from injector.names import flow_value, hint, nearest, quotes_help, shortened
-from injector.templates.foreign_habits import MEANT_TYPES, OTHER_KEYWORDS
-from injector.templates.manifest_habits import (
-    FORMATS_ELSEWHERE,
-    glob_help,
-    shape_of_keyword,
-    slashes_help,
-    type_help,
-)
-from injector.templates.near_values import value_help
+from injector.names import kind_of, nearest, quotes_help, shortened, suggestion
 from injector.templates.parameter_keywords import (
     FORMATS,
     KEYWORDS,
@@ -35,16 +26,38 @@ if TYPE_CHECKING:
 TYPES = ("string", "integer", "number", "boolean", "array", "object")
 #: Keywords of ours, which are no JSON Schema.
 _OURS = ("from", "pods", "secret")
+#: A pattern as JavaScript and Perl have it.
+_SLASHES = re.compile(r"/(.+)/([a-z]*)", re.DOTALL)
 #: The value of `pods` that opens a parameter to the pods of a `required` namespace.
 MAY_SET = "may-set"
+
+
+class DeclarationError(ValueError):
+    """What is wrong in the declaration of a parameter: the path within it, and what its Diagnostic says."""
+
+    def __init__(
+        self,
+        path: tuple[Any, ...],
+        message: str,
+        help: str = "",  # noqa: A002  the field's own name
+        *,
+        rule: str = "parameter",
+        mistake: tuple[Any, ...] = (),
+    ) -> None:
+        super().__init__(path, message)
+        self.path = path
+        self.message = message
+        self.help = help
+        self.rule = rule
+        self.mistake = mistake
 
 
 def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool = False) -> Parameter:
     """A parameter from its declaration in template.yaml; `checked` is for a schema within one that was checked.
 
-    Raises ValueError, (path within it, message) as its args, and a third one, the rule, if it is not `parameter`.
+    Raises DeclarationError.
     """
-    _check_type(declaration)
+    _check_type(name, declaration)
     _check_flags(declaration)
     schema = {k: v for k, v in declaration.items() if k not in _OURS and (k != "required" or not isinstance(v, bool))}
     _check_keywords(schema, _OURS)
@@ -72,16 +85,17 @@ def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool =
     return parameter
 
 
-def _check_type(declaration: Mapping[str, Any]) -> None:
+def _check_type(name: str, declaration: Mapping[str, Any]) -> None:
     kind = declaration.get("type")
     if kind in TYPES:
         return
+    mistake = ("type", name, dict(declaration))
+    if declaration and all(isinstance(value, Mapping) and "type" in value for value in declaration.values()):
+        raise DeclarationError((), "it has no type, and parameters are declared below it", mistake=mistake)
     _check_keywords({k: v for k, v in declaration.items() if k != "required"}, _OURS)
-    if kind == "enum":
-        raise ValueError(("type",), "enum is not a type; write `type: string` and `enum: [...]`")
-    meant_type = MEANT_TYPES.get(kind) or nearest(kind, TYPES) if isinstance(kind, str) else None
-    to_do = type_help(declaration) or (f"did you mean {meant_type}?" if meant_type else "")
-    raise ValueError(("type",), advised(f"type must be one of {', '.join(TYPES)}", to_do))
+    near = nearest(kind, TYPES) if isinstance(kind, str) else None
+    message, help_ = f"type must be one of {', '.join(TYPES)}", f"did you mean {near}?" if near else ""
+    raise DeclarationError(("type",), message, help_, mistake=mistake)
 
 
 def _check_flags(declaration: Mapping[str, Any]) -> None:
@@ -89,17 +103,16 @@ def _check_flags(declaration: Mapping[str, Any]) -> None:
     required, secret = declaration.get("required"), declaration.get("secret")
     if not isinstance(required, bool | list | None):
         message = f"required is {shortened(required)}; it has to be true or false"
-        raise ValueError(("required",), advised(message, quotes_help(required, ("boolean",))))
+        raise DeclarationError(("required",), message, quotes_help(required, ("boolean",)))
     if not isinstance(secret, bool | None):
-        raise ValueError(("secret",), f"secret is {shortened(secret)}; it has to be true or false")
+        raise DeclarationError(("secret",), f"secret is {shortened(secret)}; it has to be true or false")
 
 
 def _check_formats(schema: Mapping[str, Any]) -> None:
     for path, name in keyword_values(schema, "format"):
         if not isinstance(name, str) or name not in FORMATS:
-            to_do = FORMATS_ELSEWHERE.get(str(name))
-            rest = f"; {to_do}" if to_do else hint(str(name), FORMATS)
-            raise ValueError(path, f"unknown format {shortened(name)}{rest}")
+            message, near = f"unknown format {shortened(name)}", suggestion(str(name), FORMATS)
+            raise DeclarationError(path, message, near, mistake=("format", str(name)))
 
 
 def _check_schema(schema: Mapping[str, Any]) -> None:
@@ -109,58 +122,57 @@ def _check_schema(schema: Mapping[str, Any]) -> None:
     try:
         Draft202012Validator.check_schema(schema, format_checker=format_checker())
     except SchemaError as error:
-        path = tuple(error.absolute_path)
-        key = str(path[0]) if path else ""
+        key = str(error.absolute_path[0]) if error.absolute_path else ""
         if key in OF_NUMBERS and schema.get("type") not in ("integer", "number"):
-            raise ValueError((key,), f"{key} is for numbers, and the type is {schema['type']}; leave it out") from None
-        raise ValueError(path, _schema_words(error)) from None
+            message = f"{key} is for numbers, and the type is {schema['type']}"
+            raise DeclarationError((key,), message, "leave it out") from None
+        raise _schema_error(error) from None
 
 
 def _check_rest(schema: Mapping[str, Any]) -> None:
     """Refuse what JSON Schema allows, and what lets no value through."""
     for path, values in keyword_values(schema, "enum"):
         if not values:
-            raise ValueError(path, "enum is an empty list, so no value is allowed")
+            raise DeclarationError(path, "enum is an empty list, so no value is allowed")
     if "required" in schema and schema["type"] != "object":
-        raise ValueError(
-            ("required",),
-            (
-                "`required` with a list is only for an object, to name its required keys; this parameter is of type "
-                f"{schema['type']}"
-            ),
-        )
+        message = f"`required` with a list is only for an object, and this parameter is of type {schema['type']}"
+        raise DeclarationError(("required",), message)
 
 
 def _check_patterns(schema: Mapping[str, Any]) -> None:
     for path, pattern in patterns_in(schema):
-        if to_do := slashes_help(pattern, schema.get("default")):
-            raise ValueError(path, to_do)
+        slashes, default = _SLASHES.fullmatch(pattern), schema.get("default")
+        if slashes and isinstance(default, str) and not default.startswith("/"):
+            message = "a pattern has no slashes around it, and no flags after it"
+            raise DeclarationError(path, message, f"write {'(?i)' * ('i' in slashes[2])}{slashes[1]}")
         try:
             compiled(pattern)
         except ValueError as error:
             explanation, *rule = error.args
-            message = f"the pattern {shortened(pattern)} {explanation}"
-            raise ValueError(path, advised(message, glob_help(pattern)), *rule) from None
+            message, mistake = f"the pattern {shortened(pattern)} {explanation}", ("pattern", pattern)
+            raise DeclarationError(path, message, rule="".join(rule) or "parameter", mistake=mistake) from None
 
 
 def _check_default(parameter: Parameter, default: Any) -> None:
-    path = ("default",)
+    path, is_text = ("default",), isinstance(default, str)
     if parameter.required:
-        raise ValueError(("required",), "a parameter that is required needs no default; leave one of them out")
-    if isinstance(default, str) and len(default) > LONGEST_VALUE:
+        message = "a parameter that is required needs no default"
+        raise DeclarationError(("required",), message, "leave one of them out")
+    if is_text and len(default) > LONGEST_VALUE:
         message = f"the default has {len(default)} characters, and a value has at most {LONGEST_VALUE}"
-        raise ValueError(path, f"{message}: write this text into a file of the template, under files", "limit")
-    mistake = wrong_with(parameter, default)
-    if mistake is None:
-        return
-    to_do = quotes_help(default, (parameter.type,)) or value_help(parameter, default)
-    if parameter.type == "array" and isinstance(default, str):
-        to_do = f"write default: {flow_value([item.strip() for item in default.split(',')])}"
-    raise ValueError(path, advised(f"the default {shortened(default)} is not allowed: {mistake}", to_do))
+        to_do = "write this text into a file of the template, under files"
+        raise DeclarationError(path, message, to_do, rule="limit")
+    fault = wrong_with(parameter, default)
+    if fault is not None:
+        mistake: tuple[Any, ...] = ("value", parameter, default, "")
+        if is_text and parameter.type == "array":
+            mistake = ("keyword-value", "default", default)
+        message = f"the default {shortened(default)} is not allowed: {fault}"
+        raise DeclarationError(path, message, quotes_help(default, (parameter.type,)), mistake=mistake)
 
 
 def _check_keywords(schema: Any, also: Iterable[str] = (), path: tuple[Any, ...] = ()) -> None:
-    """Raise ValueError, path and message as its args, for a keyword that is not there, anywhere in a schema.
+    """Refuse a keyword that is not there, anywhere in a schema. Raises DeclarationError.
 
     `also` are further ones that may stand in the outermost schema.
     """
@@ -168,11 +180,12 @@ def _check_keywords(schema: Any, also: Iterable[str] = (), path: tuple[Any, ...]
         return
     for key in schema:
         if key in ("$ref", "$dynamicRef"):
-            raise ValueError((*path, key), f"{key} is not available: write the schema itself here")
+            raise DeclarationError((*path, key), f"{key} is not available", "write the schema itself here")
         if key not in KEYWORDS and key not in also:
             near = nearest(str(key), (*KEYWORDS, *also))
-            rest = OTHER_KEYWORDS.get(str(key)) or (f"did you mean {near}?" if near else "leave it out")
-            raise ValueError((*path, key), f"unknown key {shortened(str(key))[1:-1]}; {rest}")
+            help_ = f"did you mean {near}?" if near else "leave it out"
+            message = f"unknown key {shortened(str(key))[1:-1]}"
+            raise DeclarationError((*path, key), message, help_, mistake=("keyword", str(key)))
     for steps, inner in subschemas(schema):
         _check_keywords(inner, (), (*path, *steps))
 
@@ -182,35 +195,63 @@ def _setters(value: Any) -> tuple[str, ...]:
     if value is None:
         return SETTERS
     if not isinstance(value, list) or not value:
-        raise ValueError(("from",), f"`from` has to be a list of who may set the parameter: {', '.join(SETTERS)}")
+        raise DeclarationError(("from",), f"`from` has to be a list of who may set the parameter: {', '.join(SETTERS)}")
     for index, name in enumerate(value):
         if name not in SETTERS:
-            raise ValueError(("from", index), f"from: {shortened(name)} is not one of {', '.join(SETTERS)}")
+            raise DeclarationError(("from", index), f"from: {shortened(name)} is not one of {', '.join(SETTERS)}")
     return tuple(name for name in SETTERS if name in value)
 
 
 def _is_open(value: Any, setters: tuple[str, ...]) -> bool:
     """Whether pods of a `required` namespace may set a parameter, by its `pods`."""
     if value not in (None, MAY_SET):
-        raise ValueError(("pods",), f"pods is {shortened(value)}; write `pods: {MAY_SET}`, or leave it out")
+        raise DeclarationError(("pods",), f"pods is {shortened(value)}; write `pods: {MAY_SET}`, or leave it out")
     if value and "pod" not in setters:
-        raise ValueError(
+        raise DeclarationError(
             ("pods",), f"`from` leaves pods out, and `pods: {MAY_SET}` lets them set it; remove one of both"
         )
     return value is not None
 
 
-def _schema_words(error: SchemaError) -> str:
+def _schema_error(error: SchemaError) -> DeclarationError:
+    """What is wrong with a schema, from the words of jsonschema."""
     key = next((str(step) for step in reversed(error.absolute_path) if isinstance(step, str)), "it")
-    if to_do := shape_of_keyword(key, error.instance):
-        return f"{key} is {shortened(error.instance)}; {to_do}"
+    message, help_ = f"{key} is not valid JSON Schema: {error.message[:200]}", ""
     if error.validator == "type" and isinstance(error.validator_value, str):
         article = "an" if error.validator_value[0] in "aio" else "a"
-        return f"{key} has to be {article} {error.validator_value}, not {shortened(error.instance)}"
-    if error.instance is None:
-        return f"{key} has no value; give it one, or leave it out"
-    if key == "type":
-        return f"type is {shortened(error.instance)}; it has to be one of {', '.join(TYPES)}"
-    if error.validator == "type":  # a list of types: those of a schema
-        return f"{key} is {shortened(error.instance)}; it has to be a schema, such as {{type: string}}"
-    return f"{key} is not valid JSON Schema: {error.message[:200]}"
+        message = f"{key} has to be {article} {error.validator_value}, not {shortened(error.instance)}"
+    elif error.instance is None:
+        message, help_ = f"{key} has no value", "give it one, or leave it out"
+    elif key == "type":
+        message = f"type is {shortened(error.instance)}; it has to be one of {', '.join(TYPES)}"
+    elif error.validator == "type":  # a list of types: those of a schema
+        message = f"{key} is {shortened(error.instance)}; it has to be a schema, such as {{type: string}}"
+    mistake = ("keyword-value", key, error.instance)
+    return DeclarationError(tuple(error.absolute_path), message, help_, mistake=mistake)
+
+
+def check_enum(schema: Mapping[str, Any], raw: Sequence[str], default: str) -> None:
+    """Refuse an enum of values of another type than the schema's, such as YAML's booleans `on` and `off`.
+
+    `raw` are its values, and `default` is the default, as they are written. Raises DeclarationError.
+    """
+    values, kind = schema.get("enum"), schema.get("type")
+    if not isinstance(values, list) or len(raw) != len(values) or kind not in ("string", "integer", "number"):
+        return
+    fits = str if kind == "string" else int | float
+    misfits = [
+        index
+        for index, value in enumerate(values)
+        if not isinstance(value, fits) or (kind != "string" and isinstance(value, bool))
+    ]
+    value = schema.get("default")
+    refused = value is not None and (value not in values or isinstance(value, bool))
+    if not misfits or (len(misfits) < len(values) and not refused) or None in values:
+        return
+    values_shown = " and ".join(raw[index] for index in misfits[:3])
+    kinds = kind_of(values[misfits[0]]).removeprefix("a ")
+    message = f"{values_shown} are {kinds}s" if len(misfits) > 1 else f"{values_shown} is a {kinds}"
+    written = [f'"{word}"' if kind == "string" else word for word in raw]
+    also = f' and default: "{default}"' if default and isinstance(value, bool | float) else ""
+    help_ = f"write enum: [{', '.join(written)}]{also}"
+    raise DeclarationError(("enum",), f"{message} in YAML, and the type is {kind}", help_)

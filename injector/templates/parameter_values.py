@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import yaml
 
 from injector.names import WANTED, cut, kind_of, shortened
+from injector.templates.kubernetes_yaml import load_manifest
 from injector.templates.parameter_keywords import FORMATS, LONGEST
 from injector.templates.template import UNSET, Parameter
 
@@ -285,3 +288,36 @@ _COUNTS = {
     "minProperties": ("at least", "key"),
     "maxProperties": ("at most", "key"),
 }
+
+
+# ---------------------------------------------------------------------------------------------- writing them again
+
+#: Types whose values the settings have without quotes.
+_BARE = ("integer", "number", "boolean")
+
+
+def spelled(text: str, origin: str, parameter: Parameter) -> str:
+    """A value as it may be pasted in the place that `origin` names: with quotes where YAML or a shell needs them."""
+    if origin.startswith("--param "):
+        return shlex.quote(text)
+    if origin.startswith("setting "):
+        return text if parameter.type in _BARE or text[:1] in ("[", "{") else _string(text)
+    return _string(text) if " annotation " in origin else text
+
+
+def spelled_list(items: list[str]) -> str:
+    """A list of strings in one text: with commas, or as JSON where an item would not survive that."""
+    apart = any("," in item or item != item.strip() or not item or item[:1] == "[" for item in items)
+    return msgspec.json.encode(items).decode() if apart else ",".join(items)
+
+
+def _string(text: str) -> str:
+    """A text that YAML reads as this string."""
+    try:
+        if load_manifest(text) == text:
+            return text
+    except (yaml.YAMLError, ValueError, RecursionError):
+        pass
+    if '"' in text or "\\" in text:
+        return "'{}'".format(text.replace("'", "''"))
+    return f'"{text}"'

@@ -23,8 +23,7 @@ from injector.names import SEARCHES, cut, nearest, shortened, suggestion
 from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.families import declared_parameter, member_name, members_of, shown_name, similar_names
-from injector.templates.near_values import spelled, spelled_list, value_help
-from injector.templates.parameter_values import allowed, names_example, value_of
+from injector.templates.parameter_values import allowed, names_example, spelled, spelled_list, value_of
 from injector.templates.template import UNSET, Parameter, Template
 
 #: Words of an item that are looked at, and what an option looks like.
@@ -185,8 +184,16 @@ def _read(template: Template, parameter: Parameter, name: str, origin: str, raw:
         if parameter.secret:
             message = f"the value of {origin} is not allowed; it is secret, so it is not shown. It must be "
             message, fields["value"] = f"{message}{allowed(parameter)}", ""
-        help_ = value_help(parameter, raw, origin) or _further_example(parameter, origin)
-        raise InjectionError(Reason.BAD_PARAMETER, message, help=help_, fields=fields) from None
+        help_ = _nearest_choice(parameter, raw) or _further_example(parameter, origin)
+        mistake = () if parameter.secret else ("value", parameter, raw, origin)
+        raise InjectionError(Reason.BAD_PARAMETER, message, help=help_, fields=fields, mistake=mistake) from None
+
+
+def _nearest_choice(parameter: Parameter, raw: Any) -> str:
+    """The value of an enum that is spelled most like another value; "" where there is none."""
+    choices = [str(choice) for choice in parameter.schema.get("enum", ())]
+    near = nearest(str(raw), choices, cutoff=0.7) if choices and not parameter.secret else None
+    return f"write {near}" if near else ""
 
 
 def _joined_words(parameter: Parameter, value: Any, origin: str, raw: Any) -> Iterator[Diagnostic]:
@@ -222,9 +229,8 @@ def _members(template: Template, family: Parameter, name: str, origin: str, raw:
     except ValueError as error:
         fields = {"template": template.name, "parameter": name, "value": raw, "origin": origin}
         message = f"{origin} = {shortened(family.masked(raw))}: {error}"
-        raise InjectionError(
-            Reason.BAD_PARAMETER, message, help=value_help(family, raw, origin), fields=fields
-        ) from None
+        mistake = () if family.secret else ("value", family, raw, origin)
+        raise InjectionError(Reason.BAD_PARAMETER, message, fields=fields, mistake=mistake) from None
     return {member: (origin, value) for member, value in members.items()}
 
 

@@ -30,11 +30,11 @@ from injector.templates.dependencies import (
     shortest_paths,
 )
 from injector.templates.environment import FUNCTIONS, Environment
+from injector.templates.expression_errors import not_declared, undefined
 from injector.templates.forbidden import ForbiddenError
 from injector.templates.quoted_places import BARE, END, START
 from injector.templates.source_map import Tagged, Tags, begin_with_first, expression_at, normal, place_at, word_at
 from injector.templates.structure import CLOSE, OPEN, TAG, Structure
-from injector.templates.undefined_names import not_declared, undefined
 from injector.templates.yaml_errors import TAB, tab_in
 
 _RESERVED = re.compile(f"[{OPEN}{CLOSE}{TAG}{START}{END}{BARE}]")
@@ -112,9 +112,8 @@ class Program:
         for file, text in self._sources.items():
             reserved = _RESERVED.search(text)
             if reserved:
-                self._refuse(
-                    "the characters U+FDD0 to U+FDD2 are for the injector's own use", file, reserved.start() + 1
-                )
+                message = "the characters U+FDD0 to U+FDD2 are for the injector's own use"
+                self._refuse(file, ForbiddenError(message, reserved.start() + 1))
         self.roots = {source: self._root(source, of_text) for source, of_text in roots.items()}
 
     def _begin(self, name: str, origin: str, sources: dict[str, str], parameters: frozenset[str]) -> None:
@@ -222,7 +221,7 @@ class Program:
         self._compile(environment, source)
         used = self._reachable(environment, loader, source)
         if document and (tab := tab_in(self._sources[source], environment.lexer)) is not None:
-            self._refuse(TAB, source, tab + 1, "yaml")
+            self._refuse(source, ForbiddenError(TAB, tab + 1, rule="yaml"))
         shared: set[str] = set().union(*(loader.facts[f].assigned for f in used))
         beyond_loops: set[str] = set().union(*(loader.facts[f].beyond_loops for f in used))
         reads: set[NamePath] = set()
@@ -232,10 +231,10 @@ class Program:
             visible = shared if file != source else facts.lasting
             self._check_names(file, loader, visible, beyond_loops)
             if facts.warns and source != "overlay.yaml.j2":
-                self._refuse("warn() is for overlay.yaml.j2 only", file, facts.warns)
+                self._refuse(file, ForbiddenError("warn() is for overlay.yaml.j2 only", facts.warns))
             each = facts.names.get(CONTAINER)
             if each is not None and CONTAINER not in shared and source != "overlay.yaml.j2":
-                self._refuse(f"{CONTAINER} is for overlay.yaml.j2 only", file, each)
+                self._refuse(file, ForbiddenError(f"{CONTAINER} is for overlay.yaml.j2 only", each))
             reads.update(normal_paths(facts.reads))
         # of the names of a review, one that the template gives a value is its own
         read = shortest_paths(reads, NAMES - (ASSIGNABLE & shared))
@@ -260,25 +259,22 @@ class Program:
                     f"`{name}` has a value only inside the loop or macro that sets it, not here; move this "
                     "expression into that loop or macro"
                 )
-                self._refuse(text, file, facts.outside[name], "name", word=name)
+                self._refuse(file, ForbiddenError(text, facts.outside[name], rule="name", word=name))
             names = NAMES | set(FUNCTIONS) | facts.assigned
             line, expression = self.place(file, code - 1).text, self.expression(file, code - 1)
-            config = self._sources[file] if is_config_source(file) else ""
-            text, rule = undefined(name, line, expression, names, self._parameters, config)
-            self._refuse(text, file, code, rule)
+            self._refuse(file, undefined(name, code, line, expression, names, self._parameters))
         for name in sorted((loader.undeclared[file] & facts.assigned & facts.outside.keys()) - beyond_loops):
             text = f"`{name}` is set within a loop, and has no value after it; {_NO_LOOP}"
-            self._refuse(text, file, facts.outside[name], "name", word=name)
+            self._refuse(file, ForbiddenError(text, facts.outside[name], rule="name", word=name))
         for parameter, code in facts.params.items():
             if parameter not in self._parameters:
                 text = not_declared(parameter, self.expression(file, code - 1), self._parameters)
-                self._refuse(text, file, code, "name", word=parameter)
+                self._refuse(file, ForbiddenError(text, code, rule="name", word=parameter))
         for (imported, name), code in facts.imports.items():
             lasting = loader.facts[imported].lasting
             if name not in lasting:
-                self._refuse(
-                    f"{imported} has no macro `{name}`{hint(name, lasting, 'it has')}", file, code, "name", word=name
-                )
+                text = f"{imported} has no macro `{name}`{hint(name, lasting, 'it has')}"
+                self._refuse(file, ForbiddenError(text, code, rule="name", word=name))
 
     def _reachable(self, environment: Environment, loader: _Loader, source: str) -> list[str]:
         reachable = [source]
@@ -292,15 +288,14 @@ class Program:
             environment.get_template(source)
         except TemplateSyntaxError as error:
             file = error.name or source
-            message, offset = expression_errors.explain_jinja(
-                error.message or "", self._sources[file], error.lineno - 1, for_program=is_config_source(file)
-            )
-            self._refuse(message, file, offset + 1)
+            words, offset = error.message or "", error.lineno - 1
+            self._refuse(file, expression_errors.explain_jinja(words, self._sources[file], offset))
         except ForbiddenError as error:
-            self._refuse(str(error), source, error.code, error.rule, word=error.word)
+            self._refuse(source, error)
         except (RecursionError, SyntaxError):  # of Python's own parser, which compiles what Jinja made
             deepest = expression_errors.deepest(self._sources[source])
-            self._refuse("expressions or blocks are nested too deep", source, deepest + 1, "limit")
+            message = "expressions or blocks are nested too deep"
+            self._refuse(source, ForbiddenError(message, deepest + 1, rule="limit"))
 
     def _parse(self, environment: Environment, loader: _Loader, source: str) -> nodes.Template:
         tree = environment.parse(self._sources[source], source)
@@ -309,10 +304,18 @@ class Program:
         loader.facts[source] = syntax.restrict_tree(tree, document=environment.document, files=files)
         return tree
 
-    def _refuse(self, message: str, file: str, code: int, rule: str = "syntax", word: str = "") -> NoReturn:
-        place = self.place(file, code - 1 if code else None, word)
-        message = cut(message) + ("" if rule == "yaml" else in_comment(place))
-        raise TemplateError(self._name, message, place, rule=rule, origin=self._origin) from None
+    def _refuse(self, file: str, error: ForbiddenError) -> NoReturn:
+        place = self.place(file, error.code - 1 if error.code else None, error.word)
+        message = cut(str(error)) + ("" if error.rule == "yaml" else in_comment(place))
+        raise TemplateError(
+            self._name,
+            message,
+            place,
+            rule=error.rule,
+            origin=self._origin,
+            help=error.help,
+            mistake=error.mistake,
+        ) from None
 
 
 def in_comment(place: Place) -> str:

@@ -45,9 +45,10 @@ class RenderError(InjectionError):
         path: Path = (),
         undefined: bool = False,
         params: tuple[str, ...] = (),
+        mistake: tuple[Any, ...] = (),
     ) -> None:
         located = replace(place, origin=template.name)
-        super().__init__(Reason.TEMPLATE_FAILED, message, path=path, place=located)
+        super().__init__(Reason.TEMPLATE_FAILED, message, path=path, place=located, mistake=mistake)
         self.place = place
         self.rule = rule
         self.undefined = undefined
@@ -55,7 +56,7 @@ class RenderError(InjectionError):
         self.template = template
 
     def saying(self, message: str, *, whole: bool = True) -> RenderError:
-        """This error with another message. Without `whole` it has no path, because the path may quote values."""
+        """This error with another message. Without `whole` it has no path and no mistake: both may hold values."""
         return RenderError(
             self.template,
             message,
@@ -64,6 +65,7 @@ class RenderError(InjectionError):
             path=self.diagnostic.path if whole else (),
             undefined=self.undefined,
             params=self.params,
+            mistake=self.diagnostic.mistake if whole else (),
         )
 
     def as_template_error(self) -> TemplateError:
@@ -99,7 +101,10 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
     params = program.parameters_at(file, offset) if rule == "value" else ()
     message = message[:300] + ("" if rule == "yaml" else in_comment(place))
     undefined = isinstance(error, UndefinedError)
-    return RenderError(template, message, place, rule=rule, path=path, undefined=undefined, params=params)
+    mistake = error.mistake if isinstance(error, OverlayError) else ()
+    return RenderError(
+        template, message, place, rule=rule, path=path, undefined=undefined, params=params, mistake=mistake
+    )
 
 
 def _rule(error: Exception) -> str:

@@ -17,12 +17,11 @@ from injector.pods.selectors import SelectorError, check_selector, matches
 from injector.settings import Settings
 from injector.templates.families import declared_parameter, similar_names
 from injector.templates.load import load_template
-from injector.templates.near_values import value_help
 from injector.templates.parameter_values import value_of
 from injector.templates.parameters import Resolved, only
 from injector.templates.template import Template
 
-_SETTINGS = Place(origin="settings")
+_SETTINGS, _NOWHERE = Place(origin="settings"), Place()
 #: The texts of a template's files, by name.
 Files = Mapping[str, str]
 #: Tries the sources of templates by name, with where they came from: the errors of those that fail, by name.
@@ -193,8 +192,8 @@ def _check_settings(
                 value_of(one, value)
             except ValueError as error:
                 message, fields = f"{shortened(value)}: {error}", {"value": value}
-                help_ = value_help(one, value, "setting ")
-                problems.append(Diagnostic("bad-parameter", "error", message, help_, path, fields=fields))
+                mistake = () if one.secret else ("value", one, value, "setting ")
+                problems.append(Diagnostic("bad-parameter", "error", message, "", path, _NOWHERE, fields, mistake))
     return problems, warnings
 
 

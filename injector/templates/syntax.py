@@ -30,8 +30,16 @@ from injector.templates.dependencies import (
 )
 from injector.templates.environment import FUNCTIONS, never_works
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
-from injector.templates.forbidden import ForbiddenError, unknown_method, unknown_name, unnamed_file
-from injector.templates.foreign_habits import CALLED, OWN, REFUSED, missing_file, refused_name
+from injector.templates.forbidden import (
+    CALLED,
+    REFUSED,
+    RESERVED,
+    ForbiddenError,
+    missing_file,
+    unknown_method,
+    unknown_name,
+    unnamed_file,
+)
 from injector.templates.sandbox_operations import METHODS
 from injector.templates.source_map import first_offset
 
@@ -94,8 +102,9 @@ class _Checker(NodeTransformer):
     # ---------------------------------------------------------------------------------------- names and paths
 
     def visit_Name(self, node: nodes.Name) -> nodes.Node:
-        if node.name in OWN or node.name.startswith("__"):
-            raise ForbiddenError(refused_name(node.name), node.lineno)
+        if node.name in RESERVED or node.name.startswith("__"):
+            mistake = ("call", node.name)
+            raise ForbiddenError(f"`{node.name}` is not available in templates", node.lineno, mistake=mistake)
         if node.ctx == "load":
             self.facts.read(node.name, node.lineno, in_loop=self._loops > 0)
             return self._marked(node, {(node.name,)}) if node.name in NAMES else node
@@ -331,7 +340,7 @@ class _Checker(NodeTransformer):
         if not isinstance(name, str):
             raise unnamed_file(node.template)
         if name not in self._files:
-            raise ForbiddenError(missing_file(name, self._files), node.template.lineno, rule="file")
+            raise missing_file(name, self._files, node.template.lineno)
         self.facts.includes.setdefault(name, node.template.lineno)
         return node
 

@@ -13,7 +13,7 @@ import yaml
 from jinja2.lexer import Lexer
 
 from injector.library_messages import yaml_message
-from injector.templates import other_languages
+from injector.templates.expression_errors import is_go
 from injector.templates.kubernetes_yaml import index
 from injector.templates.structure import OPEN
 
@@ -35,6 +35,8 @@ _COMMENT = re.compile(r"//|<!--|/\*|--\s|;;?\s|REM\b")
 _IN_BRACKETS = re.compile(r"(?:^|[,{\[])[ \t]*(//|/\*|<!--)", re.MULTILINE)
 
 
+#: How a file begins that is a program.
+_PROGRAM = re.compile(r"(?:\s|//[^\n]*\n)*(?=local\s+\w+\s*=|function\s*\()")
 #: The line of an offset, for people.
 LineOf = Callable[[int], str]
 
@@ -46,7 +48,7 @@ def yaml_mistake(error: yaml.YAMLError, text: str, first: int = 1) -> tuple[str,
     """
     for found in _HELM.finditer(text):
         line = text[text.rfind("\n", 0, found.start()) + 1 :].partition("\n")[0]
-        if other_languages.instead(line) is not None:
+        if is_go(line):
             message = "this is the template of a Helm chart, not a manifest; render the chart first: helm template"
             return message, found.start()
     return explain_yaml(error, text, lambda offset: str(first + text.count("\n", 0, offset)))
@@ -56,16 +58,16 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
     """What is wrong with a YAML text, in one sentence, and the offset of it. `line_of` names another offset's line."""
     if isinstance(error, yaml.reader.ReaderError):
         return _unreadable(error, text)
-    if found := other_languages.jsonnet(text):
-        return found
+    if program := _PROGRAM.match(text):
+        return "this is a program, not YAML; write YAML, from `spec:` on", program.end()
     kind, values = yaml_message(error)
     at = _offset(text, getattr(error, "problem_mark", None))
     start = _offset(text, getattr(error, "context_mark", None))
     if at is None:
         return _one_line(str(getattr(error, "problem", None) or error)), start
     opening = line_of(start or 0)
-    if kind == "no-colon" and start is not None and (said := _at_a_line(text, start)):
-        return said, start
+    if kind == "no-colon" and start is not None and (line_mistake := _at_a_line(text, start)):
+        return line_mistake, start
     if kind == "no-colon" and start is not None and (left := _here_document(text, start, line_of)):
         return left
     if kind in _AT_THE_START and start is not None:
@@ -160,12 +162,12 @@ def _text_above(text: str, at: int, line_of: LineOf) -> str:
     indentation, column = at - sum(map(len, above)), 0
     while above:
         line = above.pop()
-        found = len(line) - len(line.lstrip(" "))
-        if line.strip() and found <= indentation:
+        blanks = len(line) - len(line.lstrip(" "))
+        if line.strip() and blanks <= indentation:
             if not column or not TEXT_BEGINS.search(line):
                 return ""
             return f"the text that begins on line {line_of(sum(map(len, above)))}, indent it to column {column}"
-        column = found + 1 if line.strip() else column
+        column = blanks + 1 if line.strip() else column
     return ""
 
 
@@ -239,8 +241,8 @@ def _no_token(character: str) -> str:
 def _unreadable(error: Any, text: str) -> tuple[str, int]:
     position = error.position if isinstance(error.position, int) else 0
     offset = len(text.encode("utf-8", "surrogatepass")[:position].decode("utf-8", "ignore"))
-    found = text[offset : offset + 1]
-    name = f"U+{ord(found):04X}" if found else "a character"
+    character = text[offset : offset + 1]
+    name = f"U+{ord(character):04X}" if character else "a character"
     return f"{name} is not allowed in YAML; it is a control character or not a valid character", offset
 
 
@@ -280,17 +282,17 @@ def _author_text(text: str, lexer: Lexer) -> str:
     A hole that is alone on its line writes nothing (`warn()`), or lines of a macro's: blanks as well. Lines of blanks
     are empty, as the first one of a block scalar would say how far that is indented.
     """
-    shown = [character if character == "\n" else " " for character in text]
+    characters = [character if character == "\n" else " " for character in text]
     begin = -1
     for offset, token, piece in lexer.tokeniter(text, None):
         end = offset - 1 + len(piece)
         if token == _TEXT:
-            shown[offset - 1 : end] = piece
+            characters[offset - 1 : end] = piece
         elif token == _HOLE:
             begin = offset - 1
         elif token == _END and not _alone(text, begin, end):
-            shown[begin:end] = ("\n" if character == "\n" else "x" for character in text[begin:end])
-    return "\n".join(line if line.strip() else "" for line in "".join(shown).split("\n"))
+            characters[begin:end] = ("\n" if character == "\n" else "x" for character in text[begin:end])
+    return "\n".join(line if line.strip() else "" for line in "".join(characters).split("\n"))
 
 
 def _alone(text: str, begin: int, end: int) -> bool:

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 import yaml
 
+from injector.advice import with_advice
 from injector.cli.certs import certs
 from injector.cli.main import COMMANDS, cli
 from injector.cli.serve import serve
@@ -286,7 +287,7 @@ def test_what_a_hole_gives(line: str, value: str, result: str) -> None:
 def fault_of(line: str, value: str) -> Diagnostic:
     with pytest.raises((InjectionError, TemplateError)) as caught:
         rendered(line[1:-1], json.loads(value[1:-1]))
-    return caught.value.diagnostic
+    return with_advice(caught.value.diagnostic)
 
 
 @pytest.mark.parametrize(("line", "value"), [row[:2] for row in FAULTS])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from injector.advice.object_mistakes import missing_template
 from injector.authoring.cases.case import Case, GivenNamespace
 from injector.authoring.cases.document import read_within
 from injector.authoring.yaml_stream import split_yaml
@@ -15,7 +16,6 @@ from injector.errors import DocumentError
 from injector.pods.constraints.pod_view import mapping, mappings
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.fields import POD
-from injector.pods.misplaced_keys import missing_template
 from injector.pods.resource_kinds import Resource, lies_in, resource_of
 from injector.pods.workloads import pod_template
 from injector.policies.request import ObjectRequest, asked_of, named_resources

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from injector.advice import advised_injection
+from injector.advice.values import value_help
+from injector.authoring.author_warnings import text_warnings
 from injector.authoring.cases.branches import marked
 from injector.authoring.cases.case import CHOSEN
 from injector.authoring.cases.case_objects import case_path, question
 from injector.authoring.cases.suite import Checked
 from injector.authoring.refusal_location import Attempt
-from injector.authoring.template_mistakes import template_mistakes
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import InjectionError, InjectorError, SettingsError, TemplateError
 from injector.inject import inject
@@ -30,7 +32,6 @@ from injector.policies.request import ObjectRequest
 from injector.settings import Settings, parse_settings
 from injector.templates.choice import names_in
 from injector.templates.families import declared_parameter, similar_names
-from injector.templates.near_values import value_help
 from injector.templates.parameter_values import value_of
 from injector.templates.parameters import resolve
 from injector.templates.samples import has_example, sample_value
@@ -78,7 +79,7 @@ class Harness:
     def mistakes(self) -> list[Diagnostic]:
         """What is wrong with the template by its text alone, when that is asked for the first time; then nothing."""
         already, self._told = self._told, True
-        return [] if already else [mistake.of(self.path) for mistake in template_mistakes(self._unmarked)]
+        return [] if already else [mistake.of(self.path) for mistake in text_warnings(self._unmarked)]
 
     def prepare(self, checked: Checked) -> None:
         """Load what a case needs."""
@@ -104,6 +105,7 @@ class Harness:
         workload = None if case_input.pod is case_input.obj else workload_of_object(case_input.obj)
         names = None if case.templates == CHOSEN else list(templates)
         injection = inject(case_input.pod, namespace, snapshot, names=names, overrides=overrides, workload=workload)
+        injection = advised_injection(injection)
         return Outcome(
             injection,
             snapshot,
@@ -124,7 +126,7 @@ class Harness:
         case, beside = checked.case, checked.given.others
         request, namespace = question(case, checked.given.obj, beside, checked.names_namespace, templates.values())
         overrides = _with_examples(checked, templates, overrides, request.subject, namespace, snapshot.settings)
-        injection = admit(request, namespace, case_path(case, templates), snapshot, overrides)
+        injection = advised_injection(admit(request, namespace, case_path(case, templates), snapshot, overrides))
         changed = self._given(request.subject, namespace, snapshot.settings, overrides)
         return Outcome(injection, snapshot, namespace, given=changed, asked=request)
 

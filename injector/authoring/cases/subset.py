@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from injector.advice.field_names import field_help
+from injector.advice.shapes import misshapen, shape_help
 from injector.authoring.cases.document import Absent
 from injector.diagnostics import Path
 from injector.names import cut, nearest, shortened
 from injector.pods.fields import ANY, POD, Field
-from injector.pods.foreign_fields import field_help
-from injector.pods.value_shapes import misshapen, shape_help
 
 #: Characters of a value that a difference shows.
 _SHOWN = 160

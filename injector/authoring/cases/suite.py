@@ -8,17 +8,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from injector.advice.declarations import CASE_FILE_KEYS, case_key_help
 from injector.authoring.cases.case import Case
 from injector.authoring.cases.case_objects import Given, given, object_among, read_objects
 from injector.authoring.cases.document import Absent, CaseDocument, read_document
-from injector.authoring.cases.foreign_keys import TOP, key_help
 from injector.authoring.cases.mistakes import GOLDEN, mistakes
 from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.lint.pod_schema import version_of
 from injector.authoring.lint.sample_pods import SAMPLE
 from injector.diagnostics import Diagnostic
 from injector.diagnostics import Path as ObjectPath
-from injector.names import hint, nearest, shortened
+from injector.names import flow_value, hint, nearest, shortened
 from injector.pods.constraints.pod_view import mappings
 from injector.pods.context import Object
 from injector.pods.resource_kinds import resource_of
@@ -133,7 +133,10 @@ def _stranger(document: CaseDocument) -> Diagnostic:
         return document.refuse((), "the file is empty; write `cases:` with at least one case")
     keys = document.value if isinstance(document.value, dict) else ()
     near = f"; write `cases:` in place of `{key}:`" if (key := nearest("cases", list(keys))) else ""
-    near = next((f"; {TOP[key]}, not {key}:" for key in keys if TOP.get(key) == TOP["tests"]), near)
+    near = next(
+        (f"; {CASE_FILE_KEYS[key]}, not {key}:" for key in keys if CASE_FILE_KEYS.get(key) == CASE_FILE_KEYS["tests"]),
+        near,
+    )
     message = f"this file has no `cases:`, and no case refers to it with `file:`{near}"
     return document.refuse((), message)
 
@@ -141,7 +144,7 @@ def _stranger(document: CaseDocument) -> Diagnostic:
 def _read_cases(document: CaseDocument, suite: Suite) -> None:
     for key in document.value:
         if key != "cases":
-            to_do = f"; {TOP[key]}" if key in TOP else hint(key, ["cases"], "the keys are")
+            to_do = f"; {CASE_FILE_KEYS[key]}" if key in CASE_FILE_KEYS else hint(key, ["cases"], "the keys are")
             message = f"unknown key {shortened(key)}{to_do}"
             suite.problems.append(document.refuse((key,), message, key=True))
     items = document.value["cases"]
@@ -184,7 +187,9 @@ def _case_problem(problem: Diagnostic, document: CaseDocument, steps: ObjectPath
     at_key = problem.code == "unknown-key" or value is None
     if problem.code == "unknown-key" and isinstance(value, str):
         item = document.value["cases"][steps[-1]]
-        to_do = key_help(value, item.get(value), problem.path[:-1]) or to_do
+        written = item.get(value)
+        text = "" if isinstance(written, Absent) else flow_value(written)
+        to_do = case_key_help(value, text, problem.path[:-1]) or to_do
     place = document.place(at, key=at_key and bool(problem.path))
     fields = {**problem.fields, "mistake": problem.code}
     return replace(problem, code="case", message=one_line(message), help=to_do, path=at, place=place, fields=fields)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from injector.advice.field_names import clear_help
 from injector.authoring.importing.find import (
     CONFIG_FIELDS,
     EVERYWHERE,
@@ -29,7 +30,6 @@ from injector.diagnostics import Diagnostic, Path
 from injector.names import KINDS, WANTED, hint, nearest, shortened
 from injector.pods.context import Object
 from injector.pods.fields import POD
-from injector.pods.foreign_fields import clear_help
 
 #: Characters that a template marks its holes with: Unicode's noncharacters are never text.
 _RESERVED = re.compile("[\ufdd0-\ufdd5]")

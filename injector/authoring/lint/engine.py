@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from injector.authoring.lint.rendering import make_subject
-from injector.authoring.lint.rule import Rule, rules
+from injector.authoring.lint.rule import Rule, findings_of, rules
 from injector.authoring.lint.subject import Subject
 from injector.authoring.lint.suppressions import Disable, disables, without_disabled
 from injector.diagnostics import Diagnostic, Place
@@ -138,7 +138,7 @@ def lint_template(path: str, options: LintOptions) -> Linted:
 def lint_subject(subject: Subject, options: LintOptions) -> list[Diagnostic]:
     """What the rules find, each problem once, less what comments switch off; by file, line and column."""
     chosen = options.rules
-    problems = [problem for rule in chosen.values() for problem in _found(rule, subject)]
+    problems = [problem for rule in chosen.values() for problem in findings_of(rule, subject)]
     comments = list(disables(subject.sources))
     remaining, used = without_disabled([p for p in problems if p.code != _DISABLE], comments)
     remaining += [p for p in problems if p.code == _DISABLE]
@@ -153,23 +153,6 @@ def _broken(subject: Subject) -> Iterator[Diagnostic]:
     for failure in subject.failures:
         if failure.broken:
             yield replace(failure.diagnostic, code=failure.broken).of(subject.path)
-
-
-def _found(rule: Rule, subject: Subject) -> Iterator[Diagnostic]:
-    """A rule's findings as problems.
-
-    A finding that occurs again with other values or in another container is reported once.
-    """
-    reported = set()
-    for finding in rule.check(subject):
-        place = finding.place
-        key = (place.file, place.line, place.column, finding.fields.get("about"))
-        if key not in reported:
-            reported.add(key)
-            whole = Diagnostic(
-                rule.name, rule.severity, finding.message, finding.help, finding.path, place, finding.fields
-            )
-            yield whole.of(subject.path)
 
 
 def _idle(subject: Subject, chosen: Mapping[str, Rule], comments: Iterable[Disable]) -> Iterator[Diagnostic]:

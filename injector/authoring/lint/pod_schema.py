@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from injector.advice.field_names import unknown_field
+from injector.advice.shapes import item_help, shape_help
 from injector.diagnostics import Diagnostic
 from injector.diagnostics import Path as ObjectPath
 from injector.errors import InjectorError
 from injector.names import WANTED, hint, quotes_help, shortened
 from injector.pods.context import Object
 from injector.pods.fields import POD
-from injector.pods.foreign_fields import unknown_field
-from injector.pods.value_shapes import item_help, shape_help
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator

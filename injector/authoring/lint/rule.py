@@ -15,7 +15,7 @@ from typing import Any
 import injector
 from injector.authoring.lint import rules as package
 from injector.authoring.lint.subject import Finding, Subject
-from injector.diagnostics import Severity, page_address
+from injector.diagnostics import Diagnostic, Severity, page_address
 from injector.errors import TEMPLATE_ERRORS
 
 _SECTION = re.compile(r"^(Bad|Good|Proof):[ \t]*", re.MULTILINE)
@@ -75,18 +75,43 @@ class Rule:
 
 @cache
 def rules() -> Mapping[str, Rule]:
-    """Every rule by its name, sorted: the function `check` of each module of `rules`, and those in its `RULES`."""
-    by_name = {}
-    for info in pkgutil.iter_modules(package.__path__):
-        if not info.name.startswith("_"):
-            module = importlib.import_module(f"{package.__name__}.{info.name}")
-            checks = {check.__name__: (check, check.__doc__) for check in getattr(module, "RULES", ())}
-            if hasattr(module, "check"):
-                checks[info.name] = (module.check, module.__doc__)
-            for function, (check, docstring) in checks.items():
-                name = function.replace("_", "-")
-                by_name[name] = Rule(name, module.SEVERITY, check, inspect.cleandoc(docstring or ""))
-    return dict(sorted(by_name.items()))
+    """Every rule by its name, sorted."""
+    modules = [info.name for info in pkgutil.iter_modules(package.__path__) if not info.name.startswith("_")]
+    return dict(sorted((name, rule) for module in modules for name, rule in _rules_in(module).items()))
+
+
+def rule_named(name: str) -> Rule:
+    """The rule of a name that is also that of its module."""
+    return _rules_in(name.replace("-", "_"))[name]
+
+
+@cache
+def _rules_in(module_name: str) -> Mapping[str, Rule]:
+    """The rules of a module of `rules` by name: its function `check`, and those in its `RULES`."""
+    module = importlib.import_module(f"{package.__name__}.{module_name}")
+    checks = {check.__name__: (check, check.__doc__) for check in getattr(module, "RULES", ())}
+    if hasattr(module, "check"):
+        checks[module_name] = (module.check, module.__doc__)
+    names = {function.replace("_", "-"): function for function in checks}
+    return {
+        name: Rule(name, module.SEVERITY, checks[function][0], inspect.cleandoc(checks[function][1] or ""))
+        for name, function in names.items()
+    }
+
+
+def findings_of(rule: Rule, subject: Subject) -> Iterator[Diagnostic]:
+    """A rule's findings as problems of the template's folder.
+
+    A finding that occurs again with other values or in another container is reported once.
+    """
+    reported = set()
+    for finding in rule.check(subject):
+        place = finding.place
+        key = (place.file, place.line, place.column, finding.fields.get("about"))
+        if key not in reported:
+            reported.add(key)
+            message, help_, path = finding.message, finding.help, finding.path
+            yield Diagnostic(rule.name, rule.severity, message, help_, path, place, finding.fields).of(subject.path)
 
 
 def read_docstring(docstring: str) -> Documentation:

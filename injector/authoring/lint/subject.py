@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+
+from jinja2 import TemplateSyntaxError, nodes
 
 from injector.diagnostics import Diagnostic, Path, Place
 from injector.injection import Injection
@@ -13,10 +15,12 @@ from injector.pods.context import Object
 from injector.pods.overlay import EVERY_CONTAINER, bare_value, name_of, plain, plain_mapping
 from injector.policies.request import ObjectRequest
 from injector.reasons import Reason
+from injector.templates.environment import Environment
 from injector.templates.manifest import manifest_place
 from injector.templates.program import is_document
 from injector.templates.render import file_value, render_overlay
-from injector.templates.template import OVERLAY, Template
+from injector.templates.source_map import normal
+from injector.templates.template import OVERLAY, Parameter, Template
 from injector.templates.trace import Trace, trace
 from injector.templates.variables import Context, for_one
 
@@ -105,6 +109,8 @@ class Rendering:
     after: Object  #: the pod after, also where a constraint refuses it
     free: bool = False  #: whether what is given may be wrong beside other parameters, and the template right
     invented: bool = False  #: whether what is given says nothing of what people give: its schema takes anything
+    #: What set parameters of somebody's own pod, by their names in templates; nothing for a sample pod.
+    origins: Mapping[str, str] = field(default_factory=dict)
 
     def containers(self) -> Iterator[tuple[Path, Object]]:
         """Path and value, without tags, of each container of the overlay but `"*"`; set-up first."""
@@ -162,6 +168,20 @@ class RenderFailure:
         return self.diagnostic.place
 
 
+@dataclass(frozen=True, slots=True)
+class ParsedFile:
+    """A file of a template that is rendered: its text, with `\n` for line ends, and its syntax tree."""
+
+    name: str
+    text: str
+    tree: nodes.Template
+
+    @property
+    def document(self) -> bool:
+        """Whether it renders YAML or JSON."""
+        return is_document(self.name)
+
+
 @dataclass(frozen=True)
 class Subject:
     """A template as a rule sees it.
@@ -178,6 +198,24 @@ class Subject:
     failures: tuple[RenderFailure, ...] = ()
     objects: tuple[ObjectRendering, ...] = ()  #: what it makes at a path, where it is for more than pods on CREATE
     not_served: str = ""  #: why, where the template says fail() for every pod and parameter that was tried
+
+    @cached_property
+    def parsed(self) -> tuple[ParsedFile, ...]:
+        """The files that are rendered; those that nothing includes may not be valid, and are left out."""
+        files = []
+        for name, source in self.template.sources.items():
+            text = normal(source)
+            try:
+                tree = Environment(document=is_document(name)).parse(text, name) if name.endswith(".j2") else None
+            except TemplateSyntaxError:
+                continue
+            if tree is not None:
+                files.append(ParsedFile(name, text, tree))
+        return tuple(files)
+
+    def variables(self) -> Mapping[str, Parameter]:
+        """The parameters by their names in templates."""
+        return {parameter.variable: parameter for parameter in self.template.parameters.values()}
 
     def line_place(self, file: str, line: int, column: int = 0) -> Place:
         """The place of a 1-based line of a file, with its text; line 0 is the file as a whole."""

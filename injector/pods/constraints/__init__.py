@@ -73,6 +73,7 @@ def check_constraints(
                 help=found_violation.help,
                 path=found_violation.path,
                 fields=found_violation.fields,
+                mistake=found_violation.mistake,
             )
 
 

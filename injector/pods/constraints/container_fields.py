@@ -18,8 +18,6 @@ from injector.pods.constraints.pod_view import (
     wrong_value,
 )
 from injector.pods.context import Object
-from injector.pods.fields import POD
-from injector.pods.foreign_fields import renamed_field
 
 _ENUMS = {
     "restartPolicy": ("Always", "OnFailure", "Never"),
@@ -91,5 +89,4 @@ def _reference(path: Path, value: object) -> Violations:
     kind = str(path[-1])
     for field in needed.get(kind, ("name",) if kind in _BULK_SOURCES else ()):
         if not mapping(value).get(field):
-            to_do = renamed_field(mapping(value), POD.at(map(str, path)), field)
-            yield invalid((*path, field), "it is missing", to_do or "set it")
+            yield invalid((*path, field), "it is missing", "set it", ("missing", value))

@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from injector.diagnostics import Diagnostic, Key
-from injector.names import WANTED, shown_value
+from injector.names import WANTED, quotes_help, shown_value
 from injector.pods.constraints.pod_view import PodView, Violations, invalid
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER, Field
 from injector.pods.keyed_pointers import has_key, step_of
-from injector.pods.value_shapes import item_help, shape_help
 
 #: The Python types of a kind's values. Quantities are no matter of types alone.
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -76,7 +75,7 @@ def _wrong(place: _Place, name: str, value: object, expected: str, kind: str, in
             if field.keys and has_key(step, field):
                 path.append(Key(step_of(step, field)))
             field = field.element
-    to_do = (shape_help if index is None else item_help)(value, field.fields[name])
-    help_ = "; ".join(filter(None, (f"it must be {expected}", to_do)))
+    quotes = quotes_help(value, (kind,))
+    help_, mistake = f"it must be {expected}{f'; {quotes}' if quotes else ''}", () if quotes else ("shape", value)
     at = (*path, name) if index is None else (*path, name, index)
-    return invalid(at, f"it is {shown_value(value)}", help_, value=value)
+    return invalid(at, f"it is {shown_value(value)}", help_, mistake, value=value)

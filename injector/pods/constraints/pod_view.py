@@ -7,6 +7,7 @@ because the API server refuses it with or without a sidecar.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from injector.budget import charge
@@ -126,9 +127,10 @@ def violation(reason: Reason, path: Path, message: str, help_: str = "", **field
     return Diagnostic(reason.label, "error", message, help_, path, fields=fields)
 
 
-def invalid(path: Path, message: str, help_: str = "", **fields: Any) -> Diagnostic:
+def invalid(path: Path, message: str, help_: str = "", mistake: tuple[Any, ...] = (), /, **fields: Any) -> Diagnostic:
     """A violation that the API server's validation would refuse."""
-    return violation(Reason.INVALID_POD, path, message, help_, **fields)
+    found = violation(Reason.INVALID_POD, path, message, help_, **fields)
+    return replace(found, mistake=mistake) if mistake else found
 
 
 def wrong_value(path: Path, value: object, help_: str) -> Diagnostic:

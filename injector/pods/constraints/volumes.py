@@ -22,9 +22,7 @@ from injector.pods.constraints.pod_view import (
 )
 from injector.pods.context import Object
 from injector.pods.fields import SPEC
-from injector.pods.foreign_fields import renamed_field
 from injector.pods.quantity import parse_quantity
-from injector.pods.value_shapes import shape_help
 
 #: Fields of an entry of a projected volume; each entry has one.
 _VOLUME = SPEC.at(("volumes", 0))
@@ -65,9 +63,7 @@ def find(parts: PodView) -> Violations:
 def _source(path: Path, volume: Object) -> Violations:
     for source, field in _NAMED.items():
         if volume.get(source) is not None and not mapping(volume[source]).get(field):
-            content, place = volume[source], _VOLUME.fields[source]
-            to_do = renamed_field(content, place, field) if isinstance(content, dict) else shape_help(content, place)
-            yield invalid((*path, source, field), "it is missing", to_do or "set it")
+            yield invalid((*path, source, field), "it is missing", "set it", ("missing", volume[source]))
     size = mapping(volume.get("emptyDir")).get("sizeLimit")
     if size is not None:
         size_path = (*path, "emptyDir", "sizeLimit")

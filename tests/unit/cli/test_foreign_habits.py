@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from injector.cli.foreign_habits import _COMMANDS, command_help
+from injector.advice.commands import _COMMANDS, command_help
 from injector.cli.main import COMMANDS
 from tests import command
 from tests.messages import Golden
@@ -19,7 +19,6 @@ from tests.unit.cli.test_wrong_values import WEB, said
         "template",
         "kube-inject",
         "injekt",
-        "auto-inject",
         "uninjct",
         "validate",
         "version",
@@ -50,17 +49,10 @@ def test_no_command_of_ours_is_called_one_of_others() -> None:
         (("inject", "-R"), "No such option '-R'; remove it: a folder is always searched recursively"),
         (("inject", "--dry-run=client"), "No such option '--dry-run'. Did you mean '--diff'?"),
         (("uninject", "--dry-run"), "No such option '--dry-run'; leave it out: nothing here changes a cluster"),
-        (("uninject", "--param", "a.b=c"), "leave it out: the receipt on the pod says what to take out"),
-        (
-            ("inject", "--values", "v.yaml"),
-            "Did you mean '--settings'? Set one parameter with --param TEMPLATE.PARAMETER=",
-        ),
+        (("inject", "--values", "v.yaml"), "No such option '--values'. Did you mean '--settings'?"),
         (("inject", "-i"), "No such option '-i'. Did you mean '--in-place'?"),
         (("inject", "-p", "a.b=c"), "No such option '-p'. Did you mean '--param'?"),
         (("test", "--set", "a=b"), "No such option '--set'; set parameters in the case, `params: {NAME: VALUE}`"),
-        (("render", "--templates", "nginx"), "name the template first: injector render TEMPLATE FILE"),
-        (("inject", "--app-port=80"), "a parameter of a template is written --param envoy.app-port=80"),
-        (("inject", "--skip-inbound-ports", "22"), "is written --param envoy.exclude-inbound-ports=VALUE"),
         (("--settings", "x", "inject"), "Options come after a command: injector inject --settings ..."),
         (("--verson",), "Did you mean '--version'?"),
     ],
@@ -123,7 +115,6 @@ FILES = {
     "pod.yaml": "metadata: {name: a}\nspec: {containers: [{name: a, image: a}]}\n",
     "kid.yaml": "apiVersion: v1\nKind: Pod\nspec: {containers: [{name: a, image: a}]}\n",
     "list.yaml": "# a list\n- a\n",
-    "web.jsonnet": "local a = 1;\n{}\n",
     "empty.yaml": "",
     "blank.yaml": "# nothing\n",
 }
@@ -141,7 +132,6 @@ FILES = {
         "pod.yaml",
         "kid.yaml",
         "list.yaml",
-        "web.jsonnet",
         "empty.yaml",
     ],
 )

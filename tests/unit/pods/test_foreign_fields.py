@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from injector.advice.field_names import directive_help, renamed_field, unknown_field
+from injector.advice.selector_notations import selector_help
+from injector.advice.shapes import item_help, misshapen, shape_help
 from injector.pods.fields import POD
-from injector.pods.foreign_fields import removal_help, renamed_field, unknown_field
-from injector.pods.foreign_selectors import selector_help
-from injector.pods.value_shapes import item_help, misshapen, shape_help
 from tests.messages import Golden
 
 _CONTAINER = "spec.containers.0"
@@ -149,7 +149,7 @@ def test_a_mapping_that_lacks_a_field_names_the_one_that_was_taken_for_it(golden
     ],
 )
 def test_directives_of_kustomize(path: str, name: str, value: object, golden: Golden) -> None:
-    golden(removal_help(name, value, place(path), item=False))
+    golden(directive_help(name, value, place(path), item=False))
 
 
 @pytest.mark.parametrize(

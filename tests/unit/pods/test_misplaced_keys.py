@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from injector.pods.misplaced_keys import misplaced_keys, missing_template, namespace_mistakes
+from injector.advice.object_mistakes import missing_template, namespace_mistakes
+from injector.pods.misplaced_keys import misplaced_keys
 from injector.settings import Settings
 from tests.messages import Golden
 

@@ -60,7 +60,9 @@ def test_one_clear_message(
     first, *excerpt = err.splitlines()
     assert without_message(first) == f"./{case['name']}{case['expect']}"
     golden(first)
+    *excerpt, help_ = excerpt if excerpt and excerpt[-1].startswith("      = ") else [*excerpt, ""]
     assert len(excerpt) in (0, 2), err
+    assert not help_ or help_[8:].strip()
     if excerpt:
         found = re.search(r":(\d+):(\d+): error: ", first)
         assert found

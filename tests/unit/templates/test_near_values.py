@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from injector.templates.near_values import value_help
+from injector.advice.values import value_help
 from injector.templates.parameter_schema import make_parameter
 from injector.templates.parameter_values import value_of
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from injector.advice.shapes import item_help, shape_help
 from injector.authoring.lint.subject import Finding, RenderedSource
 from injector.diagnostics import Path
 from injector.names import nearest
 from injector.pods.fields import POD, Field
-from injector.pods.keyed_pointers import has_key
+from injector.pods.keyed_pointers import has_key, item_fault
 from injector.pods.overlay import bare_value, plain
-from injector.pods.value_shapes import item_fault, item_help, shape_help
 
 
 def slips(overlay: RenderedSource) -> list[Finding]:

@@ -29,9 +29,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from injector.authoring.lint.subject import Finding, Subject
-from injector.authoring.overlay_warnings import indent_help
 from injector.names import nearest
+from injector.pods.fields import fields_of
 from injector.pods.overlay import plain_mapping
+from injector.templates.template import OVERLAY
 
 SEVERITY = "warning"
 
@@ -47,5 +48,20 @@ def check(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     f"{field} is ignored: only metadata and spec are merged into a pod",
                     place,
-                    f"did you mean {near}?" if near else indent_help(str(field), place.file),
+                    f"did you mean {near}?" if near else _to_do(str(field), place.file),
+                    about=str(field),
                 )
+
+
+def home_of(field: str) -> str:
+    """The part of a pod that has a field; "" for none."""
+    parts = (("metadata", "ObjectMeta"), ("spec", "PodSpec"))
+    return next((name for name, kind in parts if field in fields_of(kind)), "")
+
+
+def _to_do(field: str, file: str) -> str:
+    """What to do about a field that a file of the template writes beside `spec`."""
+    if file != OVERLAY:
+        return f"indent each line of {file} to match the place where the file is included"
+    home = home_of(field)
+    return f"write it below `{home}:`" if home else "leave it out"

@@ -37,13 +37,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from injector.authoring.lint.subject import Finding, Subject
-from injector.authoring.template_mistakes import JOINED_LINES, template_mistakes
+from injector.templates.line_ends import lost_line_ends
 
 SEVERITY = "warning"
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each tag."""
-    for mistake in template_mistakes(subject.template):
-        if mistake.code == JOINED_LINES:
-            yield Finding(mistake.message, mistake.place, mistake.help)
+    for file in subject.parsed:
+        for offset, message, help_ in lost_line_ends(file.text, document=file.document):
+            yield Finding(message, subject.template.program.place(file.name, offset), help_)

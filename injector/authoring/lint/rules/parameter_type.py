@@ -36,18 +36,233 @@ Proof: an API server never sees the lines of a branch that no pod takes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from jinja2 import nodes
+
+from injector.advice.units import boolean_of
 from injector.authoring.lint.subject import Finding, Subject
-from injector.authoring.template_mistakes import PARAMETER_TYPE, template_mistakes
+from injector.names import WANTED, nearest, shortened
+from injector.templates.dependencies import chain
+from injector.templates.manifest import manifest_place
+from injector.templates.missing_values import of_parameter
+from injector.templates.parameter_keywords import OF_NUMBERS
+from injector.templates.source_map import first_offset, word_at
+from injector.templates.template import OPERATIONS, Parameter, Template
 
 SEVERITY = "warning"
+
+_OPERATORS = {"eq": "==", "ne": "!=", "in": "in", "notin": "not in"}
+#: The Python types of constants that may equal a value of a type. 1 and 0 equal true and false.
+_EQUAL: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int, float),
+    "number": (int, float),
+    "boolean": (bool, int),
+    "array": (list, tuple),
+    "object": (dict,),
+}
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?\Z")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """One finding for each comparison or field; none where a render fails at the same place."""
     failed = {(failure.place.file, failure.place.line, failure.place.column) for failure in subject.failures}
-    for mistake in template_mistakes(subject.template):
+    for mistake in (*_in_files(subject), *_declarations(subject.template)):
         place = mistake.place
-        if mistake.code == PARAMETER_TYPE and (place.file, place.line, place.column) not in failed:
-            yield Finding(mistake.message, place, mistake.help)
+        if (place.file, place.line, place.column) not in failed:
+            yield mistake
+
+
+def _in_files(subject: Subject) -> Iterator[Finding]:
+    parameters = subject.variables()
+    for file in subject.parsed:
+        for offset, message, help_ in (
+            *_comparisons(file.tree, parameters),
+            *_always(file.tree, parameters),
+            *_words_in_conditions(file.tree),
+            *_fields(file.tree, file.text, parameters),
+        ):
+            yield Finding(message, subject.template.program.place(file.name, offset), help_)
+
+
+#: An offset, what is wrong there, and what to do.
+_Mistake = tuple[int, str, str]
+#: The keywords that say something of values of some types alone.
+_OF_TYPES = {
+    **dict.fromkeys(("minLength", "maxLength", "pattern"), ("string",)),
+    **dict.fromkeys(OF_NUMBERS, ("integer", "number")),
+    **dict.fromkeys(("items", "minItems", "maxItems", "uniqueItems", "prefixItems", "contains"), ("array",)),
+    **dict.fromkeys(
+        ("properties", "additionalProperties", "propertyNames", "minProperties", "maxProperties"), ("object",)
+    ),
+}
+
+
+def _declarations(template: Template) -> Iterator[Finding]:
+    """What has no effect in the declaration of a parameter."""
+    for parameter in template.parameters.values():
+        kind, enum = parameter.type, parameter.schema.get("enum")
+        for keyword in parameter.schema:
+            if keyword in _OF_TYPES and kind not in _OF_TYPES[keyword]:
+                message = f"{keyword} has no effect: the parameter `{parameter.name}` is {WANTED[kind]} (type: {kind})"
+                help_ = f"leave it out, or write type: {_OF_TYPES[keyword][0]}"
+                place = manifest_place(template, ("parameters", parameter.name, keyword))
+                yield Finding(message, place, help_)
+        odd = [choice for choice in enum if isinstance(choice, bool | int | float)] if kind == "string" and enum else []
+        if odd:
+            message = (
+                f"the enum has {' and '.join(map(shortened, odd))}, but the parameter `{parameter.name}` is a string"
+            )
+            help_ = "put the words in quotes, because on, off, yes and no are booleans in YAML"
+            place = manifest_place(template, ("parameters", parameter.name, "enum"))
+            yield Finding(message, place, help_)
+
+
+def _comparisons(tree: nodes.Template, parameters: Mapping[str, Parameter]) -> Iterator[_Mistake]:
+    """Comparisons of a parameter with constants that it never equals."""
+    for node in tree.find_all(nodes.Compare):
+        operator, operand = node.ops[0].op, node.ops[0].expr
+        sides = [(node.expr, operand)] if operator in ("in", "notin") else [(node.expr, operand), (operand, node.expr)]
+        for compared, side in sides if len(node.ops) == 1 and operator in _OPERATORS else ():
+            path, constants = chain(compared), _constants(side, several=operator in ("in", "notin"))
+            if path is not None and constants and (of_request := _of_request(path, constants)):
+                yield first_offset(node) - 1, *of_request
+            if path is None or len(path) != 2 or path[0] != "params" or path[1] not in parameters or not constants:
+                continue
+            parameter = parameters[path[1]]
+            if (reason := _never(parameter, constants)) is not None:
+                name = f"params.{parameter.variable}"
+                instead = _comparison(parameter, name, operator, constants)
+                never = "never equals" if operator in ("eq", "in") else "always differs from"
+                listed = " or ".join(shortened(constant) for constant in constants)
+                yield (
+                    first_offset(node) - 1,
+                    f"{name} {reason} and {never} {listed}",
+                    f"write {instead}" if instead else f"compare it with {_wanted(parameter)}",
+                )
+
+
+def _of_request(path: tuple[str, ...], constants: list[Any]) -> tuple[str, str] | None:
+    """What is wrong, and what to write, where an operation or a user is compared with what it never is."""
+    texts = [constant for constant in constants if isinstance(constant, str)]
+    if path in (("operation",), ("request", "operation")):
+        unknown = next((constant for constant in texts if constant not in OPERATIONS), None)
+        if unknown is not None:
+            near = nearest(unknown, OPERATIONS)
+            return (
+                f"an operation is never {shortened(unknown)}",
+                f'write "{near}"' if near else f"write {', '.join(OPERATIONS[:-1])} or {OPERATIONS[-1]}",
+            )
+    if texts and path in (("user",), ("request", "userInfo")):
+        return (
+            f"{'.'.join(path)} is a mapping, and never equals {shortened(texts[0])}",
+            f"write {'.'.join(path)}.username",
+        )
+    return None
+
+
+def _words_in_conditions(tree: nodes.Template) -> Iterator[_Mistake]:
+    """Texts beside `or` and `and` that are meant to be compared, as in `x == "a" or "b"`."""
+    for node in tree.find_all((nodes.Or, nodes.And)):
+        word, compared = node.right, node.left
+        while isinstance(compared, nodes.Or | nodes.And):
+            compared = compared.left
+        if (
+            not isinstance(word, nodes.Const)
+            or not isinstance(word.value, str)
+            or not isinstance(compared, nodes.Compare)
+        ):
+            continue
+        path, first = chain(compared.expr), _constants(compared.ops[0].expr, several=False)
+        name = ".".join(path) if path else "x"
+        message = f"{shortened(word.value)} is not compared with anything here; a non-empty string is always true"
+        values = f"[{', '.join(shortened(constant) for constant in (*first, word.value))}]"
+        yield first_offset(node) - 1, message, f"write {name} in {values}"
+
+
+def _always(tree: nodes.Template, parameters: Mapping[str, Parameter]) -> Iterator[_Mistake]:
+    """Tests whether a parameter is defined: it always is."""
+    for node in tree.find_all(nodes.Test):
+        path = chain(node.node) if node.name in ("defined", "undefined") else None
+        if path is not None and len(path) == 2 and path[0] == "params" and path[1] in parameters:
+            name, test = f"params.{path[1]}", "is not none" if node.name == "defined" else "is none"
+            message = f"{name} is always defined: where nobody sets it, its value is `none`"
+            yield first_offset(node) - 1, message, f"write `{name} {test}`"
+
+
+def _constants(node: nodes.Node, *, several: bool) -> list[Any]:
+    """The values of constants; an empty list if one of them is null or not a constant."""
+    items = node.items if several and isinstance(node, nodes.List | nodes.Tuple) else [] if several else [node]
+    values = [item.value for item in items if isinstance(item, nodes.Const)]
+    return values if len(values) == len(items) and None not in values else []
+
+
+def _never(parameter: Parameter, constants: list[Any]) -> str | None:
+    """Why a parameter equals none of some constants; None where it may."""
+    if any(isinstance(constant, _EQUAL[parameter.type]) for constant in constants):
+        enum = parameter.schema.get("enum")
+        if parameter.type != "string" or not isinstance(enum, list) or any(constant in enum for constant in constants):
+            return None
+        return f"is one of {', '.join(map(str, enum[:20]))} (enum in template.yaml)"
+    return f"is {WANTED[parameter.type]} (type: {parameter.type} in template.yaml)"
+
+
+def _comparison(parameter: Parameter, name: str, operator: str, constants: list[Any]) -> str:
+    """The comparison that is meant; "" where that is not plain."""
+    texts = {str(constant).lower() for constant in constants}
+    alike, sign = operator in ("eq", "in"), _OPERATORS[operator]
+    answers = {boolean_of(word) or "false" * (not word) for word in texts}
+    if parameter.type == "boolean" and len(answers) == 1 and "" not in answers:
+        return f"{{% if {name if alike is (answers == {'true'}) else f'not {name}'} %}}"
+    if texts == {""}:
+        test = f"{name} is none" if parameter.type in ("integer", "number") else f"not {name}"
+        return f"{{% if {test if alike else test.replace('not ', '').replace('is none', 'is not none')} %}}"
+    if parameter.type in ("integer", "number") and all(_NUMBER.match(word) for word in texts):
+        return f"{name} {sign} {_listed(operator, [str(constant) for constant in constants])}"
+    if (
+        parameter.type in ("array", "object")
+        and all(isinstance(constant, str) for constant in constants)
+        and len(texts) == 1
+    ):
+        return f"{shortened(constants[0])} {'in' if alike else 'not in'} {name}"
+    if parameter.type == "string" and "enum" in parameter.schema:
+        near = [nearest(str(constant), map(str, parameter.schema["enum"])) for constant in constants]
+        return (
+            f"{name} {sign} {_listed(operator, [shortened(constant) for constant in near if constant])}"
+            if all(near)
+            else ""
+        )
+    if parameter.type == "string" and all(isinstance(constant, bool | int | float) for constant in constants):
+        quoted = [f'"{str(constant).lower() if isinstance(constant, bool) else constant}"' for constant in constants]
+        return f"{name} {sign} {_listed(operator, quoted)}"
+    return ""
+
+
+def _wanted(parameter: Parameter) -> str:
+    return "one of these" if "enum" in parameter.schema else WANTED[parameter.type]
+
+
+def _listed(operator: str, values: list[str]) -> str:
+    return f"[{', '.join(values)}]" if operator in ("in", "notin") else values[0]
+
+
+def _fields(tree: nodes.Template, text: str, parameters: Mapping[str, Parameter]) -> Iterator[_Mistake]:
+    """Uses of a parameter's fields where it has no fields, or not these."""
+    called = {id(call.node) for call in tree.find_all(nodes.Call)}
+    for node in tree.find_all((nodes.Getattr, nodes.Getitem)):
+        path = chain(node)
+        if path in (("request", "object"), ("request", "oldObject")):
+            yield first_offset(node) - 1, f"`request` has no `{path[1]}`", f"write {path[1]} alone"
+        if path is None or len(path) != 3 or path[0] != "params" or path[1] not in parameters or id(node) in called:
+            continue
+        parameter, name = parameters[path[1]], path[2]
+        if parameter.type == "object":
+            properties, more = parameter.schema.get("properties"), parameter.schema.get("additionalProperties")
+            if not isinstance(properties, dict) or name in properties or more is not False:
+                continue
+        base = f"params.{parameter.variable}"
+        message, _, help_ = of_parameter(parameter, base, name, f"{base}.{name}").partition("; ")
+        yield word_at(text, first_offset(node) - 1, name), message, help_

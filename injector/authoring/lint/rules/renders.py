@@ -33,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from injector.advice import help_for
 from injector.authoring.file_syntax import syntax_mistakes
 from injector.authoring.lint.pod_schema import SchemasMissingError, schema_errors
 from injector.authoring.lint.rules._names import APPS
@@ -94,14 +95,15 @@ def _unreadable(subject: Subject) -> Iterator[Finding]:
 
 
 def _finding(fault: Diagnostic, place: Place, title: str) -> Finding:
-    to_do = f"{fault.help} (found with this sample: {title})" if fault.help else f"found with this sample: {title}"
+    help_ = help_for(fault)
+    to_do = f"{help_} (found with this sample: {title})" if help_ else f"found with this sample: {title}"
     return Finding(fault.message, place, to_do, fault.path, about=_part(fault))
 
 
 def _failed(subject: Subject, failure: RenderFailure) -> Iterator[Finding]:
     if failure.reason is Reason.BAD_PARAMETER:
         fault = failure.diagnostic
-        yield Finding(fault.message, subject.manifest(("parameters", failure.parameter)), fault.help)
+        yield Finding(fault.message, subject.manifest(("parameters", failure.parameter)), help_for(fault))
         return
     if failure.free and failure.reason is not Reason.TEMPLATE_FAILED:
         return

@@ -13,15 +13,14 @@ NAMESPACE_NAME = "kubernetes.io/metadata.name"
 _EQUALS = re.compile(r"([\w./-]+)\s*(?:==?|:)\s*([\w.-]*)")
 #: Keys of other selectors that list names, by whether these are meant.
 _LISTS = {
-    **dict.fromkeys(("matchNames", "names", "include", "includes", "in", "matchName", "name"), "In"),
-    **dict.fromkeys(("exclude", "excludes", "notIn", "excludeNames"), "NotIn"),
+    **dict.fromkeys(("matchNames", "names", "include", "name"), "In"),
+    **dict.fromkeys(("exclude", "excludeNames"), "NotIn"),
 }
 #: Operators elsewhere.
 _OPERATORS = {
-    **dict.fromkeys(("=", "==", "Equals", "Equal", "eq", "Is", "in", "IN"), "In"),
-    **dict.fromkeys(("!=", "NotEquals", "NotEqual", "ne", "notin", "not in", "NOT IN"), "NotIn"),
-    **dict.fromkeys(("exists", "EXISTS", "Present"), "Exists"),
-    **dict.fromkeys(("!", "notexists", "NotExists", "Absent"), "DoesNotExist"),
+    **dict.fromkeys(("=", "==", "Equals", "Equal"), "In"),
+    **dict.fromkeys(("!=", "NotEquals", "NotEqual"), "NotIn"),
+    **dict.fromkeys(("!", "NotExists"), "DoesNotExist"),
 }
 
 
@@ -33,8 +32,8 @@ def selector_help(value: object, *, of_namespaces: bool = False) -> str:
     if isinstance(value, Mapping):
         if of_namespaces and len(value) == 1 and next(iter(value)) in ("any", "all", "matchAll"):
             return "leave `namespaces` out to allow all of them"
-        meant = _of_mapping(value, of_namespaces)
-        return f"write {meant[1:-1]}" if meant else ""  # in place of the key that is there
+        selector = _of_mapping(value, of_namespaces)
+        return f"write {selector[1:-1]}" if selector else ""  # in place of the key that is there
     items: list[Any] = value if isinstance(value, list) else [value]
     if isinstance(value, str | list) and items and all(isinstance(item, str) for item in items):
         pairs = [_EQUALS.fullmatch(part.strip()) for item in items for part in item.split(",")]
@@ -45,7 +44,9 @@ def selector_help(value: object, *, of_namespaces: bool = False) -> str:
             return f"write {_named('In', names)}"
         return ""
     if isinstance(value, list) and items and all(isinstance(item, dict) for item in items):
-        return f"write {_labels({key: one for item in items for key, one in item.items()})}" if _plain(items) else ""
+        return (
+            f"write {_labels({key: value_ for item in items for key, value_ in item.items()})}" if _plain(items) else ""
+        )
     return ""
 
 
@@ -58,7 +59,7 @@ def _of_mapping(value: Mapping[Any, Any], of_namespaces: bool) -> str:
 
 
 def _plain(mappings: list[Any]) -> bool:
-    return all(isinstance(one, str | int | bool) for mapping in mappings for one in mapping.values())
+    return all(isinstance(value_, str | int | bool) for mapping in mappings for value_ in mapping.values())
 
 
 def _labels(pairs: Mapping[Any, Any]) -> str:
@@ -68,10 +69,11 @@ def _labels(pairs: Mapping[Any, Any]) -> str:
 
 def _quoted(value: object) -> str:
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    return text if re.fullmatch(r"[A-Za-z][\w.-]*", text) and text.lower() not in _WORDS else f'"{text}"'
+    return text if re.fullmatch(r"[A-Za-z][\w.-]*", text) and text.lower() not in _NO_TEXTS else f'"{text}"'
 
 
-_WORDS = ("true", "false", "yes", "no", "on", "off", "y", "n", "null")
+#: Words of YAML that are no texts without quotes.
+_NO_TEXTS = ("true", "false", "yes", "no", "on", "off", "y", "n", "null")
 
 
 def _named(operator: str, names: list[str]) -> str:
@@ -81,16 +83,14 @@ def _named(operator: str, names: list[str]) -> str:
     return f"{{matchExpressions: [{{key: {NAMESPACE_NAME}, operator: {operator}, values: [{listed}]}}]}}"
 
 
-def operator_help(operator: object, known: tuple[str, ...]) -> str:
+def operator_help(operator: object) -> str:
     """The operator that is meant by another word; "" where that is not plain."""
     if operator is None:
         return "write operator: Exists, or In with values"
-    meant = _OPERATORS.get(str(operator)) or nearest(str(operator), known)
-    return f"write {meant}" if meant else ""
+    near = _OPERATORS.get(str(operator)) or nearest(str(operator), ("In", "NotIn", "Exists", "DoesNotExist"))
+    return f"write {near}" if near else ""
 
 
-def values_help(field: str, value: object) -> str:
+def values_help(value: object) -> str:
     """How the values of a requirement are written; "" where that is not plain."""
-    if field in ("value", "values") and isinstance(value, str | int):
-        return f"write values: [{_quoted(value)}]"
-    return ""
+    return f"write values: [{_quoted(value)}]" if isinstance(value, str | int) else ""

@@ -1,0 +1,95 @@
+"""What to do about a mistake, for the people at a command: authors of templates, and whoever writes manifests.
+
+The core says what is wrong, where, and what is allowed, in a Diagnostic. Its `mistake` names the kind of mistake and
+what belongs to it; here is what to write instead, also for those who write it as in another tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from injector.advice import declarations, expressions
+from injector.advice.field_names import directive_help, renamed_field
+from injector.advice.selector_notations import operator_help, selector_help, values_help
+from injector.advice.shapes import help_at, item_help, shape_help
+from injector.advice.values import value_help
+from injector.diagnostics import Diagnostic, Path
+from injector.injection import Injection
+from injector.pods.fields import POD
+
+#: Characters of a line that is looked at: a longer one is no slip of a person's, and takes too much time.
+_LONGEST = 500
+#: Kinds of mistakes of which the help of the core says what is allowed, and so stays in front.
+_BESIDE = ("shape", "operator")
+
+
+def help_for(diagnostic: Diagnostic) -> str:
+    """What to do about a Diagnostic: what is meant, where that is plain, else its own help."""
+    kind, *parts = diagnostic.mistake or ("",)
+    if kind not in _HELPS or len(diagnostic.place.text) > _LONGEST:
+        return diagnostic.help
+    to_do = _HELPS[kind](diagnostic, *parts)
+    if kind in _BESIDE:
+        return "; ".join(filter(None, (diagnostic.help, to_do)))
+    return to_do or diagnostic.help
+
+
+def with_advice(diagnostic: Diagnostic) -> Diagnostic:
+    """The Diagnostic with the help that `help_for` knows."""
+    return replace(diagnostic, help=help_for(diagnostic), mistake=()) if diagnostic.mistake else diagnostic
+
+
+def advised_injection(injection: Injection) -> Injection:
+    """The result for a pod, with that help for what went wrong."""
+    if not any(failure.mistake for failure in injection.failures):
+        return injection
+    return msgspec.structs.replace(injection, failures=tuple(map(with_advice, injection.failures)))
+
+
+def _directive(diagnostic: Diagnostic, name: str, value: object) -> str:
+    place = diagnostic.path[:-1]
+    return directive_help(name, value, POD.at(place), item=bool(place) and isinstance(place[-1], int))
+
+
+def _missing(diagnostic: Diagnostic, owner: object) -> str:
+    place = POD.at(diagnostic.path[:-1])
+    return (
+        renamed_field(owner, place, str(diagnostic.path[-1])) if isinstance(owner, dict) else shape_help(owner, place)
+    )
+
+
+def _of_parts(function: Callable[..., str]) -> Callable[..., str]:
+    """A function of a mistake's parts alone as one of the Diagnostic as well."""
+    return lambda _diagnostic, *parts: function(*parts)
+
+
+def _of_path(function: Callable[[Path, Any], str]) -> Callable[..., str]:
+    """A function of a Diagnostic's path, and of a value there."""
+    return lambda diagnostic, value: function(diagnostic.path, value)
+
+
+#: By the kind of a mistake: what says what to do about it.
+_HELPS: dict[str, Callable[..., str]] = {
+    "syntax": expressions.syntax_help,
+    "name": expressions.name_help,
+    "call": expressions.call_help,
+    "attached": expressions.attached_help,
+    "key": _of_parts(declarations.manifest_key_help),
+    "keyword": _of_parts(declarations.keyword_help),
+    "keyword-value": _of_parts(declarations.keyword_value_help),
+    "format": _of_parts(declarations.format_help),
+    "type": _of_parts(declarations.type_help),
+    "pattern": _of_parts(declarations.pattern_help),
+    "value": _of_parts(value_help),
+    "selector": _of_parts(lambda selector, of_namespaces: selector_help(selector, of_namespaces=of_namespaces)),
+    "operator": _of_parts(operator_help),
+    "values": _of_parts(values_help),
+    "shape": _of_path(help_at),
+    "item": _of_path(lambda path, item: item_help(item, POD.at(path))),
+    "missing": _missing,
+    "directive": _directive,
+}

@@ -1,0 +1,208 @@
+"""Commands, options and inputs as people type them for kubectl, Helm and istioctl, and what to type in their place."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import click
+
+from injector.advice.units import boolean_of
+from injector.names import nearest
+
+_INJECT = "to put sidecars into manifests: injector inject FILE"
+_APPLY = "injector inject does not change a cluster; to apply its output: injector inject FILE | kubectl apply -f -"
+_RENDER = "to see what a template makes of a pod: injector render TEMPLATE FILE"
+_LIST = "to list pods with their sidecars: injector list"
+_WHY = "to see why a pod has, or has not, a sidecar: injector explain pod/NAME"
+_BUILD = "build it first: kustomize build DIR | injector inject -"
+#: Commands of those programs.
+_COMMANDS = {
+    **dict.fromkeys(("kube-inject", "add"), _INJECT),
+    "apply": _APPLY,
+    **dict.fromkeys(("remove", "delete"), "to take sidecars out of manifests: injector uninject FILE"),
+    "template": f"{_INJECT}; {_RENDER}",
+    **dict.fromkeys(("build", "kustomize"), _BUILD),
+    "diff": "to see what would change: injector inject --diff FILE",
+    **dict.fromkeys(
+        ("validate", "analyze"),
+        "for templates: injector lint DIR; for manifests and policies: injector check-manifests --settings FILE FILE; "
+        "for a cluster: injector check",
+    ),
+    "status": "to check an installation: injector check",
+    **dict.fromkeys(("get", "describe"), f"{_LIST}; {_WHY}"),
+    "version": "run injector --version",
+    **dict.fromkeys(("create", "init"), "to start a template: injector new NAME"),
+    **dict.fromkeys(
+        ("install", "upgrade"),
+        "the chart installs it: helm upgrade --install sidecar-injector ... (docs/installing.md); to check an "
+        "installation: injector check",
+    ),
+    "uninstall": "run helm uninstall sidecar-injector; to switch the injector off without uninstalling: injector pause",
+}
+_FILES = "this command reads manifests, not a cluster; run kubectl get deploy NAME -o yaml | injector inject -"
+#: Options of those programs: ours, of which the first that the command has is named, or else what to type.
+_OPTIONS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("--set", "-p"), ("--param", "set parameters in the case, `params: {NAME: VALUE}`")),
+    "--values": ("--settings",),
+    "--template": ("--templates",),
+    **dict.fromkeys(("-i", "-w", "--write"), ("--in-place", "--write", "--watch")),
+    "--kube-version": ("--kubernetes-version",),
+    "-k": (_BUILD,),
+    **dict.fromkeys(("-R", "--recursive"), ("remove it: a folder is always searched recursively",)),
+    **dict.fromkeys(("-A", "-l"), ("--all-namespaces", _FILES)),
+    "--dry-run": ("--diff", "leave it out: nothing here changes a cluster"),
+    **dict.fromkeys(("-v", "--verbose"), ("injector explain FILE shows each step",)),
+    **dict.fromkeys(("--kubeconfig", "--context"), (_FILES,)),
+    **dict.fromkeys(("-f", "--filename"), ("give FILE as an argument, without an option",)),
+    "--version": ("run injector --version",),
+}
+#: Commands that write manifests.
+_WRITERS = ("inject", "uninject")
+_MANIFESTS = (".yaml", ".yml", ".json")
+
+
+def command_help(name: str, commands: Sequence[str]) -> str:
+    """What to say about a command that there is not: what to type, the nearest name, or all that there are."""
+    if name.lower() in _COMMANDS:
+        return _COMMANDS[name.lower()]
+    if Path(name).suffix.lower() in _MANIFESTS or Path(name).is_dir():
+        return f"run injector inject {name}"
+    near = nearest(name, commands)
+    return f"did you mean {near}?" if near else f"the commands are {', '.join(commands)}"
+
+
+def option_words(error: click.NoSuchOption) -> str:
+    """What to say about an option that there is not; "" where click's own words do."""
+    option, context = error.option_name, error.ctx
+    if context is None:
+        return ""
+    if isinstance(context.command, click.Group):
+        own = {name for parameter in context.command.params for name in parameter.opts}
+        near = nearest(option, own)
+        return "" if near else f"No such option '{option}'. Options come after a command: injector inject {option} ..."
+    if option in ("-o", "--output"):
+        return f"No such option '{option}'. {_output(context)}"
+    own = {name for parameter in context.command.params for name in parameter.opts}
+    for instead in _OPTIONS.get(option, ()):
+        if instead in own:
+            return f"No such option '{option}'. Did you mean '{instead}'?"
+        if not instead.startswith("-"):
+            return f"No such option '{option}'; {instead}"
+    return ""
+
+
+def choice_words(error: click.BadParameter) -> str:
+    """What to add about a value of --output or --templates-dir that is none; "" for nothing."""
+    if error.param is not None and "--templates-dir" in error.param.opts and error.ctx is not None:
+        return _folders(error.param, error.ctx)
+    is_output = error.param is not None and "--output" in error.param.opts and error.ctx is not None
+    return _output(error.ctx) if is_output and error.ctx and error.ctx.info_name in _WRITERS else ""
+
+
+def _folders(option: click.Parameter, context: click.Context) -> str:
+    """What to write for several folders in one value, of which each is there; "" where it is something else."""
+    typed = [text.removeprefix("--templates-dir=") for text in context.obj or ()]
+    variable = str(option.envvar or "")
+    for value in (*typed, os.environ.get(variable, "")):
+        folders = [part for part in re.split(r"[,:;\s]+", value) if part]
+        if len(folders) < 2 or Path(value).exists() or not all(Path(folder).is_dir() for folder in folders):
+            continue
+        if value not in typed:
+            return f"Separate folders by `:`; write {variable}={':'.join(folders)}."
+        return f"Write {' '.join(f'--templates-dir {folder}' for folder in folders)}."
+    return ""
+
+
+def _output(context: click.Context) -> str:
+    """What --output is in this command."""
+    if context.info_name in _WRITERS:
+        to_file = "add > FILE, or use --in-place" if context.info_name == "inject" else "add > FILE"
+        return (
+            f"Manifests go to standard output, as YAML or JSON like the input; to write to a file, {to_file}. --output "
+            "sets the format of the report."
+        )
+    option = next((parameter for parameter in context.command.params if "--output" in parameter.opts), None)
+    if option is None:
+        return "The output goes to standard output; to write to a file, add > FILE."
+    kinds = option.type.choices if isinstance(option.type, click.Choice) else (option.make_metavar(context),)
+    return f"Write --output FORM: {', '.join(map(str, kinds))}."
+
+
+#: Kinds as kubectl takes them.
+KINDS = frozenset(
+    (
+        "pod", "pods", "po", "deployment", "deployments", "deploy", "statefulset", "statefulsets", "sts", "daemonset",
+        "daemonsets", "ds", "replicaset", "replicasets", "rs", "job", "jobs", "cronjob", "cronjobs", "cj", "service",
+        "services", "svc", "configmap", "cm", "secret", "namespace", "namespaces", "ns",
+    )
+)  # fmt: skip
+_LIVE = re.compile(r"([A-Za-z]+)(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_PARAMETER = re.compile(r"[a-z][-a-z0-9]*\.[A-Za-z][-A-Za-z0-9_]*=.*")
+#: How much, behind an option that is there or not.
+_NUMBER = re.compile(r"(\d+(?:\.\d+)?)%?")
+#: By command and option: what takes the number that people write behind that option.
+_LIMITS = {("test", "--coverage"): "for a limit write --fail-under"}
+#: Names in a folder that a missing one is compared with.
+_COMPARED = 1000
+
+
+def missing_help(name: str, command: str, rest: str = "NAME") -> str:
+    """What to type in place of an input that is not there, in a command; "" where nothing can be said.
+
+    `rest` is what was typed behind it: the name behind a kind.
+    """
+    live = _LIVE.fullmatch(name)
+    if name.lower() in KINDS or (live and live[1].lower() in KINDS):
+        target = name if live else f"{name} {rest}"
+        return f"this command reads files, not a cluster: run kubectl get {target} -o yaml | injector {command} -"
+    if _PARAMETER.fullmatch(name):
+        return f"a parameter is written --param {name}"
+    template, dot, _ = name.partition(".")
+    if dot and template.lower() in KINDS and Path(name).suffix not in (".yaml", ".yml", ".json"):
+        return f"for the fields of an object, run kubectl explain {name}"
+    if "/" not in name and template in _templates():
+        if dot and Path(name).suffix not in (".yaml", ".yml", ".json"):
+            return f"for the parameters of a template, run injector docs {template}"
+        if not dot:
+            return f"to use a template, add --templates {name}; for its parameters, run injector docs {name}"
+    near = nearest(Path(name).name, _beside(Path(name)), cutoff=0.75)
+    return f"did you mean {Path(name).with_name(near)}?" if near else ""
+
+
+def flags_of(context: click.Context) -> set[str]:
+    """The options of a command that take no value."""
+    return {
+        name for parameter in context.command.params if getattr(parameter, "is_flag", False) for name in parameter.opts
+    }
+
+
+def stray_value(command: str, flags: Collection[str], typed: Sequence[str], given: str = "") -> str:
+    """What to say of a value behind an option that takes none, as in `--coverage 80`; "" where there is none.
+
+    `typed` are all arguments, `given` is the value that a command met, "" for any that is no file.
+    """
+    for flag, value in (*pairwise(typed), *(text.split("=", 1) for text in typed if "=" in text)):
+        number, answer = _NUMBER.fullmatch(value), boolean_of(value)
+        if flag not in flags or not (number or answer) or (given and value != given) or Path(value).exists():
+            continue
+        if number and (limit := _LIMITS.get((command, flag))):
+            return f"{flag} takes no value; {limit} {number[1]}"
+        return f"{flag} takes no value; remove {f'{flag} {value}' if answer == 'false' else value}"
+    return ""
+
+
+def _beside(file: Path) -> list[str]:
+    try:
+        return [neighbour.name for neighbour, _ in zip(file.parent.iterdir(), range(_COMPARED), strict=False)]
+    except (OSError, ValueError):
+        return []
+
+
+def _templates() -> list[str]:
+    from injector.loading.template_folders import gallery_path, templates_in
+
+    return list(templates_in(gallery_path()))
