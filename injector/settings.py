@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from injector.diagnostics import Diagnostic, Path
 from injector.errors import SettingsError
-from injector.names import flow_value, is_label_key
+from injector.names import is_label_key
 from injector.strict_decoder import decode
 
 #: A parsed Kubernetes LabelSelector; shape checked by `injector.pods.selectors`.
@@ -28,10 +27,6 @@ Seconds = Annotated[float, msgspec.Meta(ge=1)]
 _IMAGE_PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?(/[A-Za-z0-9._-]+)*")
 _PATH = re.compile(r"(/[-A-Za-z0-9._~]+)+")
 _SLUG = 60
-#: A number with its unit, which needs no quotes.
-_AMOUNT = re.compile(r"[0-9]+[A-Za-df-z][A-Za-z]*")
-#: Characters of a corrected text.
-_LONGEST = 300
 #: Of the part of an annotation's key before the slash; room is left for a template's name (Kubernetes allows 253).
 LONGEST_PREFIX = 180
 
@@ -201,10 +196,7 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
 
     Raises SettingsError naming `source`, the key and what is allowed there.
     """
-    if foreign := _foreign(document):
-        raise SettingsError.of(source, foreign)
     settings, problems = decode(Settings, document if document is not None else {})
-    problems = [_with_all_of_one(_with_habit(problem), document) for problem in problems]
     if settings is not None:
         problems = list(_mistakes(settings))
     if settings is None or problems:
@@ -214,71 +206,6 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
         yes_values=tuple(v.lower() for v in settings.yes_values),
         no_values=tuple(v.lower() for v in settings.no_values),
     )
-
-
-#: Keys at the top of the chart's values, and of the configurations of other injectors, with what to do about them.
-_HABITS = {
-    **dict.fromkeys(
-        ("replicas", "image", "resources", "tolerations", "nodeSelector", "affinity", "webhooks", "service",
-         "podLabels", "podAnnotations", "serviceAccount", "hostNetwork", "networkPolicy", "updatePolicy", "metrics",
-         "permissions"),
-        "it is a chart value, not a setting; put it into the chart's values",
-    ),
-    **dict.fromkeys(("failurePolicy", "type"), "write it below a path of `paths:`"),
-    **dict.fromkeys(("policy", "defaultPolicy", "autoInject"), "write podDefault: inject, skip or named"),
-    **dict.fromkeys(("neverInjectSelector", "excludeSelector"), "write neverSelector: {matchLabels: {...}}"),
-    **dict.fromkeys(("alwaysInjectSelector", "includeSelector"), "write alwaysSelector: {matchLabels: {...}}"),
-    **dict.fromkeys(("excludedNamespaces", "excludeNamespaces", "skipNamespaces"), "write ignoredNamespaces: [...]"),
-    **dict.fromkeys(("defaultTemplates", "defaultTemplate", "sidecars", "injectors"), "write templates: [...]"),
-    **dict.fromkeys(("port", "metricsPort", "address", "certificate", "key"), "write it below `server:`"),
-    **dict.fromkeys(("params", "defaults", "values"), "write parameters: {TEMPLATE: {PARAMETER: VALUE}}"),
-}  # fmt: skip
-
-
-def _with_habit(problem: Diagnostic) -> Diagnostic:
-    """The error, with what to do if its key belongs in another file."""
-    habit = _HABITS.get(str(problem.path[0])) if problem.code == "unknown-key" and len(problem.path) == 1 else None
-    return problem if habit is None else replace(problem, help=habit)
-
-
-def _with_all_of_one(problem: Diagnostic, document: object) -> Diagnostic:
-    """The error; of a key such as `envoy.log-level` with all of that template as one mapping, to write in its place."""
-    parameters = document.get("parameters") if isinstance(document, dict) else None
-    if problem.path[:1] != ("parameters",) or len(problem.path) != 2 or not isinstance(parameters, dict):
-        return problem
-    name = str(problem.path[1]).partition(".")[0]
-    own = parameters.get(name)
-    merged = dict(own) if isinstance(own, dict) else {}
-    dotted = [key for key in parameters if isinstance(key, str) and key.startswith(f"{name}.")]
-    if len(dotted) + bool(merged) < 2 or problem.path[1] not in dotted:
-        return problem
-    merged |= {key.partition(".")[2]: parameters[key] for key in dotted}
-    rows = (
-        f"{key}: {value if isinstance(value, str) and _AMOUNT.fullmatch(value) else flow_value(value)}"
-        for key, value in merged.items()
-    )
-    text = f"write {name}: {{{', '.join(rows)}}} as the only entry for {name}"
-    return replace(problem, help=text if len(text) <= _LONGEST else f"write all of {name} as one mapping below {name}:")
-
-
-def _foreign(document: object) -> Diagnostic | None:
-    """What is wrong with a document that contains settings but is not a settings file, such as a ConfigMap."""
-    if not isinstance(document, dict):
-        return None
-    kind, data, inner = document.get("kind"), document.get("data"), document.get("settings")
-    if isinstance(kind, str) and "apiVersion" in document:
-        message: str = f"this is a {kind[:40]}, not a settings file"
-        path: Path = ()
-        help_ = "pass only the text of the settings that it contains"
-        if isinstance(data, dict) and data:
-            key = next((key for key in data if "settings" in str(key)), next(iter(data)))
-            path, help_ = ("data", str(key)), f"save the text below {key} as a separate file and use that file"
-        return Diagnostic("unknown-key", "error", message, help_, path, fields={"value": kind})
-    if isinstance(inner, dict):
-        message = "it is a key of the chart's values, and a settings file has no key of that name"
-        help_ = "write the keys below it at the top of the file, without `settings:`"
-        return Diagnostic("unknown-key", "error", message, help_, ("settings",), fields={"value": "settings"})
-    return None
 
 
 def _mistakes(settings: Settings) -> Iterator[Diagnostic]:

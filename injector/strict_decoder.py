@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, TypeVar
@@ -20,10 +19,9 @@ import msgspec
 from msgspec import inspect
 
 from injector.diagnostics import Diagnostic, Path
-from injector.names import KINDS, WANTED, flow_value, nearest, quotes_help, shortened, suggestion
+from injector.names import KINDS, WANTED, nearest, quotes_help, shortened, suggestion
 
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
-_Kind = TypeVar("_Kind", bound=inspect.Type)
 
 #: How near a value is that is named; other values are told one by one.
 _NEAR = 0.7
@@ -38,19 +36,6 @@ _TYPES: dict[type[inspect.Type], tuple[str, tuple[type, ...]]] = {
     inspect.StrType: ("string", (str,)),
     inspect.StructType: ("object", (dict,)),
     inspect.VarTupleType: ("array", (list,)),
-}
-#: Characters of what to write in place of a value.
-_LONGEST = 160
-#: The keys of an item that is meant as the entry of a mapping, of which one is the entry's key.
-_NAMES = ("name", "path", "template", "key")
-#: Names with blanks or commas between them, as of templates and namespaces.
-_NAMED = re.compile(r"[a-z0-9][-a-z0-9]*(?:[\s,]+[a-z0-9][-a-z0-9]*)*")
-#: Labels as kubectl has them.
-_PAIR = re.compile(r"[^=,\s]+=[^=,]*(?:,[^=,\s]+=[^=,]*)*")
-_AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([A-Za-z]+)")
-_SECONDS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "minutes": 60, "h": 3600, "hours": 3600, "d": 86400}
-_BYTES = {
-    f"{letter}{end}": 1024**power for power, letter in enumerate(("", "k", "m", "g")) for end in ("", "i", "b", "ib")
 }
 #: The bounds of a number, by their names in `msgspec.Meta`.
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
@@ -172,111 +157,7 @@ def _refused(kinds: tuple[inspect.Type, ...], value: object, path: Path) -> Diag
     actual = "nothing" if value is None else KINDS.get(type(value).__name__, "not a value that YAML has")
     quoted = shortened(value) if isinstance(value, str | int | float) else ""
     message = f"{' or '.join(expected)} is needed, and this is {actual}{f' ({quoted})' if quoted else ''}"
-    key = path[-1] if path and isinstance(path[-1], str) else ""
-    advice = _instead(kinds, tuple(types), value, key)
-    return Diagnostic("wrong-type", "error", message, advice, path, fields=fields)
-
-
-def _instead(kinds: tuple[inspect.Type, ...], types: tuple[str, ...], value: Any, key: str) -> str:
-    """What to write in place of a value of a wrong type; "" where nothing can be said."""
-    if quotes := quotes_help(value, types):
-        return quotes
-    first, dot, rest = key.partition(".")
-    if "object" in types and dot and isinstance(value, str | int | float):
-        return f"write {first}: {{{rest}: {value}}}"
-    replacement = (_from_text if isinstance(value, str) else _from_value)(kinds, types, value, key)
-    if not key or replacement in (None, {}):
-        return ""
-    text = f"write {key}: {flow_value(replacement)}"
-    return text if len(text) <= _LONGEST else ""
-
-
-def _from_text(kinds: tuple[inspect.Type, ...], types: tuple[str, ...], text: str, key: str) -> Any:
-    """The value that a text may be meant as; None for none."""
-    if struct := _first(kinds, inspect.StructType):
-        return _as_struct(struct, text, key)
-    if "object" in types and _PAIR.fullmatch(text):
-        pairs = dict(pair.strip().split("=", 1) for pair in text.split(","))
-        return {"matchLabels": pairs} if key.endswith("elector") else pairs
-    if "array" in types:
-        return _as_items(text)
-    if not {"number", "integer"}.isdisjoint(types):
-        return _counted(text, key)
-    if "boolean" in types:
-        return {"yes": True, "on": True, "no": False, "off": False}.get(text.lower())
-    return None
-
-
-def _from_value(kinds: tuple[inspect.Type, ...], types: tuple[str, ...], value: Any, key: str) -> Any:
-    """The value that one of another type than a text may be meant as; None for none."""
-    struct = _first(kinds, inspect.StructType)
-    if struct and isinstance(value, list):
-        return _as_struct(struct, value, key)
-    if "array" in types and isinstance(value, dict):
-        return list(map(str, value)) or None
-    if "array" in types and isinstance(value, bool | int | float):
-        return [str(value).lower()]
-    if "object" in types and isinstance(value, list):
-        return _as_mapping(value, _first(kinds, inspect.DictType))
-    return None
-
-
-def _first(kinds: tuple[inspect.Type, ...], of: type[_Kind]) -> _Kind | None:
-    return next((kind for kind in kinds if isinstance(kind, of)), None)
-
-
-def _as_items(text: str) -> list[str] | None:
-    """The list that a text may be meant as: its words, or what is between commas; None for nothing but brackets."""
-    if text.lower() in ("", "none"):
-        return []
-    blanks = r"[\s,]+" if _NAMED.fullmatch(text) else r"\s*,\s*"
-    return [part for part in re.split(blanks, text.strip("[]{} ")) if part] or None
-
-
-def _as_struct(struct: inspect.StructType, value: str | list[Any], key: str) -> dict[str, Any]:
-    """The mapping whose main field a value may be meant as: the first that is required and a list, or the first."""
-    main = next((field for field in struct.fields if field.required and _fits(field.type, [])), struct.fields[0])
-    kind = main.type.type if isinstance(main.type, inspect.Metadata) else main.type
-    if isinstance(value, list):
-        if not value or not _fits(kind, value) or not all(isinstance(item, str) for item in value):
-            return _as_mapping(value, None)
-    elif not isinstance(kind, inspect.StrType | inspect.LiteralType):
-        value = [value]
-    types = next((_values(field.type) for field in struct.fields if field.encode_name == "type"), ())
-    # /validate/..., /mutate/...
-    of_path = next((name for name in types if key.startswith(f"/{name.removesuffix('ing')}")), "")
-    mapping = {main.encode_name: value}
-    return {"type": of_path, **mapping} if of_path and of_path != types[0] else mapping
-
-
-def _as_mapping(items: list[Any], kind: inspect.DictType | None) -> dict[str, Any]:
-    """The mapping that a list may be meant as: its items have a name, are single entries, or are bare names."""
-    mapping: dict[str, Any] = {}
-    for item in items:
-        if isinstance(item, str):
-            inner = kind.value_type if kind is not None else None
-            needed = inner.fields if isinstance(inner, inspect.StructType) else ()
-            name, equals, rest = item.partition("=")
-            mapping[name] = (
-                rest if equals else {field.encode_name: "..." for field in needed if field.required} or "..."
-            )
-        elif isinstance(item, dict):
-            name = next((key for key in _NAMES if isinstance(item.get(key), str)), "")
-            mapping |= (
-                {item[name]: {key: item_value for key, item_value in item.items() if key != name}} if name else item
-            )
-    return mapping
-
-
-def _counted(text: str, key: str) -> float | None:
-    """The seconds or bytes that a text with a unit means, such as `2m` or `8MiB`; the key says which of the two."""
-    amount = _AMOUNT.fullmatch(text.strip())
-    units = _SECONDS if key.endswith("econds") else _BYTES if key.endswith("Bytes") else {}
-    unit = units.get(amount[2].lower()) if amount else None
-    if amount is None or unit is None:
-        return None
-    number = float(amount[1]) * unit
-    return int(number) if number == int(number) else number
+    return Diagnostic("wrong-type", "error", message, quotes_help(value, types), path, fields=fields)
 
 
 def _wrong_key(key: object, path: Path) -> Diagnostic:

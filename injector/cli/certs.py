@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from injector.cli.numbers import WholeNumber
-from injector.cli.signer_options import Signing, with_signer
+from injector.cli.options import Signing, with_signer
 from injector.errors import DocumentError, SettingsError
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ _FILES = (("ca.crt", 0o644), ("server.crt", 0o644), ("server.key", 0o600))
 @click.option("--cluster-domain", default="cluster.local", show_default=True, help="The cluster's DNS domain.")
 @click.option(
     "--days",
-    type=WholeNumber(1, 36500),
+    type=click.IntRange(1, 36500),
     default=365,
     show_default=True,
     help="For how many days the certificate is valid.",

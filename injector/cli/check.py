@@ -6,7 +6,6 @@ import time
 
 import click
 
-from injector.cli.numbers import Amount
 from injector.cli.options import INJECTOR_OPTIONS, with_options
 
 _EVERY = 2.0  # seconds between two looks of --wait
@@ -21,7 +20,7 @@ _EVERY = 2.0  # seconds between two looks of --wait
 @click.option(
     "--wait",
     "seconds",
-    type=Amount(0, 86400),
+    type=click.FloatRange(0, 86400),
     is_flag=False,
     flag_value=300.0,
     default=0.0,

@@ -19,8 +19,8 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 
 from injector.cli.live_setup import whoami
+from injector.cli.options import Signing
 from injector.cli.output_files import write_files
-from injector.cli.signer_options import Signing
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.signing import (
     PATH,

@@ -102,6 +102,11 @@ def _read(file: Path) -> str:
     try:
         with file.open(encoding="utf-8", newline="") as stream:
             return stream.read()
+    except FileNotFoundError as error:
+        from injector.authoring.reference import BEGIN, END
+
+        to_do = f"make it, with these two lines where the reference is to stand:\n{BEGIN}\n{END}"
+        raise DocumentError(f"{file}: {error.strerror}; {to_do}") from None
     except OSError as error:
         raise DocumentError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -123,6 +124,7 @@ def _files(
     from injector.cli.manifest_objects import objects_in, without_pod
     from injector.pods.misplaced_keys import misplaced_keys
     from injector.pods.workloads import pod_template
+    from injector.reasons import Reason
 
     documents = read_manifests(files)
     sources, namespaces = sources_and_namespaces(*options, objects_in(documents), only=templates)
@@ -145,9 +147,13 @@ def _files(
             ]
             if namespaces.assumed(obj):
                 facts.append(_assumed(name, namespaces.labels_of(obj), sources.settings))
-        explanations.append(
-            explanation_of(obj, namespaces.of(obj), sources, place, mistakes, templates, user=user, facts=facts)
-        )
+        namespace = namespaces.of(obj)
+        explanation = explanation_of(obj, namespace, sources, place, mistakes, templates, user=user, facts=facts)
+        result = explanation.injection
+        if result is not None and result.reason is Reason.UNKNOWN_TEMPLATE and not options[0].templates_dirs:
+            facts = [*explanation.facts, "for a template in a folder, add --templates-dir DIR"]
+            explanation = replace(explanation, facts=tuple(facts))
+        explanations.append(explanation)
     return explanations, left_out
 
 

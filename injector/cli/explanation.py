@@ -211,7 +211,7 @@ def _verdict(result: Injection) -> dict[str, Any]:
 
 
 def parameters_of(applied: Applied) -> list[tuple[str, Any, str]]:
-    """Name, value and origin of each parameter of a template that has a value, those set on purpose first."""
+    """Name, value and origin of each parameter of a template, those set on purpose first."""
     resolved = applied.parameters
     rows: list[tuple[str, Any, str]] = []
     for name, parameter in applied.template.parameters.items():
@@ -219,8 +219,8 @@ def parameters_of(applied: Applied) -> list[tuple[str, Any, str]]:
         if parameter.member is not None and value:  # each member has an origin of its own
             members = {f"{name[:-1]}{key}": parameter.masked(member) for key, member in value.items()}
             rows += [(key, member, resolved.origins.get(key, DEFAULT)) for key, member in members.items()]
-        elif value is not None:
-            rows.append((name, parameter.masked(value), origin))
+        else:
+            rows.append((name, None if value is None else parameter.masked(value), origin or DEFAULT))
     return sorted(rows, key=lambda row: row[2] == DEFAULT)
 
 

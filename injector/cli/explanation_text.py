@@ -10,7 +10,7 @@ import click
 
 from injector.advice import advised_injection
 from injector.authoring.diagnostic_formats import json_text
-from injector.cli.explanation import DEFAULT, Explanation, PathTrail, Recorded, parameters_of, telling_trail
+from injector.cli.explanation import DEFAULT, Explanation, PathTrail, parameters_of, telling_trail
 from injector.cli.pages import page_to_open
 from injector.cli.report import counted, sentence_with_code
 from injector.diagnostics import page_address, printable
@@ -26,8 +26,11 @@ _WIDE = 32
 #: What a result means for the pod, where it gets no sidecar against what somebody asked for.
 _FOR_THE_POD = {
     Effect.MARK: "the pod starts without its sidecar",
+    Effect.SKIP: "the pod starts without its sidecar",
     Effect.REFUSE: "the pod is refused",
 }
+#: Results after which the pod lacks nothing, or is none.
+_COMPLETE = (Reason.INJECTED, Reason.ALREADY_INJECTED, Reason.NOTHING_TO_ADD, Reason.MALFORMED_POD)
 
 
 def show_explanation(explanations: list[Explanation], form: str, *, verbose: bool = False) -> None:
@@ -53,7 +56,7 @@ def _show(explanation: Explanation, verbose: bool) -> None:
         click.echo(f"Recorded when it was created{printable(when)}: failed: {printable(explanation.recorded.reason)}")
     result = explanation.injection
     if result is not None:
-        _show_injection(result, explanation.recorded)
+        _show_injection(result, explanation)
     _show_paths(explanation)  # before the long lists: here is what most people came for
     _list("Notes", [*explanation.mistakes, *explanation.facts])
     _list(f"What the injection adds: {explanation.summary}", explanation.adds())
@@ -70,13 +73,18 @@ def _show(explanation: Explanation, verbose: bool) -> None:
         click.echo("\nTo see each step of the decision, and every parameter, add -v.")
 
 
-def _show_injection(result: Injection, recorded: Recorded | None) -> None:
+def _show_injection(result: Injection, explanation: Explanation) -> None:
+    recorded, label = explanation.recorded, explanation.settings.namespace_label
     _show_result("Result now" if recorded else "Result", result)
     decided = result.decision.reason
     click.echo(f"  because: {decided}: {decided.sentence}")
     if result.decision.required:
         click.echo("  the namespace requires injection: what cannot be injected is refused")
-    if result.effect in _FOR_THE_POD:
+        for step in result.decision.trail:
+            if step.overruled:
+                click.echo(f"  overruled: {step.reason}: {printable(step.saw)}")
+    asked_for = explanation.namespace.labels.get(label.key) in (label.enabled, label.required)
+    if result.reason not in _COMPLETE and (asked_for or result.effect is not Effect.SKIP):
         click.echo(f"  {_FOR_THE_POD[result.effect]}")
     if recorded is not None:
         same = recorded.reason and printable(result.message).startswith(recorded.reason)  # a long one is cut there

@@ -55,6 +55,8 @@ def sources_and_namespaces(
         namespaces = namespaces_in(objects, settings, namespace_options)
         spaces = {name: _namespace(live, name, namespaces.found) for name in sorted(namespaces.names(objects))}
         origin = f"the settings and templates of the injector in namespace {namespace} of {live.host}"
+        if source_options.templates_dirs:
+            origin += ", and of --templates-dir"
     left_out = tuple(
         f"the template {name} is ignored, because it is invalid: {error}" for name, error in errors.items()
     )

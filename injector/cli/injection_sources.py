@@ -76,17 +76,12 @@ def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None =
             raise
         left = {name: files for name, files in sources.items() if name not in names}
         snapshot = _snapshot(options, settings, left, cluster, origins=origins, load=load_shipped)
-    _check_names(only or (), snapshot)
-    used = "the default settings" if options.settings_file is None else options.settings_file.name
+    settings_used = "the default settings" if options.settings_file is None else options.settings_file.name
+    origin = f"{settings_used} and the gallery"
+    if options.templates_dirs:
+        origin = f"{settings_used}, the gallery and --templates-dir"
     overrides = read_parameters(options.params, snapshot)
-    return Sources(snapshot, overrides, _left_out(errors, options), f"{used} and the gallery")
-
-
-def _check_names(names: Iterable[str], snapshot: Snapshot) -> None:
-    """Check that the names of templates are no folders. Raises click.UsageError."""
-    for name in names:
-        if snapshot.catalog.get(name) is None and has_manifest(Path(name)):
-            raise click.UsageError(f"{name} is a folder; write --templates-dir {name} --templates {name}.")
+    return Sources(snapshot, overrides, _left_out(errors, options), origin)
 
 
 def _folders_and_maps(entries: Iterable[Path]) -> tuple[dict[str, Path], dict[str, dict[str, str]]]:

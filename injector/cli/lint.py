@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,13 +18,6 @@ if TYPE_CHECKING:
 
 #: The rules that need Kubernetes' schemas.
 _NEEDS_SCHEMAS = "schema"
-#: Rules that are suggested for one that there is not.
-_SHOWN = 3
-#: Words that say nothing of a rule.
-_COMMON = (
-    "the", "and", "not", "has", "set", "use", "require", "required", "check", "disallow", "missing", "rule",
-    "container",
-)  # fmt: skip
 
 
 @click.command()
@@ -166,28 +158,11 @@ def _names(values: Sequence[str]) -> frozenset[str]:
 
 def _rule(name: str) -> Rule:
     from injector.authoring.lint.rule import rules
+    from injector.names import nearest
 
     by_name = rules()
     if name not in by_name:
-        raise click.UsageError(f"there is no rule `{name}`; {_similar_rules(name, by_name)}")
+        near = nearest(name, by_name)
+        to_do = f"did you mean {near}?" if near else "injector lint --rules says what each rule finds"
+        raise click.UsageError(f"there is no rule `{name}`; {to_do}")
     return by_name[name]
-
-
-def _similar_rules(name: str, rules: Mapping[str, Rule]) -> str:
-    """The help with an unknown rule: the one of nearly that spelling, or those that have its words."""
-    from injector.names import nearest
-
-    listed = "injector lint --rules says what each rule finds"
-    if near := nearest(name, rules, cutoff=0.85):
-        return f"did you mean {near}?"
-    texts = {key: f"{key} {key} {rule.documentation.summary}".lower() for key, rule in rules.items()}
-    points = dict.fromkeys(texts, 0.0)
-    for word in {word[:5] for word in re.split(r"[^a-z0-9]+", name.lower()) if len(word) > 2 and word not in _COMMON}:
-        counts = {rule: text.count(word) for rule, text in texts.items() if word in text}
-        for rule, count in counts.items():  # a word of few rules says more
-            points[rule] += min(count, 3) / len(counts)
-    best = max(points.values())
-    similar = [rule for rule in sorted(points, key=lambda rule: -points[rule]) if points[rule] > best / 3][:_SHOWN]
-    if not similar and (near := nearest(name, rules)):
-        similar = [near]
-    return f"did you mean {' or '.join(similar)}? {listed}" if similar else listed

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-
-from injector.diagnostics import printable
 
 if TYPE_CHECKING:
     from injector.pods.context import Object
@@ -46,17 +43,6 @@ def as_one(command: Callable[..., Any], kind: type[Any], parameter: str, group: 
 # ---------------------------------------------------------------------------------------------- what it is made from
 
 
-def unless_given(context: click.Context, option: click.Parameter, value: Any) -> Any:
-    """The value; without one, a warning where a variable of `serve` is set that this command does not read."""
-    flag = next(name for name in option.opts if name.startswith("--"))
-    variable = f"INJECTOR_{flag[2:].replace('-', '_').upper()}"
-    if not value and not context.resilient_parsing and (ignored := os.environ.get(variable)):
-        values = filter(None, ignored.split(os.pathsep)) if option.multiple else (ignored,)
-        said = f"{variable} is only for serve; give {' '.join(f'{flag} {one}' for one in values)}"
-        click.echo(f"{click.style('warning', fg='yellow')}: {printable(said)}", err=True)
-    return value
-
-
 def _version(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
@@ -85,7 +71,6 @@ TEMPLATE_OPTIONS: Group = (
         multiple=True,
         metavar="DIR",
         type=click.Path(path_type=Path, exists=True),
-        callback=unless_given,
         help=(
             "A template, a folder of templates, or a file of template ConfigMaps as kubectl prints them, in addition "
             "to the gallery. Repeatable. If two templates have the same name, the last one is used."
@@ -96,7 +81,6 @@ TEMPLATE_OPTIONS: Group = (
         "settings_file",
         metavar="FILE",
         type=click.Path(path_type=Path, exists=True, dir_okay=False),
-        callback=unless_given,
         help="The settings of your injector, also as a ConfigMap. Default: the default settings.",
     ),
 )
@@ -133,26 +117,14 @@ def with_source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "params",
         multiple=True,
         metavar="TEMPLATE.PARAMETER=VALUE",
-        callback=lambda context, _option, values: _params(context, values),
         help="A parameter, such as envoy.cpu-limit=500m. It overrides annotations. Repeatable.",
     )
     return as_one(command, SourceOptions, "source_options", (*TEMPLATE_OPTIONS, VERSION_OPTION, param))
 
 
-def _params(context: click.Context, values: tuple[str, ...]) -> tuple[str, ...]:
-    if not all("=" in value for value in values):
-        from injector.cli.parameter_options import check_form
-
-        check_form(values, context.obj or ())  # `main` leaves the arguments there
-    return values
-
-
 def _names(values: tuple[str, ...]) -> list[str] | None:
     """The names of all `--templates`, in order, each once; None where it is not given."""
     names = list(dict.fromkeys(name.strip() for value in values for name in value.split(",") if name.strip()))
-    if folder := next((name for name in names if "/" in name), ""):
-        name = Path(folder).resolve().name
-        raise click.BadParameter(f"{folder} is a folder; write --templates-dir {folder} --templates {name}")
     return names if values else None
 
 
@@ -204,9 +176,7 @@ def _pairs(values: Sequence[str]) -> dict[str, str]:
     pairs = [value.partition("=") for value in values]
     for key, equals, _ in pairs:
         if not (key and equals):
-            name, colon, value = key.partition(":")
-            write = f"; write {name}={value.strip()}" if colon and value.strip() else " (injection=enabled)"
-            raise click.BadParameter(f'"{key}" is not KEY=VALUE{write}')
+            raise click.BadParameter(f'"{key}" is not KEY=VALUE (injection=enabled)')
     return {key: value for key, _, value in pairs}
 
 
@@ -235,10 +205,8 @@ def with_cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 #: Options of every command that asks a cluster, which arrive as `kubeconfig` and `context`.
 KUBECONFIG_OPTIONS: Group = (
-    click.option("--kubeconfig", metavar="FILE", callback=unless_given, help="Kubeconfig file, as in kubectl."),
-    click.option(
-        "--context", metavar="NAME", callback=unless_given, help="Context of the kubeconfig file, as in kubectl."
-    ),
+    click.option("--kubeconfig", metavar="FILE", help="Kubeconfig file, as in kubectl."),
+    click.option("--context", metavar="NAME", help="Context of the kubeconfig file, as in kubectl."),
 )
 
 #: The same of commands that are about pods of a cluster, with `injector_namespace`.
@@ -307,3 +275,71 @@ def user_info(user: str | None, groups: tuple[str, ...] = ()) -> Object:
     if user is None:
         return {}
     return {"username": user, "groups": list(dict.fromkeys((*groups, "system:authenticated")))}
+
+
+# ------------------------------------------------------------------------------------------- a signer of the cluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signing:
+    """Who is to sign, where the result goes (a Secret, or None for a folder), and how the cluster is reached."""
+
+    signer: str
+    secret: str | None
+    cert_name: str | None
+    key_name: str | None
+    approve: bool
+    wait: float | None
+    kubeconfig: str | None
+    context: str | None
+
+
+_SIGNER_OPTIONS = (
+    click.option(
+        "--signer",
+        default="",
+        metavar="NAME",
+        help=("Let a signer of the cluster sign the certificate: kubernetes.io/kubelet-serving, or another signer."),
+    ),
+    click.option(
+        "--secret", metavar="NAME", help="With --signer: the Secret for the certificate and its key, instead of --out."
+    ),
+    click.option(
+        "--cert-name",
+        metavar="KEY",
+        help=(
+            "With --signer: name of the certificate in the Secret or in the folder. Default: tls.crt with --secret, "
+            "server.crt with --out."
+        ),
+    ),
+    click.option(
+        "--key-name",
+        metavar="KEY",
+        help=(
+            "With --signer: name of the private key in the Secret or in the folder. Default: tls.key with --secret, "
+            "server.key with --out."
+        ),
+    ),
+    click.option("--approve", is_flag=True, help="With --signer: approve the request, if you may."),
+    click.option(
+        "--wait",
+        type=click.FloatRange(0, 86400),
+        metavar="SECONDS",
+        help="With --signer: how long to wait until it is approved and signed. Default: 300.",
+    ),
+    click.option("--kubeconfig", metavar="FILE", help="With --signer: kubeconfig file, as in kubectl."),
+    click.option("--context", metavar="NAME", help="With --signer: context of the kubeconfig file."),
+)
+
+
+def with_signer(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `signing`, None without --signer. The other options alone would do nothing, and are refused."""
+
+    @functools.wraps(command)
+    def checked(*args: Any, signing: Signing, **keywords: Any) -> Any:
+        alone = [f"--{field.name.replace('_', '-')}" for field in fields(Signing) if getattr(signing, field.name)]
+        if alone and not signing.signer:
+            raise click.UsageError(f"{', '.join(alone)}: only with --signer.")
+        return command(*args, **keywords, signing=signing if signing.signer else None)
+
+    return as_one(checked, Signing, "signing", _SIGNER_OPTIONS)

@@ -10,7 +10,7 @@ from injector.cli.other_values import other_values
 from injector.cli.user_ranges import users_outside
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object
-from injector.reasons import Reason
+from injector.reasons import Effect, Reason
 from injector.templates.snapshot import Snapshot
 
 
@@ -28,4 +28,11 @@ def remarks_on(
     yield from foreign_names(pod, result, snapshot)
     yield from idle_annotations(pod, result, namespace, snapshot, names)
     yield from other_values(pod, result, namespace, snapshot, names)
+    if obj.get("kind") in ("Job", "CronJob") and result.effect is Effect.INJECT:
+        own = {container["name"] for container in pod["spec"]["containers"]}
+        for name in (name for applied in result.applied for name in applied.containers if name in own):
+            yield (
+                f"the pod's own container {name} has the name of a sidecar, which then keeps the Job from ending; "
+                "write it under initContainers, with restartPolicy: Always"
+            )
     yield from (warning.sentence for warning in users_outside(result, namespace, snapshot.settings))

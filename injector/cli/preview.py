@@ -4,7 +4,6 @@ JSON, or a difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from difflib import unified_diff
 from typing import Any
@@ -31,11 +30,10 @@ from injector.cli.simulated_pods import in_manifest
 from injector.diagnostics import Diagnostic
 from injector.errors import DocumentError, InjectorError, TemplateError
 from injector.inject import inject
-from injector.injection import Applied, Injection
+from injector.injection import Injection
 from injector.loading.limits import limited
 from injector.names import hint, shortened
 from injector.pods.context import Namespace, Object
-from injector.pods.delivery import uses_config_map
 from injector.pods.overlay import plain
 from injector.pods.workloads import pod_template, with_pod_template, workload_of_object
 from injector.policies.admit import admit
@@ -174,14 +172,13 @@ def _in_pod(options: PreviewOptions, sources: Sources, documents: list[Document]
     explicit = options.namespace_options.namespace is not None
     injector = Injector(sources, [template.name], namespaces, explicit=explicit, documents=documents)
     files = config_files(result, sources.settings).get(template.name, {})
-    unmounted = list(_unmounted(result.applied))
     data = {
         "configMaps": [file.name for file in result.files],
         "files": files,
-        "warnings": [*result.warning_lines, *unmounted],
+        "warnings": list(result.warning_lines),
         "pod": result.object,
     }
-    return _Rendered(result, injector.change, data, (*examples, *result.warning_lines, *unknown, *unmounted), files)
+    return _Rendered(result, injector.change, data, (*examples, *result.warning_lines, *unknown), files)
 
 
 def _injected(obj: Object, pod: Object, namespace: Namespace, sources: Sources) -> tuple[Injection, tuple[str, ...]]:
@@ -196,7 +193,7 @@ def _injected(obj: Object, pod: Object, namespace: Namespace, sources: Sources) 
         result = inject(pod, namespace, sources.snapshot, names=[name], overrides=sources.overrides, workload=workload)
     result = advised_injection(result)
     if result.mistake is not None:
-        raise _with_mistakes(result.mistake, template)
+        raise result.mistake
     attempt = Attempt(result, pod, namespace, sources.snapshot, sources.overrides, workload)
     warnings = overlay_warnings(attempt, template)
     if not result.applied:
@@ -205,28 +202,9 @@ def _injected(obj: Object, pod: Object, namespace: Namespace, sources: Sources) 
         if place is not None:
             place = replace(place, origin=template.origin)
             refusal = Diagnostic(result.reason.label, "error", result.message, place=place)
-            refused = TemplateError.of(name, *beside_refusal(warnings, place), refusal)
-            raise _with_mistakes(refused, template)
+            raise TemplateError.of(name, *beside_refusal(warnings, place), refusal)
         raise PreviewRefusedError(f"{name}: {verdict}: {result.message}")
     return result, tuple(warning.located for warning in (*text_warnings(template), *warnings))
-
-
-def _with_mistakes(error: TemplateError, template: Template) -> TemplateError:
-    """An error, after the warnings about texts on its lines that should be holes, and lines that became one there."""
-    places = {_position(fault) for fault in error.diagnostics}
-    lines = {(file, line + next_) for file, line, _ in places for next_ in (0, 1)}
-    mistakes = text_warnings(template)
-    causes = [
-        mistake
-        for mistake in mistakes
-        if (mistake.code == "plain-reference" and _position(mistake)[:2] in {place[:2] for place in places})
-        or (mistake.code == "joined-lines" and _position(mistake)[:2] in lines and _position(mistake) not in places)
-    ]
-    return TemplateError.of(template.name, *causes, *error.diagnostics) if causes else error
-
-
-def _position(diagnostic: Diagnostic) -> tuple[str, int, int]:
-    return diagnostic.place.file, diagnostic.place.line, diagnostic.place.column
 
 
 def _with_examples(pod: Object, namespace: Namespace, sources: Sources) -> tuple[Sources, tuple[str, ...]]:
@@ -242,17 +220,6 @@ def _with_examples(pod: Object, namespace: Namespace, sources: Sources) -> tuple
     examples = {k: v for failure in result.failures for k, v in examples_of(template, failure).items()}
     used = tuple(f"{key} is required and not given; using the example {shortened(v)}" for key, v in examples.items())
     return replace(sources, overrides={**overrides, name: {**examples, **overrides.get(name, {})}}), used
-
-
-def _unmounted(applied: Iterable[Applied]) -> Iterator[str]:
-    """ConfigMaps that an overlay does not use: they are not created, so the files in them get nowhere."""
-    for template in applied:
-        for generated in template.files:
-            if not uses_config_map(template.overlay, generated.name):
-                yield (
-                    f'{", ".join(generated.data)}: no volume in the overlay uses `configMap: {{name: "{{{{ '
-                    'files.configmap }}"}`, so no container can read these files'
-                )
 
 
 def _object_with_pod(documents: list[Document], file: str | None) -> tuple[Object, Object]:

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import click
 
-from injector.cli.numbers import WholeNumber
 from injector.errors import SettingsError
 from injector.settings import Settings
 
@@ -24,8 +23,8 @@ def _option(*names: str, variable: str, **more: Any) -> Callable[[_Command], _Co
 
 
 @click.command()
-@_option("--port", variable="PORT", type=WholeNumber(0, 65535), help="HTTPS port. Default: 8443.")
-@_option("--metrics-port", variable="METRICS_PORT", type=WholeNumber(0, 65535), help="HTTP port. Default: 9443.")
+@_option("--port", variable="PORT", type=click.IntRange(0, 65535), help="HTTPS port. Default: 8443.")
+@_option("--metrics-port", variable="METRICS_PORT", type=click.IntRange(0, 65535), help="HTTP port. Default: 9443.")
 @_option("--address", variable="ADDRESS", metavar="ADDRESS", help="Address to listen on. Default: all.")
 @_option("--cert", variable="CERT", metavar="FILE", help="Certificate (PEM). Default: /certs/tls.crt.")
 @_option("--key", variable="KEY", metavar="FILE", help="Private key of the certificate (PEM). Default: /certs/tls.key.")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,14 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from injector.cli.numbers import Amount
 from injector.errors import DocumentError
 
 if TYPE_CHECKING:
     from injector.authoring.cases.runner import CaseFilter, TemplateRun
-
-#: What other languages have for the words of an expression.
-_SIGNS = {"&&": "and", "||": "or", "AND": "and", "OR": "or", "NOT": "not", "&": "and", "|": "or", "!": "not"}
 
 
 @click.command()
@@ -35,7 +29,7 @@ _SIGNS = {"&&": "and", "||": "or", "AND": "and", "OR": "or", "NOT": "not", "&": 
 @click.option("--coverage", is_flag=True, help="List the parameters and branches that no case has reached.")
 @click.option(
     "--fail-under",
-    type=Amount(0, 100),
+    type=click.FloatRange(0, 100),
     metavar="N",
     help="Fail when the cases of a template reach less than N percent of its parameters and branches.",
 )
@@ -127,36 +121,10 @@ def _chosen(expression: str | None) -> CaseFilter:
 
     if expression is None:
         return lambda _: True
-    unquoted = re.sub(r"\"[^\"]*\"|'[^']*'", "", expression)
-    signs = [f"`{word}` for {sign}" for sign, word in _SIGNS.items() if re.search(_sign(sign), unquoted)]
     try:
-        if signs:
-            raise ValueError(f"write {' and '.join(signs)}{_in_words(expression)}")
         return chosen_by(expression)
     except ValueError as error:
         raise click.UsageError(f"-k {expression!r}: {error}") from None
-
-
-def _in_words(expression: str) -> str:
-    """The expression with words in place of signs, where that is one: `: -k 'a and b'`."""
-    from injector.authoring.cases.runner import chosen_by
-
-    parts = re.split(r"(\"[^\"]*\"|'[^']*')", expression)
-    for sign, word in _SIGNS.items():
-        parts[::2] = [re.sub(_sign(sign), f" {word} ", part) for part in parts[::2]]
-    in_words = re.sub(r"\( ", "(", " ".join("".join(parts).split()))
-    try:
-        chosen_by(in_words)
-    except ValueError:
-        return ""
-    return f": -k {shlex.quote(in_words)}"
-
-
-def _sign(sign: str) -> str:
-    """A pattern of a sign: one of one character stands before a word or between two."""
-    if len(sign) == 1:
-        return rf"(?<![^\s(!]){re.escape(sign)}(?=[\s\w(\"'!])"
-    return rf"(?<!\w){sign}(?!\w)" if sign.isalpha() else re.escape(sign)
 
 
 def _write(file: Path, text: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from injector.cli.inputs import with_files
-from injector.cli.options import REPORT_OPTION, STRICT_OPTION, unless_given
+from injector.cli.options import REPORT_OPTION, STRICT_OPTION
 
 if TYPE_CHECKING:
     from injector.cli.documents import Document
@@ -27,7 +27,6 @@ _NOTHING = "not injected"
     "settings_file",
     metavar="FILE",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    callback=unless_given,
     help="The settings of the injector that added the sidecars.",
 )
 @STRICT_OPTION

@@ -178,6 +178,11 @@ def test_a_readme_without_its_marks_is_left_alone(folder: Path, text: str) -> No
     assert readme.read_text() == text
 
 
+def test_a_readme_that_is_not_there_is_not_made(folder: Path) -> None:
+    done = injector("docs", folder, "--write", folder / "NEW.md")
+    assert done.code == 1 and BEGIN in done.err and not (folder / "NEW.md").exists()
+
+
 def test_line_ends_of_the_rest_stay(folder: Path) -> None:
     readme = folder / "README.md"
     readme.write_bytes(f"# Mine\r\n{BEGIN}\r\n{END}\r\nmine\r\n".encode())

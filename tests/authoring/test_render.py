@@ -20,7 +20,6 @@ from pathlib import Path
 
 import pytest
 
-from injector.cli.watch import window
 from tests.authoring.commands import GALLERY, environment, injector
 from tests.messages import Golden
 
@@ -329,41 +328,6 @@ def test_settings_are_watched_too(template: Path) -> None:
         shown.until("must be one of info, debug")
         settings.write_text("podDefaults: skip\n")
         shown.until('unknown key "podDefaults"; did you mean podDefault?')
-
-
-def test_a_small_terminal_shows_the_part_that_changed(template: Path, golden: Golden) -> None:
-    config = template / "logger.yaml.j2"
-    config.write_text("".join(f"key{n}: {n}\n" for n in range(100)))
-    with on_a_terminal("render", "./logger", "--watch", cwd=template.parent, rows=24) as shown:
-        first = shown.until("# overlay of logger", "key")
-        golden(first.splitlines()[0])
-        assert "key99" not in first
-        config.write_text(config.read_text().replace("key70: 70", "key70: seventy"))
-        second = shown.until("key70: seventy", "key69")
-        assert len(second.splitlines()) <= 24 and "overlay" not in second.partition("\n")[2]
-        termios.tcsetwinsize(shown.terminal, (200, 100))
-        shown.until("# overlay of logger", "key70: seventy", "key99")
-
-
-@pytest.mark.parametrize(
-    ("text", "before", "first", "last"),
-    [
-        ("a\n" * 5, "", 1, 5),  # fits
-        ("a\n" * 40, "", 1, 10),
-        ("a\n" * 40, "a\n" * 40, 1, 10),
-        ("a\n" * 20 + "b\n" + "a\n" * 19, "a\n" * 40, 16, 25),
-        ("a\n" * 39 + "b\n", "a\n" * 40, 31, 40),  # the end, and as much as fits
-        ("a\n" * 40, "a\n" * 50, 31, 40),  # the end was cut off
-        ("name: web-0123456789ab\n" + "a\n" * 38 + "b\n", "name: web-ba9876543210\n" + "a\n" * 39, 31, 40),
-        (("a" * 100 + "\n") * 20, "", 1, 5),  # each takes two rows
-        ("\x1b[32m" + "a" * 50 + "\x1b[0m\n" + "a\n" * 40, "", 1, 10),  # colours take none
-    ],
-)
-def test_the_part_in_sight(text: str, before: str, first: int, last: int) -> None:
-    found = window(text, before, 50, 13)
-    assert (found.first, found.last) == (first, last)
-    assert found.lines == len(text.splitlines())
-    assert window(text, before, 0, 0).text == text
 
 
 def test_without_a_terminal_each_version_stands_below_a_line(template: Path, golden: Golden) -> None:

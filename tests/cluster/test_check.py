@@ -283,7 +283,7 @@ def test_an_authority_that_is_another(
     installed.put(configuration)
     try:
         # one pod comes back untouched, the other is refused
-        assert sorted(failing(control_plane)) == ["certificate-trusted", "handshake", *["injection"] * len(labelled)]
+        assert sorted(failing(control_plane)) == ["certificate-trusted", *["injection"] * len(labelled)]
     finally:
         installed.put_right(configuration["kind"])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from injector.names import cut
@@ -35,35 +35,22 @@ def entry_differences(live: Object, expected: Object) -> Iterator[tuple[str, str
 
 def _of_field(field: str, live: Any, expected: Any) -> Iterator[str]:
     """How the value of a field differs; a live value may be None."""
-    if field == "clientConfig":
-        yield from _client(live or {}, expected["service"])
-    elif field == "namespaceSelector":
-        yield from _lists(field, _requirements(live or {}), _requirements(expected))
-    elif field == "matchConditions":
-        yield from _lists(field, list(map(_condition, live or ())), list(map(_condition, expected)))
-    elif field == "rules":
-        yield from _lists(field, list(map(_rule, live or ())), list(map(_rule, expected)))
-    elif live != expected:
-        yield f"{field} is {_text(live)}, should be {_text(expected)}"
+    if field == "clientConfig" and "service" not in (live or {}):
+        service = f"Service {expected['service']['namespace']}/{expected['service']['name']}"
+        yield f"it calls {_text((live or {}).get('url'))}, should call {service}"
+    elif field not in _LISTED:
+        if live != expected:
+            yield f"{field} is {_text(live)}, should be {_text(expected)}"
+    else:
+        now, should = _LISTED[field](live or {}), _LISTED[field](expected)
+        if lacking := [item for item in should if item not in now]:
+            yield f"{field} lacks {cut('; '.join(lacking), _LONGEST)}"
+        if more := [item for item in now if item not in should]:
+            yield f"{field} has {cut('; '.join(more), _LONGEST)}, which should not be there"
 
 
-def _client(client: Object, service: Object) -> Iterator[str]:
-    if "service" not in client:
-        yield f"it calls {_text(client.get('url'))}, should call Service {service['namespace']}/{service['name']}"
-        return
-    now = {"port": 443, **client["service"]}
-    for field, should in service.items():
-        if now.get(field) != should:
-            yield f"clientConfig.service.{field} is {_text(now.get(field))}, should be {_text(should)}"
-
-
-def _lists(field: str, now: list[str], should: list[str]) -> Iterator[str]:
-    lacking = [item for item in should if item not in now]
-    more = [item for item in now if item not in should]
-    if lacking:
-        yield f"{field} lacks {cut('; '.join(lacking), _LONGEST)}"
-    if more:
-        yield f"{field} has {cut('; '.join(more), _LONGEST)}, which should not be there"
+def _service(client: Object) -> list[str]:
+    return [f"{field} {value}" for field, value in {"port": 443, **client["service"]}.items()]
 
 
 def _requirements(selector: Object) -> list[str]:
@@ -75,9 +62,13 @@ def _requirements(selector: Object) -> list[str]:
     ]
 
 
-def _condition(condition: Object) -> str:
+def _conditions(conditions: Iterable[Object]) -> list[str]:
     # YAML folds lines: what stands between the words of an expression is free
-    return f"{condition.get('name')}: {' '.join(str(condition.get('expression')).split())}"
+    return [f"{c.get('name')}: {' '.join(str(c.get('expression')).split())}" for c in conditions]
+
+
+def _rules(rules: Iterable[Object]) -> list[str]:
+    return list(map(_rule, rules))
 
 
 def _rule(rule: Object) -> str:
@@ -88,3 +79,12 @@ def _rule(rule: Object) -> str:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else cut(json.dumps(value), _LONGEST)
+
+
+#: The fields that are compared part by part, each with the words for its parts.
+_LISTED: dict[str, Callable[[Any], list[str]]] = {
+    "clientConfig": _service,
+    "namespaceSelector": _requirements,
+    "matchConditions": _conditions,
+    "rules": _rules,
+}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from injector.cli.checks.check_context import CheckContext
 from injector.cli.checks.check_result import Section, bad, good, some, warning
 from injector.cluster.pause import is_paused
 from injector.diagnostics import Diagnostic
+from injector.names import nearest
 from injector.pods.context import Object
 from injector.pods.selectors import matches
-from injector.settings import NamespaceLabel, Settings
+from injector.settings import Settings
 
 
 def labels(context: CheckContext) -> Iterator[Diagnostic]:
@@ -48,36 +48,18 @@ def misspelt(name: str, present: dict[str, str], settings: Settings) -> Iterator
             namespace=name,
         )
     elif value is not None and value not in allowed:
-        # as typing mistakes go: other letters, a part of the word, another word for it
-        near = get_close_matches(value.lower(), allowed, n=1, cutoff=0.7) or _meant(value, label)
+        near = nearest(value, allowed)
         text = f"namespace {name} has {label.key}={value}, which means nothing: its pods are not injected"
-        if near:
-            to_do = f"kubectl label namespace {name} {label.key}={near[0]} --overwrite"
-            yield bad("namespace-label", text, to_do, namespace=name, label=f"{label.key}={near[0]}")
-        else:
-            values = " or ".join(f"{label.key}={word}" for word in allowed)
-            to_do = f"set {values}: kubectl label namespace {name} --overwrite ..."
-            yield warning("namespace-label", text, to_do, namespace=name)
+        to_do = f"kubectl label namespace {name} --overwrite {label.key}={near or '|'.join(allowed)}"
+        more = {"label": f"{label.key}={near}"} if near else {}
+        yield (bad if near else warning)("namespace-label", text, to_do, namespace=name, **more)
     elif value is None:
-        for key in get_close_matches(label.key, present, n=1, cutoff=0.85):
-            if present[key] in allowed:
-                yield bad(
-                    "namespace-label",
-                    (
-                        f"namespace {name} has {key}={present[key]}, but the injector's label is {label.key}: the pods "
-                        "of the namespace are not injected"
-                    ),
-                    f"kubectl label namespace {name} {key}- {label.key}={present[key]}",
-                    namespace=name,
-                    label=f"{label.key}={present[key]}",
-                )
-
-
-def _meant(value: str, label: NamespaceLabel) -> list[str]:
-    word = value.lower()
-    if word in ("true", "yes", "on", "inject", "1"):
-        return [label.enabled]
-    return [label.disabled] if word in ("false", "no", "off", "never", "0") else []
+        key = nearest(label.key, present, cutoff=0.85)
+        if key is not None and present[key] in allowed:
+            label_meant = f"{label.key}={present[key]}"
+            text = f"namespace {name} has {key}={present[key]}, but the injector's label is {label.key}"
+            to_do = f"kubectl label namespace {name} {key}- {label_meant}"
+            yield bad("namespace-label", f"{text}: its pods are not injected", to_do, namespace=name, label=label_meant)
 
 
 def outside(context: CheckContext) -> Iterator[Diagnostic]:

@@ -12,7 +12,6 @@ from cryptography import x509
 
 from injector.cli.checks.check_context import CheckContext
 from injector.cli.checks.check_result import Section, bad, good, warning
-from injector.cli.checks.handshake import shake_hands
 from injector.cluster.blocking_client import ClusterError
 from injector.cluster.x509 import certificate_names, is_authority, issued_by, read_certificates
 from injector.diagnostics import Diagnostic
@@ -77,7 +76,7 @@ def served(context: CheckContext) -> Iterator[Diagnostic]:
     if not name and not context.entries:
         return  # nothing is installed, which is told elsewhere
     if not name:
-        to_do = "the TLS handshake and the trial pod below check it instead"
+        to_do = "the trial pod below checks it instead"
         yield warning("certificate", "the injector's Deployment mounts no Secret as its certificate", to_do)
         return
     try:
@@ -148,43 +147,6 @@ def trusts(bundle: Sequence[x509.Certificate], chain: Sequence[x509.Certificate]
     return True
 
 
-def handshake(context: CheckContext) -> Iterator[Diagnostic]:
-    """The certificate that the server shows, if the Service's address can be reached from here.
-
-    From outside it mostly cannot.
-    """
-    service = context.service
-    address = str(((service or {}).get("spec") or {}).get("clusterIP") or "")
-    bundle = next((bundle_of(entry) for entry in context.entries.values()), b"")
-    if address in ("", "None") or not read_certificates(bundle):
-        return
-    port, name = context.installation.port, service_name(context)
-    came = shake_hands(address, port, name, bundle)
-    if not came.fault:
-        yield good("handshake", f"TLS to {address}:{port} as {name}: the certificate is trusted")
-    elif came.certificate is None:
-        # nobody there, or not for us: the API server may be able to, and the pod below tells
-        yield good(
-            "handshake",
-            f"{address}:{port} cannot be reached from here ({came.fault}), so the TLS handshake was not checked",
-        )
-    elif name in certificate_names(came.certificate):
-        to_do = (
-            "the certificate was not signed by the CA in caBundle, or the injector has not yet read the new certificate"
-        )
-        yield bad("handshake", f"TLS to {address}:{port} as {name}: {came.fault}", to_do)
-    else:
-        names = ", ".join(sorted(certificate_names(came.certificate))) or "no name"
-        yield warning(
-            "handshake",
-            f"the server at {address}:{port} has a certificate for {names}, not for {name}",
-            (
-                "if you run this outside the cluster, another machine may have answered; if you run it inside, the "
-                "certificate has the wrong names"
-            ),
-        )
-
-
 def bundle_of(entry: Object) -> bytes:
     """An entry's caBundle, PEM; empty where there is none or it is no base64."""
     try:
@@ -227,4 +189,4 @@ def _option(container: Object, option: str, variable: str) -> str:
     return str(values[0] or "") if values else ""
 
 
-SECTION = Section("certificate", (bundles, served, handshake))
+SECTION = Section("certificate", (bundles, served))

@@ -38,6 +38,7 @@ def test_an_error_is_no_rule() -> None:
 @pytest.mark.parametrize("code", [*rules(), *TEMPLATE_ERRORS])
 def test_every_code_of_a_message_has_its_address(code: str) -> None:
     file, _, anchor = address(code).partition("#")
+    assert (DOCS.parent / file).is_file(), f"{file} is missing; --update writes it"
     lines = (DOCS.parent / file).read_text().splitlines()
     assert code in {slug(line.lstrip("# ")) for line in lines if line.startswith("### " if anchor else "# ")}
 

@@ -13,7 +13,6 @@ from injector.cli.checks.check_report import look, show_results, worst
 from injector.cli.checks.check_result import Section, bad, good, warning
 from injector.cli.checks.entry_differences import entry_differences
 from injector.cli.checks.granted_permissions import permission_words, requests
-from injector.cli.checks.handshake import shake_hands
 from injector.cli.checks.namespace_labels import misspelt
 from injector.cli.checks.other_webhooks import goes_by, in_order
 from injector.cli.checks.serving_certificate import bundle_fault, lasting, trusts
@@ -74,7 +73,7 @@ def test_folded_expressions_and_another_order_are_no_difference():
         ({"clientConfig": {"url": "https://x/mutate"}}, "it calls https://x/mutate, should call Service edge/injector"),
         (
             {"clientConfig": {"service": {"name": "injector", "namespace": "edge", "path": "/x"}}},
-            "clientConfig.service.path is /x, should be /mutate",
+            "clientConfig lacks path /mutate",
         ),
     ],
 )
@@ -126,8 +125,6 @@ def test_choices_are_read_back_from_entries_of_paths_too():
         ({"injection": "enable"}, "error", "injection=enabled"),
         ({"injection": "Enabled"}, "error", "injection=enabled"),
         ({"injection": "require"}, "error", "injection=required"),
-        ({"injection": "true"}, "error", "injection=enabled"),
-        ({"injection": "off"}, "error", "injection=disabled"),
         ({"injection": "blue"}, "warning", ""),
         ({"injections": "enabled"}, "error", "injection=enabled"),
         ({"istio-injection": "enabled"}, None, ""),
@@ -224,13 +221,6 @@ def test_what_is_wrong_with_a_bundle():
     later = NOW + timedelta(days=2)
     assert "caBundle expired at 2026-11-22" in bundle_fault(pem_of([ended]), later)
     assert bundle_fault(pem_of([ended, good_one]), later) == ""
-
-
-def test_a_handshake_with_nobody(golden):
-    bundle = pem_of([authority().certificate])
-    came = shake_hands("127.0.0.1", 1, "injector.edge.svc", bundle)
-    assert came.certificate is None and came.fault
-    golden(shake_hands("127.0.0.1", 1, "x", b"hello").fault)
 
 
 # ----------------------------------------------------------------------------------------------- the report

@@ -8,7 +8,9 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 
+from injector.cli.main import cli
 from tests.unit.cli.manifests import POD, WORKLOADS
 
 POD_SAYS = POD.replace("metadata:\n", "metadata:\n  annotations: {{{}}}\n", 1)
@@ -162,3 +164,38 @@ def test_what_pod_security_refuses_is_told_the_values_that_it_allows(run, golden
         code, reason, told = notes(run, redirect.replace("intercept: redirect", choice))
         assert (code, reason) == (0, "injected")
         assert not [note for note in told if "envoy.sidecar.injector/intercept" in note]
+
+
+def test_the_templates_of_a_folder_are_among_what_was_used(run):
+    for command in ("explain", "inject"):
+        done = run(command, "--templates", "logger", "-", stdin=POD)
+        assert "the gallery and --templates-dir" in done.out + done.err
+
+
+def test_an_unknown_template_may_be_in_a_folder(run, tmp_path):
+    (tmp_path / "pod.yaml").write_text(POD)
+    alone = CliRunner().invoke(cli, ["explain", "--templates", "nope", str(tmp_path / "pod.yaml")])
+    assert "--templates-dir DIR" in alone.stdout
+    assert "--templates-dir DIR" not in run("explain", "--templates", "nope", "-", stdin=POD).out
+
+
+def test_a_parameter_without_a_default_is_listed(run):
+    lines = [line.split() for line in run("explain", "-v", "-", stdin=POD).out.splitlines()]
+    assert ["cpu-limit", "null", "default"] in lines
+    assert "cpu-limit" not in run("explain", "-", stdin=POD).out
+
+
+def test_what_a_pod_s_no_comes_to(run):
+    pod = says('sidecar.injector/inject: "no"')
+    without = "the pod starts without its sidecar"
+    assert without in run("explain", "-", stdin=pod).out
+    assert without not in run("explain", "--namespace-label", "", "-", stdin=pod).out
+    required = run("explain", "--namespace-label", "injection=required", "-", stdin=pod).out
+    assert "overruled: pod-opted-out" in required and without not in required
+
+
+def test_a_job_s_own_container_of_the_sidecar_s_name(run):
+    own = "      - {name: envoy-sidecar, image: 'envoy:1'}\n"
+    for kind, warned in (("Job", True), ("Deployment", False)):
+        done = run("inject", "-", stdin=WORKLOADS[kind] + own)
+        assert ("keeps the Job from ending" in done.err) is warned
