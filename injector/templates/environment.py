@@ -27,9 +27,9 @@ from injector.errors import DENIED_CODE, FaultError, InjectionError, LimitError
 from injector.library_messages import undefined_message
 from injector.names import kind_of, nearest, shortened
 from injector.reasons import Reason
+from injector.templates.expression_errors import explain_python
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.holes import Text, check_length, concat, current, typed, written
-from injector.templates.python_errors import explain_python
 from injector.templates.sandbox_operations import INTERNAL, operand, weigh
 from injector.templates.source_map import PlacedLexer
 from injector.templates.structure import scalar_text

@@ -1,17 +1,84 @@
-"""What errors of Jinja's parser, and names that nothing defines, mean to a person, and where to look."""
+"""What a template may not hold, and what errors of Jinja's parser and of Python mean to a person, with their place."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Collection, Set
+from typing import Any
 
-from injector.library_messages import TOKENS, jinja_message
-from injector.names import hint, nearest, suggestion
-from injector.templates.dependencies import NAMES, REVIEW_NAMES
-from injector.templates.forbidden import ForbiddenError
+from jinja2 import nodes
+
+from injector.library_messages import TOKENS, jinja_message, python_message
+from injector.names import KINDS, hint, nearest, suggestion
+from injector.templates.dependencies import NAMES, REVIEW_NAMES, chain
+from injector.templates.sandbox_operations import METHODS
+from injector.templates.source_map import first_offset
+
+_NO_ATTRIBUTES = "is not available; to count or collect use a filter: length, sum, map or join"
+#: Nodes of Jinja's syntax tree that templates may not hold, with what is said about them.
+REFUSED = {
+    "FilterBlock": "{% filter %} is not available; write {{ value | filter }}",
+    "Block": "{% block %} is not available; use a macro or {% include %}",
+    "Extends": "{% extends %} is not available; use a macro or {% include %}",
+    "ScopedEvalContextModifier": "{% autoescape %} is not available",
+    "NSRef": f"{{% set a.b = ... %}} {_NO_ATTRIBUTES}",
+    "Pow": "** is not available; write x * x",
+    "Scope": "{% autoescape %} is not available",
+}
+#: Functions of Jinja's whose name is a value here.
+CALLED = {"namespace": f"namespace() {_NO_ATTRIBUTES}"}
+#: Names that Jinja keeps for itself.
+RESERVED = frozenset(("self", "super", "varargs", "kwargs"))
+
+
+class ForbiddenError(Exception):
+    """Something that authors may not write. `word` is what to point at in the expression that begins at `code`.
+
+    `help` and `mistake` are those of its Diagnostic.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        code: int,
+        *,
+        rule: str = "syntax",
+        word: str = "",
+        help: str = "",  # noqa: A002  the field's own name
+        mistake: tuple[Any, ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.rule = rule
+        self.word = word
+        self.help = help
+        self.mistake = mistake
+
+
+def unknown_method(name: str, target: nodes.Getattr) -> ForbiddenError:
+    """The error about a call of a method that there is not."""
+    code = first_offset(target)
+    if chain(target.node) == ("params",) and name != "has_key":  # of mappings in older Pythons
+        return ForbiddenError(f"params.{name} is a value; write it without ()", code, word=name)
+    message, near = f"no method {name}() here", suggestion(name, METHODS)
+    return ForbiddenError(message, code, rule="name", word=name, help=near, mistake=("attached", name))
+
+
+def unknown_name(kind: str, node: nodes.Filter | nodes.Test, known: Collection[str]) -> ForbiddenError:
+    """The error about a filter or a test (`kind`) that there is not; `known` are those that there are."""
+    if isinstance(node.node, nodes.Call) and node.node.node == nodes.Name("include", "load"):
+        message, mistake = "there is no function include() here", ("call", "include")
+        return ForbiddenError(message, first_offset(node), rule="name", mistake=mistake)
+    near = suggestion(node.name, filter(str.isidentifier, known))
+    message, mistake = f"no {kind} named {node.name} here", ("attached", node.name)
+    return ForbiddenError(message, node.lineno, rule="name", word=node.name, help=near, mistake=mistake)
+
 
 #: The tags that templates may use.
-_TAGS = ("if", "for", "set", "macro", "call", "with", "include", "import", "from", "raw")
+_TAGS = (
+    "if", "elif", "else", "endif", "for", "endfor", "set", "macro", "endmacro", "call", "with", "include", "import",
+    "from", "raw",
+)  # fmt: skip
 _TAG = re.compile(r"\{%[-+]?\s*(\w+)\s*([^%]*)")
 #: Words that begin a hole of a Go template and no hole of ours.
 _GO_WORDS = frozenset(
@@ -36,12 +103,16 @@ _FORMS = {
     "import": "as",
     "else": "end of statement block",
 }
-#: What is said of a kind of mistake wherever it is.
+#: What is said of a kind of mistake wherever it is, and of a token that the parser does not want.
 _PLAIN = {
     "open-comment": "the comment that begins here does not end; #} is missing",
     "open-raw": "{% raw %} begins here and does not end; {% endraw %} is missing",
     "no-expression": "a value is missing here",
     "no-name": "a name is missing after the dot",
+}
+_SYMBOLS = {
+    "=": "a single = sets a value; write == to compare",
+    "|": "|| is not available; write `or`",
 }
 
 
@@ -54,47 +125,48 @@ def explain_jinja(words: str, text: str, offset: int) -> ForbiddenError:
     """What is wrong with a file and where, from the parser's words and the offset where it gave up."""
     kind, values = jinja_message(words)
     begin = max(text.rfind("{{", 0, offset), text.rfind("{%", 0, offset))
-    of_go = _place_of_go(kind, values, text, begin, offset)
-    message, at = of_go or _explained(kind, values, words, text, begin, offset)
-    near = _near_tag(values[0]) if kind == "unknown-tag" and of_go is None else ""
+    at, near = _place_of_go(kind, values, text, begin, offset), ""
+    message = _LOOKS_LIKE_GO
+    if at is None:
+        message, at = _explained(kind, values, words, text, begin, offset)
+        if kind == "unknown-tag" and not values[0].startswith(("end", "el")):
+            near = suggestion(values[0], _TAGS)
     return ForbiddenError(message, at + 1, help=near, mistake=("syntax", kind, *values))
 
 
-def _place_of_go(kind: str, values: tuple[str, ...], text: str, begin: int, offset: int) -> tuple[str, int] | None:
+def _place_of_go(kind: str, values: tuple[str, ...], text: str, begin: int, offset: int) -> int | None:
     """The place of a Go template's block, which Jinja may have read as a value, or of another hole; None for none."""
     start = text.rfind("\n", 0, offset) + 1
-    block: re.Match[str] | None = None
     if kind == "unknown-tag" and values[0].startswith("end") and not values[1]:
-        block = max(_GO_BLOCK.finditer(text, 0, offset), key=re.Match.start, default=None)
-    elif kind not in ("open-block", "open-comment") and is_go(text[start:].partition("\n")[0]):
-        block = _GO_BLOCK.search(text, 0, start)
-        if block is None:
-            return _LOOKS_LIKE_GO, begin if text.startswith("{%", begin) and kind == "wrong-token" else offset
-    return (_LOOKS_LIKE_GO, block.start()) if block else None
+        return max((block.start() for block in _GO_BLOCK.finditer(text, 0, offset)), default=None)
+    if kind in ("open-block", "open-comment") or not is_go(text[start:].partition("\n")[0]):
+        return None
+    if block := _GO_BLOCK.search(text, 0, start):
+        return block.start()
+    return begin if text.startswith("{%", begin) and kind == "wrong-token" else offset
 
 
 def _explained(kind: str, values: tuple[str, ...], words: str, text: str, begin: int, offset: int) -> tuple[str, int]:
-    if kind == "open-block":
-        return _unclosed(text, offset)
+    opened = text[begin : begin + 2] if begin >= 0 else ""
+    closing = "%}" if opened == "{%" else "}}"
     open_string = kind == "wrong-character" and text[offset] in "\"'"
-    if (open_string or kind == "early-end") and begin >= 0:
-        closing = "}}" if text[begin + 1] == "{" else "%}"
-        if closing not in text[offset:].partition("\n")[0]:
-            return f"the {text[begin : begin + 2]} that begins here is not closed with {closing}", begin
+    if opened and (open_string or kind == "early-end") and closing not in text[offset:].partition("\n")[0]:
+        return f"the {opened} that begins here is not closed with {closing}", begin
     if open_string:
         return "the string that begins here does not end", offset
-    if kind == "unknown-tag":
-        return _unknown_tag(values[0], values[1], called=text.startswith("(", offset + len(values[0]))), offset
-    if kind == "wrong-token":
-        return _expected(values[0], values[1], text, begin, offset)
-    if kind == "wrong-bracket":
-        return f"{values[0]} is missing before this", offset
-    if kind in ("wrong-character", "unexpected"):
-        character = text[offset] if kind == "wrong-character" else values[0]
-        if character == "}":
-            end = "a tag ends with %}" if text.startswith("{%", begin) else "{{ is closed with }}"
-            return f"unexpected '}}'; {end}", offset
-        return f"unexpected '{character}'", offset
+    match kind:
+        case "open-block":
+            return _unclosed(text, offset)
+        case "unknown-tag":
+            return _unknown_tag(values[0], values[1]), offset
+        case "wrong-token":
+            return _expected(values[0], values[1], text, begin, offset)
+        case "wrong-bracket":
+            return f"{values[0]} is missing before this", offset
+        case "wrong-character" | "unexpected":
+            character = text[offset] if kind == "wrong-character" else values[0]
+            end = f"; {opened} is closed with {closing}" if character == "}" else ""
+            return f"unexpected '{character}'{end}", offset
     return _PLAIN.get(kind) or words[:200], offset
 
 
@@ -111,42 +183,33 @@ def deepest(text: str) -> int:
 
 def _expected(wanted: str, symbol: str, text: str, begin: int, offset: int) -> tuple[str, int]:
     closing = TOKENS.get(wanted, "a name" if wanted == "name" else f"`{wanted}`")
-    found_there = TOKENS.get(symbol, f"`{symbol}`")
-    if wanted == "name" and symbol == "|":
-        return "|| is not available; write `or`", offset
+    unexpected = TOKENS.get(symbol, f"`{symbol}`")
     is_end = closing in ("}}", "%}")
-    if is_end and (symbol == "end of template" or "\n" in text[max(begin, 0) : offset]) and begin >= 0:
+    if is_end and begin >= 0 and (symbol == "end of template" or "\n" in text[begin:offset]):
         return f"the {text[begin : begin + 2]} that begins here is not closed with {closing}", begin
     if symbol == "string" and text[offset - 1 : offset] in ("f", "F"):
         return 'f"..." is Python; join with ~, as in {{ params.a ~ ":" ~ params.b }}', offset - 1
-    tag = _TAG.match(text, begin) if begin >= 0 else None
-    if tag and tag[1] in ("if", "elif", "for") and symbol in ("then", "do"):
-        return f"{closing} is expected here, not {found_there}", begin
-    if tag and (_FORMS.get(tag[1]) == wanted or (tag[1] == "set" and not re.match(r"[\w, ]+=", tag[2]))):
-        return f"{closing} is expected in this tag, not {found_there}", begin
-    if symbol == "=":
-        return "a single = sets a value; write == to compare", offset
-    if is_end:
-        return f"{closing} or an operator is expected here, not {found_there}; join strings with ~", offset
-    return f"{closing} is expected here, not {found_there}", offset
+    tag = _TAG.match(text, max(begin, 0))
+    if tag and (
+        symbol in ("then", "do")
+        or _FORMS.get(tag[1]) == wanted
+        or (tag[1] == "set" and not re.match(r"[\w, ]+=", tag[2]))
+    ):
+        return f"{closing} is expected in this tag, not {unexpected}", begin
+    if symbol in _SYMBOLS and (symbol == "=" or wanted == "name"):
+        return _SYMBOLS[symbol], offset
+    end = " or an operator is expected here, not {}; join strings with ~" if is_end else " is expected here, not {}"
+    return closing + end.format(unexpected), offset
 
 
-def _unknown_tag(name: str, inner: str, *, called: bool) -> str:
-    """What is wrong with a tag; `inner` is the block that is open there, "" for none; if `called`, a ( follows it."""
+def _unknown_tag(name: str, inner: str) -> str:
+    """What is wrong with a tag; `inner` is the block that is open there, "" for none."""
     if name.startswith("end") and name != "end":
-        if inner:
-            return f"{{% {name} %}} does not close the block that is open here, {{% {inner} %}}"
-        return f"{{% {name} %}} closes nothing; no such block is open here"
+        block = f"the block that is open here is {{% {inner} %}}" if inner else "no such block is open here"
+        return f"{{% {name} %}} closes nothing; {block}"
     if name in ("else", "elif"):
         return f"{{% {name} %}} is not inside an {{% if %}}"
-    return f"there is no tag `{name}` here" + (f"; to call a macro write {{{{ {name}(...) }}}}" if called else "")
-
-
-def _near_tag(name: str) -> str:
-    if name in ("else", "elif") or (name.startswith("end") and name != "end"):
-        return ""
-    tags = [*_TAGS, "endif", "endfor", "endmacro", "elif", "else"]
-    return suggestion(name, tags if nearest(name, tags) else _TAGS)
+    return f"there is no tag `{name}` here"
 
 
 def _unclosed(text: str, offset: int) -> tuple[str, int]:
@@ -164,22 +227,19 @@ def _unclosed(text: str, offset: int) -> tuple[str, int]:
     name, at = open_tags[-1]
     if end := _GO_END.search(blanked, at):
         return _LOOKS_LIKE_GO, end.start()
-    rest = ", or, if it only calls a macro, write {{ name() }}" if name == "call" else ""
-    return f"{{% {name} %}} begins here and does not end; {{% end{name} %}} is missing{rest}", at
+    return f"{{% {name} %}} begins here and does not end; {{% end{name} %}} is missing", at
 
 
 def not_declared(name: str, expression: str, parameters: Set[str]) -> str:
     """What is wrong with `params.name`, with which an expression begins or in which it stands."""
     if dashed := re.search(rf"\bparams\.({re.escape(name)}(?:-[a-z]\w*)+)", expression):
-        return _subtracted(dashed[1], parameters)
+        return _subtracted(dashed[1])
     rest = hint(name, parameters, "template.yaml declares")
     return f"params.{name} is not a parameter of this template{rest}"
 
 
-def _subtracted(name: str, parameters: Set[str]) -> str:
-    variable = name.replace("-", "_")
-    rest = "" if variable in parameters else f", and declare the parameter `{name}` in template.yaml"
-    return f"params.{name} is read as a subtraction; write params.{variable}{rest}"
+def _subtracted(name: str) -> str:
+    return f"params.{name} is read as a subtraction; write params.{name.replace('-', '_')} for the parameter `{name}`"
 
 
 #: A label or annotation by a key that no name can be, as other languages would have it.
@@ -219,13 +279,53 @@ def undefined(
     if re.search(go_hole, line):
         return ForbiddenError(_LOOKS_LIKE_GO, code, mistake=("name", name))
     if dashed := re.search(rf"params\.([\w-]+-{re.escape(name)}(?:-\w+)*)", line):
-        return ForbiddenError(_subtracted(dashed[1], parameters), code, rule="name")
-    spelling = nearest(name, known)
-    declare = f"declare a parameter `{short.replace('_', '-').lower()}` in template.yaml"
-    to_do = f"{declare} and write params.{short.lower()}; besides params, you can use: {_AVAILABLE}"
+        return ForbiddenError(_subtracted(dashed[1]), code, rule="name")
+    message, mistake = f"`{short}` is not defined", ("name", name)
     if name in parameters:
-        to_do = f"did you mean params.{name}?"
-    elif spelling:
+        return ForbiddenError(message, code, rule="name", help=f"did you mean params.{name}?")
+    if spelling := nearest(name, known):
         to_do = f"did you mean {spelling}?"
-    mistake = () if name in parameters else ("name", name)
-    return ForbiddenError(f"`{short}` is not defined", code, rule="name", help=to_do, mistake=mistake)
+    else:
+        declare = f"declare a parameter `{short.replace('_', '-').lower()}` in template.yaml"
+        to_do = f"{declare} and write params.{short.lower()}; besides params, you can use: {_AVAILABLE}"
+    return ForbiddenError(message, code, rule="name", help=to_do, mistake=mistake)
+
+
+_KINDS = {
+    **KINDS,
+    "MissingValue": "a missing value",
+    "replaced": "replace",  # a filter of another name in Python
+}
+#: What is said of a kind of error of Python's; `{0}` and so on stand for its values, types in words.
+_SENTENCES = {
+    "uneven-items": (
+        "there are more or fewer variables after `for` than values in an item; to loop over a mapping write `x.items()`"
+    ),
+    "one-value": (
+        "several variables are named here, as in `for a, b in ...`, but there is only one value for them: {0}"
+    ),
+    "no-order": ("{0} and {1} cannot be compared with < or >; write a number without quotes, or convert with `| int`"),
+    "no-whole-number": "a whole number is needed here, and this is {0}",
+    "no-iteration": "a list is needed here, and this is {0}",
+    "no-length": "{0} has no length; only strings, lists and mappings have one",
+    "no-items": "{0} has no items",
+    "missing-argument": "{0}(): the argument {1} is missing",
+    "too-many-arguments": "{0}: too many arguments",
+    "unknown-argument": "{0}: there is no argument named {1}",
+    "missing-in-call": "the argument {0} is missing",
+    "too-many-in-call": "too many arguments",
+    "unknown-in-call": "there is no argument named {0}",
+    "no-hash": "{0} cannot be used as a key",
+    "no-container": "{0} has no items to search with `in`; write == to compare, or put a list after `in`",
+    "no-text-in": "{0} cannot be within a string; put a list after `in`, as in `x in [8080, 8081]`",
+    "no-number": "a number is needed here, and this is {0}",
+    "no-string": "a string is needed here, and this is {0}",
+}
+
+
+def explain_python(error: Exception) -> str:
+    """What is wrong with an expression in which Python raised an error."""
+    kind, values = python_message(error)
+    if kind:
+        return _SENTENCES[kind].format(*(_KINDS.get(value, value.lstrip("_")) for value in values if value))
+    return str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"

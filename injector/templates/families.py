@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from injector.templates.parameter_schema import DeclarationError, make_parameter
 from injector.templates.parameter_values import value_of
@@ -99,15 +99,6 @@ def _is_like(prefix: str, written: str) -> bool:
     from difflib import SequenceMatcher  # rarely needed, and takes its time to import
 
     return SequenceMatcher(None, prefix, written[:80]).ratio() >= 0.7
-
-
-def members_of(family: Parameter, raw: Any) -> dict[str, Any]:
-    """The members of a whole family, by the names that set them, as the settings and `--param` may give it.
-
-    Raises ValueError with what is allowed.
-    """
-    values = raw if isinstance(raw, Mapping) else value_of(family, raw)
-    return {f"{family.name[:-1]}{name}": value for name, value in values.items()}
 
 
 def is_family(name: str) -> bool:

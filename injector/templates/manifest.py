@@ -11,15 +11,15 @@ import yaml
 
 from injector.diagnostics import Place, spoken_path
 from injector.errors import LimitError, TemplateError
-from injector.names import cut, flow_value, hint, is_dns_label, legal_name, nearest, shortened, suggestion
+from injector.names import cut, hint, is_dns_label, legal_name, nearest, shortened, suggestion
 from injector.pods.selectors import SelectorError, check_selector
 from injector.templates.families import is_family, make_family
 from injector.templates.holes import EXPANSIONS
 from injector.templates.kubernetes_yaml import Builder, TooMuchError, compose
-from injector.templates.parameter_schema import TYPES, DeclarationError, check_enum, make_parameter
+from injector.templates.parameter_schema import DeclarationError, make_parameter
 from injector.templates.program import is_document
 from injector.templates.quoting import SYNTAXES, syntax_of
-from injector.templates.source_map import normal, place_at, yaml_entry, yaml_place
+from injector.templates.source_map import normal, place_at, yaml_place
 from injector.templates.template import FAMILY, FILE, FOR, MANIFEST, OVERLAY, AppliesTo, FileSpec, Parameter, Template
 from injector.templates.yaml_errors import explain_yaml
 
@@ -29,7 +29,6 @@ _KEYS = (
     "description", "parameters", "files", "delivery", "hostNetwork", "selector", "namespaces", "overridable",
     "shared", "redirects", "for",
 )  # fmt: skip
-_TYPE_OF = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array"}
 
 
 class Manifest:
@@ -92,15 +91,6 @@ class Manifest:
             self._name, cut(message), place, rule=rule, origin=self._origin, help=help_, mistake=mistake
         ) from None
 
-    def _written(self, path: tuple[str, ...]) -> list[str]:
-        """The items of a list, or the one value that there is, in the words of the file."""
-        node = self._node
-        for step in path:
-            entry = yaml_entry(node, step)
-            node = entry and entry[1]
-        items = node.value if isinstance(node, yaml.SequenceNode) else [node] if node else []
-        return [str(item.value) for item in items]
-
     def text(self, key: str) -> str:
         """A string, empty where there is none."""
         value = self._data.get(key)
@@ -112,9 +102,11 @@ class Manifest:
         """One of some choices, the first where there is none."""
         value = self._data.get(key)
         if value is not None and value not in choices:
-            suggestion = choices[1] if value is True else choices[0] if value is False else nearest(str(value), choices)
-            did = f"; did you mean {suggestion}?" if suggestion else ""
-            self.refuse((key,), f"{key} is {shortened(value)}; it has to be {' or '.join(choices)}{did}")
+            message, near = (
+                f"{key} is {shortened(value)}; it has to be {' or '.join(choices)}",
+                nearest(str(value), choices),
+            )
+            self.refuse((key,), message, help_=f"did you mean {near}?" if near else "")
         return value or choices[0]
 
     def selector(self, key: str) -> dict[str, Any] | None:
@@ -146,15 +138,11 @@ class Manifest:
         if value is None:
             return {}
         if not isinstance(value, dict):
-            first = value[0] if isinstance(value, list) and value else None
-            name = first.get("name") if isinstance(first, dict) else first
-            label = name.removesuffix(".j2") if isinstance(name, str) else "name"
-            like = example.replace("app.conf", label)
-            self.refuse((key,), f"{key} has to be a mapping; write `{label}: {like}`")
+            self.refuse((key,), f"{key} has to be a mapping of names, such as `name: {example}`")
         for name, item in value.items():
             if not isinstance(item, dict):
                 with self.collecting():
-                    self.refuse((key, name), f"{key}.{name} {_no_mapping(key, name, item, example)}")
+                    self.refuse((key, name), f"{key}.{name} has to be a mapping, such as {example}")
         return {name: item for name, item in value.items() if isinstance(item, dict)}
 
     def parameters(self) -> dict[str, Parameter]:
@@ -177,8 +165,6 @@ class Manifest:
     def _parameter(self, name: str, declaration: dict[str, Any]) -> Parameter:
         self._check_parameter_name(name)
         try:
-            default = "".join(self._written(("parameters", name, "default"))[:1])
-            check_enum(declaration, self._written(("parameters", name, "enum")), default)
             parameter = make_parameter(name, declaration)
             return make_family(parameter) if is_family(name) else parameter
         except DeclarationError as error:
@@ -194,11 +180,10 @@ class Manifest:
         if _PARAMETER.match(name):
             return
         plain = legal_name(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", str(name)))
-        suggestion = plain if _PARAMETER.match(plain) else "a name such as app-port"
-        if "*" in name:
-            prefix = f"{plain or 'secret'}-"
-            suggestion = f"{prefix}* for a family, which reads each annotation {prefix}<name>"
-        self.refuse(("parameters", name), f"{shortened(name)} is not a parameter's name; write {suggestion}")
+        family = f", or {plain}-* for all that begin so" if "*" in name else ""
+        near = f"write {plain}{family}" if _PARAMETER.match(plain) else ""
+        allowed = "a-z, 0-9 and -, with a letter in front"
+        self.refuse(("parameters", name), f"{shortened(name)} is not a parameter's name: {allowed}", help_=near)
 
     def files(self) -> dict[str, FileSpec]:
         """The config files by name."""
@@ -217,18 +202,17 @@ class Manifest:
     def _file(self, name: str, item: dict[str, Any]) -> FileSpec:
         at = ("files", name)
         if not FILE.match(name) or name in (".", ".."):
-            last = name.rstrip("/").rpartition("/")[2]
-            to_do = f"; write {last}, and set mountPath to the folder" if FILE.match(last) and "/" in name else ""
-            self.refuse(at, f"{shortened(name)} is not a file's name: letters, digits, - _ and . only{to_do}")
+            self.refuse(
+                at, f"{shortened(name)} is not a file's name: letters, digits, - _ and . only, without a folder"
+            )
         for key in item:
             if key not in _FILE_KEYS:
                 self.refuse((*at, key), f"unknown key {shortened(key)}{hint(key, _FILE_KEYS)}")
         source = self._source(name, item)
         validate = self.strings((*at, "validate"), ())
-        if validate and not any("{path}" in word for word in validate):
-            self.refuse((*at, "validate"), 'validate has to contain "{path}", which stands for the path of the file')
-        if validate and not validate[0].strip():
-            self.refuse((*at, "validate", 0), "validate has to begin with the name of a program")
+        if validate and not (validate[0].strip() and any("{path}" in word for word in validate)):
+            message = 'validate has to be a program and its arguments, with "{path}" for the path of the file'
+            self.refuse((*at, "validate"), message)
         for number, word in enumerate(validate):
             if "\0" in word:
                 self.refuse((*at, "validate", number), f"{shortened(word)} has a NUL in it, which no command can have")
@@ -241,21 +225,10 @@ class Manifest:
         source = item.get("template", f"{name}.j2")
         if isinstance(source, str) and source in self._sources and source != MANIFEST:
             return source
-        spelling = source if isinstance(source, str) else "template"
-        rule = "file"
-        if source == MANIFEST:
-            message, rule = f"{MANIFEST} is not a config file; name another file as `template`", ""
-        elif spelling.endswith(".j2") and spelling.removesuffix(".j2") in self._sources:
-            message = f"there is no file {shortened(spelling)}; rename {spelling.removesuffix('.j2')} to {spelling}"
-        elif "/" in spelling:
-            message = (
-                f"{shortened(spelling)}: a template's files must be in its folder, not in a subfolder; move it up, "
-                f"and write {spelling.rpartition('/')[2]}"
-            )
-        else:
-            files = [file for file in self._sources if file.endswith(".j2")]
-            message = f"there is no file {shortened(spelling)}{hint(spelling, files, 'the files are')}"
-        self.refuse(("files", name, "template"), message, rule=rule)
+        files = [file for file in self._sources if file not in (MANIFEST, OVERLAY)]
+        message = f"there is no file {shortened(source)} in this folder, which could render {name}"
+        near = suggestion(str(source), files, "the files are")
+        self.refuse(("files", name, "template"), message, rule="file", help_=near)
 
     def _syntax(self, name: str, source: str, declared: Any) -> str:
         """The syntax of a text file: the one under `syntax:`, or the one that its name or its source's name tells.
@@ -267,15 +240,9 @@ class Manifest:
             return syntax_of(name) or syntax_of(source.removesuffix(".j2")) if is_text else ""
         syntaxes = sorted(SYNTAXES if is_text else EXPANSIONS)
         if declared not in syntaxes:
-            spelling = declared if isinstance(declared, str) else "syntax"
-            if is_text:
-                message = f"there is no syntax {shortened(declared)}{hint(spelling, syntaxes, 'there are')}"
-            else:
-                message = (
-                    f"{source} is YAML or JSON by its name; leave syntax out, or name what expands ${{...}} in it: "
-                )
-                message += ", ".join(syntaxes)
-            self.refuse(("files", name, "syntax"), message)
+            kind = "a syntax" if is_text else "a program that expands ${...} in a YAML or JSON file"
+            near = suggestion(str(declared), syntaxes)
+            self.refuse(("files", name, "syntax"), f"{shortened(declared)} is not {kind}", help_=near)
         return str(declared)
 
     def redirects(self) -> dict[str, str]:
@@ -297,25 +264,19 @@ class Manifest:
         if value is None:
             return AppliesTo()
         if not isinstance(value, dict):
-            names = [value] if isinstance(value, str) else value
-            to_do = f"; write for: {{resources: {flow_value(names)}}}" if isinstance(names, list) else ""
-            self.refuse(("for",), f"`for` has to be a mapping with {', '.join(FOR)}{to_do}")
+            self.refuse(("for",), "`for` has to be a mapping, such as {resources: [services]}")
         for key in value:
             if key not in FOR:
-                kinds = value[key] if key in ("kind", "kinds") else []
-                if isinstance(kinds, str):
-                    kinds = [kinds]
-                names = [f"{kind.lower()}s" for kind in kinds if isinstance(kind, str)]
-                to_do = f"; write resources: {flow_value(names)}" if names else hint(key, FOR)
-                self.refuse(("for", key), f"unknown key {shortened(key)}{to_do}")
+                self.refuse(("for", key), f"unknown key {shortened(key)}", help_=suggestion(str(key), FOR))
         rules: dict[str, tuple[str, ...]] = {}
         for key, rule in FOR.items():
             rules[key] = self.strings(("for", key), rule.default)
             if not rules[key]:
                 self.refuse(("for", key), f"for.{key} is empty; it has to name at least one, such as {rule.example}")
             for number, word in enumerate(rules[key]):
-                if mistake := rule.mistake(key, word):
-                    self.refuse(("for", key, number), f"for.{key}{mistake}")
+                if not rule.word.fullmatch(word):
+                    message = f"for.{key}: {shortened(word)} is not valid; name each, such as {rule.example}"
+                    self.refuse(("for", key, number), message)
         return AppliesTo(rules["apiGroups"], rules["apiVersions"], rules["resources"], rules["operations"])
 
 
@@ -326,21 +287,3 @@ def manifest_place(template: Template, path: Sequence[str | int], *, key: bool =
     """
     text = normal(template.sources[MANIFEST])
     return yaml_place(MANIFEST, text, compose(text), path, key=key)
-
-
-def _no_mapping(key: str, name: Any, item: Any, example: str) -> str:
-    """What is wrong with an entry that is no mapping, to follow its name."""
-    if key != "parameters":
-        is_source = isinstance(item, str) and item.endswith(".j2")
-        return (
-            f"has to be a mapping; write {{template: {item}}}"
-            if is_source
-            else f"has to be a mapping, such as {example}"
-        )
-    if name == "required" and isinstance(item, list):
-        return "is read as a parameter; write `required: true` below each parameter that is required"
-    kind = _TYPE_OF.get(type(item))
-    if kind is None or item == "":
-        return f"has to be a mapping, such as {example}"
-    inner = f"type: {item}" if item in TYPES else f"type: {kind}, default: {shortened(item, 80)}"
-    return f"has to be a mapping; write {{{inner}}}"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from injector.names import kind_of, nearest, quotes_help, shortened, suggestion
+from injector.names import nearest, quotes_help, shortened, suggestion
 from injector.templates.parameter_keywords import (
     FORMATS,
     KEYWORDS,
@@ -59,6 +59,7 @@ def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool =
     """
     _check_type(name, declaration)
     _check_flags(declaration)
+    _check_enum(declaration)
     schema = {k: v for k, v in declaration.items() if k not in _OURS and (k != "required" or not isinstance(v, bool))}
     _check_keywords(schema, _OURS)
     _check_formats(schema)
@@ -216,42 +217,21 @@ def _is_open(value: Any, setters: tuple[str, ...]) -> bool:
 def _schema_error(error: SchemaError) -> DeclarationError:
     """What is wrong with a schema, from the words of jsonschema."""
     key = next((str(step) for step in reversed(error.absolute_path) if isinstance(step, str)), "it")
-    message, help_ = f"{key} is not valid JSON Schema: {error.message[:200]}", ""
-    if error.validator == "type" and isinstance(error.validator_value, str):
-        article = "an" if error.validator_value[0] in "aio" else "a"
-        message = f"{key} has to be {article} {error.validator_value}, not {shortened(error.instance)}"
-    elif error.instance is None:
-        message, help_ = f"{key} has no value", "give it one, or leave it out"
-    elif key == "type":
-        message = f"type is {shortened(error.instance)}; it has to be one of {', '.join(TYPES)}"
-    elif error.validator == "type":  # a list of types: those of a schema
-        message = f"{key} is {shortened(error.instance)}; it has to be a schema, such as {{type: string}}"
+    message = f"{key} is not valid JSON Schema: {error.message[:200]}"
+    if error.validator == "type":
+        kind = error.validator_value if isinstance(error.validator_value, str) else "schema, such as {type: string}"
+        message = f"{key} is {shortened(error.instance)}; it has to be of type {kind}"
     mistake = ("keyword-value", key, error.instance)
-    return DeclarationError(tuple(error.absolute_path), message, help_, mistake=mistake)
+    return DeclarationError(tuple(error.absolute_path), message, mistake=mistake)
 
 
-def check_enum(schema: Mapping[str, Any], raw: Sequence[str], default: str) -> None:
-    """Refuse an enum of values of another type than the schema's, such as YAML's booleans `on` and `off`.
-
-    `raw` are its values, and `default` is the default, as they are written. Raises DeclarationError.
-    """
-    values, kind = schema.get("enum"), schema.get("type")
-    if not isinstance(values, list) or len(raw) != len(values) or kind not in ("string", "integer", "number"):
+def _check_enum(declaration: Mapping[str, Any]) -> None:
+    """Refuse an enum whose values are all of another type than the parameter's, such as YAML's booleans on and off."""
+    values, kind = declaration.get("enum"), declaration.get("type")
+    if not isinstance(values, list) or not values or kind not in ("string", "integer", "number"):
         return
-    fits = str if kind == "string" else int | float
-    misfits = [
-        index
-        for index, value in enumerate(values)
-        if not isinstance(value, fits) or (kind != "string" and isinstance(value, bool))
-    ]
-    value = schema.get("default")
-    refused = value is not None and (value not in values or isinstance(value, bool))
-    if not misfits or (len(misfits) < len(values) and not refused) or None in values:
-        return
-    values_shown = " and ".join(raw[index] for index in misfits[:3])
-    kinds = kind_of(values[misfits[0]]).removeprefix("a ")
-    message = f"{values_shown} are {kinds}s" if len(misfits) > 1 else f"{values_shown} is a {kinds}"
-    written = [f'"{word}"' if kind == "string" else word for word in raw]
-    also = f' and default: "{default}"' if default and isinstance(value, bool | float) else ""
-    help_ = f"write enum: [{', '.join(written)}]{also}"
-    raise DeclarationError(("enum",), f"{message} in YAML, and the type is {kind}", help_)
+    fits = [isinstance(value, str) == (kind == "string") for value in (*values, declaration.get("default", values[0]))]
+    if None not in values and not all(fits) and not (fits.pop() and any(fits)):
+        message = f"the enum holds {shortened(values)} as YAML reads it, and the type is {kind}"
+        to_do = "put each value in quotes" if kind == "string" else "write each value without quotes"
+        raise DeclarationError(("enum",), message, to_do)

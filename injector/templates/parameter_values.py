@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import yaml
 
-from injector.names import WANTED, cut, kind_of, shortened
+from injector.names import WANTED, cut, shortened
 from injector.templates.kubernetes_yaml import load_manifest
 from injector.templates.parameter_keywords import FORMATS, LONGEST
 from injector.templates.template import UNSET, Parameter
@@ -110,31 +110,21 @@ def _json(text: str, kind: type) -> Any:
 
 
 def _unreadable(text: str, parameter: Parameter) -> str:
-    """Why a string stands for no value of the parameter's type, with the place where it stops being JSON."""
-    expected = allowed(parameter)
-    if parameter.type == "array" and not text.lstrip().startswith("["):
-        return f"must be {expected}{_unreadable_item(text, parameter)}"
-    if parameter.type not in ("array", "object"):
-        return f"must be {expected}"
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        line = f"line {error.lineno}, " if error.lineno > 1 else ""
-        return f"is not valid JSON: the error is at {line}column {error.colno}; it must be {expected}"
-    except (ValueError, RecursionError):
-        return f"must be {expected}"
-    of_the_type = isinstance(value, list if parameter.type == "array" else dict)  # NaN, which Python alone reads
-    return f"must be {expected}" if of_the_type else f"is {kind_of(value)}; it must be {expected}"
-
-
-def _unreadable_item(text: str, parameter: Parameter) -> str:
-    """Which is the first of several items that stands for no value of their type; "" for a list of one."""
-    items, parts = parameter.schema.get("items"), [part.strip() for part in text.split(",") if part.strip()]
-    if not isinstance(items, Mapping) or items.get("type") in ("object", "array") or len(parts) < 2:
-        return ""
-    unreadable = ((index, part) for index, part in enumerate(parts) if _read(part, items) is UNSET)
-    index, part = next(unreadable, (0, ""))
-    return f", but item [{index}] is {shortened(part)}" if part else ""
+    """Why a string stands for no value of the parameter's type, with the place where it stops being what it must be."""
+    expected = f"must be {allowed(parameter)}"
+    items = parameter.schema.get("items")
+    if parameter.type == "object" or (parameter.type == "array" and text.lstrip().startswith("[")):
+        try:
+            json.loads(text)
+        except json.JSONDecodeError as error:
+            return f"is not valid JSON: the error is at line {error.lineno}, column {error.colno}; it {expected}"
+        except (ValueError, RecursionError):
+            pass
+    elif parameter.type == "array" and "," in text and isinstance(items, Mapping):
+        for index, part in enumerate(part.strip() for part in text.split(",")):
+            if part and _read(part, items) is UNSET:
+                return f"{expected}, but item [{index}] is {shortened(part)}"
+    return expected
 
 
 # --------------------------------------------------------------------------------------------- checking values
@@ -161,28 +151,13 @@ def _words(parameter: Parameter, value: Any, error: ValidationError) -> str:
     actual = ""
     if len(path) == 1 and isinstance(value, list) and len(value) > 1 and not isinstance(error.instance, list | dict):
         actual = f"; it is {shortened(error.instance)}"
-    return (
-        cut(f"{part}{_mistake(error, parameter.schema.get('examples', ()), whole=not steps)}", _LONGEST_WORDS) + actual
-    )
+    return cut(f"{part}{_mistake(error, whole=not steps)}", _LONGEST_WORDS) + actual
 
 
-def _example_at(examples: Any, path: Iterable[str | int]) -> Any:
-    """What the first example of a parameter has at the place of a mistake, or beside it; None for nothing."""
-    example = next(iter(examples), None)
-    for step in path:
-        if isinstance(example, list):
-            example = next(iter(example), None)
-        elif isinstance(example, dict):
-            example = example.get(step, next(iter(example.values()), None))
-    return example
-
-
-def _mistake(error: ValidationError, examples: Any = (), *, whole: bool) -> str:
+def _mistake(error: ValidationError, *, whole: bool) -> str:
     """The mistake by its keyword, to follow the name of what has it; `whole` where that is the parameter itself."""
     instance: Any = error.instance
     schema = error.schema if isinstance(error.schema, Mapping) else {}
-    if not whole and "examples" not in schema and (example := _example_at(examples, error.absolute_path)):
-        schema = {**schema, "examples": [example]}
     if list(error.absolute_schema_path)[-2:-1] == ["propertyNames"]:
         return f"has the key {shortened(instance)}, which must be {_allowed({'type': 'string', **schema})}"
     if mistake := _mistake_of_keyword(error, schema):
@@ -235,8 +210,8 @@ def _allowed(schema: Mapping[str, Any]) -> str:
         text = " or ".join(_WORDS[name] for name in kind)
     else:
         text = _WORDS[kind]
-    if names_example(schema):
-        text += f" such as {schema['examples'][0]}"
+    if example := _example(schema):
+        text += f" such as {example}"
     if limits := _limits(schema):
         text += f" {' and '.join(limits)}"
     items = schema.get("items")
@@ -249,7 +224,7 @@ def _limits(schema: Mapping[str, Any]) -> list[str]:
     limits = [
         f"{text} {schema[key]}"
         for key, text in _LIMITS.items()
-        if key in schema and not (key == "pattern" and names_example(schema))
+        if key in schema and not (key == "pattern" and len(schema[key]) > _LONGEST_PATTERN and _example(schema))
     ]
     if len(bounds) == 2 or (bounds and schema.get("format") == "port"):  # narrower than those of any port
         limits[: len(bounds)] = [f"from {schema.get('minimum', 1)} to {schema.get('maximum', 65535)}"]
@@ -258,10 +233,15 @@ def _limits(schema: Mapping[str, Any]) -> list[str]:
     return limits
 
 
-def names_example(schema: Mapping[str, Any]) -> bool:
-    """Whether an example stands for a regular expression that is too long to read."""
-    examples = schema.get("examples") or [None]
-    return len(schema.get("pattern", "")) > _LONGEST_PATTERN and isinstance(examples[0], str)
+def _example(schema: Mapping[str, Any]) -> str:
+    """The first example of a value whose schema says little to people; "" for none."""
+    examples = schema.get("examples")
+    if not examples or not ("pattern" in schema or schema.get("type") in ("array", "object")):
+        return ""
+    first = examples[0]
+    if isinstance(first, list) and all(isinstance(item, str | int) for item in first):
+        first = spelled_list(list(map(str, first)))
+    return first if isinstance(first, str) else msgspec.json.encode(first).decode()
 
 
 def _count(keyword: str, number: int) -> str:

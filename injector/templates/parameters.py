@@ -9,12 +9,9 @@ silent default. A value from somebody who may not set the parameter (`from`) has
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
-
-import msgspec
 
 from injector.caches import IdentityCache
 from injector.diagnostics import Diagnostic
@@ -22,15 +19,12 @@ from injector.errors import InjectionError
 from injector.names import SEARCHES, cut, nearest, shortened, suggestion
 from injector.reasons import Reason
 from injector.settings import Settings
-from injector.templates.families import declared_parameter, member_name, members_of, shown_name, similar_names
-from injector.templates.parameter_values import allowed, names_example, spelled, spelled_list, value_of
+from injector.templates.families import declared_parameter, member_name, shown_name, similar_names
+from injector.templates.parameter_values import allowed, value_of
 from injector.templates.template import UNSET, Parameter, Template
 
-#: Words of an item that are looked at, and what an option looks like.
-_WORDS = 100
-_OPTION = re.compile(r"--?[A-Za-z]")
-#: Parameters that begin with a program.
-_COMMANDS = ("command", "entrypoint")
+#: A further option, or the value of one, behind an option.
+_OPTION = re.compile(r"\s--?[A-Za-z]|^[^\s=]+\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +157,9 @@ def _check_missing(
     missing = [parameter for name, parameter in template.parameters.items() if parameter.required and not origins[name]]
     if not missing:
         return
-    needs = "; and ".join(f"{shown_name(parameter)} ({_wanted(parameter)})" for parameter in missing)
+    needs = "; and ".join(
+        f"{shown_name(parameter)} ({allowed(parameter.member or parameter)})" for parameter in missing
+    )
     names = tuple(parameter.name for parameter in missing)
     misspelt = filter(None, (_meant(parameter, warnings) for parameter in missing))
     raise InjectionError(
@@ -184,54 +180,28 @@ def _read(template: Template, parameter: Parameter, name: str, origin: str, raw:
         if parameter.secret:
             message = f"the value of {origin} is not allowed; it is secret, so it is not shown. It must be "
             message, fields["value"] = f"{message}{allowed(parameter)}", ""
-        help_ = _nearest_choice(parameter, raw) or _further_example(parameter, origin)
+        choices = [] if parameter.secret else [str(choice) for choice in parameter.schema.get("enum", ())]
+        near = nearest(str(raw), choices, cutoff=0.7)
+        help_ = f"write {near}" if near else ""
         mistake = () if parameter.secret else ("value", parameter, raw, origin)
         raise InjectionError(Reason.BAD_PARAMETER, message, help=help_, fields=fields, mistake=mistake) from None
 
 
-def _nearest_choice(parameter: Parameter, raw: Any) -> str:
-    """The value of an enum that is spelled most like another value; "" where there is none."""
-    choices = [str(choice) for choice in parameter.schema.get("enum", ())]
-    near = nearest(str(raw), choices, cutoff=0.7) if choices and not parameter.secret else None
-    return f"write {near}" if near else ""
-
-
 def _joined_words(parameter: Parameter, value: Any, origin: str, raw: Any) -> Iterator[Diagnostic]:
-    """A warning of a list of arguments that is written as in a shell, and so is one argument with blanks in it."""
-    if not isinstance(raw, str) or raw.lstrip()[:1] == "[" or not isinstance(value, list) or parameter.secret:
-        return
-    if len(value) != 1 or not isinstance(value[0], str) or not _joined(value[0], parameter.name):
-        return
-    try:
-        arguments = shlex.split(value[0])
-    except ValueError:
-        return
-    message = f"{origin} = {shortened(raw)} is a list with one item, which contains spaces"
-    advice = f"to make it {len(arguments)} items write {spelled(spelled_list(arguments), origin, parameter)}"
-    yield Diagnostic("joined-arguments", "warning", message, advice, fields={"parameter": parameter.name})
-
-
-def _joined(item: str, name: str) -> bool:
-    """Whether an item looks like several words of a command line."""
-    first, *rest = item.split()[:_WORDS] or [""]
-    value = first.partition("=")[2]
-    if value.startswith("-") or not (first.startswith("-") or name in _COMMANDS):  # as in --vm=-Xms1g -Xmx1g
-        return False
-    return any(map(_OPTION.match, rest)) or (bool(rest) and first.startswith("-") and not value)
+    """A warning of a list of options that is written as in a shell, and so is one item with blanks in it."""
+    is_one = isinstance(raw, str) and isinstance(value, list) and len(value) == 1 and not parameter.secret
+    if is_one and raw.startswith("-") and _OPTION.search(raw) and "=-" not in raw:
+        message = f"{origin} = {shortened(raw)} is a list with one item, which contains spaces"
+        advice, fields = "separate items with commas", {"parameter": parameter.name}
+        yield Diagnostic("joined-arguments", "warning", message, advice, fields=fields)
 
 
 def _members(template: Template, family: Parameter, name: str, origin: str, raw: Any) -> dict[str, tuple[str, Any]]:
     """What a source gives of a family by the members' names: one of them, or where it names the family several."""
     if name != family.name:
         return {name: (origin, raw)}
-    try:
-        members = members_of(family, raw)
-    except ValueError as error:
-        fields = {"template": template.name, "parameter": name, "value": raw, "origin": origin}
-        message = f"{origin} = {shortened(family.masked(raw))}: {error}"
-        mistake = () if family.secret else ("value", family, raw, origin)
-        raise InjectionError(Reason.BAD_PARAMETER, message, fields=fields, mistake=mistake) from None
-    return {member: (origin, value) for member, value in members.items()}
+    members = raw if isinstance(raw, Mapping) else _read(template, family, name, origin, raw)
+    return {f"{family.name[:-1]}{member}": (origin, value) for member, value in members.items()}
 
 
 def _family(
@@ -265,34 +235,6 @@ def _allowed(parameter: Parameter) -> dict[str, Any]:
         for key in ("type", "format", "enum", "minimum", "maximum")
         if key in parameter.schema
     }
-
-
-def _wanted(parameter: Parameter) -> str:
-    """What to give a parameter: an example says more than a regular expression."""
-    target = parameter.member or parameter
-    example = _example(target, "" if set(target.setters) == {"settings"} else "pod annotation ")
-    return f"such as {example}" if example else allowed(target)
-
-
-def _further_example(parameter: Parameter, origin: str) -> str:
-    """An example, to end the message of a mistake; empty where that message names one already."""
-    items = parameter.schema.get("items", {})
-    has_example = names_example(parameter.schema) or names_example({"examples": [""], **items})
-    example = "" if has_example else _example(parameter, origin)
-    return f"for example {example}" if example else ""
-
-
-def _example(parameter: Parameter, origin: str) -> str:
-    """An example of it or its default, where its schema says little to people; else empty."""
-    if not ("pattern" in parameter.schema or parameter.type in ("object", "array")):
-        return ""
-    default = () if parameter.default is UNSET else (parameter.default,)
-    first = next(filter(None, (*parameter.schema.get("examples", ()), *default)), None)
-    if isinstance(first, list) and all(isinstance(item, str | int) and "," not in str(item) for item in first):
-        first = ",".join(map(str, first))
-    text = first if isinstance(first, str) else msgspec.json.encode(first).decode()
-    spelling = spelled(text, origin, parameter)
-    return (spelling if spelling != text else shortened(text)) if first else ""
 
 
 def _unused(name: str, source: str, parameters: Mapping[str, Parameter], *, guarded: bool) -> Diagnostic:

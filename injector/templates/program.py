@@ -18,7 +18,7 @@ from injector.caches import IdentityCache, Memo
 from injector.diagnostics import Place
 from injector.errors import TemplateError
 from injector.names import cut, hint
-from injector.templates import expression_errors, line_ends, syntax
+from injector.templates import syntax
 from injector.templates.dependencies import (
     ASSIGNABLE,
     CONTAINER,
@@ -30,8 +30,8 @@ from injector.templates.dependencies import (
     shortest_paths,
 )
 from injector.templates.environment import FUNCTIONS, Environment
-from injector.templates.expression_errors import not_declared, undefined
-from injector.templates.forbidden import ForbiddenError
+from injector.templates.expression_errors import ForbiddenError, deepest, explain_jinja, not_declared, undefined
+from injector.templates.line_ends import dash_before, joined_lines
 from injector.templates.quoted_places import BARE, END, START
 from injector.templates.source_map import Tagged, Tags, begin_with_first, expression_at, normal, place_at, word_at
 from injector.templates.structure import CLOSE, OPEN, TAG, Structure
@@ -195,14 +195,11 @@ class Program:
         text = self._sources[file]
         return place_at(file, text, word_at(text, offset, word) if word else offset)
 
-    def dash_before(self, file: str, offset: int | None) -> str:
-        """What to say before a mistake of YAML there, see `line_ends.dash_before`."""
-        return "" if offset is None else line_ends.dash_before(self._sources.get(file, ""), offset)
-
-    def joined_lines(self, file: str, offset: int | None) -> tuple[str, tuple[str, int]] | None:
-        """What is wrong, with file and offset, if tags make one line of two there; `line_ends.joined_lines`."""
-        joined = None if offset is None else line_ends.joined_lines(self._sources.get(file, ""), offset)
-        return None if joined is None else (joined[0], (file, joined[1]))
+    def joined_lines(self, file: str, offset: int, message: str) -> tuple[str, tuple[str, int]]:
+        """A mistake of YAML there, or what is wrong, and where, if tags join lines there; see `line_ends`."""
+        text = self._sources[file]
+        joined = joined_lines(text, offset) or (dash_before(text, offset) + message, offset)
+        return joined[0], (file, joined[1])
 
     def expression(self, file: str, offset: int | None) -> str:
         """The text of the expression that begins at an offset of a file."""
@@ -289,13 +286,12 @@ class Program:
         except TemplateSyntaxError as error:
             file = error.name or source
             words, offset = error.message or "", error.lineno - 1
-            self._refuse(file, expression_errors.explain_jinja(words, self._sources[file], offset))
+            self._refuse(file, explain_jinja(words, self._sources[file], offset))
         except ForbiddenError as error:
             self._refuse(source, error)
         except (RecursionError, SyntaxError):  # of Python's own parser, which compiles what Jinja made
-            deepest = expression_errors.deepest(self._sources[source])
             message = "expressions or blocks are nested too deep"
-            self._refuse(source, ForbiddenError(message, deepest + 1, rule="limit"))
+            self._refuse(source, ForbiddenError(message, deepest(self._sources[source]) + 1, rule="limit"))
 
     def _parse(self, environment: Environment, loader: _Loader, source: str) -> nodes.Template:
         tree = environment.parse(self._sources[source], source)

@@ -25,13 +25,13 @@ Consul (version 1) does not know `$${`, so `{` is written by its number, which b
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from injector.errors import FaultError
-from injector.names import shortened
+from injector.names import kind_of, shortened
 
 _HARMLESS = re.compile(r"[A-Za-z0-9._:/@%+=,-]*\Z")
 #: Control characters of ASCII and Latin-1, and Unicode's line and paragraph separators.
@@ -76,34 +76,21 @@ class Quoted(str):
 
 def check_harmless(value: Any, syntax: str = "") -> str:
     """A value as a text file may hold it without quotes. Raises FaultError naming what to do instead."""
-    kind = type(value)
-    if kind is int or kind is float:
-        return repr(value)
-    if kind is str:
-        if _HARMLESS.match(value) and not ((rule := _HARMFUL.get(syntax)) and rule.search(value)):
-            return value  # type: ignore[no-any-return]
-        message = f"{shortened(value)} could change the file's syntax here"
-        if not syntax:
-            raise UnknownSyntaxError(message, SYNTAXES, f", and {USE_QUOTE}")
-        raise FaultError(f"{message}; {USE_QUOTE}")
-    if kind is bool:
-        word = "true" if value else "false"
-        if syntax in LITERALS:
-            raise FaultError(f"a boolean (here {word}) needs the quote filter in this file; {USE_QUOTE}")
-        raise FaultError(
-            f'a boolean (here {word}) can be written in different ways in a text; write {{{{ "on" if x else "off" }}}}'
-        )
-    if value is None:
-        raise FaultError(
-            "a null cannot be written into a text; give it a `| default(...)`, or leave the line out with "
-            "{% if x is not none %}"
-        )
-    rest = ", or write | quote" if syntax in LITERALS else ""
-    joined = 'write | join(",") for one line, or ' if kind is list or kind is tuple else ""
-    raise FaultError(
-        f"a list or mapping cannot be written into a text; {joined}loop over it with {{% for %}} on lines of its "
-        f"own{rest}"
-    )
+    if value is None or isinstance(value, bool | list | tuple | dict):
+        raise FaultError(f"{kind_of(value)} cannot be written into a text as it is; {_INSTEAD.get(type(value), _LOOP)}")
+    text = value if isinstance(value, str) else repr(value)
+    if not _HARMLESS.match(text) or ((rule := _HARMFUL.get(syntax)) and rule.search(text)):
+        to_do = USE_QUOTE if syntax else f"{_name_it()}, and {USE_QUOTE}"
+        raise FaultError(f"{shortened(text)} could change the file's syntax here; {to_do}")
+    return text
+
+
+#: What to write for a value that a text cannot hold, by its type.
+_INSTEAD = {
+    bool: 'write {{ "on" if x else "off" }}, or `| quote` in a language with literals',
+    type(None): "give it a `| default(...)`, or leave the line out with {% if x is not none %}",
+}
+_LOOP = 'write | join(",") for one line, {% for %} for several, or `| quote` in a language with literals'
 
 
 def check_quoted(quoted: Quoted, syntax: str) -> str:
@@ -254,10 +241,14 @@ EMBEDDED = ("json_quote", "shell_quote")
 def quote(value: Any, syntax: str) -> Quoted:
     """A value as a file of this syntax holds it. Raises FaultError for one that the syntax cannot hold safely."""
     if not syntax:
-        raise UnknownSyntaxError("quote needs to know the syntax of the file", SYNTAXES)
+        raise FaultError(f"quote needs to know the syntax of the file; {_name_it()}")
     text = SYNTAXES[syntax](value)
     _refuse(text, _MARKS.search(text), "a noncharacter of Unicode, which is never text")
     return Quoted(text, value, syntax)
+
+
+def _name_it() -> str:
+    return f"set `syntax:` of the file in template.yaml, to one of {', '.join(sorted(SYNTAXES))}"
 
 
 def _string(value: Any) -> str:
@@ -305,44 +296,6 @@ _BY_NAME = tuple(
         (r"\.(?:md|txt)\Z", "plain"),
     )
 )
-#: Files of well-known programs whose names tell no syntax to the injector: the one that suits them best.
-_OF_PROGRAMS = tuple(
-    (re.compile(pattern), syntax)
-    for pattern, syntax in (
-        (r"(?:fluent-?bit|parsers|supervisord?|stunnel|my|php-fpm|odbc|pgbouncer)\.(?:conf|cnf|cfg)\Z", "ini"),
-        (r"(?:setup|tox|ansible|logging|uwsgi)\.cfg\Z|\.(?:service|timer|socket|desktop|cnf)\Z", "ini"),
-        (r"(?:telegraf|influxdb|containerd|traefik)\.(?:conf|cfg)\Z", "toml"),
-        (r"(?:kafka|zoo(?:keeper)?|log4j2?)\.(?:conf|cfg)\Z", "properties"),
-        (r"(?:default|site|proxy|upstream|server)\.conf\Z", "nginx"),
-        (r"(?:haproxy|fluentd?|td-agent|redis|valkey|httpd|apache2?|squid|rsyslog|syslog-ng|unbound|dnsmasq|postgresql|"
-         r"pg_hba|mosquitto|nats|chrony|ntp|varnish|keepalived|collectd)\.(?:conf|cfg|vcl)\Z", "plain"),
-        (r"(?:Caddyfile|Corefile)\Z", "plain"),
-    )
-)  # fmt: skip
-
-
-class UnknownSyntaxError(FaultError):
-    """A value that only a file of a known syntax can hold: what is wrong, and what to do once the syntax is named."""
-
-    def __init__(self, fault: str, syntaxes: Iterable[str], advice: str = "") -> None:
-        self._fault, self._syntaxes, self._advice = fault, sorted(syntaxes), advice
-        super().__init__(self.of(""))
-
-    def of(self, source: str) -> str:
-        """What is wrong with the source of a file, and what to do."""
-        file = source.removesuffix(".j2")
-        suggestion = next((syntax for pattern, syntax in _OF_PROGRAMS if pattern.search(file)), "")
-        if suggestion:
-            return (
-                f"{self._fault}; write `{file}: {{syntax: {suggestion}}}` below `files:` in template.yaml{self._advice}"
-            )
-        name_it = "set the syntax of the file in template.yaml, with `syntax:`"
-        rest = (
-            ""
-            if self._advice
-            else f": one of {', '.join(self._syntaxes)} (ini and plain write the value without quotes)"
-        )
-        return f"{self._fault}; {name_it}{self._advice}{rest}"
 
 
 def syntax_of(file: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
@@ -14,16 +14,17 @@ from jinja2 import UndefinedError
 from injector.diagnostics import Path, Place
 from injector.errors import TOO_LARGE, FaultError, InjectionError, LimitError, TemplateError
 from injector.library_messages import undefined_message
+from injector.names import WANTED, hint, kind_of, nearest
+from injector.pods.fields import POD, fields_of
 from injector.pods.shape import OverlayError
 from injector.reasons import Reason
 from injector.templates.environment import MissingValueError
+from injector.templates.expression_errors import dotted_key, explain_python
 from injector.templates.kubernetes_yaml import TooMuchError
-from injector.templates.missing_values import missing
 from injector.templates.program import Root, in_comment
-from injector.templates.python_errors import explain_python
-from injector.templates.quoting import LITERALS, UnknownSyntaxError
+from injector.templates.sandbox_operations import DICT_METHODS, LIST_METHODS, STRING_METHODS
 from injector.templates.source_map import Tagged
-from injector.templates.template import Template
+from injector.templates.template import Parameter, Template
 from injector.templates.yaml_errors import explain_yaml
 
 
@@ -127,73 +128,102 @@ def _in_expression(job: _Render, error: Exception) -> tuple[str, tuple[str, int 
     at = (_repeated if isinstance(error, RecursionError) else frame)(error.__traceback__)
     if isinstance(error, FaultError) and error.source is not None and not at[0]:
         at = error.source
-    message = error.of(job.root.source) if isinstance(error, UnknownSyntaxError) else _words(error)
-    expression = job.template.program.expression(*at)
-    if isinstance(error, UndefinedError):
-        word = error.name if isinstance(error, MissingValueError) else ""
-        advice = _not_yet(expression, word) or _missing(job, expression, error) or _after_import(job, at[0], expression)
-        return advice or message, at, word
-    if isinstance(error, FaultError) and not isinstance(error, LimitError) and (mapped := _MAPPED.search(expression)):
-        message = f"`{mapped[1]}` cannot be used with map; {_of_a_list(mapped[1], job.root.syntax)}"
-    elif isinstance(error, TypeError):
-        message = _of_version(expression, message)
-    return message, at, ""
+    message, word = _words(error), ""
+    if isinstance(error, MissingValueError) and (word := error.name):
+        expression = job.template.program.expression(*at)
+        message = _missing(expression, word, error.owner, job.template) or message
+    return message, at, word
 
 
-#: A quoting filter for each item of a list.
-_MAPPED = re.compile(r"\bmap\(\s*[\"'](\w*quote)[\"']")
-
-
-def _of_a_list(quoting: str, syntax: str) -> str:
-    """How to quote each item of a list in a file of this syntax."""
-    if quoting == "json_quote" or (quoting == "quote" and syntax in LITERALS):
-        return f"write {{{{ LIST | {quoting} }}}}, which quotes the items and writes the [ ] around them"
-    return f"write {{% for item in LIST %}}, and {{{{ item | {quoting} }}}} in the loop"
-
-
-#: What a pod gets only after it was injected, by the last name of a path, and where its containers can have it from.
+#: What a pod gets only after it was injected, by the last name of a path.
 _LATER = {
-    "name": ("metadata.name", "a pod of a Deployment or a similar workload has no name yet at injection"),
-    "uid": ("metadata.uid", "a pod has no uid yet at injection"),
-    "nodeName": ("spec.nodeName", "a pod has no node yet at injection"),
-    "podIP": ("status.podIP", "a pod has no address yet at injection"),
-    "hostIP": ("status.hostIP", "a pod has no node yet at injection"),
+    "name": "metadata.name",
+    "uid": "metadata.uid",
+    "nodeName": "spec.nodeName",
+    "podIP": "status.podIP",
+    "hostIP": "status.hostIP",
 }
+#: The values that always have the same names in them.
+_FIXED = {
+    "files": ("configmap",),
+    "namespace": ("name", "labels", "annotations"),
+    "workload": ("kind", "name"),
+    "cluster": ("version", "domain"),
+    "loop": ("index", "index0", "first", "last", "length", "previtem", "nextitem"),
+}
+_METHODS: dict[type, frozenset[str]] = {dict: DICT_METHODS, list: LIST_METHODS, str: STRING_METHODS}
 
 
-def _not_yet(expression: str, word: str) -> str:
-    """What to say about a value that a pod does not have yet; empty for any other."""
-    path, explanation = _LATER.get(word) or ("", "")
-    if not path or not re.search(rf"\b(?:pod|object)\.{re.escape(path)}\b", expression):
+def _missing(expression: str, name: str, owner: Any, template: Template) -> str:
+    """What to say of `name`, which `owner` does not have; "" where there is no more to say than that.
+
+    `expression` is the text of the expression that asks for it, in a file of the template.
+    """
+    if dotted := dotted_key(expression, name):
+        return dotted
+    path, base = _path(expression, name)
+    root, _, variable = base.partition(".")
+    if name in _METHODS.get(type(owner), ()):
+        return f"`{name}` is a method here; write {base}.{name}()"
+    if base in _FIXED:
+        return f"`{base}` has no `{name}`{hint(name, _FIXED[base])}"
+    if not base or (isinstance(owner, dict) and nearest(name, filter(_is_text, owner))):
         return ""
-    field = f"valueFrom: {{fieldRef: {{fieldPath: {path}}}}}"
-    return f"{explanation}; let a container read it from an environment variable, with {field}"
-
-
-def _of_version(expression: str, message: str) -> str:
-    """The message, with what to do where the version of Kubernetes is compared as a number."""
-    if not re.search(r"\bcluster\.version\s*[<>]|[<>]=?\s*cluster\.version\b", expression):
-        return message
-    return 'cluster.version is a string such as "1.33"; write (cluster.version.split(".")[1] | int) >= 30'
-
-
-def _missing(job: _Render, expression: str, error: UndefinedError) -> str:
-    if not isinstance(error, MissingValueError) or not error.name:
+    parameter = next((one for one in template.parameters.values() if one.variable == variable), None)
+    if root == "params" and parameter:
+        return of_parameter(parameter, base, name, path)
+    if isinstance(owner, list) and name.lstrip("-").isdecimal():
         return ""
-    return missing(expression, error.name, error.owner, job.template)
+    if not isinstance(owner, dict):
+        return (
+            f"`{base}` is {kind_of(owner)}, and has nothing named `{name}`{_IN_PLACE.get(type(owner), '').format(base)}"
+        )
+    return _in_pod(path, base, name) if template.applies_to.only_pods and root in ("pod", "object") else ""
 
 
-def _after_import(job: _Render, file: str, expression: str) -> str:
-    """What to say about a variable that is set behind the import of the file that reads it; empty for any other."""
-    name = (re.match(r"\s*(\w*)", expression) or [""])[1]
-    text = job.template.sources.get(job.root.source, "")
-    imported = re.search(rf"\{{%-?\s*(?:from|import)\s+[\"']{re.escape(file)}[\"'][^\n]*", text)
-    if not imported or not name or not re.search(rf"\{{%-?\s*set\s+{re.escape(name)}\b", text[imported.end() :]):
+def _is_text(key: object) -> bool:
+    return isinstance(key, str)
+
+
+#: What to do with a value of a type that has nothing named.
+_IN_PLACE: dict[type, str] = {list: "; write {0}[0], or a loop over its items", str: "; write {{{{ {0} }}}}"}
+
+
+def of_parameter(parameter: Parameter, base: str, name: str, path: str) -> str:
+    """What to say of `name`, which is asked of a parameter that stands there as `base`; `path` is all of it."""
+    if parameter.type == "object":
+        properties = parameter.schema.get("properties")
+        known = hint(name, map(str, properties), "its schema has") if isinstance(properties, Mapping) else ""
+        return f"the parameter `{parameter.name}` has no key `{name}` here{known}; write {path} | default(...)"
+    if parameter.type == "array" and name.lstrip("-").isdecimal():
         return ""
-    return (
-        f"`{name}` has no value here: macros only see variables that are set before the import of their file; move {{% "
-        f"set {name} = ... %}} above the import, or pass it to the macro as an argument"
-    )
+    is_a = f"the parameter `{parameter.name}` is {WANTED[parameter.type]} (type: {parameter.type} in template.yaml)"
+    to_do = f"{base}[0], or {{% for item in {base} %}}" if parameter.type == "array" else f"{{{{ {base} }}}}"
+    return f"{is_a}, and has nothing named `{name}`; write {to_do}"
+
+
+def _in_pod(path: str, base: str, name: str) -> str:
+    """What to say of a field that a pod does not have, or only after it was injected."""
+    later = _LATER.get(name, "")
+    if later and path.endswith(f".{later}"):
+        field = f"valueFrom: {{fieldRef: {{fieldPath: {later}}}}}"
+        return (
+            f"a pod has no {later} yet at injection; let a container read it from an environment variable, with {field}"
+        )
+    if "." not in base:
+        part = "metadata" if name in fields_of("ObjectMeta") else "spec"
+        return f"{base} has only metadata and spec; write {base}.{part}.{name}"
+    fields = POD.at(re.findall(r"\w+", base)[1:]).fields.notations
+    if name not in fields and (near_field := nearest(name, fields)):
+        return f"a pod has no field {name} here; did you mean {near_field}?"
+    return f"this pod has no `{path}`; write {path} | default(...), or put it within {{% if {path} is defined %}}"
+
+
+def _path(expression: str, name: str) -> tuple[str, str]:
+    """The path to `name` in an expression, as it stands there to its end, and the part before the name."""
+    step = rf"(?:\.{re.escape(name)}\b|\[(?:['\"]{re.escape(name)}['\"]|{re.escape(name)})\])"
+    match = re.search(rf"([A-Za-z_][\w.\[\]\"'/-]*?)({step}(?:\.\w+(?!\w*\()|\[[^\[\]]*\])*)", expression)
+    return (match[0], match[1]) if match else ("", "")
 
 
 def _yaml(job: _Render, error: yaml.YAMLError) -> tuple[str, tuple[str, int] | None]:
@@ -209,9 +239,7 @@ def _yaml(job: _Render, error: yaml.YAMLError) -> tuple[str, tuple[str, int] | N
 
     message, offset = explain_yaml(error, tagged.text, line_of)
     at = None if offset is None else tagged.source(offset)
-    if at and (joined := program.joined_lines(*at)):
-        return joined
-    return (program.dash_before(*at) if at else "") + message, at
+    return program.joined_lines(*at, message) if at else (message, None)
 
 
 def _words(error: Exception) -> str:

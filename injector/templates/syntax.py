@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import nodes
 from jinja2.visitor import NodeTransformer
 
-from injector.names import hint
+from injector.names import hint, suggestion
 from injector.templates.dependencies import (
     ASSIGNABLE,
     NAMES,
@@ -29,17 +29,15 @@ from injector.templates.dependencies import (
     parts_read,
 )
 from injector.templates.environment import FUNCTIONS, never_works
-from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
-from injector.templates.forbidden import (
+from injector.templates.expression_errors import (
     CALLED,
     REFUSED,
     RESERVED,
     ForbiddenError,
-    missing_file,
     unknown_method,
     unknown_name,
-    unnamed_file,
 )
+from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.sandbox_operations import METHODS
 from injector.templates.source_map import first_offset
 
@@ -338,9 +336,12 @@ class _Checker(NodeTransformer):
     def _file(self, node: nodes.Include | nodes.Import | nodes.FromImport) -> nodes.Node:
         name = node.template.value if isinstance(node.template, nodes.Const) else None
         if not isinstance(name, str):
-            raise unnamed_file(node.template)
+            message = 'the name of the included file has to be a string in quotes, such as "_file.j2"'
+            raise ForbiddenError(message, node.template.lineno, rule="file")
         if name not in self._files:
-            raise missing_file(name, self._files, node.template.lineno)
+            message = f'no file "{name}" in this template, which can include only the .j2 files of its own folder'
+            near = suggestion(name, self._files)
+            raise ForbiddenError(message, node.template.lineno, rule="file", help=near)
         self.facts.includes.setdefault(name, node.template.lineno)
         return node
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from injector.names import shortened
 from injector.pods.context import Object, Request
 
 if TYPE_CHECKING:
@@ -23,23 +22,6 @@ class RuleKey(NamedTuple):
     default: tuple[str, ...]
     word: re.Pattern[str]
     example: str
-
-    def mistake(self, key: str, word: str) -> str:
-        """What is wrong with a word of its list, to follow the key; "" for nothing."""
-        if self.word.fullmatch(word):
-            return ""
-        if word == "*":
-            return (
-                f" cannot be *: the API server would ask about everything there is; name them, such as {self.example}"
-            )
-        cased = next((text for text in (word.lower(), word.upper()) if self.word.fullmatch(text)), "")
-        if cased:
-            plural = "" if key != "resources" or cased.endswith("s") else "s"
-            return f": write {cased}{plural}, not {word}"
-        group, slash, version = word.rpartition("/")
-        if key in ("apiGroups", "apiVersions") and slash:
-            return f": write apiGroups: [{group}] and apiVersions: [{version}] for {word}"
-        return f": {shortened(word)} is not valid; write it like {self.example}"
 
 
 #: The keys of `for`.

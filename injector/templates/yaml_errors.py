@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 import yaml
 from jinja2.lexer import Lexer
@@ -20,98 +19,32 @@ from injector.templates.structure import OPEN
 _TAB = re.compile(r"^ *\t", re.MULTILINE)
 #: Tokens of Jinja's that are the author's text, and that begin and end what leaves a value in it.
 _TEXT, _HOLE, _END = "data", "variable_begin", "variable_end"
-#: The line of a list's item right before a place.
-_ITEM = re.compile(r"^( *)- [^\n]*\n\Z", re.MULTILINE)
-_HELM = re.compile(r"\{\{")
 #: A key whose value follows without a blank.
 _RUN_TOGETHER = re.compile(r"([A-Za-z][\w.-]*):(?!//|:)\S")
 #: The end of a line on which a text of several lines begins.
 TEXT_BEGINS = re.compile(r"(?:^|[\s-])[|>][-+1-9]*\s*(?:#.*)?$")
-#: A bracket that a comment hides, as its value begins with #.
-_HIDDEN = re.compile(r"[{,\[][^\n#{}\[\]]{0,200}:[ \t]+(#[^\s#][^\n]*[}\]])")
-#: How comments begin in other languages.
-_COMMENT = re.compile(r"//|<!--|/\*|--\s|;;?\s|REM\b")
-#: The same within braces and brackets, as in JSON.
-_IN_BRACKETS = re.compile(r"(?:^|[,{\[])[ \t]*(//|/\*|<!--)", re.MULTILINE)
-
-
+#: Within brackets, a comment of another language, and one that hides a bracket, as its value begins with #.
+_COMMENT = re.compile(
+    r"(?:^|[,{\[])[ \t]*(?=//|/\*|<!--)|[{,\[][^\n#{}\[\]]{0,200}:[ \t]+(?=#[^\s#][^\n]*[}\]])", re.MULTILINE
+)
 #: How a file begins that is a program.
 _PROGRAM = re.compile(r"(?:\s|//[^\n]*\n)*(?=local\s+\w+\s*=|function\s*\()")
 #: The line of an offset, for people.
 LineOf = Callable[[int], str]
-
-
-def yaml_mistake(error: yaml.YAMLError, text: str, first: int = 1) -> tuple[str, int | None]:
-    """What is wrong with a YAML text, in one sentence, and the offset of it; `first` is the number of its first line.
-
-    What looks like the template of a Helm chart is told to be one: it can hardly be YAML.
-    """
-    for found in _HELM.finditer(text):
-        line = text[text.rfind("\n", 0, found.start()) + 1 :].partition("\n")[0]
-        if is_go(line):
-            message = "this is the template of a Helm chart, not a manifest; render the chart first: helm template"
-            return message, found.start()
-    return explain_yaml(error, text, lambda offset: str(first + text.count("\n", 0, offset)))
-
-
-def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str, int | None]:
-    """What is wrong with a YAML text, in one sentence, and the offset of it. `line_of` names another offset's line."""
-    if isinstance(error, yaml.reader.ReaderError):
-        return _unreadable(error, text)
-    if program := _PROGRAM.match(text):
-        return "this is a program, not YAML; write YAML, from `spec:` on", program.end()
-    kind, values = yaml_message(error)
-    at = _offset(text, getattr(error, "problem_mark", None))
-    start = _offset(text, getattr(error, "context_mark", None))
-    if at is None:
-        return _one_line(str(getattr(error, "problem", None) or error)), start
-    opening = line_of(start or 0)
-    if kind == "no-colon" and start is not None and (line_mistake := _at_a_line(text, start)):
-        return line_mistake, start
-    if kind == "no-colon" and start is not None and (left := _here_document(text, start, line_of)):
-        return left
-    if kind in _AT_THE_START and start is not None:
-        ended = _text_above(text, start, line_of) if kind == "no-colon" else ""
-        return _AT_THE_START[kind] + (ended and f" If it belongs to {ended}"), start
-    if kind == "no-key" and (ended := _text_above(text, at, line_of)):
-        return f"this line is indented less than the text above it; if it belongs to {ended}", at
-    if kind == "open-bracket" and (comment := _IN_BRACKETS.search(text, start or 0, at + 2)):
-        return (
-            f"{comment[1]} does not begin a comment here; write {{# ... #}}, which is not in the output",
-            comment.start(1),
-        )
-    above = text.rfind("\n", 0, max(text.rfind("\n", 0, at), 0)) + 1
-    if kind in ("open-bracket", "no-value") and (hidden := _HIDDEN.search(text, above, at)):
-        return "# begins a comment, which hides the rest of the line; put the value in quotes", hidden.start(1)
-    if kind == "open-bracket":
-        if text[at : at + 1] == ":":  # a key began before
-            at = text.rfind("\n", 0, at) + 1 + _last_word(text[text.rfind("\n", 0, at) + 1 : at])
-        return f"a comma or the {values[0]} of the bracket that opens on line {opening} is missing here", at
-    if kind == "no-key":
-        return _no_key(text, at, start, opening)
-    if kind == "no-dash":
-        message = (
-            f"this line is among the items of the list that begins on line {opening}; indent it further if it belongs "
-            "to an item, less if the list has ended"
-        )
-        return message, at
-    if kind == "no-mapping":
-        return _no_mapping(text, at)
-    if kind == "no-token":
-        return _no_token(text[at : at + 1]), at
-    if kind == "no-anchor":
-        return "a value that begins with * or & needs quotes", start if start is not None else at
-    return _WORDS.get(kind) or _one_line(str(getattr(error, "problem", None) or error)), at
-
-
 #: What is said of a tab that indents.
 TAB = "tabs cannot be used here; YAML is indented with spaces only"
-_NO_KEY = "this line is neither `key: value` nor `- item`; is a colon or a space missing?"
-_AT_THE_START = {
+_NO_KEY = "this line is neither `key: value` nor `- item`; is a colon, a space or a text's indentation missing?"
+#: Kinds of mistakes whose place is where the value begins.
+_AT_THE_START = ("no-colon", "open-quote", "no-anchor")
+#: By kind; `{line}` is that of what was begun, `{character}` the one at the place.
+_SENTENCES = {
     "no-colon": _NO_KEY,
     "open-quote": "the quote that begins here does not end",
-}
-_WORDS = {
+    "open-bracket": "a comma or the {0} of the bracket that opens on line {line} is missing here",
+    "no-dash": "this line is among the items of the list that begins on line {line}; indent it further if it belongs "
+    "to an item, less if the list has ended",
+    "no-token": "a value cannot begin with {character}; put it in quotes",
+    "no-anchor": "a value that begins with * or & needs quotes",
     "tab": TAB,
     "no-document": "this line does not belong to the lines above it; check its indentation",
     "second-document": "--- begins a second document, and there can be only one; move its content into the first "
@@ -125,133 +58,109 @@ _WORDS = {
 }
 
 
-def _here_document(text: str, start: int, line_of: LineOf) -> tuple[str, int] | None:
-    """What is wrong, and where, if a line ends a shell's here-document whose lines are indented too little."""
-    word = text[start:].partition("\n")[0].strip()
-    begin = (
-        re.search(rf"^( *)(?! ).*<<-?[ \t]*[\"']?{re.escape(word)}\b.*\n", text[:start], re.MULTILINE)
-        if word.isalnum()
-        else None
-    )
-    if begin is None:
-        return None
-    less = re.compile(rf"^(?! {{{len(begin[1])}}})(?=.*\S)", re.MULTILINE).search(text, begin.end())
-    message = (
-        f"the here-document that begins on line {line_of(begin.start())} is indented too little, so the YAML text "
-        "ends early; let each of its lines, and "
-    )
-    return f"{message}{word}, begin in column {len(begin[1]) + 1}", less.start() if less else start
+def yaml_mistake(error: yaml.YAMLError, text: str, first: int = 1) -> tuple[str, int | None]:
+    """What is wrong with a YAML text, in one sentence, and the offset of it; `first` is the number of its first line.
+
+    What looks like the template of a Helm chart is told to be one: it can hardly be YAML.
+    """
+    for hole in re.finditer(r"\{\{[^\n]*", text):
+        if is_go(hole[0]):
+            message = "this is the template of a Helm chart, not a manifest; render the chart first: helm template"
+            return message, hole.start()
+    return explain_yaml(error, text, lambda offset: str(first + text.count("\n", 0, offset)))
 
 
-def _at_a_line(text: str, start: int) -> str:
-    """What is wrong with a line that is no YAML, where it begins; "" where that is not plain."""
-    if _COMMENT.match(text, start):
-        return "write a comment with # in YAML, or with {# ... #} in the template"
-    if text.startswith(OPEN, start):
+def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str, int | None]:
+    """What is wrong with a YAML text, in one sentence, and the offset of it. `line_of` names another offset's line."""
+    if isinstance(error, yaml.reader.ReaderError):
+        offset = len(text.encode("utf-8", "surrogatepass")[: int(error.position)].decode("utf-8", "ignore"))
+        return f"U+{ord(text[offset:][:1] or ' '):04X} is not allowed in YAML, not even in quotes", offset
+    if program := _PROGRAM.match(text):
+        return "this is a program, not YAML; write YAML, from `spec:` on", program.end()
+    kind, values = yaml_message(error)
+    marks = (getattr(error, name, None) for name in ("problem_mark", "context_mark"))
+    at, start = (None if mark is None else index(text, mark) for mark in marks)
+    if at is None or kind not in (*_SENTENCES, "no-key", "no-mapping"):
+        return " ".join(str(getattr(error, "problem", None) or error).split())[:200], start if at is None else at
+    if kind == "no-key":
+        return _no_key(text, at, start, line_of), at
+    if kind == "no-mapping":
+        return _no_mapping(text, at)
+    begin = at if start is None else start
+    above = text.rfind("\n", 0, max(text.rfind("\n", 0, at), 0)) + 1
+    if kind in ("open-bracket", "no-value") and (comment := _COMMENT.search(text, min(begin, above), at + 2)):
+        return (
+            "this is no comment, or hides more than it should; a comment is # at the end of a line, or {# ... #}, and "
+            "a value that begins with # needs quotes"
+        ), comment.end()
+    if kind == "no-colon" and (here := _here_document(text, begin)):
+        return here
+    if kind == "no-colon" and text.startswith(OPEN, begin):
         return (
             "a {{ }} alone on its line gives only a value; write a key before it, or, for each key of a mapping, "
             "{% for key, value in x.items() %} and `{{ key }}: {{ value }}`"
-        )
-    run_together = _RUN_TOGETHER.match(text, start)
-    return f"a space is missing after the colon of {run_together[1]}:" if run_together else ""
+        ), begin
+    if kind == "no-colon" and (run_together := _RUN_TOGETHER.match(text, begin)):
+        return f"a space is missing after the colon of {run_together[1]}:", begin
+    character = text[at : at + 1]
+    if kind == "open-bracket" and character == ":":  # a key began before
+        at = max(text.rfind(mark, 0, at) for mark in "\n \t,{[") + 1
+    sentence = TAB if kind == "no-token" and character == "\t" else _SENTENCES[kind]
+    message = sentence.format(*values, line=line_of(begin), character=character)
+    return message, begin if kind in _AT_THE_START else at
 
 
-def _text_above(text: str, at: int, line_of: LineOf) -> str:
-    """The text of `|` or `>` that ends above a place's line, and the column of its lines; "" where none does."""
-    above = text[: text.rfind("\n", 0, at) + 1].splitlines(keepends=True)
-    indentation, column = at - sum(map(len, above)), 0
-    while above:
-        line = above.pop()
-        blanks = len(line) - len(line.lstrip(" "))
-        if line.strip() and blanks <= indentation:
-            if not column or not TEXT_BEGINS.search(line):
-                return ""
-            return f"the text that begins on line {line_of(sum(map(len, above)))}, indent it to column {column}"
-        column = blanks + 1 if line.strip() else column
-    return ""
+def _here_document(text: str, begin: int) -> tuple[str, int] | None:
+    """What is wrong, and where, if a line ends a shell's here-document whose lines are indented too little."""
+    word = text[begin:].partition("\n")[0].strip()
+    here = re.search(rf"^( *).*<<-?[ \t]*[\"']?{re.escape(word)}\b.*\n", text[:begin], re.MULTILINE) if word else None
+    if here is None:
+        return None
+    less = re.compile(rf"^(?! {{{len(here[1])}}})(?=.*\S)", re.MULTILINE).search(text, here.end())
+    message = f"the lines of this here-document are indented too little; let each begin in column {len(here[1]) + 1}"
+    return message, less.start() if less else begin
 
 
-def _last_word(line: str) -> int:
-    """Where the last word of a line begins: the key, of which libyaml only names the colon."""
-    word = line.rstrip()
-    return max(map(word.rfind, " \t,{[")) + 1
-
-
-def _no_key(text: str, at: int, start: int | None, opening: str) -> tuple[str, int]:
+def _no_key(text: str, at: int, start: int | None, line_of: LineOf) -> str:
     line = text.rfind("\n", 0, at) + 1
     if text[line:at].strip(" -"):
-        return (
-            "the value ended before this point; put the whole value in quotes, or put what follows on a new line"
-        ), at
+        return "the value ended before this point; put the whole value in quotes, or put what follows on a new line"
     if start is None:
-        return "this line's indentation does not match any line above it", at
-    column = start - text.rfind("\n", 0, start)
-    if text.startswith("- ", at) and at - line + 1 == column:
-        message = (
-            f"a list item is among the keys of the mapping that begins on line {opening}; indent it like the items "
-            "before it"
-        )
-        return message, at
+        return "this line's indentation does not match any line above it"
     if text[at] in "]}":
-        return f"{text[at]} closes nothing here", at
-    if at - line + 1 == column:
-        return _NO_KEY, at
-    message = (
-        f"wrong indentation: this line begins in column {at - line + 1}, but the keys of the mapping that begins on "
-        f"line {opening} are in column {column}"
-    )
-    return message, at
+        return f"{text[at]} closes nothing here"
+    columns = at - line + 1, start - text.rfind("\n", 0, start)
+    opening = f"the mapping that begins on line {line_of(start)}"
+    if columns[0] != columns[1]:
+        return (
+            f"wrong indentation: this line begins in column {columns[0]}, but the keys of {opening} are in column "
+            f"{columns[1]}"
+        )
+    if text.startswith("- ", at):
+        return f"a list item is among the keys of {opening}; indent it like the items before it"
+    return _NO_KEY
 
 
 def _no_mapping(text: str, at: int) -> tuple[str, int]:
+    """What is wrong with a colon where no key can be, by the line above."""
     line = text.rfind("\n", 0, at) + 1
-    before = text[line:at]
-    if re.search(r":[ \t]", before):
+    if re.search(r":[ \t]", text[line:at]):
         return "a value that holds `: ` needs quotes", at
-    key = line + len(before) - len(before.lstrip(" -"))
-    above = text[text.rfind("\n", 0, max(line - 1, 0)) + 1 : line]
-    if comment := _COMMENT.match(above.lstrip()):
-        at = line - len(above.lstrip())
-        return (
-            f"{comment[0].strip()} does not begin a comment here; write {{# ... #}}, which is not in the output"
-        ), at
-    if ":" not in above:
-        return "the line above continues on this line; is a colon missing at the end of the line above?", key
     start = text.rfind("\n", 0, max(line - 1, 0)) + 1
-    first = len(above) - len(above.lstrip(" -"))
-    if (run_together := _RUN_TOGETHER.match(above, first)) and not re.search(r":[ \t]", above):
-        return f"a space is missing after the colon of {run_together[1]}:", start + first
-    if re.match(r" *-[A-Za-z]", above):
-        return "a space is missing after the - of this item", start + len(above) - len(above.lstrip(" "))
+    above = text[start:line]
     column = len(above) - len(above.lstrip(" "))
-    if (item := _ITEM.search(text, 0, start)) and len(item[1]) == column and not above.lstrip(" ").startswith("- "):
-        return (
-            f"this line is at the same indentation as the - of its list item; indent it to column {column + 3}",
-            start + column,
-        )
-    return "this key is indented further than the line above it, which has a value of its own already", key
-
-
-def _no_token(character: str) -> str:
-    if character == "\t":
-        return TAB
-    return f"a value cannot begin with {character}; put it in quotes"
-
-
-def _unreadable(error: Any, text: str) -> tuple[str, int]:
-    position = error.position if isinstance(error.position, int) else 0
-    offset = len(text.encode("utf-8", "surrogatepass")[:position].decode("utf-8", "ignore"))
-    character = text[offset : offset + 1]
-    name = f"U+{ord(character):04X}" if character else "a character"
-    return f"{name} is not allowed in YAML; it is a control character or not a valid character", offset
-
-
-def _offset(text: str, mark: Any) -> int | None:
-    return None if mark is None else index(text, mark)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:200]
+    if ":" not in above:
+        message = "the line above continues on this line; is a colon missing at the end of the line above?"
+    elif (run_together := _RUN_TOGETHER.match(above.lstrip(" -"))) and not re.search(r":[ \t]", above):
+        return f"a space is missing after the colon of {run_together[1]}:", text.index(run_together[0], start)
+    elif re.match(r" *-[A-Za-z]", above):
+        return "a space is missing after the - of this item", start + column
+    elif re.search(rf"^ {{{column}}}- [^\n]*\n\Z", text[:start], re.MULTILINE) and above[column] != "-":
+        message = f"this line is at the same indentation as the - of its list item; indent it to column {column + 3}"
+        return message, start + column
+    else:
+        message = "this key is indented further than the line above it, which has a value of its own already"
+    return message, line + len(text[line:at]) - len(text[line:at].lstrip(" -"))
 
 
 def tab_in(text: str, lexer: Lexer) -> int | None:

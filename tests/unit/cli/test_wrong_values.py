@@ -130,9 +130,12 @@ def test_an_object_without_a_right_pod_is_named(tmp_path: Path, manifest: str, c
 @pytest.mark.parametrize(
     ("param", "words"),
     [
-        ("fluent-bit.labels=team=web", 'a JSON object with at most 20 keys; write \'{"team":"web"}\'\n'),
+        (
+            "fluent-bit.labels=team=web",
+            'such as {"team":"shop"} with at most 20 keys; write \'{"team":"web"}\'\n',
+        ),
         ("oauth2-proxy.issuer-url=login.example", "a string such as https://login.example/realms/shop with at most"),
-        ("envoy.clusters=web:80", 'each a JSON object; for example \'[{"name":"pay","host":"pay.example",'),
+        ("envoy.clusters=web:80", 'such as [{"name":"pay","host":"pay.example",'),
         ("nginx.gzip=off", '"off": must be true or false; write false'),
     ],
 )

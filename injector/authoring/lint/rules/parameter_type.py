@@ -47,8 +47,8 @@ from injector.authoring.lint.subject import Finding, Subject
 from injector.names import WANTED, nearest, shortened
 from injector.templates.dependencies import chain
 from injector.templates.manifest import manifest_place
-from injector.templates.missing_values import of_parameter
 from injector.templates.parameter_keywords import OF_NUMBERS
+from injector.templates.render_errors import of_parameter
 from injector.templates.source_map import first_offset, word_at
 from injector.templates.template import OPERATIONS, Parameter, Template
 
