@@ -103,7 +103,7 @@ class Pipeline(Generic[Reviewed]):
 
     def _pass_through(self, review: Review, started: float) -> bytes:
         note = Note(Reason.NOT_A_POD_CREATION, Effect.SKIP)
-        line = self._recorder.line(note, review.request.namespace or "", {})
+        line = self._recorder.line(note, review.request.namespace or "", {"pod": ""})
         self._recorder.record(review, line, self._recorder.cells(note), started, False)
         return answer_head(review) + self._unconcerned
 
@@ -140,28 +140,26 @@ class Pipeline(Generic[Reviewed]):
     ) -> bytes | Awaitable[bytes]:
         """Answer with the evaluator's verdict, which may need the API server's word on the namespace first."""
         evaluator, name = self._evaluator, task.namespace
-        subject = evaluator.decode(task)
-        namespace = evaluator.own_namespace(task, subject) or namespace
+        subject, own_namespace = evaluator.decode(task)
+        namespace = own_namespace or namespace
         if namespace is None:
             return self._evaluate_after_asking(task, subject, None)
-        injection = evaluator.evaluate(task, subject, namespace, task.failure)
-        if evaluator.doubts(injection) and not self._namespaces.confirmed(name):
+        injection, doubted = evaluator.evaluate(task, subject, namespace)
+        if doubted and not self._namespaces.confirmed(name):
             if not self._namespaces.tried(name):
                 return self._evaluate_after_asking(task, subject, namespace)
-            assumed, _ = evaluator.unconfirmed(task, namespace, "")
-            if assumed is not namespace:
-                namespace, injection = assumed, evaluator.evaluate(task, subject, assumed, task.failure)
+            injection = evaluator.evaluate(task, subject, namespace, unread="a moment ago").injection
         return self._conclude(task, subject, namespace, injection, key)
 
     async def _evaluate_after_asking(self, task: ReviewTask, subject: Reviewed, stored: Namespace | None) -> bytes:
         """The store does not know the namespace, or contradicts the review: ask the API server."""
-        unknown = None
+        namespace, unread = stored, ""
         try:
             namespace = await self._namespaces.ask(task.namespace, task.deadline)
         except OSError as error:
-            namespace, unknown = self._evaluator.unconfirmed(task, stored, str(error) or "no answer in time")
-        injection = self._evaluator.evaluate(task, subject, namespace, task.failure or unknown)
-        answer = self._conclude(task, subject, namespace, injection)
+            unread = str(error) or "no answer in time"
+        injection = self._evaluator.evaluate(task, subject, namespace, unread=unread).injection
+        answer = self._conclude(task, subject, namespace or Namespace(task.namespace), injection)
         return answer if isinstance(answer, bytes) else await answer
 
     # -- ConfigMaps --
@@ -170,8 +168,8 @@ class Pipeline(Generic[Reviewed]):
         """Answer as another pod was answered, when the ConfigMaps are there again."""
 
         def fail(error: InjectionError) -> bytes:
-            subject = self._evaluator.decode(task)
-            injection = self._evaluator.evaluate(task, subject, namespace, Failure(error))
+            subject, _ = self._evaluator.decode(task)
+            injection = self._evaluator.evaluate(task, subject, namespace, Failure(error)).injection
             return self._finish(task, subject, namespace, injection)
 
         give = partial(self._give, task.review, answer, task.started, True)
@@ -191,7 +189,7 @@ class Pipeline(Generic[Reviewed]):
 
         def fail(error: InjectionError) -> bytes:
             failed = self._evaluator.evaluate(task, subject, namespace, Failure(error, injection.decision))
-            return self._finish(task, subject, namespace, failed)
+            return self._finish(task, subject, namespace, failed.injection)
 
         finish = partial(self._finish, task, subject, namespace, injection, key)
         return self._answer_after_creating(task, injection.files, finish, fail)
@@ -228,19 +226,18 @@ class Pipeline(Generic[Reviewed]):
         key: CacheKey | None = None,
     ) -> bytes:
         """Make the answer, keep it where it is good for other pods, and give it."""
-        evaluator, recorder = self._evaluator, self._recorder
-        response, note = evaluator.response(task, subject, injection), evaluator.note(injection)
+        response, note, about, event = self._evaluator.answer(task, subject, namespace.name, injection)
         answer = Answer(
             answer_tail(response),
-            evaluator.line(recorder, note, task, subject, namespace),
-            recorder.cells(note),
+            self._recorder.line(note, namespace.name, about),
+            self._recorder.cells(note),
             injection.files,
-            evaluator.event(subject, namespace, injection, response),
+            event,
             task.started + REUSE_SECONDS if injection.patch else math.inf,
         )
         # What the API server had to confirm holds as long as the resolver says, not as long as the cache would keep it.
         if self._cache is not None and injection.reason not in _PASSING | DOUBTFUL:
-            key = key or self._cache.key(task.snapshot, namespace, task.object)
+            key = key or self._cache.key(task.snapshot, namespace, bytes(task.review.request.object))
             self._cache.keep(task.snapshot, key, answer, response.patch)
         return self._give(task.review, answer, task.started, False)
 

@@ -10,7 +10,6 @@ import structlog
 from injector.inject import guard, inject
 from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics
-from injector.webhook.advise import AdviseEvaluator
 from injector.webhook.answer_cache import AnswerCache
 from injector.webhook.evaluators import Evaluator, GuardEvaluator, MutateEvaluator, PolicyEvaluator
 from injector.webhook.exchange import Route
@@ -18,6 +17,7 @@ from injector.webhook.namespace_resolver import NamespaceResolver, NamespaceSour
 from injector.webhook.pipeline import ConfigMapCreator, Pipeline, SnapshotSource
 from injector.webhook.receipt_seals import CertificateSeals
 from injector.webhook.record import FailureReporter, Recorder
+from injector.webhook.workload_warnings import WorkloadEvaluator
 
 
 def review_routes(
@@ -43,11 +43,11 @@ def review_routes(
     mutate = MutateEvaluator(partial(inject, seals=seals), logger)
     mutate_route = route("mutate", mutate, config_maps=config_maps, report=report, cache=cache)
     guard_route = route("validate", GuardEvaluator(partial(guard, seals=seals), logger), report=report)
-    advise_route = route("advise", AdviseEvaluator(logger))
+    workload_route = route("advise", WorkloadEvaluator(logger))
     return {
         **dict.fromkeys(server.mutate_paths, mutate_route),
         **dict.fromkeys(server.validate_paths, guard_route),
-        **dict.fromkeys(server.advise_paths, advise_route),
+        **dict.fromkeys(server.advise_paths, workload_route),
         **{path: route(path, PolicyEvaluator(path, at, logger)) for path, at in settings.paths.items()},
     }
 
