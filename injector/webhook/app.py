@@ -26,7 +26,6 @@ from injector.cluster.retries import Retries
 from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics, make_logger, send_logs_to
 from injector.webhook.admin import start_admin
-from injector.webhook.certificate_sources import BuiltinSource, CertificateSource, FileSource
 from injector.webhook.cluster_sync import ClusterSync
 from injector.webhook.exchange import Route, limits_of
 from injector.webhook.lifecycle import Drain, watch_loop
@@ -37,6 +36,7 @@ from injector.webhook.record import FailureEvent
 from injector.webhook.routes import index_text, review_routes
 from injector.webhook.server import Server
 from injector.webhook.snapshot_manager import SnapshotManager
+from injector.webhook.tls import BuiltinSource, CertificateSource, FileSource
 
 #: Seconds between two writes of collected log lines.
 _FLUSH_SECONDS = 0.1
@@ -166,10 +166,10 @@ class App:
     # -- parts --
 
     def _source(self, settings: Settings) -> CertificateSource:
-        common = (settings, self._use, self.metrics, self.logger, self._own_trouble, self._seals.use)
+        common = (self._use, self.metrics, self.logger, self._own_trouble, self._seals.use)
         if settings.certificates.source != "builtin":
-            return FileSource(*common)
-        return BuiltinSource(self._client, self._options.namespace, *common)
+            return FileSource(Path(settings.server.certificate), Path(settings.server.key), *common)
+        return BuiltinSource(self._client, self._options.namespace, settings, *common)
 
     def _own_trouble(self, reason: str, cause: str) -> None:
         """What an admin should see, as an Event on the injector's own pod; one Event for each problem."""
