@@ -12,14 +12,14 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import Generic, Protocol
+from typing import Generic
 
+from injector.cluster.config_maps import ConfigMaps
 from injector.errors import InjectionError
 from injector.injection import Injection
 from injector.pods.context import Namespace
 from injector.pods.delivery import GeneratedConfigMap
 from injector.reasons import Effect, Reason
-from injector.templates.snapshot import Snapshot
 from injector.webhook.answer_cache import Answer, AnswerCache, CacheKey
 from injector.webhook.evaluators import DOUBTFUL, Evaluator, Failure, Reviewed, ReviewTask
 from injector.webhook.namespace_resolver import NamespaceResolver
@@ -27,47 +27,12 @@ from injector.webhook.receipt_seals import REUSE_SECONDS
 from injector.webhook.record import FailureReporter, Note, Recorder
 from injector.webhook.response import answer_head, answer_tail
 from injector.webhook.review import Review, read_review
+from injector.webhook.snapshot_manager import SnapshotManager
 
 #: Reasons that may be gone with the next try: such an answer is not kept.
 _PASSING = frozenset({Reason.INTERNAL_ERROR, Reason.NOT_READY, Reason.FILES_FAILED})
 #: The share of a review's time for which it waits for the first snapshot: the rest is for the API server's word.
 _SNAPSHOT_SHARE = 0.8
-
-
-class SnapshotSource(Protocol):
-    """Where the snapshot in use is. A review takes `current` once and stays with it."""
-
-    @property
-    def current(self) -> Snapshot:
-        """The snapshot in use; one without templates as long as `ready` is False."""
-
-    @property
-    def ready(self) -> bool:
-        """Whether there has been a whole snapshot."""
-
-    async def first_build(self) -> None:
-        """Return when the first snapshot is there, or has failed to build."""
-
-
-class ConfigMapCreator(Protocol):
-    """Creates the ConfigMaps that injected pods mount."""
-
-    def known(self, files: tuple[GeneratedConfigMap, ...]) -> bool:
-        """Whether all of them were seen to exist a short while ago, so that there is nothing to wait for."""
-
-    async def ensure(self, files: tuple[GeneratedConfigMap, ...], deadline: float) -> None:
-        """Return when all of them exist, within `deadline` seconds. Raises InjectionError when they do not."""
-
-
-class NoConfigMaps:
-    """Creates nothing anywhere: for `serve --standalone`, and for paths whose templates have no files."""
-
-    def known(self, files: tuple[GeneratedConfigMap, ...]) -> bool:
-        """Always: there is nothing to wait for."""
-        return True
-
-    async def ensure(self, files: tuple[GeneratedConfigMap, ...], deadline: float) -> None:
-        """Do nothing."""
 
 
 class Pipeline(Generic[Reviewed]):
@@ -76,11 +41,11 @@ class Pipeline(Generic[Reviewed]):
     def __init__(
         self,
         evaluator: Evaluator[Reviewed],
-        snapshots: SnapshotSource,
+        snapshots: SnapshotManager,
         namespaces: NamespaceResolver,
         recorder: Recorder,
         *,
-        config_maps: ConfigMapCreator | None = None,
+        config_maps: ConfigMaps | None = None,
         report: FailureReporter = None,
         cache: AnswerCache | None = None,
     ) -> None:
@@ -88,7 +53,7 @@ class Pipeline(Generic[Reviewed]):
         self._snapshots = snapshots
         self._namespaces = namespaces
         self._recorder = recorder
-        self._config_maps = config_maps or NoConfigMaps()
+        self._config_maps = config_maps
         self._report = report
         self._cache = cache
         self._unconcerned = answer_tail(evaluator.unconcerned)
@@ -195,7 +160,9 @@ class Pipeline(Generic[Reviewed]):
         return self._answer_after_creating(task, injection.files, finish, fail)
 
     def _exist(self, files: tuple[GeneratedConfigMap, ...], review: Review) -> bool:
-        return not files or bool(review.request.dry_run) or self._config_maps.known(files)
+        if not files or self._config_maps is None:
+            return True
+        return bool(review.request.dry_run) or self._config_maps.known(files)
 
     async def _answer_after_creating(
         self,
@@ -207,7 +174,8 @@ class Pipeline(Generic[Reviewed]):
         """Have the ConfigMaps created, then answer."""
         try:
             async with asyncio.timeout_at(task.deadline):
-                await self._config_maps.ensure(files, task.deadline - asyncio.get_running_loop().time())
+                if self._config_maps is not None:
+                    await self._config_maps.ensure(files, task.deadline - asyncio.get_running_loop().time())
         except InjectionError as error:
             return fail(error)
         except Exception as error:

@@ -19,13 +19,13 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from structlog.testing import capture_logs
 
-from injector.cluster.backoff import RepairBackoff
 from injector.cluster.builtin import BuiltinCertificates
 from injector.cluster.bundles import FIELD_MANAGER, Bundles, Configuration
 from injector.cluster.certificate_controller import CertificateController
 from injector.cluster.client import Client
 from injector.cluster.rotation import CertificateState, RotationPlan, read_certificate_state
 from injector.cluster.secret_store import SecretStore, data_of
+from injector.cluster.tasks import RepairBackoff
 from injector.cluster.x509 import Pair, issued_by, new_authority, pem_of, read_certificates, read_pair, sign
 from injector.errors import SettingsError
 from injector.settings import CertificateSettings, parse_settings
