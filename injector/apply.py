@@ -15,12 +15,12 @@ from injector.pods.context import Namespace, Object, Workload
 from injector.pods.decision import Decision
 from injector.pods.delivery import GeneratedConfigMap, by_annotation, config_map
 from injector.pods.fields import CONTAINER_LISTS
+from injector.pods.fitting import check_volumes
 from injector.pods.merge import merge
 from injector.pods.overlay import with_mirrors
 from injector.pods.receipt import Receipt, make_receipt, take_off
 from injector.pods.shape import check_shape, string_map
 from injector.pods.sidecars import Placement
-from injector.pods.taken_names import check_volumes
 from injector.pods.workloads import workload_of_pod
 from injector.reasons import Reason
 from injector.settings import Settings

@@ -13,7 +13,7 @@ from injector.apply import AppliedPod, InjectionContext, apply_templates, reappl
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.pods.conformance import Permitted, protected_differences, skeleton
-from injector.pods.constraints.limit_ranges import filled_in
+from injector.pods.constraints.namespace_limits import filled_in
 from injector.pods.context import Object
 from injector.pods.defaults import mismatches, with_plugins_additions
 from injector.pods.delivery import file_annotation

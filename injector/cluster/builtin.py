@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 import structlog
 
 from injector.cluster.api_error import ApiError
-from injector.cluster.backoff import Backoff
 from injector.cluster.bundles import Bundles
 from injector.cluster.certificate_controller import CertificateController, OnTrouble
 from injector.cluster.client import Client
@@ -19,7 +18,7 @@ from injector.cluster.lease import Lease, LeaseTiming
 from injector.cluster.reflector import Timing
 from injector.cluster.rotation import CertificateState, RotationPlan
 from injector.cluster.secret_store import SecretStore
-from injector.cluster.tasks import end_task
+from injector.cluster.tasks import Backoff, end_task
 from injector.cluster.x509 import Pair, service_names
 from injector.settings import CertificateSettings
 from injector.telemetry import Metrics

@@ -15,10 +15,10 @@ import structlog
 from cryptography import x509
 
 from injector.cluster.api_error import ApiError
-from injector.cluster.backoff import RepairBackoff
 from injector.cluster.bundles import Bundles, Configuration
 from injector.cluster.rotation import Bundle, CertificateState, RotationPlan, RotationStep, awaited, next_step
 from injector.cluster.secret_store import SecretStore
+from injector.cluster.tasks import RepairBackoff
 from injector.telemetry import Metrics
 
 _log = structlog.get_logger(__name__)

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 import structlog
 
 from injector.cluster.api_error import ApiError
-from injector.cluster.backoff import Backoff
 from injector.cluster.client import Client
-from injector.cluster.tasks import end_task
+from injector.cluster.tasks import Backoff, end_task
 from injector.diagnostics import printable_lines
 from injector.pods.context import Object
 from injector.telemetry import Metrics

@@ -25,9 +25,8 @@ from typing import Any
 import structlog
 
 from injector.cluster.api_error import ApiError
-from injector.cluster.backoff import Backoff, jittered
 from injector.cluster.client import Client
-from injector.cluster.tasks import end_task
+from injector.cluster.tasks import Backoff, end_task, jittered
 from injector.pods.context import Object
 
 _log = structlog.get_logger(__name__)

@@ -17,9 +17,8 @@ from typing import Generic, TypeVar
 import structlog
 
 from injector.cluster.api_error import BAD_ANSWER, ApiError
-from injector.cluster.backoff import Backoff, jittered
 from injector.cluster.client import Client
-from injector.cluster.tasks import end_task
+from injector.cluster.tasks import Backoff, end_task, jittered
 from injector.pods.context import Object
 
 T = TypeVar("T")

@@ -23,10 +23,9 @@ from datetime import datetime, timedelta
 import structlog
 
 from injector.cluster.api_error import ApiError
-from injector.cluster.backoff import Backoff, RepairBackoff
 from injector.cluster.client import Client
 from injector.cluster.reflector import Reflector
-from injector.cluster.tasks import end_task
+from injector.cluster.tasks import Backoff, RepairBackoff, end_task
 from injector.library_messages import api_server_message
 from injector.pods.context import Object
 from injector.telemetry import Metrics

@@ -1,9 +1,11 @@
-"""Tasks that run until they are stopped, and calls that several callers share."""
+"""Tasks that run until they are stopped, calls that several callers share, and how long to wait before the next try."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
+import time
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
@@ -38,3 +40,74 @@ class SingleFlight(Generic[K, T]):
         del self._running[key]
         if not future.cancelled():
             future.exception()  # looked at, so that asyncio does not complain when every caller has given up
+
+
+# ------------------------------------------------------------ pauses
+
+
+def jittered(seconds: float, share: float = 0.5) -> float:
+    """A random time from `seconds * (1 - share)` to `seconds`: replicas that failed together do not retry together."""
+    return seconds * random.uniform(1 - share, 1)  # noqa: S311 - not a secret
+
+
+class Backoff:
+    """Delays in seconds that double from `first` up to `longest`, each jittered; `reset()` begins anew."""
+
+    def __init__(self, first: float, longest: float) -> None:
+        self._first = first
+        self._longest = longest
+        self._next = first
+
+    def next(self, at_least: float = 0.0) -> float:
+        """The next delay; `at_least` is the server's own wish, heeded up to the longest delay."""
+        delay = jittered(self._next)
+        self._next = min(self._next * 2, self._longest)
+        return max(delay, min(at_least, self._longest))
+
+    def reset(self) -> None:
+        """All is well again: the next delay is a short one."""
+        self._next = self._first
+
+
+#: Changes of others that are undone at once.
+_AT_ONCE = 2
+
+
+class RepairBackoff:
+    """How long to wait before somebody else's change is undone once more.
+
+    The first two are undone at once. From then on the pause doubles, from `first` up to `longest` seconds, until the
+    other side has kept still for `longest` seconds after a pause.
+    """
+
+    def __init__(self, first: float = 1.0, longest: float = 300.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._first = first
+        self._longest = longest
+        self._clock = clock
+        self._repairs = 0
+        self._last = float("-inf")
+
+    @property
+    def fighting(self) -> bool:
+        """Whether somebody makes the same change again and again, so that it is not a single mistake."""
+        return self._repairs >= _AT_ONCE
+
+    @property
+    def pause(self) -> float:
+        """Seconds between the last repair and the next one."""
+        if not self.fighting:
+            return 0.0
+        return min(self._longest, self._first * 2.0 ** min(self._repairs - _AT_ONCE, 30))
+
+    @property
+    def due(self) -> bool:
+        """Whether a change may be undone now."""
+        now = self._clock()
+        if now > self._last + self.pause + self._longest:
+            self._repairs = 0
+        return now >= self._last + self.pause
+
+    def repaired(self) -> None:
+        """Note that a change was undone."""
+        self._repairs += 1
+        self._last = self._clock()

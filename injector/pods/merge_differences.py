@@ -11,8 +11,8 @@ from injector.names import kind_of, shown_value
 from injector.pods.context import Object
 from injector.pods.defaults import mismatches
 from injector.pods.fields import Field
+from injector.pods.fitting import volume_source
 from injector.pods.keyed_pointers import in_pod, item_fault, path_of
-from injector.pods.taken_names import volume_source
 from injector.reasons import Reason
 
 #: How much of a value a difference shows.

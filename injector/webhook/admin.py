@@ -22,7 +22,16 @@ Notes = Callable[[], tuple[str, ...]]
 
 
 class _Page(RequestHandler):
-    """Base: plain text, no cookies, no caching."""
+    """One of the three paths: plain text, no cookies, no caching.
+
+    /healthz says that the event loop answers: that is all a liveness probe may ask, or a slow API server would restart
+    everything. One that hangs does not answer, and kubelet starts the container anew.
+    """
+
+    def initialize(self, metrics: Metrics, readiness: Readiness, notes: Notes) -> None:
+        self._metrics = metrics
+        self._readiness = readiness
+        self._notes = notes
 
     def set_default_headers(self) -> None:
         self.set_header("Content-Type", "text/plain; charset=utf-8")
@@ -34,41 +43,22 @@ class _Page(RequestHandler):
     def write_error(self, status_code: int, **_: object) -> None:
         self.finish(f"{status_code}\n")
 
-
-class _Health(_Page):
-    """The event loop answers: that is all a liveness probe may ask, or a slow API server would restart everything.
-
-    One that hangs does not answer, and kubelet starts the container anew.
-    """
-
     def get(self) -> None:
-        self.finish("ok\n")
+        if self.request.path == "/healthz":
+            self.finish("ok\n")
+        elif self.request.path == "/readyz":
+            missing = self._readiness()
+            self.set_status(503 if missing else 200)
+            lines = [f"not ready: {name}: {cause}\n" for name, cause in missing.items()] or ["ok\n"]
+            self.finish("".join((*lines, *(f"note: {' '.join(note.split())}\n" for note in self._notes()))))
+        elif self.request.path == "/metrics" and self.request.method == "GET":
+            self.set_header("Content-Type", EXPOSITION_TYPE)
+            self.finish(self._metrics.exposition())
+        else:
+            self.set_status(404)
+            self.finish("nothing is at this path; the paths are /healthz, /readyz and /metrics\n")
 
     head = get
-
-
-class _Ready(_Page):
-    def initialize(self, readiness: Readiness, notes: Notes) -> None:
-        self._readiness = readiness
-        self._notes = notes
-
-    def get(self) -> None:
-        missing = self._readiness()
-        if missing:
-            self.set_status(503)
-        lines = [f"not ready: {name}: {cause}\n" for name, cause in missing.items()] or ["ok\n"]
-        self.finish("".join((*lines, *(f"note: {' '.join(note.split())}\n" for note in self._notes()))))
-
-    head = get
-
-
-class _Metrics(_Page):
-    def initialize(self, metrics: Metrics) -> None:
-        self._metrics = metrics
-
-    def get(self) -> None:
-        self.set_header("Content-Type", EXPOSITION_TYPE)
-        self.finish(self._metrics.exposition())
 
 
 def start_admin(
@@ -79,24 +69,14 @@ def start_admin(
     logger: structlog.typing.FilteringBoundLogger,
 ) -> HTTPServer:
     """Serve the three paths on `sockets`. The server stays up through a drain: readiness has to be seen failing."""
-    application = Application(
-        [
-            ("/healthz", _Health),
-            ("/readyz", _Ready, {"readiness": readiness, "notes": notes}),
-            ("/metrics", _Metrics, {"metrics": metrics}),
-        ],
-        log_function=lambda handler: None,
-        default_handler_class=_Nothing,
-    )
+    parts = {"metrics": metrics, "readiness": readiness, "notes": notes}
     server = BoundedServer(
-        application, idle_connection_timeout=120, body_timeout=5, max_body_size=1024, max_header_size=16 * 1024
+        Application([(".*", _Page, parts)], log_function=lambda handler: None),
+        idle_connection_timeout=120,
+        body_timeout=5,
+        max_body_size=1024,
+        max_header_size=16 * 1024,
     )
     server.bound(_MOST_CONNECTIONS, _FIRST_BYTE_SECONDS, metrics, logger)
     server.add_sockets(sockets)
     return server
-
-
-class _Nothing(_Page):
-    def prepare(self) -> None:
-        self.set_status(404)
-        self.finish("nothing is at this path; the paths are /healthz, /readyz and /metrics\n")

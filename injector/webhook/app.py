@@ -12,9 +12,11 @@ import socket
 import ssl
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import structlog
 from msgspec.structs import replace
 from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
@@ -22,21 +24,25 @@ from tornado.netutil import bind_sockets
 from injector.cluster.client import Client
 from injector.cluster.config_maps import ConfigMaps
 from injector.cluster.events import About, Events
+from injector.cluster.namespaces import Namespaces
 from injector.cluster.retries import Retries
+from injector.inject import guard, inject
 from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics, make_logger, send_logs_to
 from injector.webhook.admin import start_admin
-from injector.webhook.certificate_sources import BuiltinSource, CertificateSource, FileSource
+from injector.webhook.answer_cache import AnswerCache
 from injector.webhook.cluster_sync import ClusterSync
+from injector.webhook.evaluators import Evaluator, GuardEvaluator, MutateEvaluator, PolicyEvaluator
 from injector.webhook.exchange import Route, limits_of
 from injector.webhook.lifecycle import Drain, watch_loop
-from injector.webhook.namespace_resolver import EveryNamespace, NamespaceSource
-from injector.webhook.pipeline import ConfigMapCreator, NoConfigMaps
+from injector.webhook.namespace_resolver import EveryNamespace, NamespaceResolver
+from injector.webhook.pipeline import Pipeline
 from injector.webhook.receipt_seals import CertificateSeals
-from injector.webhook.record import FailureEvent
-from injector.webhook.routes import index_text, review_routes
+from injector.webhook.record import FailureEvent, FailureReporter, Recorder
 from injector.webhook.server import Server
 from injector.webhook.snapshot_manager import SnapshotManager
+from injector.webhook.tls import BuiltinSource, CertificateSource, FileSource
+from injector.webhook.workload_warnings import WorkloadEvaluator
 
 #: Seconds between two writes of collected log lines.
 _FLUSH_SECONDS = 0.1
@@ -166,10 +172,10 @@ class App:
     # -- parts --
 
     def _source(self, settings: Settings) -> CertificateSource:
-        common = (settings, self._use, self.metrics, self.logger, self._own_trouble, self._seals.use)
+        common = (self._use, self.metrics, self.logger, self._own_trouble, self._seals.use)
         if settings.certificates.source != "builtin":
-            return FileSource(*common)
-        return BuiltinSource(self._client, self._options.namespace, *common)
+            return FileSource(Path(settings.server.certificate), Path(settings.server.key), *common)
+        return BuiltinSource(self._client, self._options.namespace, settings, *common)
 
     def _own_trouble(self, reason: str, cause: str) -> None:
         """What an admin should see, as an Event on the injector's own pod; one Event for each problem."""
@@ -178,21 +184,16 @@ class App:
             self._events.tell(about, reason, cause, action="Serve", each_note=True)
 
     def _make_server(self, settings: Settings) -> Server:
-        namespaces: NamespaceSource = EveryNamespace(settings.namespace_label)
-        config_maps: ConfigMapCreator = NoConfigMaps()
-        if self._client is not None and self._cluster_sync is not None:
-            namespaces = self._cluster_sync.namespaces
-            config_maps = ConfigMaps(self._client)
         paths = {"/": Route("GET", self._about, b"text/plain; charset=utf-8")}
         paths |= review_routes(
             settings,
             self.snapshots,
-            namespaces,
-            config_maps,
+            self._cluster_sync.namespaces if self._cluster_sync else EveryNamespace(settings.namespace_label),
+            ConfigMaps(self._client) if self._client else None,
             self.metrics,
             self.output,
             self.logger,
-            self._report if self._events is not None else None,
+            self._report if self._events else None,
             self._seals,
         )
         return Server(paths, limits_of(settings.server), self.metrics, self.logger)
@@ -281,6 +282,52 @@ async def run(options: ServeOptions) -> None:
         raise
     await app.wait()
     beat.cancel()
+
+
+def review_routes(
+    settings: Settings,
+    snapshots: SnapshotManager,
+    namespaces: Namespaces | EveryNamespace,
+    config_maps: ConfigMaps | None,
+    metrics: Metrics,
+    output: LogOutput,
+    logger: structlog.typing.FilteringBoundLogger,
+    report: FailureReporter,
+    seals: CertificateSeals,
+) -> dict[str, Route]:
+    """The route for each path that the API server may post reviews to."""
+    server = settings.server
+    resolver, cache = NamespaceResolver(namespaces), AnswerCache(server.cache_bytes, metrics)
+    seals.on_new_key = cache.forget
+
+    def route(path: str, evaluator: Evaluator[Any], **more: Any) -> Route:
+        return Route("POST", Pipeline(evaluator, snapshots, resolver, Recorder(path, metrics, output), **more))
+
+    # Every pod that the guard sees is different (it has its uid by now), so there is nothing to cache.
+    mutate = MutateEvaluator(partial(inject, seals=seals), logger)
+    mutate_route = route("mutate", mutate, config_maps=config_maps, report=report, cache=cache)
+    guard_route = route("validate", GuardEvaluator(partial(guard, seals=seals), logger), report=report)
+    workload_route = route("advise", WorkloadEvaluator(logger))
+    return {
+        **dict.fromkeys(server.mutate_paths, mutate_route),
+        **dict.fromkeys(server.validate_paths, guard_route),
+        **dict.fromkeys(server.advise_paths, workload_route),
+        **{path: route(path, PolicyEvaluator(path, at, logger)) for path, at in settings.paths.items()},
+    }
+
+
+def index_text(settings: Settings, snapshots: SnapshotManager, metrics_port: int) -> bytes:
+    """What `GET /` says."""
+    server = settings.server
+    names = ", ".join(sorted(snapshots.current.catalog.names)) if snapshots.ready else "none yet"
+    paths = (*server.mutate_paths, *server.validate_paths, *server.advise_paths, *settings.paths)
+    return (
+        "sidecar-injector: puts sidecars into pods as they are created.\n\n"
+        f"The API server posts reviews to {' '.join(paths)}.\n"
+        f"Templates: {names}\n"
+        f"Generation: {snapshots.current.generation or 'none yet'}\n"
+        f"Health, readiness and metrics: port {metrics_port}, /healthz /readyz /metrics (plain HTTP).\n"
+    ).encode()
 
 
 def _port(sockets: list[socket.socket]) -> int:

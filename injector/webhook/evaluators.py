@@ -1,6 +1,6 @@
 """What the pipeline asks about a review: one evaluator for each kind of webhook.
 
-`MutateEvaluator` injects a pod, `GuardEvaluator` checks the pod as it will be stored, `AdviseEvaluator` warns about a
+`MutateEvaluator` injects a pod, `GuardEvaluator` checks the pod as it will be stored, `WorkloadEvaluator` warns about a
 workload, `PolicyEvaluator` applies the templates of one path in the settings. Whatever happens, a readable review gets
 an answer: where the injector itself fails, the table of reasons decides as it does about everything else.
 """
@@ -25,7 +25,7 @@ from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates
 from injector.telemetry import where_it_failed
 from injector.templates.snapshot import Snapshot
-from injector.webhook.record import FailureEvent, Note, Recorder, failure_event, note_of, object_name
+from injector.webhook.record import FailureEvent, Note, failure_event, note_of, object_name, resource_name
 from injector.webhook.response import AdmissionResponse, audit_annotations, response_to
 from injector.webhook.review import Review, ReviewRequest, read_object, read_request, to_request
 
@@ -64,72 +64,104 @@ class ReviewTask:
         """The name of the namespace that the review names, "" for none."""
         return self.review.request.namespace or ""
 
-    @property
-    def object(self) -> bytes:
-        """The object that the review is about, as JSON."""
-        return bytes(self.review.request.object)
-
-    def without_labels(self, cause: str) -> Failure:
+    def unread_labels(self, cause: str) -> Failure:
         """The failure that the namespace's labels are not known."""
         message = f"the labels of namespace {self.namespace} could not be read ({cause})"
         return Failure(InjectionError(Reason.NOT_READY, message))
 
 
+class Verdict(NamedTuple):
+    """What the core makes of a review.
+
+    `doubted`: the stored labels of the namespace must be old, as with them the webhook would not have been called.
+    """
+
+    injection: Injection
+    doubted: bool = False
+
+
+class Outcome(NamedTuple):
+    """What a review is answered, what is recorded of it, and what to report on the object's owner, if anything.
+
+    `about` are the log line's fields that name the object.
+    """
+
+    response: AdmissionResponse
+    note: Note
+    about: dict[str, str]
+    event: FailureEvent | None = None
+
+
+def creates_a_pod(request: ReviewRequest) -> bool:
+    """Whether a review is about the creation of a pod."""
+    resource = request.resource
+    return creates_pod(request.operation, resource.resource, resource.group, request.sub_resource)
+
+
 class Evaluator(ABC, Generic[Reviewed]):
     """One kind of webhook. `Reviewed` is what it reads of a review."""
 
-    #: The answer to a review that it is not concerned with.
+    #: Whether a review is evaluated at all; any other gets `unconcerned`, whatever its object looks like.
+    concerns: Callable[[ReviewRequest], bool] = staticmethod(creates_a_pod)
     unconcerned = AdmissionResponse(allowed=True, audit=audit_annotations(Reason.NOT_A_POD_CREATION.label, (), ""))
 
     def __init__(self, logger: structlog.typing.FilteringBoundLogger) -> None:
         self._logger = logger
 
     @abstractmethod
-    def concerns(self, request: ReviewRequest) -> bool:
-        """Whether a review is evaluated at all; any other is allowed as it is, whatever its object looks like."""
+    def decode(self, task: ReviewTask) -> tuple[Reviewed, Namespace | None]:
+        """What the review is about, and the namespace to go by where nobody has to be asked for it.
 
-    @abstractmethod
-    def decode(self, task: ReviewTask) -> Reviewed:
-        """What the review is about. Raises ReviewError where that cannot be read."""
-
-    def own_namespace(self, task: ReviewTask, subject: Reviewed) -> Namespace | None:
-        """The namespace to go by where nobody has to be asked for it, else None."""
-        return None
+        Raises ReviewError where the object cannot be read.
+        """
 
     @abstractmethod
     def evaluate(
-        self, task: ReviewTask, subject: Reviewed, namespace: Namespace, failure: Failure | None = None
-    ) -> Injection:
+        self,
+        task: ReviewTask,
+        subject: Reviewed,
+        namespace: Namespace | None,
+        failure: Failure | None = None,
+        unread: str = "",
+    ) -> Verdict:
         """The verdict of the core; if there is a failure, the verdict that the table of reasons has for it.
 
-        An exception is Reason.INTERNAL_ERROR, with a log line that quotes nothing of the object.
+        `unread` is why the API server does not say what the namespace is: `namespace` is then the store's word, or
+        None. An exception is Reason.INTERNAL_ERROR, with a log line that quotes nothing of the object.
         """
 
-    def doubts(self, injection: Injection) -> bool:
-        """Whether the stored labels of the namespace must be old: with them the webhook would not have been called."""
-        return injection.reason in DOUBTFUL
-
-    def unconfirmed(self, task: ReviewTask, stored: Namespace | None, cause: str) -> tuple[Namespace, Failure | None]:
-        """What to go by where the API server does not answer for a namespace: the store's word, if it has one."""
-        return stored or Namespace(task.namespace), None if stored else task.without_labels(cause)
-
-    def response(self, task: ReviewTask, subject: Reviewed, injection: Injection) -> AdmissionResponse:
-        """What the API server is answered."""
-        return response_to(injection)
-
-    def note(self, injection: Injection) -> Note:
-        """What logs and metrics say of it."""
-        return note_of(injection)
-
-    def event(
-        self, subject: Reviewed, namespace: Namespace, injection: Injection, response: AdmissionResponse
-    ) -> FailureEvent | None:
-        """What to report on the object that owns the subject, if anything."""
-        return None
-
     @abstractmethod
-    def line(self, recorder: Recorder, note: Note, task: ReviewTask, subject: Reviewed, namespace: Namespace) -> bytes:
-        """The part of the review's log line that is the same for every review with this answer."""
+    def answer(self, task: ReviewTask, subject: Reviewed, namespace: str, injection: Injection) -> Outcome:
+        """What the API server is answered, and what is recorded."""
+
+    def _inject(
+        self, core: Core, task: ReviewTask, pod: Object, namespace: Namespace, request: Request, failure: Failure | None
+    ) -> Injection:
+        """Decide, then inject; or where a pod that is to be injected fails, what the table of reasons says."""
+        snapshot = task.snapshot
+        error, decision = failure or task.failure or (None, None)
+        try:
+            decision = decision or decide(pod, namespace, snapshot.settings, request)
+            if error is None:
+                return core(pod, namespace, snapshot, request, decision=decision)
+            if not decision.inject:
+                return skipped_injection(pod, decision, snapshot)
+        except Exception as raised:
+            error = self._log_error(task, namespace, raised, pod=object_name(pod))
+        decision = decision or Decision(error.reason, is_required(namespace, snapshot.settings), ())
+        try:
+            return failed_injection(pod, decision, snapshot, error)
+        except Exception as raised:  # no pod that an API server sends: it cannot even be marked
+            self._log_error(task, namespace, raised, pod=object_name(pod))
+        refused = error.reason.effect(required=decision.required) is Effect.REFUSE
+        return msgspec.structs.replace(
+            skipped_injection(pod, decision, snapshot),
+            reason=error.reason,
+            effect=Effect.REFUSE if refused else Effect.SKIP,
+            failures=(error.diagnostic,),
+            consequence="" if refused else "no sidecar",
+            code=error.code,
+        )
 
     def _log_error(self, task: ReviewTask, namespace: Namespace, error: Exception, **about: str) -> InjectionError:
         self._logger.error(
@@ -153,62 +185,33 @@ class MutateEvaluator(Evaluator[Object]):
         super().__init__(logger)
         self._core = core
 
-    def concerns(self, request: ReviewRequest) -> bool:
-        """Whether a pod is created."""
-        resource = request.resource
-        return creates_pod(request.operation, resource.resource, resource.group, request.sub_resource)
-
-    def decode(self, task: ReviewTask) -> Object:
+    def decode(self, task: ReviewTask) -> tuple[Object, Namespace | None]:
         """The pod."""
-        return read_object(bytes(task.review.request.object))
+        return read_object(bytes(task.review.request.object)), None
 
     def evaluate(
-        self, task: ReviewTask, subject: Object, namespace: Namespace, failure: Failure | None = None
-    ) -> Injection:
-        """Decide, then inject; or where a pod that is to be injected fails, what the table of reasons says."""
-        return self.evaluate_pod(task, subject, namespace, to_request(task.review.request), failure)
+        self,
+        task: ReviewTask,
+        subject: Object,
+        namespace: Namespace | None,
+        failure: Failure | None = None,
+        unread: str = "",
+    ) -> Verdict:
+        """Decide, then inject. A namespace that nobody knows counts as `enabled`: the pod starts, marked."""
+        if namespace is None:
+            label = task.snapshot.settings.namespace_label
+            namespace = Namespace(task.namespace, {label.key: label.enabled})
+            failure = task.failure or task.unread_labels(unread)
+        request = to_request(task.review.request)
+        injection = self._inject(self._core, task, subject, namespace, request, failure)
+        return Verdict(injection, injection.reason in DOUBTFUL)
 
-    def evaluate_pod(
-        self, task: ReviewTask, pod: Object, namespace: Namespace, request: Request, failure: Failure | None = None
-    ) -> Injection:
-        """Decide about any pod, then inject it; the review may be about a workload that creates it."""
-        snapshot = task.snapshot
-        error, decision = failure or (None, None)
-        try:
-            decision = decision or decide(pod, namespace, snapshot.settings, request)
-            if error is None:
-                return self._core(pod, namespace, snapshot, request, decision=decision)
-            if not decision.inject:
-                return skipped_injection(pod, decision, snapshot)
-        except Exception as raised:
-            error = self._log_error(task, namespace, raised, pod=object_name(pod))
-        decision = decision or Decision(error.reason, is_required(namespace, snapshot.settings), ())
-        try:
-            return failed_injection(pod, decision, snapshot, error)
-        except Exception as raised:  # no pod that an API server sends: it cannot even be marked
-            self._log_error(task, namespace, raised, pod=object_name(pod))
-        failed = failed_injection({}, decision, snapshot, error)
-        effect = Effect.SKIP if failed.allowed else Effect.REFUSE
-        return msgspec.structs.replace(failed, object=pod, patch=(), effect=effect)
-
-    def unconfirmed(self, task: ReviewTask, stored: Namespace | None, cause: str) -> tuple[Namespace, Failure | None]:
-        """The namespace as the store has it; one that it does not have counts as `enabled`: the pod starts, marked."""
-        if stored is not None:
-            return stored, None
-        label = task.snapshot.settings.namespace_label
-        return _labelled(Namespace(task.namespace), label.key, label.enabled), task.without_labels(cause)
-
-    def event(
-        self, subject: Object, namespace: Namespace, injection: Injection, response: AdmissionResponse
-    ) -> FailureEvent | None:
-        """A pod that is refused, or starts without its sidecar."""
-        if injection.effect not in self.reported:
-            return None
-        return failure_event(subject, namespace.name, injection, response.message)
-
-    def line(self, recorder: Recorder, note: Note, task: ReviewTask, subject: Object, namespace: Namespace) -> bytes:
-        """The line about the pod."""
-        return recorder.line(note, namespace.name, subject)
+    def answer(self, task: ReviewTask, subject: Object, namespace: str, injection: Injection) -> Outcome:
+        """The patch, and an Event about a pod that is refused or starts without its sidecar."""
+        response = response_to(injection)
+        reported = injection.effect in self.reported
+        event = failure_event(subject, namespace, injection, response.message) if reported else None
+        return Outcome(response, note_of(injection), {"pod": object_name(subject)}, event)
 
 
 class GuardEvaluator(MutateEvaluator):
@@ -219,18 +222,22 @@ class GuardEvaluator(MutateEvaluator):
 
     reported = frozenset({Effect.REFUSE})
 
-    def doubts(self, injection: Injection) -> bool:
-        """Whether the store says that the namespace requires nothing."""
-        return not injection.decision.required
-
-    def unconfirmed(self, task: ReviewTask, stored: Namespace | None, cause: str) -> tuple[Namespace, Failure | None]:
-        """The namespace, treated as `required`: a pod that lacks nothing passes even so."""
-        label = task.snapshot.settings.namespace_label
-        return _labelled(stored or Namespace(task.namespace), label.key, label.required), None
-
-    def response(self, task: ReviewTask, subject: Object, injection: Injection) -> AdmissionResponse:
-        """The verdict without a patch."""
-        return response_to(injection, patching=False)
+    def evaluate(
+        self,
+        task: ReviewTask,
+        subject: Object,
+        namespace: Namespace | None,
+        failure: Failure | None = None,
+        unread: str = "",
+    ) -> Verdict:
+        """The verdict without a patch. A namespace that nobody confirms is treated as `required`: a pod that lacks
+        nothing passes even so.
+        """
+        if namespace is None or unread:
+            label, known = task.snapshot.settings.namespace_label, namespace or Namespace(task.namespace)
+            namespace = replace(known, labels={**known.labels, label.key: label.required})
+        injection = super().evaluate(task, subject, namespace, failure).injection
+        return Verdict(msgspec.structs.replace(injection, patch=()), not injection.decision.required)
 
 
 class PolicyEvaluator(Evaluator[ObjectRequest]):
@@ -239,58 +246,57 @@ class PolicyEvaluator(Evaluator[ObjectRequest]):
     `at` is what the path had at the start. A reload can change what a path has; only a restart adds or removes paths.
     """
 
+    #: Every review: the webhook entry decides which reviews arrive.
+    concerns = staticmethod(lambda request: True)
+
     def __init__(self, path: str, at: PathTemplates, logger: structlog.typing.FilteringBoundLogger) -> None:
         super().__init__(logger)
         self._path = path
         self._at = at
 
-    def concerns(self, request: ReviewRequest) -> bool:
-        """Every review: the webhook entry decides which reviews arrive."""
-        return True
+    def decode(self, task: ReviewTask) -> tuple[ObjectRequest, Namespace | None]:
+        """The object, the one before, and what else the review says.
 
-    def decode(self, task: ReviewTask) -> ObjectRequest:
-        """The object, the one before, and what else the review says."""
+        The namespace is known of a Namespace object, which lies in itself, of a cluster-scoped object, which lies in
+        none, and of a namespace that the settings ignore, whose labels are not needed.
+        """
         request = task.review.request
         obj, before = _optional_object(bytes(request.object)), _optional_object(bytes(request.old_object))
-        return ObjectRequest(to_request(request), obj, before, read_request(task.review, task.body))
-
-    def own_namespace(self, task: ReviewTask, subject: ObjectRequest) -> Namespace | None:
-        """A Namespace object itself; one without a name for a cluster-scoped object; and namespaces that the settings
-        ignore, whose labels are not needed. None for all others.
-        """
+        subject = ObjectRequest(to_request(request), obj, before, read_request(task.review, task.body))
         if subject.is_namespace:
-            return subject.itself()
+            return subject, subject.itself()
         alone = not task.namespace or task.namespace in task.snapshot.settings.ignored_namespaces
-        return Namespace(task.namespace) if alone else None
+        return subject, Namespace(task.namespace) if alone else None
 
     def evaluate(
-        self, task: ReviewTask, subject: ObjectRequest, namespace: Namespace, failure: Failure | None = None
-    ) -> Injection:
+        self,
+        task: ReviewTask,
+        subject: ObjectRequest,
+        namespace: Namespace | None,
+        failure: Failure | None = None,
+        unread: str = "",
+    ) -> Verdict:
         """What the path's templates make of the object; where it fails, what its `failurePolicy` says."""
         snapshot = task.snapshot
         at = snapshot.settings.paths.get(self._path, self._at)
-        if failure is not None:
-            return refused(subject, at, snapshot, failure.error)
+        failure = failure or task.failure
+        if failure is not None or namespace is None:
+            return Verdict(refused(subject, at, snapshot, (failure or task.unread_labels(unread)).error))
         try:
-            return admit(subject, namespace, at, snapshot)
+            return Verdict(admit(subject, namespace, at, snapshot))
         except Exception as error:
             resource = subject.request.resource[:64]
-            return refused(subject, at, snapshot, self._log_error(task, namespace, error, resource=resource))
+            return Verdict(refused(subject, at, snapshot, self._log_error(task, namespace, error, resource=resource)))
 
-    def doubts(self, injection: Injection) -> bool:
-        """Never: the namespace's labels do not matter here."""
-        return False
-
-    def line(
-        self, recorder: Recorder, note: Note, task: ReviewTask, subject: ObjectRequest, namespace: Namespace
-    ) -> bytes:
-        """The line about the object."""
-        name = subject.review.get("name")
-        return recorder.object_line(note, namespace.name, subject.subject, subject.request, name)
-
-
-def _labelled(namespace: Namespace, key: str, value: str) -> Namespace:
-    return replace(namespace, labels={**namespace.labels, key: value})
+    def answer(self, task: ReviewTask, subject: ObjectRequest, namespace: str, injection: Injection) -> Outcome:
+        """The verdict; an object without a name goes by the review's: a CONNECT has options as its object."""
+        request, name = subject.request, subject.review.get("name")
+        about = {
+            "resource": resource_name(request),
+            "name": object_name(subject.subject) or (name[:260] if isinstance(name, str) else ""),
+            "operation": request.operation[:16],
+        }
+        return Outcome(response_to(injection), note_of(injection), about)
 
 
 def _optional_object(raw: bytes) -> Object:

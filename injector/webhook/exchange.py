@@ -29,7 +29,8 @@ _PHRASES = {
     415: b"415 Unsupported Media Type",
     429: b"429 Too Many Requests",
 }
-_JSON = b"application/json"
+_JSON_TYPE = "application/json"
+_JSON = _JSON_TYPE.encode()
 #: A too large body is still read (and thrown away) up to this many times the limit, so that its client hears why.
 DISCARD_FACTOR = 4
 #: Large bodies together may hold this many times the limit of one; more wait.
@@ -186,37 +187,34 @@ class Exchange(HTTPMessageDelegate):
         line = cast("RequestStartLine", start_line)
         target = line.path
         self._route = route = self._state.routes.get(target) or self._state.find_route(target)
-        method = line.method
         wish = headers.get("Connection")
         if wish is not None:
             self._close = wish.lower() == "close"
-        self._head = method == "HEAD"
-        if method != route.method and not (self._head and route.method == "GET"):
-            if route.method:
-                self._error = (405, f"{method} is not allowed here; use {route.method}")
-            else:
-                paths = self._state.review_paths
-                since = "a path that was added to the settings needs a restart of the injector"
-                self._error = (404, f"there is nothing at this path; POST reviews to {paths}; {since}")
-        elif method == "POST" and headers.get("Content-Type") != "application/json":
-            content_type = headers.get("Content-Type", "")
-            if content_type.partition(";")[0].strip().lower() != "application/json":
-                self._error = (415, "send the review with Content-Type: application/json")
+        self._head = line.method == "HEAD"
+        if line.method != route.method and not (self._head and route.method == "GET"):
+            self._error = self._wrong_method(line.method, route)
+        elif line.method == "POST" and not _is_json(headers.get("Content-Type", "")):
+            self._error = (415, f"send the review with Content-Type: {_JSON_TYPE}")
         length, limit = headers.get("Content-Length"), self._state.limits.max_body_bytes
         size = limit if length is None and "Transfer-Encoding" in headers else 0
         if length is not None and len(length) >= _LARGE_DIGITS and length.isdecimal():
             size = int(length[:_SIZE_DIGITS])
-            if size > limit * DISCARD_FACTOR:
-                # More than it is worth to read: answer now, Tornado closes the connection.
-                self._error = self._error or (413, _too_large(limit))
-                self.finish()
-                return None
-            if size > limit:
-                self._error = self._error or (413, _too_large(limit))
+        if size > limit:
+            self._error = self._error or (413, _too_large(limit))
+        if size > limit * DISCARD_FACTOR:
+            # More than it is worth to read: answer now, Tornado closes the connection.
+            self.finish()
+            return None
         if size <= LARGE_BYTES or self._error is not None:
             return None
         self._reserved = size
         return None if self._state.reserve(size) else self._wait_for_room(size)
+
+    def _wrong_method(self, method: str, route: Route) -> tuple[int, str]:
+        if route.method:
+            return 405, f"{method} is not allowed here; use {route.method}"
+        since = "a path that was added to the settings needs a restart of the injector"
+        return 404, f"there is nothing at this path; POST reviews to {self._state.review_paths}; {since}"
 
     async def _wait_for_room(self, size: int) -> None:
         """Wait until other large bodies are answered, but not longer than the review's own time."""
@@ -344,6 +342,10 @@ class Exchange(HTTPMessageDelegate):
         # Bytes go out as they are: Tornado's write_headers would check and join every header again.
         connection.write(head if self._head else head + body)
         connection.finish()
+
+
+def _is_json(content_type: str) -> bool:
+    return content_type == _JSON_TYPE or content_type.partition(";")[0].strip().lower() == _JSON_TYPE
 
 
 def _too_large(limit: int) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Protocol
 
+from injector.cluster.namespaces import Namespaces
 from injector.errors import ReviewError
 from injector.names import is_dns_label
 from injector.pods.context import Namespace
@@ -21,16 +21,6 @@ _HOLDS_SECONDS = 10.0
 _FAILED_SECONDS = 2.0
 #: How many answers are remembered.
 _REMEMBERED = 1000
-
-
-class NamespaceSource(Protocol):
-    """The cluster's namespaces. The same object is given out until the namespace changes."""
-
-    def get(self, name: str) -> Namespace | None:
-        """The namespace as the local store knows it, or None."""
-
-    async def fetch(self, name: str) -> Namespace | None:
-        """The namespace as the API server knows it now, or None where there is none. Raises when it cannot be asked."""
 
 
 class EveryNamespace:
@@ -66,7 +56,7 @@ class _Answer:
 class NamespaceResolver:
     """Namespaces for reviews."""
 
-    def __init__(self, namespaces: NamespaceSource) -> None:
+    def __init__(self, namespaces: Namespaces | EveryNamespace) -> None:
         self._namespaces = namespaces
         self._answers: dict[str, _Answer] = {}
 

@@ -12,14 +12,14 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import Generic, Protocol
+from typing import Generic
 
+from injector.cluster.config_maps import ConfigMaps
 from injector.errors import InjectionError
 from injector.injection import Injection
 from injector.pods.context import Namespace
 from injector.pods.delivery import GeneratedConfigMap
 from injector.reasons import Effect, Reason
-from injector.templates.snapshot import Snapshot
 from injector.webhook.answer_cache import Answer, AnswerCache, CacheKey
 from injector.webhook.evaluators import DOUBTFUL, Evaluator, Failure, Reviewed, ReviewTask
 from injector.webhook.namespace_resolver import NamespaceResolver
@@ -27,47 +27,12 @@ from injector.webhook.receipt_seals import REUSE_SECONDS
 from injector.webhook.record import FailureReporter, Note, Recorder
 from injector.webhook.response import answer_head, answer_tail
 from injector.webhook.review import Review, read_review
+from injector.webhook.snapshot_manager import SnapshotManager
 
 #: Reasons that may be gone with the next try: such an answer is not kept.
 _PASSING = frozenset({Reason.INTERNAL_ERROR, Reason.NOT_READY, Reason.FILES_FAILED})
 #: The share of a review's time for which it waits for the first snapshot: the rest is for the API server's word.
 _SNAPSHOT_SHARE = 0.8
-
-
-class SnapshotSource(Protocol):
-    """Where the snapshot in use is. A review takes `current` once and stays with it."""
-
-    @property
-    def current(self) -> Snapshot:
-        """The snapshot in use; one without templates as long as `ready` is False."""
-
-    @property
-    def ready(self) -> bool:
-        """Whether there has been a whole snapshot."""
-
-    async def first_build(self) -> None:
-        """Return when the first snapshot is there, or has failed to build."""
-
-
-class ConfigMapCreator(Protocol):
-    """Creates the ConfigMaps that injected pods mount."""
-
-    def known(self, files: tuple[GeneratedConfigMap, ...]) -> bool:
-        """Whether all of them were seen to exist a short while ago, so that there is nothing to wait for."""
-
-    async def ensure(self, files: tuple[GeneratedConfigMap, ...], deadline: float) -> None:
-        """Return when all of them exist, within `deadline` seconds. Raises InjectionError when they do not."""
-
-
-class NoConfigMaps:
-    """Creates nothing anywhere: for `serve --standalone`, and for paths whose templates have no files."""
-
-    def known(self, files: tuple[GeneratedConfigMap, ...]) -> bool:
-        """Always: there is nothing to wait for."""
-        return True
-
-    async def ensure(self, files: tuple[GeneratedConfigMap, ...], deadline: float) -> None:
-        """Do nothing."""
 
 
 class Pipeline(Generic[Reviewed]):
@@ -76,11 +41,11 @@ class Pipeline(Generic[Reviewed]):
     def __init__(
         self,
         evaluator: Evaluator[Reviewed],
-        snapshots: SnapshotSource,
+        snapshots: SnapshotManager,
         namespaces: NamespaceResolver,
         recorder: Recorder,
         *,
-        config_maps: ConfigMapCreator | None = None,
+        config_maps: ConfigMaps | None = None,
         report: FailureReporter = None,
         cache: AnswerCache | None = None,
     ) -> None:
@@ -88,7 +53,7 @@ class Pipeline(Generic[Reviewed]):
         self._snapshots = snapshots
         self._namespaces = namespaces
         self._recorder = recorder
-        self._config_maps = config_maps or NoConfigMaps()
+        self._config_maps = config_maps
         self._report = report
         self._cache = cache
         self._unconcerned = answer_tail(evaluator.unconcerned)
@@ -103,7 +68,7 @@ class Pipeline(Generic[Reviewed]):
 
     def _pass_through(self, review: Review, started: float) -> bytes:
         note = Note(Reason.NOT_A_POD_CREATION, Effect.SKIP)
-        line = self._recorder.line(note, review.request.namespace or "", {})
+        line = self._recorder.line(note, review.request.namespace or "", {"pod": ""})
         self._recorder.record(review, line, self._recorder.cells(note), started, False)
         return answer_head(review) + self._unconcerned
 
@@ -140,28 +105,26 @@ class Pipeline(Generic[Reviewed]):
     ) -> bytes | Awaitable[bytes]:
         """Answer with the evaluator's verdict, which may need the API server's word on the namespace first."""
         evaluator, name = self._evaluator, task.namespace
-        subject = evaluator.decode(task)
-        namespace = evaluator.own_namespace(task, subject) or namespace
+        subject, own_namespace = evaluator.decode(task)
+        namespace = own_namespace or namespace
         if namespace is None:
             return self._evaluate_after_asking(task, subject, None)
-        injection = evaluator.evaluate(task, subject, namespace, task.failure)
-        if evaluator.doubts(injection) and not self._namespaces.confirmed(name):
+        injection, doubted = evaluator.evaluate(task, subject, namespace)
+        if doubted and not self._namespaces.confirmed(name):
             if not self._namespaces.tried(name):
                 return self._evaluate_after_asking(task, subject, namespace)
-            assumed, _ = evaluator.unconfirmed(task, namespace, "")
-            if assumed is not namespace:
-                namespace, injection = assumed, evaluator.evaluate(task, subject, assumed, task.failure)
+            injection = evaluator.evaluate(task, subject, namespace, unread="a moment ago").injection
         return self._conclude(task, subject, namespace, injection, key)
 
     async def _evaluate_after_asking(self, task: ReviewTask, subject: Reviewed, stored: Namespace | None) -> bytes:
         """The store does not know the namespace, or contradicts the review: ask the API server."""
-        unknown = None
+        namespace, unread = stored, ""
         try:
             namespace = await self._namespaces.ask(task.namespace, task.deadline)
         except OSError as error:
-            namespace, unknown = self._evaluator.unconfirmed(task, stored, str(error) or "no answer in time")
-        injection = self._evaluator.evaluate(task, subject, namespace, task.failure or unknown)
-        answer = self._conclude(task, subject, namespace, injection)
+            unread = str(error) or "no answer in time"
+        injection = self._evaluator.evaluate(task, subject, namespace, unread=unread).injection
+        answer = self._conclude(task, subject, namespace or Namespace(task.namespace), injection)
         return answer if isinstance(answer, bytes) else await answer
 
     # -- ConfigMaps --
@@ -170,8 +133,8 @@ class Pipeline(Generic[Reviewed]):
         """Answer as another pod was answered, when the ConfigMaps are there again."""
 
         def fail(error: InjectionError) -> bytes:
-            subject = self._evaluator.decode(task)
-            injection = self._evaluator.evaluate(task, subject, namespace, Failure(error))
+            subject, _ = self._evaluator.decode(task)
+            injection = self._evaluator.evaluate(task, subject, namespace, Failure(error)).injection
             return self._finish(task, subject, namespace, injection)
 
         give = partial(self._give, task.review, answer, task.started, True)
@@ -191,13 +154,15 @@ class Pipeline(Generic[Reviewed]):
 
         def fail(error: InjectionError) -> bytes:
             failed = self._evaluator.evaluate(task, subject, namespace, Failure(error, injection.decision))
-            return self._finish(task, subject, namespace, failed)
+            return self._finish(task, subject, namespace, failed.injection)
 
         finish = partial(self._finish, task, subject, namespace, injection, key)
         return self._answer_after_creating(task, injection.files, finish, fail)
 
     def _exist(self, files: tuple[GeneratedConfigMap, ...], review: Review) -> bool:
-        return not files or bool(review.request.dry_run) or self._config_maps.known(files)
+        if not files or self._config_maps is None:
+            return True
+        return bool(review.request.dry_run) or self._config_maps.known(files)
 
     async def _answer_after_creating(
         self,
@@ -209,7 +174,8 @@ class Pipeline(Generic[Reviewed]):
         """Have the ConfigMaps created, then answer."""
         try:
             async with asyncio.timeout_at(task.deadline):
-                await self._config_maps.ensure(files, task.deadline - asyncio.get_running_loop().time())
+                if self._config_maps is not None:
+                    await self._config_maps.ensure(files, task.deadline - asyncio.get_running_loop().time())
         except InjectionError as error:
             return fail(error)
         except Exception as error:
@@ -228,19 +194,18 @@ class Pipeline(Generic[Reviewed]):
         key: CacheKey | None = None,
     ) -> bytes:
         """Make the answer, keep it where it is good for other pods, and give it."""
-        evaluator, recorder = self._evaluator, self._recorder
-        response, note = evaluator.response(task, subject, injection), evaluator.note(injection)
+        response, note, about, event = self._evaluator.answer(task, subject, namespace.name, injection)
         answer = Answer(
             answer_tail(response),
-            evaluator.line(recorder, note, task, subject, namespace),
-            recorder.cells(note),
+            self._recorder.line(note, namespace.name, about),
+            self._recorder.cells(note),
             injection.files,
-            evaluator.event(subject, namespace, injection, response),
+            event,
             task.started + REUSE_SECONDS if injection.patch else math.inf,
         )
         # What the API server had to confirm holds as long as the resolver says, not as long as the cache would keep it.
         if self._cache is not None and injection.reason not in _PASSING | DOUBTFUL:
-            key = key or self._cache.key(task.snapshot, namespace, task.object)
+            key = key or self._cache.key(task.snapshot, namespace, bytes(task.review.request.object))
             self._cache.keep(task.snapshot, key, answer, response.patch)
         return self._give(task.review, answer, task.started, False)
 

@@ -7,7 +7,7 @@ not at logs.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -21,32 +21,6 @@ from injector.telemetry import Cell, LogOutput, Metrics
 from injector.webhook.review import Review
 
 _encode = msgspec.json.encode
-
-
-class _Line(msgspec.Struct, frozen=True):
-    """The part of a log line that is the same for all reviews with one answer."""
-
-    path: str
-    namespace: str
-    pod: str
-    reason: str
-    outcome: str
-    templates: tuple[str, ...]
-    generation: str
-
-
-class _ObjectLine(msgspec.Struct, frozen=True):
-    """What a review's log line says of an object of any kind."""
-
-    path: str
-    namespace: str
-    resource: str
-    name: str
-    operation: str
-    reason: str
-    outcome: str
-    templates: tuple[str, ...]
-    generation: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +78,13 @@ def object_name(obj: Object) -> str:
     return f"{generated[:259]}*" if isinstance(generated, str) and generated else ""
 
 
+def resource_name(request: Request) -> str:
+    """A request's resource with its group and subresource, at most 320 characters: `deployments.apps/scale`."""
+    below = f"/{request.sub_resource}" if request.sub_resource else ""
+    group = f".{request.group}" if request.group else ""
+    return f"{request.resource}{group}{below}"[:320]
+
+
 class Recorder:
     """Writes and counts the reviews of one path: `mutate`, `validate`, `advise`, or one of the settings' `paths`."""
 
@@ -114,36 +95,17 @@ class Recorder:
         self._hit = metrics.seconds.cell(path, "true")
         self._miss = metrics.seconds.cell(path, "false")
 
-    def line(self, note: Note, namespace: str, pod: Object) -> bytes:
+    def line(self, note: Note, namespace: str, about: Mapping[str, str]) -> bytes:
         """The part of a review's log line that is the same for every review with this answer."""
-        line = _Line(
-            path=self.path,
-            namespace=namespace[:64],
-            pod=object_name(pod),
-            reason=note.reason.label,
-            outcome=note.effect.value,
-            templates=note.templates,
-            generation=note.generation,
-        )
-        return b"," + _encode(line)[1:] + b"\n"
-
-    def object_line(self, note: Note, namespace: str, obj: Object, request: Request, review_name: object = "") -> bytes:
-        """The part of a review's log line about an object of any kind; one without a name goes by what the review
-        `review_name`: a CONNECT has options as its object.
-        """
-        below = f"/{request.sub_resource}" if request.sub_resource else ""
-        group = f".{request.group}" if request.group else ""
-        line = _ObjectLine(
-            path=self.path,
-            namespace=namespace[:64],
-            resource=f"{request.resource}{group}{below}"[:320],
-            name=object_name(obj) or (review_name[:260] if isinstance(review_name, str) else ""),
-            operation=request.operation[:16],
-            reason=note.reason.label,
-            outcome=note.effect.value,
-            templates=note.templates,
-            generation=note.generation,
-        )
+        line = {
+            "path": self.path,
+            "namespace": namespace[:64],
+            **about,
+            "reason": note.reason.label,
+            "outcome": note.effect.value,
+            "templates": note.templates,
+            "generation": note.generation,
+        }
         return b"," + _encode(line)[1:] + b"\n"
 
     def cells(self, note: Note) -> tuple[Cell, ...]:

@@ -62,11 +62,11 @@ class AdmissionResponse(msgspec.Struct, frozen=True, kw_only=True):
     audit: dict[str, str] = {}
 
 
-def response_to(injection: Injection, *, patching: bool = True) -> AdmissionResponse:
-    """What the API server is answered about an injection; a validating webhook may not patch."""
+def response_to(injection: Injection) -> AdmissionResponse:
+    """What the API server is answered about an injection."""
     return AdmissionResponse(
         allowed=injection.allowed,
-        patch=_encode(injection.patch) if injection.patch and patching else b"",
+        patch=_encode(injection.patch) if injection.patch else b"",
         message=injection.message,
         code=injection.code,
         warnings=injection.warning_lines,

@@ -50,7 +50,8 @@ class Review(msgspec.Struct, frozen=True, rename="camel", gc=False):
 _decoder = msgspec.json.Decoder(Review)
 _fields_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _value_decoder = msgspec.json.Decoder()
-_encode = msgspec.json.encode
+
+_FAULTS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 #: The largest object that an API server takes.
 OBJECT_BYTES = 3 * 1024 * 1024
@@ -71,12 +72,8 @@ def read_review(body: bytes) -> Review:
     """
     try:
         review = _decoder.decode(body)
-    except msgspec.ValidationError as error:
-        raise ReviewError(f"the body is not an AdmissionReview: {error}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ReviewError(f"the body is not JSON: {error}") from None
-    except RecursionError:
-        raise ReviewError("the body is nested too deeply") from None
+    except _FAULTS as error:
+        raise _unreadable("the body", "an AdmissionReview", error) from None
     if review.kind != "AdmissionReview" or review.api_version not in VERSIONS:
         raise ReviewError(
             f"the body is {review.api_version[:60]} {review.kind[:60]}; "
@@ -85,6 +82,15 @@ def read_review(body: bytes) -> Review:
     if not review.request.uid:
         raise ReviewError("request.uid is empty")
     return review
+
+
+def _unreadable(subject: str, expected: str, error: Exception) -> ReviewError:
+    """The error about a text that is nested too deeply, is not what is expected, or not even JSON."""
+    if isinstance(error, RecursionError):
+        return ReviewError(f"{subject} is nested too deeply")
+    return ReviewError(
+        f"{subject} is not {expected if isinstance(error, msgspec.ValidationError) else 'JSON'}: {error}"
+    )
 
 
 def check_bounds(raw: bytes, subject: str) -> None:
@@ -142,22 +148,14 @@ def read_object(raw: bytes) -> Object:
         str(raw, "utf-8")  # all of it, also what is not decoded below
         fields = _fields_decoder.decode(raw)
         return {name: _metadata(value) if name == "metadata" else _shallow(value) for name, value in fields.items()}
-    except msgspec.ValidationError as error:
-        raise ReviewError(f"request.object is not an object: {error}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ReviewError(f"request.object is not JSON: {error}") from None
-    except RecursionError:
-        raise ReviewError("request.object is nested too deeply") from None
-
-
-def _value(raw: msgspec.Raw) -> Any:
-    return _value_decoder.decode(raw)
+    except _FAULTS as error:
+        raise _unreadable("request.object", "an object", error) from None
 
 
 def _shallow(raw: msgspec.Raw) -> Any:
     """A part of an object, checked for its depth before it is decoded. Parts that are not decoded need no check."""
     _check_depth(bytes(raw), "request.object")
-    return _value(raw)
+    return _value_decoder.decode(raw)
 
 
 def _metadata(raw: msgspec.Raw) -> Any:
@@ -193,8 +191,6 @@ def read_request(review: Review, body: bytes) -> Object:
         fields = {name: value for name, value in request.items() if name not in ("object", "oldObject")}
         for name, value in fields.items():
             check_bounds(bytes(value), f"request.{name}")
-        return {name: _value(value) for name, value in fields.items()}
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ReviewError(f"the body is not JSON: {error}") from None
-    except RecursionError:
-        raise ReviewError("the body is nested too deeply") from None
+        return {name: _value_decoder.decode(value) for name, value in fields.items()}
+    except _FAULTS as error:
+        raise _unreadable("the body", "JSON", error) from None

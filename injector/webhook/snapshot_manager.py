@@ -69,9 +69,11 @@ class SnapshotManager:
         self._on_refused = on_refused
         self._lock = asyncio.Lock()
         self._current: Snapshot | None = None
-        self._ready = False
+        #: Whether there has been a whole snapshot.
+        self.ready = False
         self._first_build = asyncio.Event()
-        self._refused = ""
+        #: Why the newest settings or templates are not in use; empty when they are.
+        self.why_not = ""
         #: Why the disk could not be read the last time; until it can be, what builds is not the newest state.
         self._unread = ""
         self._swapped = 0.0
@@ -82,16 +84,6 @@ class SnapshotManager:
         if self._current is None:
             raise SettingsError("there is no snapshot before the manager is started")
         return self._current
-
-    @property
-    def ready(self) -> bool:
-        """Whether there has been a whole snapshot."""
-        return self._ready
-
-    @property
-    def why_not(self) -> str:
-        """Why the newest settings or templates are not in use; empty when they are."""
-        return self._refused
 
     async def first_build(self) -> None:
         """Return when the first snapshot is there, or has failed to build."""
@@ -131,13 +123,13 @@ class SnapshotManager:
             await self._forget_previous(loop.time() - _PREVIOUS_SECONDS)
             if loop.time() > retry:
                 retry = loop.time() + _RETRY_SECONDS
-                if self._refused and not self._unread:
+                if self.why_not and not self._unread:
                     await self.update()
 
     async def check(self) -> bool:
         """Look at the disk once and take what changed; True when the newest state is in use."""
         if not self._unread and not await asyncio.to_thread(self._disk.changed):
-            return not self._refused
+            return not self.why_not
         async with self._lock:
             try:
                 self._files = await asyncio.to_thread(self._disk.read)
@@ -160,7 +152,7 @@ class SnapshotManager:
             sources = {**self._files.templates, **self._in_cluster}
             maps = f"configmap/{self._own_namespace}" if self._own_namespace else "configmap"
             origins = {**self._files.origins, **{name: f"{maps}/{name}" for name in self._in_cluster}}
-            previous = self._current if self._ready else None
+            previous = self._current if self.ready else None
             left_out = None
             build = partial(
                 build_snapshot,
@@ -175,7 +167,7 @@ class SnapshotManager:
                 snapshot = await asyncio.to_thread(build, sources)
             except SnapshotError as error:
                 broken = self._wrong_in_cluster(error)
-                if self._ready or not broken:
+                if self.ready or not broken:
                     raise
                 left_out = error
                 sources = {name: files for name, files in sources.items() if name not in broken}
@@ -190,7 +182,7 @@ class SnapshotManager:
             )
             return False
         current = self.current
-        if not self._ready or (snapshot.generation, snapshot.cluster) != (current.generation, current.cluster):
+        if not self.ready or (snapshot.generation, snapshot.cluster) != (current.generation, current.cluster):
             self._swap(snapshot)
         if self._unread:
             self._refuse(self._unread)
@@ -198,7 +190,7 @@ class SnapshotManager:
         if left_out is not None:
             self._refuse(str(left_out), mistakes=_mistakes(left_out))
             return False
-        self._refused = ""
+        self.why_not = ""
         self._metrics.reload_failing.cell().value = 0
         return True
 
@@ -215,12 +207,12 @@ class SnapshotManager:
 
     def _swap(self, snapshot: Snapshot) -> None:
         for name, effect in _AT_START.items():
-            if self._ready and getattr(snapshot.settings, name) != getattr(self.current.settings, name):
+            if self.ready and getattr(snapshot.settings, name) != getattr(self.current.settings, name):
                 self._logger.warning("restart-needed", why=f"{effect} at the next start")
-        if self._ready and (moved := snapshot.settings.paths.keys() ^ self.current.settings.paths.keys()):
+        if self.ready and (moved := snapshot.settings.paths.keys() ^ self.current.settings.paths.keys()):
             message = f"these paths were added or removed, with effect at the next start: {', '.join(sorted(moved))}"
             self._logger.warning("restart-needed", why=message)
-        self._current, self._ready = snapshot, True
+        self._current, self.ready = snapshot, True
         self._first_build.set()
         self._swapped = asyncio.get_running_loop().time()
         self._metrics.reloads.cell("swapped").value += 1
@@ -233,11 +225,11 @@ class SnapshotManager:
     def _refuse(self, cause: str, **more: Any) -> None:
         self._first_build.set()
         self._metrics.reload_failing.cell().value = 1
-        if cause == self._refused:
+        if cause == self.why_not:
             return
-        self._refused = cause
+        self.why_not = cause
         self._metrics.reloads.cell("refused").value += 1
-        in_use = self.current.generation if self._ready else "none"
+        in_use = self.current.generation if self.ready else "none"
         self._logger.error("snapshot-refused", why=cause, in_use=in_use, **more)
         if self._on_refused is not None:
             self._on_refused(cause)

@@ -1,4 +1,4 @@
-"""The serving certificate, replaced while the server runs.
+"""The serving certificate, replaced while the server runs: files that somebody puts there, or the cluster's Secret.
 
 A new SSLContext is built and tried whole, then handed over; the one in use is never touched, as loading a bad pair into
 it could leave it broken. Files of a mounted Secret change by a symlink that is swapped, so content is what counts, and
@@ -9,16 +9,25 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-import hashlib
+import os
 import ssl
-from collections.abc import Callable
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from stat import S_ISREG
+from typing import Any
 
 import structlog
 from cryptography import x509
 
+from injector.cluster.builtin import BuiltinCertificates
+from injector.cluster.certificate_controller import OnTrouble
+from injector.cluster.client import Client
+from injector.cluster.x509 import Pair
 from injector.errors import SettingsError
+from injector.settings import Settings
 from injector.telemetry import Metrics
 
 #: Seconds between two looks at the files.
@@ -68,92 +77,183 @@ def make_context(certificate: Path, key: Path) -> tuple[ssl.SSLContext, float]:
     return context, end.timestamp()
 
 
-class CertificateWatcher:
-    """Looks at the two files every second and hands over a new context when they hold a new, good pair.
+class CertificateSource(ABC):
+    """A source of certificates. Each is handed over, the first one too: that is when the server begins to listen.
 
-    `use` is called with the new context, in the event loop. A bad pair is reported once, to the log and to
-    `on_trouble` (a name for the trouble, a sentence); the old one stays in use.
+    `use` takes a context that new connections are made with from now on, and raises OSError when it cannot be listened
+    with. `on_key` takes the private key (PEM) of each certificate before it is used. A bad pair is reported once, to
+    the log and to `on_trouble` (a name for the trouble, a sentence); the one before stays in use.
     """
 
     def __init__(
         self,
-        certificate: Path,
-        key: Path,
         use: Callable[[ssl.SSLContext], None],
         metrics: Metrics,
         logger: structlog.typing.FilteringBoundLogger,
-        on_trouble: Callable[[str, str], None] | None = None,
+        on_trouble: OnTrouble = lambda reason, cause: None,
+        on_key: Callable[[bytes], None] = lambda key: None,
     ) -> None:
-        self._on_trouble = on_trouble
-        self._files = (certificate, key)
         self._use = use
         self._metrics = metrics
         self._logger = logger
-        self._state: tuple[object, ...] = ()
-        self._digest = b""
-        self._refused = b""
+        self._on_trouble = on_trouble
+        self._on_key = on_key
+        self._serving = False
 
-    def first(self) -> ssl.SSLContext:
-        """The context to start with. Raises CertificateError."""
-        self._state, self._digest = self._look(), self._content()
-        context, end = make_context(*self._files)
+    @property
+    def why_not(self) -> str:
+        """Why there is no certificate yet, one sentence; "" when there is one."""
+        return ""
+
+    @abstractmethod
+    async def start(self) -> None:
+        """Begin. Raises SettingsError or OSError when the server cannot be started with it."""
+
+    @abstractmethod
+    async def run(self) -> None:
+        """Hand over new certificates for ever, or until cancelled."""
+
+    async def hand_over(self) -> None:  # noqa: B027  with files there is no leadership
+        """The server will stop soon: give up the leadership, but go on serving."""
+
+    async def stop(self) -> None:  # noqa: B027
+        """End."""
+
+    def _serve(self, context: ssl.SSLContext, end: float, key: bytes) -> None:
+        self._on_key(key)
+        self._use(context)
         self._metrics.certificate_end.cell().value = end
-        return context
+        if self._serving:
+            until = datetime.datetime.fromtimestamp(end, datetime.UTC)
+            self._metrics.certificates.cell("swapped").value += 1
+            self._logger.info("certificate-swapped", not_after=f"{until:%Y-%m-%dT%H:%M:%SZ}")
+        self._serving = True
 
-    async def watch(self) -> None:
-        """Look for ever, or until cancelled."""
+    def _refuse(self, cause: str) -> None:
+        self._metrics.certificates.cell("refused").value += 1
+        self._logger.error("certificate-refused", why=cause, in_use="the old one" if self._serving else "none")
+        self._on_trouble("certificate-refused", cause)
+
+
+class FileSource(CertificateSource):
+    """Two files, looked at every second. Without good ones the server does not start."""
+
+    def __init__(self, certificate: Path, key: Path, *common: Any) -> None:
+        super().__init__(*common)
+        self._files = (certificate, key)
+        self._served: tuple[bytes, ...] = ()
+        self._refused: tuple[bytes, ...] = ()
+
+    async def start(self) -> None:
+        """Take the first certificate. Raises CertificateError, or OSError from `use`."""
+        self._take(self._content())
+
+    async def run(self) -> None:
+        """Look for ever."""
         while True:
             await asyncio.sleep(CERTIFICATE_POLL_SECONDS)
             self.check()
 
     def check(self) -> bool:
         """Look once; True when a new certificate was handed over."""
-        state = self._look()
-        if state == self._state:
-            return False
-        digest = self._content()
-        if digest == self._digest:
-            self._state = state
+        content = self._content()
+        if content in (self._served, self._refused):
             return False
         try:
-            context, end = make_context(*self._files)
-            if self._content() != digest:
-                return False  # changed under our hands: the next look finds it at rest
+            return self._take(content)
         except CertificateError as error:
-            if digest != self._refused:
-                self._refused = digest
-                self._metrics.certificates.cell("refused").value += 1
-                self._logger.error("certificate-refused", why=str(error), in_use="the old one")
-                if self._on_trouble is not None:
-                    self._on_trouble("certificate-refused", f"{error}; the old one stays in use")
+            self._refused = content
+            self._refuse(str(error))
             return False
-        self._state, self._digest, self._refused = state, digest, b""
-        self._use(context)
-        self._metrics.certificates.cell("swapped").value += 1
-        self._metrics.certificate_end.cell().value = end
-        until = datetime.datetime.fromtimestamp(end, datetime.UTC)
-        self._logger.info("certificate-swapped", not_after=f"{until:%Y-%m-%dT%H:%M:%SZ}")
+
+    def _take(self, content: tuple[bytes, ...]) -> bool:
+        context, end = make_context(*self._files)
+        if self._content() != content:
+            return False  # changed under our hands: the next look finds it at rest
+        self._served, self._refused = content, ()
+        self._serve(context, end, content[1])
         return True
 
-    def _look(self) -> tuple[object, ...]:
-        """What tells cheaply that nothing changed."""
-        prints: list[object] = []
+    def _content(self) -> tuple[bytes, ...]:
+        contents = []
         for file in self._files:
             try:
-                stat = file.stat()
+                contents.append(file.read_bytes() if file.is_file() else b"")
             except OSError:
-                prints.append(None)
-            else:
-                prints.append((stat.st_ino, stat.st_mtime_ns, stat.st_size))
-        return tuple(prints)
+                contents.append(b"")
+        return tuple(contents)
 
-    def _content(self) -> bytes:
-        digest = hashlib.sha256()
-        for file in self._files:
+
+class BuiltinSource(CertificateSource):
+    """The built-in certificates. `namespace` is the injector's own; raises SettingsError without one or a cluster."""
+
+    def __init__(self, client: Client | None, namespace: str, settings: Settings, *common: Any) -> None:
+        super().__init__(*common)
+        if client is None or not namespace:
+            missing = "a cluster" if client is None else "the injector's own namespace (--namespace)"
+            raise SettingsError(f"certificates.source builtin needs {missing}; if there is none, set source to files")
+        self._unusable = ""
+        self._pairs: asyncio.Queue[Pair] = asyncio.Queue()
+        self._certificates = BuiltinCertificates(
+            client,
+            namespace,
+            settings.cluster_domain,
+            settings.certificates,
+            self._pairs.put_nowait,
+            self._metrics,
+            on_trouble=self._on_trouble,
+        )
+
+    @property
+    def why_not(self) -> str:
+        """Why there is no certificate yet, one sentence; "" when there is one."""
+        return self._certificates.why_not or self._unusable
+
+    async def start(self) -> None:
+        """Begin to watch."""
+        self._certificates.start()
+
+    async def run(self) -> None:
+        """Hand over each new certificate. Raises OSError when the port is taken."""
+        while True:
+            pair = await self._pairs.get()
             try:
-                data = file.read_bytes() if file.is_file() else b""
-            except OSError:
-                data = b""
-            digest.update(b"%d\0" % len(data))
-            digest.update(data)
-        return digest.digest()
+                context, end = context_of(pair)
+            except CertificateError as error:  # such as a curve that TLS does not have: only by somebody's hand
+                self._unusable = "" if self._serving else str(error)
+                self._refuse(str(error))
+                continue
+            self._serve(context, end, pair.key_pem)
+            self._unusable = ""
+
+    async def hand_over(self) -> None:
+        """Let another replica lead."""
+        await self._certificates.hand_over()
+
+    async def stop(self) -> None:
+        """End, and let another replica lead."""
+        await self._certificates.stop()
+
+
+def context_of(pair: Pair) -> tuple[ssl.SSLContext, float]:
+    """What `make_context` gives for a pair that is only in memory. Raises CertificateError when it has ended."""
+    with _as_file(pair.certificate_pem) as certificate, _as_file(pair.key_pem) as key:
+        return make_context(certificate, key)
+
+
+@contextmanager
+def _as_file(content: bytes) -> Iterator[Path]:
+    """A path to read `content` from: OpenSSL takes files only, and the key is not to be written to a disk."""
+    if hasattr(os, "memfd_create"):
+        number = os.memfd_create("certificate")
+        path = Path(f"/proc/self/fd/{number}")
+    else:
+        number, name = tempfile.mkstemp()  # readable by its owner alone
+        path = Path(name)
+    try:
+        os.write(number, content)
+        yield path
+    finally:
+        os.close(number)
+        if path.parts[1:2] != ("proc",):
+            path.unlink()

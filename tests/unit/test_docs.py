@@ -367,7 +367,7 @@ def test_fields_of_a_log_line_are_those_of_the_code(tmp_path: Path) -> None:
         request = {"uid": "u", "operation": "CREATE", "resource": {"resource": "pods"}, "object": {}}
         body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
         review = read_review(json.dumps(body).encode())
-        recorder.record(review, recorder.line(note, "shop", {}), recorder.cells(note), 0.0, False)
+        recorder.record(review, recorder.line(note, "shop", {"pod": "web"}), recorder.cells(note), 0.0, False)
         output.flush()
     written = [code(row[0])[0] for row in table(page("serving.md"), "field", "value")]
     assert sorted(written) == sorted(json.loads(log.read_text()))

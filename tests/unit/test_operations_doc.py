@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from injector.cluster import bundles, pause
-from injector.cluster.backoff import RepairBackoff
 from injector.cluster.blocking_client import INSTALLATION
 from injector.cluster.builtin import _GONE_SECONDS
 from injector.cluster.config_maps import ConfigMaps
@@ -22,6 +21,7 @@ from injector.cluster.installation import Installation
 from injector.cluster.lease import LeaseTiming
 from injector.cluster.permissions import permissions
 from injector.cluster.rotation import KEYS
+from injector.cluster.tasks import RepairBackoff
 from injector.cluster.update_policy import update_policy
 from injector.loading import trial
 from injector.reasons import Effect, Reason

@@ -6,31 +6,31 @@ Whatever the pod violates by itself is left to the API server, which says so its
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from itertools import chain
+
 from injector.caches import OverlayCaches
 from injector.errors import InjectionError
 from injector.pods.constraints import (
+    baseline,
     container_fields,
-    field_types,
     handlers,
-    limit_ranges,
     metadata,
-    part_names,
+    namespace_limits,
     platform,
     ports,
-    quota,
     requests_and_limits,
-    security_level,
+    restricted,
     volumes,
 )
-from injector.pods.constraints.pod_view import PodView, Violations, fault
+from injector.pods.constraints.pod_view import PodView, Violations, fault, string_field
 from injector.pods.context import Cluster, Namespace, Object
 from injector.reasons import Reason
 
-__all__ = ["check"]
-
 _ALWAYS = (
-    part_names.find,
-    field_types.find,
+    metadata.find_names,
+    container_fields.find_types,
     container_fields.find,
     volumes.find,
     ports.find,
@@ -40,6 +40,8 @@ _ALWAYS = (
     metadata.find,
 )
 _NEWEST = Cluster()
+_LEVEL = "pod-security.kubernetes.io/enforce"
+_PINNED = re.compile(r"v1\.([0-9]{1,4})\Z")
 
 
 def check_constraints(
@@ -80,9 +82,27 @@ def check_constraints(
 def _violations(parts: PodView, base: Object, namespace: Namespace, cluster: Cluster) -> Violations:
     for find in _ALWAYS:
         yield from find(parts)
-    if security_level.is_enforced(namespace):
-        yield from security_level.find(parts, namespace, cluster.version[1])
+    yield from _security_level(parts, namespace, cluster.version[1])
     if namespace.limit_ranges:
-        yield from limit_ranges.find(parts, namespace)
+        yield from namespace_limits.find(parts, namespace)
     if namespace.quotas:
-        yield from quota.find(parts, base, namespace)
+        yield from namespace_limits.find_over_quota(parts, base, namespace)
+
+
+def _security_level(parts: PodView, namespace: Namespace, minor: int) -> Violations:
+    """What the namespace's Pod Security level refuses in a pod, by an API server of version 1.`minor`.
+
+    Every control of the levels `baseline` and `restricted`, with the versions that brought or changed it. Exemptions
+    and a default level of the whole cluster stand in the API server's own configuration, which nobody outside sees.
+    Rules: Kubernetes docs, "Pod Security Standards" and "Pod Security Admission".
+    """
+    level = namespace.labels.get(_LEVEL, "privileged")
+    if level == "privileged":
+        return
+    pinned = _PINNED.match(string_field(namespace.labels.get(f"{_LEVEL}-version")))
+    server, minor = minor, min(minor, int(pinned[1])) if pinned else minor
+    violations = baseline.find(parts, minor, hardened=level != "baseline")
+    if level != "baseline":  # an API server takes any word that it does not know for restricted
+        violations = chain(violations, restricted.find(parts, minor, server))
+    for refusal in violations:
+        yield replace(refusal, message=f"{refusal.message} (Pod Security {level})")

@@ -1,12 +1,14 @@
-"""Plain fields of containers: there when Kubernetes wants them, with a value that it knows.
+"""Plain fields of containers: there when Kubernetes wants them, with a value of its type that it knows.
 
 Rules: Kubernetes API reference, Container, EnvVar and EnvFromSource.
 """
 
 from __future__ import annotations
 
-from injector.diagnostics import Key, Path
-from injector.names import shown_value
+from typing import Any
+
+from injector.diagnostics import Diagnostic, Key, Path
+from injector.names import WANTED, quotes_help, shown_value
 from injector.pods.constraints.pod_view import (
     ContainerView,
     PodView,
@@ -18,6 +20,8 @@ from injector.pods.constraints.pod_view import (
     wrong_value,
 )
 from injector.pods.context import Object
+from injector.pods.fields import CONTAINER, Field
+from injector.pods.keyed_pointers import has_key, step_of
 
 _ENUMS = {
     "restartPolicy": ("Always", "OnFailure", "Never"),
@@ -90,3 +94,72 @@ def _reference(path: Path, value: object) -> Violations:
     for field in needed.get(kind, ("name",) if kind in _BULK_SOURCES else ()):
         if not mapping(value).get(field):
             yield invalid((*path, field), "it is missing", "set it", ("missing", value))
+
+
+# ------------------------------------------------------------ types
+# An environment variable's value that is a number is the classic: YAML makes one of `value: 8080`, and the API server
+# answers 400. Null counts as absent; a field that Kubernetes does not have is passed over.
+
+#: The Python types of a kind's values. Quantities are no matter of types alone.
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "boolean": (bool,),
+    "IntOrString": (int, str),
+    "list": (list,),
+    "map": (dict,),
+    "mapping": (dict,),
+}
+#: What to say of a value of another type.
+_WORDS = WANTED | {
+    "IntOrString": "a number or a name",
+    **dict.fromkeys(("map", "mapping"), WANTED["object"]),
+    "list": WANTED["array"],
+}
+#: The kinds of elements of a list that are looked at.
+_LISTS = ("string", "integer", "mapping")
+
+#: A place within a container as steps from it: paths are made only where something is wrong.
+_Place = tuple[Any, ...]
+
+
+def find_types(parts: PodView) -> Violations:
+    """Fields of touched containers whose value is not of Kubernetes' type."""
+    for container in parts.unproven:
+        yield from _typed((container,), container.body, CONTAINER)
+
+
+def _typed(place: _Place, value: Object, field: Field) -> Violations:
+    for name, content in value.items():
+        below = field.fields[name]
+        kind = below.kind
+        if content is None or kind not in _TYPES:
+            continue
+        if type(content) not in _TYPES[kind]:
+            yield _wrong(place, name, content, _WORDS[kind], kind)
+        elif kind == "mapping":
+            yield from _typed((*place, name), content, below)
+        elif kind == "list":
+            each = below.element
+            for index, item in enumerate(content if each.kind in _LISTS else ()):
+                if type(item) not in _TYPES[each.kind]:
+                    yield _wrong(place, name, item, _WORDS[each.kind], each.kind, index)
+                elif each.kind == "mapping":
+                    yield from _typed((*place, name, item), item, each)
+
+
+def _wrong(place: _Place, name: str, value: object, expected: str, kind: str, index: int | None = None) -> Diagnostic:
+    path: list[str | int] = [*place[0].path]
+    field = CONTAINER
+    for step in place[1:]:
+        if type(step) is str:
+            path.append(step)
+            field = field.fields[step]
+        else:
+            if field.keys and has_key(step, field):
+                path.append(Key(step_of(step, field)))
+            field = field.element
+    quotes = quotes_help(value, (kind,))
+    help_, mistake = f"it must be {expected}{f'; {quotes}' if quotes else ''}", () if quotes else ("shape", value)
+    at = (*path, name) if index is None else (*path, name, index)
+    return invalid(at, f"it is {shown_value(value)}", help_, mistake, value=value)

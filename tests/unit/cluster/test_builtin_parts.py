@@ -19,19 +19,18 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from structlog.testing import capture_logs
 
-from injector.cluster.backoff import RepairBackoff
 from injector.cluster.builtin import BuiltinCertificates
 from injector.cluster.bundles import FIELD_MANAGER, Bundles, Configuration
 from injector.cluster.certificate_controller import CertificateController
 from injector.cluster.client import Client
 from injector.cluster.rotation import CertificateState, RotationPlan, read_certificate_state
 from injector.cluster.secret_store import SecretStore, data_of
+from injector.cluster.tasks import RepairBackoff
 from injector.cluster.x509 import Pair, issued_by, new_authority, pem_of, read_certificates, read_pair, sign
 from injector.errors import SettingsError
 from injector.settings import CertificateSettings, parse_settings
 from injector.telemetry import Metrics
-from injector.webhook.certificate_sources import ssl_context_of
-from injector.webhook.tls import CertificateError
+from injector.webhook.tls import CertificateError, context_of
 from tests.cluster.away import until
 from tests.processor_time import at_most
 from tests.unit.cluster.fault_server import Asked, Write, answer, listed, serving, status, stream
@@ -316,7 +315,7 @@ def test_keys_that_api_servers_do_not_know_or_trust_are_damage(key: Any, monkeyp
 
 
 def test_a_pair_in_memory_is_served() -> None:
-    context = ssl_context_of(SERVER)
+    context, _ = context_of(SERVER)
     ours, theirs = socket.socketpair()
     client = ssl.create_default_context(cadata=ONE.certificate_pem.decode())
     client.verify_flags |= ssl.VERIFY_X509_STRICT
@@ -336,7 +335,7 @@ def test_a_pair_in_memory_is_served() -> None:
 def test_a_pair_that_has_ended_is_not_served() -> None:
     old = new_authority("old", NOW - 2 * DAY, NOW - DAY)
     with pytest.raises(CertificateError, match="expired"):
-        ssl_context_of(Pair(sign(old, ["x"], NOW - 2 * DAY, NOW - DAY).certificate, old.key))
+        context_of(Pair(sign(old, ["x"], NOW - 2 * DAY, NOW - DAY).certificate, old.key))
 
 
 # ------------------------------------------------------------------------------------------------ settings

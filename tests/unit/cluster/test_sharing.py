@@ -6,8 +6,7 @@ import asyncio
 
 import pytest
 
-from injector.cluster.backoff import Backoff, jittered
-from injector.cluster.tasks import SingleFlight
+from injector.cluster.tasks import Backoff, SingleFlight, jittered
 
 
 def test_callers_share_one_call_and_one_who_gives_up_does_not_end_it() -> None:

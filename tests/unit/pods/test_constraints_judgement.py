@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from injector.errors import InjectionError
 from injector.pods.constraints import check_constraints
-from injector.pods.constraints.usage import pod_ask
+from injector.pods.constraints.requests_and_limits import pod_ask
 from injector.pods.context import Cluster, Namespace
 from injector.pods.quantity import format_quantity
 from injector.reasons import Reason

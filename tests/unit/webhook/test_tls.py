@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import os
@@ -16,7 +17,7 @@ import pytest
 import structlog
 
 from injector.telemetry import Metrics
-from injector.webhook.tls import CertificateError, CertificateWatcher, make_context
+from injector.webhook.tls import CertificateError, FileSource, make_context
 from tests.unit.webhook.conftest import Served
 from tests.unit.webhook.support import HOST, Client, Loop, get, make_certificate, pod, review, to_bytes
 
@@ -164,30 +165,30 @@ def test_a_new_certificate_is_served_without_a_restart(loop: Loop, tmp_path: Pat
 def test_a_pipe_in_place_of_the_certificate_blocks_nothing(tmp_path: Path) -> None:
     certificate, key = make_certificate(tmp_path)
     used: list[ssl.SSLContext] = []
-    watcher = CertificateWatcher(certificate, key, used.append, Metrics(), structlog.get_logger())
-    watcher.first()
+    source = FileSource(certificate, key, used.append, Metrics(), structlog.get_logger())
+    asyncio.run(source.start())
     certificate.unlink()
     os.mkfifo(certificate)
-    assert not watcher.check()
+    assert not source.check()
     certificate.unlink()
     make_certificate(tmp_path)
-    assert watcher.check() and len(used) == 1
+    assert source.check() and len(used) == 2
 
 
 def test_a_bad_one_is_told_of_once_and_again_after_a_good_one(tmp_path: Path) -> None:
     bad = make_certificate(tmp_path / "bad", days=-1)
     certificate, key = make_certificate(tmp_path)
     metrics = Metrics()
-    watcher = CertificateWatcher(certificate, key, lambda _: None, metrics, structlog.get_logger())
-    watcher.first()
+    source = FileSource(certificate, key, lambda _: None, metrics, structlog.get_logger())
+    asyncio.run(source.start())
     refused = metrics.certificates.cell("refused")
     for number in (1, 2):
         certificate.write_bytes(bad[0].read_bytes())
         key.write_bytes(bad[1].read_bytes())
-        assert not watcher.check() and not watcher.check()
+        assert not source.check() and not source.check()
         assert refused.value == number
         make_certificate(tmp_path, days=30 + number)
-        assert watcher.check()
+        assert source.check()
         assert metrics.certificate_end.cell().value == make_context(certificate, key)[1]
 
 

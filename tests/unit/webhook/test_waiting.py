@@ -24,12 +24,12 @@ from injector.reasons import Reason
 from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics, make_logger
 from injector.templates.snapshot import Snapshot, build_snapshot
-from injector.webhook.advise import AdviseEvaluator
 from injector.webhook.answer_cache import AnswerCache
 from injector.webhook.evaluators import GuardEvaluator, MutateEvaluator
 from injector.webhook.namespace_resolver import NamespaceResolver
 from injector.webhook.pipeline import Pipeline
 from injector.webhook.record import Recorder
+from injector.webhook.workload_warnings import WorkloadEvaluator
 from tests.messages import Golden
 from tests.unit.webhook.conftest import TEMPLATE
 from tests.unit.webhook.support import lines_of, pod, review, to_bytes
@@ -120,7 +120,7 @@ class Webhook:
         self.validate = Pipeline(
             GuardEvaluator(guard, logger), kept, resolver, Recorder("validate", metrics, self.output)
         )
-        self.advise = Pipeline(AdviseEvaluator(logger), kept, resolver, Recorder("advise", metrics, self.output))
+        self.advise = Pipeline(WorkloadEvaluator(logger), kept, resolver, Recorder("advise", metrics, self.output))
 
     async def ask(self, obj: Any, seconds: float = 2.0, path: str = "mutate", **fields: Any) -> dict[str, Any]:
         handler: Callable[[bytes, float], bytes | Awaitable[bytes]] = getattr(self, path)
