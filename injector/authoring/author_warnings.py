@@ -10,8 +10,8 @@ from typing import Any
 from injector.advice.field_names import unknown_field
 from injector.advice.shapes import misshapen
 from injector.authoring.file_syntax import parse_error, syntax_mistakes
-from injector.authoring.lint.rule import findings_of, rule_named
-from injector.authoring.lint.rules.ignored_field import home_of
+from injector.authoring.lint.rule import findings_of, rules_in
+from injector.authoring.lint.rules.app_rules import home_of
 from injector.authoring.lint.rules.unlikely_value import unlikely_values
 from injector.authoring.lint.subject import RenderedSource, Rendering, Subject
 from injector.authoring.refusal_location import Attempt
@@ -24,8 +24,13 @@ from injector.templates.template import OVERLAY, Template
 from injector.templates.trace import trace
 
 #: The rules that need only a template's text, and those that look at what it renders for a pod.
-_OF_TEXT = ("parameter-type", "plain-reference", "joined-lines", "unlikely-value")
-_OF_OVERLAY = ("ignored-field", "unlikely-value")
+_OF_TEXT = {
+    "parameter-type": "parameter_type",
+    "plain-reference": "text_rules",
+    "joined-lines": "text_rules",
+    "unlikely-value": "unlikely_value",
+}
+_OF_OVERLAY = {"ignored-field": "app_rules", "unlikely-value": "unlikely_value"}
 #: What stands beside `spec` in an overlay and does no harm.
 _HEAD = ("metadata", "spec", "apiVersion", "kind", "status")
 
@@ -82,7 +87,7 @@ def beside_refusal(warnings: Iterable[Diagnostic], blamed: Place | None) -> list
 def text_warnings(template: Template) -> tuple[Diagnostic, ...]:
     """What the rules find in the text of a template's files, and in its declarations."""
     subject = _subject(template)
-    warnings = (warning for name in _OF_TEXT for warning in findings_of(rule_named(name), subject))
+    warnings = (w for name, module in _OF_TEXT.items() for w in findings_of(rules_in(module)[name], subject))
     return tuple(warning.of(template.origin) for warning in warnings)
 
 
@@ -128,8 +133,8 @@ def _of_overlay(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
     pod, injection = attempt.pod, attempt.injection
     rendering = Rendering("", context, {}, source, {}, pod, injection, injection.object, origins=origins)
     subject = _subject(replace(template, sources={}), rendering)
-    for name in _OF_OVERLAY:
-        for warning in findings_of(rule_named(name), subject):
+    for name, module in _OF_OVERLAY.items():
+        for warning in findings_of(rules_in(module)[name], subject):
             if name != "ignored-field" or not _is_harmless(warning.fields["about"], warning.place):
                 yield warning
 

@@ -403,11 +403,11 @@ def test_defaulted_field(control_plane: ControlPlane, namespace: NamespaceFactor
 
 
 def test_which_fields_are_never_empty(control_plane: ControlPlane, namespace: NamespaceFactory) -> None:
-    from injector.authoring.lint.rules import defaulted_field
+    from injector.authoring.lint.rules import merge_rules
 
     seen = as_webhooks_see(control_plane, app(), namespace())
-    assert set(defaulted_field.OF_PODS) <= seen["spec"].keys()
-    assert set(defaulted_field.OF_CONTAINERS) <= container(seen, "app").keys()
+    assert set(merge_rules.OF_PODS) <= seen["spec"].keys()
+    assert set(merge_rules.OF_CONTAINERS) <= container(seen, "app").keys()
 
 
 @proves("atomic-list")

@@ -25,7 +25,7 @@ from injector.authoring.importing.find import (
 )
 from injector.authoring.importing.pod_checks import check_names, without_duplicates
 from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, schema_errors, versions
-from injector.authoring.lint.rules.defaulted_field import OF_PODS
+from injector.authoring.lint.rules.merge_rules import OF_PODS
 from injector.diagnostics import Diagnostic, Path
 from injector.names import KINDS, WANTED, hint, nearest, shortened
 from injector.pods.context import Object

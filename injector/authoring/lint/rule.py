@@ -77,25 +77,17 @@ class Rule:
 def rules() -> Mapping[str, Rule]:
     """Every rule by its name, sorted."""
     modules = [info.name for info in pkgutil.iter_modules(package.__path__) if not info.name.startswith("_")]
-    return dict(sorted((name, rule) for module in modules for name, rule in _rules_in(module).items()))
-
-
-def rule_named(name: str) -> Rule:
-    """The rule of a name that is also that of its module."""
-    return _rules_in(name.replace("-", "_"))[name]
+    return dict(sorted((name, rule) for module in modules for name, rule in rules_in(module).items()))
 
 
 @cache
-def _rules_in(module_name: str) -> Mapping[str, Rule]:
-    """The rules of a module of `rules` by name: its function `check`, and those in its `RULES`."""
+def rules_in(module_name: str) -> Mapping[str, Rule]:
+    """The rules of a module of `rules` by name: the functions in its `RULES`."""
     module = importlib.import_module(f"{package.__name__}.{module_name}")
-    checks = {check.__name__: (check, check.__doc__) for check in getattr(module, "RULES", ())}
-    if hasattr(module, "check"):
-        checks[module_name] = (module.check, module.__doc__)
-    names = {function.replace("_", "-"): function for function in checks}
     return {
-        name: Rule(name, module.SEVERITY, checks[function][0], inspect.cleandoc(checks[function][1] or ""))
-        for name, function in names.items()
+        name: Rule(name, module.SEVERITY, check, inspect.cleandoc(check.__doc__ or ""))
+        for check in module.RULES
+        for name in [check.__name__.replace("_", "-")]
     }
 
 

@@ -10,7 +10,8 @@ import msgspec
 from injector.authoring.lint.subject import RenderedSource, Rendering, Subject
 from injector.diagnostics import Path, Place
 from injector.errors import InjectionError
-from injector.pods.constraints.pod_view import sequence
+from injector.pods.constraints.handlers import HOOKS, PROBES
+from injector.pods.constraints.pod_view import mapping, mappings, sequence
 from injector.pods.context import Object, Workload
 from injector.pods.overlay import bare_value
 from injector.templates.parameter_values import value_of
@@ -77,3 +78,79 @@ def rendered_for(
         return RenderedSource(subject.template, msgspec.structs.replace(context, **changes))
     except InjectionError:
         return None
+
+
+#: What people call the container of an app.
+APPS = frozenset(
+    {
+        "api",
+        "app",
+        "application",
+        "backend",
+        "container",
+        "frontend",
+        "job",
+        "main",
+        "server",
+        "service",
+        "web",
+        "worker",
+    }
+)
+#: Programs that are apps in pods of their own, where their container is called as they are: data stores, brokers,
+#: web servers. Proxies and shippers of logs, which are beside an app more often, are not among them.
+PROGRAMS = frozenset(
+    {
+        "cassandra",
+        "consul",
+        "elasticsearch",
+        "etcd",
+        "grafana",
+        "httpd",
+        "influxdb",
+        "kafka",
+        "mariadb",
+        "memcached",
+        "minio",
+        "mongo",
+        "mongodb",
+        "mysql",
+        "nats",
+        "postgres",
+        "postgresql",
+        "prometheus",
+        "rabbitmq",
+        "redis",
+        "tomcat",
+        "valkey",
+        "vault",
+        "zookeeper",
+    }
+)
+
+
+_ASKING = ("httpGet", "tcpSocket", "grpc")
+
+
+def asked_ports(container: Object) -> Iterator[tuple[Path, int | str]]:
+    """Path within the container and value of every port that kubelet calls at the pod's own address."""
+    hooks = mapping(container.get("lifecycle"))
+    owners: list[tuple[Path, object]] = [((name,), container.get(name)) for name in PROBES]
+    owners += [(("lifecycle", name), hooks.get(name)) for name in HOOKS]
+    for path, owner in owners:
+        for kind in _ASKING:
+            action = mapping(mapping(owner).get(kind))
+            port = action.get("port")
+            if isinstance(port, int | str) and not action.get("host"):
+                yield (*path, kind, "port"), port
+
+
+def port_numbers(container: Object) -> dict[str, int]:
+    """The numbers of a container's named ports."""
+    pairs = ((port.get("name"), port.get("containerPort")) for port in mappings(container.get("ports")))
+    return {name: number for name, number in pairs if isinstance(name, str) and isinstance(number, int)}
+
+
+def declared(container: Object) -> set[object]:
+    """The numbers of a container's ports."""
+    return {port.get("containerPort") for port in mappings(container.get("ports"))}

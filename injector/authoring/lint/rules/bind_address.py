@@ -1,45 +1,4 @@
-"""A program listens only on the loopback address, and the kubelet probes it.
-
-The kubelet sends its probes to the pod's own address. A program that listens only on 127.0.0.1 does not get them. So
-the startup probe never succeeds, and the containers after the sidecar never start. `envoy --mode validate` and
-`nginx -t` do not find this mistake.
-
-Source: Kubernetes docs, "Pod Lifecycle", Probes: HTTP and TCP probes go to the pod's IP address.
-
-Bad:
-    # template.yaml
-    description: nginx beside the app.
-    parameters:
-      port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 18081, description: Its port.}
-    files:
-      nginx.conf: {validate: [nginx, -t, -q, -e, stderr, -c, "{path}"]}
-    # nginx.conf.j2
-    events {}
-    http {
-        server { listen 127.0.0.1:{{ params.port }}; }
-    }
-    # overlay.yaml.j2
-    spec:
-      containers:
-      - name: proxy
-        image: example.com/nginx:1.2
-        ports:
-        - {name: proxy-health, containerPort: {{ params.port }}}
-        startupProbe:
-          tcpSocket: {port: {{ params.port }}}
-        volumeMounts:
-        - {name: proxy-config, mountPath: /etc/nginx, readOnly: true}
-      volumes:
-      - name: proxy-config
-        configMap: {name: "{{ files.configmap }}"}
-
-Good:
-    # nginx.conf.j2
-    events {}
-    http {
-        server { listen {{ params.port }}; }
-    }
-"""
+"""A rule about the addresses that programs listen on."""
 
 from __future__ import annotations
 
@@ -47,9 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from injector.authoring.lint.rules._envoy import bindings
-from injector.authoring.lint.rules._probes import asked_ports, port_numbers
-from injector.authoring.lint.rules._values import leaves, usual
+from injector.authoring.lint.rules._values import asked_ports, leaves, port_numbers, usual
+from injector.authoring.lint.rules.envoy_config import bindings
 from injector.authoring.lint.subject import Finding, Rendering, Subject
 from injector.diagnostics import Path, Place
 
@@ -67,8 +25,49 @@ _KEY = re.compile(r"listen|bind|addr|endpoint", re.IGNORECASE)
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 
 
-def check(subject: Subject) -> Iterator[Finding]:
-    """One finding for each place where a port that kubelet asks is bound to the loopback address and nowhere else."""
+def bind_address(subject: Subject) -> Iterator[Finding]:
+    """A program listens only on the loopback address, and the kubelet probes it.
+
+    The kubelet sends its probes to the pod's own address. A program that listens only on 127.0.0.1 does not get them.
+    So the startup probe never succeeds, and the containers after the sidecar never start. `envoy --mode validate` and
+    `nginx -t` do not find this mistake.
+
+    Source: Kubernetes docs, "Pod Lifecycle", Probes: HTTP and TCP probes go to the pod's IP address.
+
+    Bad:
+        # template.yaml
+        description: nginx beside the app.
+        parameters:
+          port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 18081, description: Its port.}
+        files:
+          nginx.conf: {validate: [nginx, -t, -q, -e, stderr, -c, "{path}"]}
+        # nginx.conf.j2
+        events {}
+        http {
+            server { listen 127.0.0.1:{{ params.port }}; }
+        }
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: proxy
+            image: example.com/nginx:1.2
+            ports:
+            - {name: proxy-health, containerPort: {{ params.port }}}
+            startupProbe:
+              tcpSocket: {port: {{ params.port }}}
+            volumeMounts:
+            - {name: proxy-config, mountPath: /etc/nginx, readOnly: true}
+          volumes:
+          - name: proxy-config
+            configMap: {name: "{{ files.configmap }}"}
+
+    Good:
+        # nginx.conf.j2
+        events {}
+        http {
+            server { listen {{ params.port }}; }
+        }
+    """
     for rendering in usual(subject):
         probed = {number for _, container in rendering.containers() for number in _probed(container)}
         for port in probed:
@@ -128,3 +127,6 @@ def _addresses(config: object) -> Iterator[tuple[str, int, Path]]:
 def _key(path: Path) -> str:
     """The nearest key that leads to a value."""
     return next((step for step in reversed(path) if isinstance(step, str)), "")
+
+
+RULES = (bind_address,)

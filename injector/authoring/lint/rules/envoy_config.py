@@ -1,82 +1,11 @@
-"""`envoy --mode validate` accepts the configuration, but Envoy does not work with it.
-
-Envoy's own check does not find these mistakes:
-
-- a tcp_proxy to a cluster that does not exist: Envoy closes each connection
-- an HTTP connection manager without an HTTP filter: no request gets an answer
-- two listeners with the same name: Envoy ignores the second one
-- an address to listen on that no pod has, such as a fixed IP address: Envoy does not start
-- a cluster of type ORIGINAL_DST behind a listener without the filter original_dst: no connection gets through
-
-Source: Envoy docs, "TCP proxy", "HTTP connection manager", "Listener", "Original destination".
-
-Bad:
-    # template.yaml
-    description: Envoy beside the app.
-    parameters:
-      port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 15020, description: Its port.}
-    files:
-      envoy.yaml: {validate: [envoy, --mode, validate, -c, "{path}"]}
-    # envoy.yaml.j2
-    static_resources:
-      listeners:
-      - name: inbound
-        address: {socket_address: {address: 0.0.0.0, port_value: {{ params.port }}}}
-        filter_chains:
-        - filters:
-          - name: envoy.filters.network.tcp_proxy
-            typed_config:
-              "@type": type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy
-              stat_prefix: inbound
-              cluster: the-app
-      clusters:
-      - name: app
-        type: STATIC
-        load_assignment:
-          cluster_name: app
-          endpoints:
-          - lb_endpoints:
-            - endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: 8080}}}
-    # overlay.yaml.j2
-    spec:
-      containers:
-      - name: proxy
-        image: example.com/envoy:1.2
-        volumeMounts:
-        - {name: proxy-config, mountPath: /etc/envoy, readOnly: true}
-      volumes:
-      - name: proxy-config
-        configMap: {name: "{{ files.configmap }}"}
-
-Good:
-    # envoy.yaml.j2
-    static_resources:
-      listeners:
-      - name: inbound
-        address: {socket_address: {address: 0.0.0.0, port_value: {{ params.port }}}}
-        filter_chains:
-        - filters:
-          - name: envoy.filters.network.tcp_proxy
-            typed_config:
-              "@type": type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy
-              stat_prefix: inbound
-              cluster: app
-      clusters:
-      - name: app
-        type: STATIC
-        load_assignment:
-          cluster_name: app
-          endpoints:
-          - lb_endpoints:
-            - endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: 8080}}}
-"""
+"""What rules ask about Envoy's configuration."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from ipaddress import ip_address
+from typing import Any
 
-from injector.authoring.lint.rules._envoy import bindings, clusters, filters, is_type, listeners
 from injector.authoring.lint.rules._values import is_written, numbered
 from injector.authoring.lint.subject import Finding, RenderedSource, Rendering, Subject
 from injector.diagnostics import Path
@@ -89,8 +18,79 @@ SEVERITY = "error"
 _Placed = tuple[RenderedSource, Path, Object]
 
 
-def check(subject: Subject) -> Iterator[Finding]:
-    """One finding for each of these mistakes, over all files of a rendering that hold listeners."""
+def envoy_config(subject: Subject) -> Iterator[Finding]:
+    """`envoy --mode validate` accepts the configuration, but Envoy does not work with it.
+
+    Envoy's own check does not find these mistakes:
+
+    - a tcp_proxy to a cluster that does not exist: Envoy closes each connection
+    - an HTTP connection manager without an HTTP filter: no request gets an answer
+    - two listeners with the same name: Envoy ignores the second one
+    - an address to listen on that no pod has, such as a fixed IP address: Envoy does not start
+    - a cluster of type ORIGINAL_DST behind a listener without the filter original_dst: no connection gets through
+
+    Source: Envoy docs, "TCP proxy", "HTTP connection manager", "Listener", "Original destination".
+
+    Bad:
+        # template.yaml
+        description: Envoy beside the app.
+        parameters:
+          port: {type: integer, format: port, minimum: 1024, maximum: 65535, default: 15020, description: Its port.}
+        files:
+          envoy.yaml: {validate: [envoy, --mode, validate, -c, "{path}"]}
+        # envoy.yaml.j2
+        static_resources:
+          listeners:
+          - name: inbound
+            address: {socket_address: {address: 0.0.0.0, port_value: {{ params.port }}}}
+            filter_chains:
+            - filters:
+              - name: envoy.filters.network.tcp_proxy
+                typed_config:
+                  "@type": type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy
+                  stat_prefix: inbound
+                  cluster: the-app
+          clusters:
+          - name: app
+            type: STATIC
+            load_assignment:
+              cluster_name: app
+              endpoints:
+              - lb_endpoints:
+                - endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: 8080}}}
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: proxy
+            image: example.com/envoy:1.2
+            volumeMounts:
+            - {name: proxy-config, mountPath: /etc/envoy, readOnly: true}
+          volumes:
+          - name: proxy-config
+            configMap: {name: "{{ files.configmap }}"}
+
+    Good:
+        # envoy.yaml.j2
+        static_resources:
+          listeners:
+          - name: inbound
+            address: {socket_address: {address: 0.0.0.0, port_value: {{ params.port }}}}
+            filter_chains:
+            - filters:
+              - name: envoy.filters.network.tcp_proxy
+                typed_config:
+                  "@type": type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy
+                  stat_prefix: inbound
+                  cluster: app
+          clusters:
+          - name: app
+            type: STATIC
+            load_assignment:
+              cluster_name: app
+              endpoints:
+              - lb_endpoints:
+                - endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: 8080}}}
+    """
     for rendering in subject.renderings:
         placed: list[_Placed] = [
             (file, path, listener) for file in rendering.files.values() for path, listener in listeners(file.value)
@@ -183,3 +183,47 @@ def _targets(config: Object) -> Iterator[tuple[Path, str]]:
             if isinstance(target, str):
                 path: Path = ("route_config", "virtual_hosts", host_index, "routes", index, "route", "cluster")
                 yield path, target
+
+
+_TYPE = "@type"
+
+
+def listeners(config: Any) -> Iterator[tuple[Path, Object]]:
+    """Path and value of each listener, of a bootstrap or of a file that the bootstrap reads listeners from."""
+    static = mapping(mapping(config).get("static_resources"))
+    for index, listener in numbered(static.get("listeners")):
+        yield ("static_resources", "listeners", index), listener
+    for index, resource in numbered(mapping(config).get("resources")):
+        if str(resource.get(_TYPE)).endswith(".Listener"):
+            yield ("resources", index), resource
+
+
+def bindings(config: Any) -> Iterator[tuple[str, int, Path]]:
+    """Host, port and path of each address that a listener or the admin interface binds."""
+    owners = [*listeners(config), (("admin",), mapping(mapping(config).get("admin")))]
+    for path, owner in owners:
+        address = mapping(mapping(owner.get("address")).get("socket_address"))
+        host, port = address.get("address"), address.get("port_value")
+        if isinstance(host, str) and isinstance(port, int):
+            yield host, port, (*path, "address", "socket_address", "address")
+
+
+def clusters(config: Any) -> list[Object]:
+    """The clusters of a bootstrap."""
+    return mappings(mapping(mapping(config).get("static_resources")).get("clusters"))
+
+
+def filters(listener: Object) -> Iterator[tuple[Path, Object]]:
+    """Path within the listener and configuration of each network filter."""
+    for chain_index, chain in numbered(listener.get("filter_chains")):
+        for index, item in numbered(chain.get("filters")):
+            path = ("filter_chains", chain_index, "filters", index, "typed_config")
+            yield path, mapping(item.get("typed_config"))
+
+
+def is_type(config: Object, name: str) -> bool:
+    """Whether a typed configuration is of this type, in whatever version."""
+    return str(config.get(_TYPE)).endswith(f".{name}")
+
+
+RULES = (envoy_config,)

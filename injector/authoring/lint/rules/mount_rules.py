@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.rules._configmap import holdings, references, unseen
 from injector.authoring.lint.rules._values import leaves, numbered
-from injector.authoring.lint.rules._volumes import missing_volumes
+from injector.authoring.lint.rules._volumes import holdings, missing_volumes, references, unseen
 from injector.authoring.lint.subject import Finding, Subject
 from injector.diagnostics import Place
 from injector.names import hint, nearest

@@ -1,10 +1,12 @@
-"""Rules about the object that a template at a path gets."""
+"""Rules about the requests that a template at a path is for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 from injector.authoring.lint.subject import Finding, Subject
+from injector.names import hint
 from injector.templates.template import OVERLAY
 
 SEVERITY = "error"
@@ -79,4 +81,110 @@ def old_object(subject: Subject) -> Iterator[Finding]:
         )
 
 
-RULES = (deleted_object, old_object)
+#: What is in the groups without a dot, with the versions that are served: https://kubernetes.io/docs/reference/kubernetes-api/
+_GROUPS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    group: (frozenset(versions.split()), frozenset(resources.split()))
+    for group, versions, resources in (
+        (
+            "",
+            "v1",
+            "bindings componentstatuses configmaps endpoints events limitranges namespaces nodes "
+            "persistentvolumeclaims persistentvolumes pods podtemplates replicationcontrollers "
+            "resourcequotas secrets serviceaccounts services",
+        ),
+        ("apps", "v1", "controllerrevisions daemonsets deployments replicasets statefulsets"),
+        ("autoscaling", "v1 v2", "horizontalpodautoscalers"),
+        ("batch", "v1", "cronjobs jobs"),
+        ("policy", "v1", "poddisruptionbudgets"),
+    )
+}
+
+_ADMISSION = "admissionregistration.k8s.io"
+
+
+def unknown_resource(subject: Subject) -> Iterator[Finding]:
+    """`for` names a resource that does not exist, or for which the API server calls no webhook.
+
+    A webhook entry may name any resource. If the resource does not exist, the API server never calls the webhook, so a
+    policy allows everything, and there is no error. The rule checks the API groups of Kubernetes that have no dot in
+    their names, because no other project can add resources to these groups. Names of resources are plurals. Most
+    resources that create pods are in the groups `apps` and `batch`.
+
+    For resources of the group admissionregistration.k8s.io the API server calls no webhook, because a webhook could
+    lock everybody out.
+
+    Source: Kubernetes API reference, `rules` of a webhook; CustomResourceDefinition v1: its group has a dot.
+
+    Bad:
+        # template.yaml
+        description: Every Deployment has a label team.
+        for: {resources: [deployments]}
+        # overlay.yaml.j2
+        {% if object.metadata.labels.team | default("") == "" %}{{ deny("label it with its team") }}{% endif %}
+
+    Good:
+        # template.yaml
+        description: Every Deployment has a label team.
+        for: {apiGroups: [apps], resources: [deployments]}
+
+    Proof: the API server does not call the webhook, and does not report that.
+    """
+    covered = subject.template.applies_to
+    if covered.api_groups == (_ADMISSION,):
+        yield Finding(
+            f"the API server calls no webhook for the resources of {_ADMISSION}",
+            subject.manifest(("for", "apiGroups")),
+            "use RBAC to limit who can write them",
+        )
+        return
+    for position, group in enumerate(covered.api_groups):
+        if "." not in group and group not in _GROUPS:
+            yield Finding(
+                f"{group} is not an API group",
+                subject.manifest(("for", "apiGroups", position)),
+                (
+                    'write "" for the core group; other valid groups are apps, autoscaling, batch, policy, and all '
+                    "names with a dot"
+                ),
+            )
+    if not _GROUPS.keys() >= set(covered.api_groups):
+        return
+    for position, resource in enumerate(covered.resources):
+        name = resource.partition("/")[0]
+        if any(_has(*place, name) for place in product(covered.api_groups, covered.api_versions)):
+            continue
+        versions = ", ".join(covered.api_versions)
+        yield Finding(
+            f"{resource} is not a resource of {' or '.join(map(_words, covered.api_groups))} in {versions}",
+            subject.manifest(("for", "resources", position)),
+            _advice(name, covered.api_groups),
+        )
+
+
+def _has(group: str, version: str, resource: str) -> bool:
+    versions, resources = _GROUPS[group]
+    return version in versions and resource in resources
+
+
+def _advice(name: str, groups: tuple[str, ...]) -> str:
+    for group, (versions, resources) in _GROUPS.items():
+        if name in resources:
+            api_groups = [] if group in groups else [f"apiGroups: [{_quoted(group)}]"]
+            return f"write {', '.join([*api_groups, f'apiVersions: [{sorted(versions)[0]}]'])}"
+    names = sorted(set().union(*(resources for _, resources in _GROUPS.values())))
+    return f"`kubectl api-resources` lists what there is{hint(name, names)}"
+
+
+def _words(group: str) -> str:
+    return group or "the core group"
+
+
+def _quoted(group: str) -> str:
+    return group or '""'
+
+
+RULES = (
+    deleted_object,
+    old_object,
+    unknown_resource,
+)

@@ -1,38 +1,4 @@
-"""A template compares a parameter with a value that the parameter never has, or reads a field that is never there.
-
-The `type` in template.yaml says which values a parameter can have. A boolean is true or false, and never the string
-`"true"`. A number never equals a string, and a string with an `enum` is one of the listed values. Only an object has
-fields. The rule also finds keywords that have no effect on values of the type, such as `pattern` for an integer.
-
-Why: such a comparison has the same result for every pod, so the template never uses one of its branches, and nobody
-gets an error.
-
-Bad:
-    # template.yaml
-    description: A tool.
-    parameters:
-      debug: {type: boolean, default: false, description: Writes more.}
-    # overlay.yaml.j2
-    spec:
-      containers:
-      - name: tool
-        image: example.com/tool:1.2
-    {% if params.debug == "true" %}
-        args: [--debug]
-    {% endif %}
-
-Good:
-    # overlay.yaml.j2
-    spec:
-      containers:
-      - name: tool
-        image: example.com/tool:1.2
-    {% if params.debug %}
-        args: [--debug]
-    {% endif %}
-
-Proof: an API server never sees the lines of a branch that no pod takes.
-"""
+"""A rule about how a template's text uses its parameters."""
 
 from __future__ import annotations
 
@@ -67,8 +33,43 @@ _EQUAL: dict[str, tuple[type, ...]] = {
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?\Z")
 
 
-def check(subject: Subject) -> Iterator[Finding]:
-    """One finding for each comparison or field; none where a render fails at the same place."""
+def parameter_type(subject: Subject) -> Iterator[Finding]:
+    """A template compares a parameter with a value that the parameter never has, or reads a field that is never there.
+
+    The `type` in template.yaml says which values a parameter can have. A boolean is true or false, and never the string
+    `"true"`. A number never equals a string, and a string with an `enum` is one of the listed values. Only an object
+    has fields. The rule also finds keywords that have no effect on values of the type, such as `pattern` for an
+    integer.
+
+    Why: such a comparison has the same result for every pod, so the template never uses one of its branches, and nobody
+    gets an error.
+
+    Bad:
+        # template.yaml
+        description: A tool.
+        parameters:
+          debug: {type: boolean, default: false, description: Writes more.}
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: tool
+            image: example.com/tool:1.2
+        {% if params.debug == "true" %}
+            args: [--debug]
+        {% endif %}
+
+    Good:
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: tool
+            image: example.com/tool:1.2
+        {% if params.debug %}
+            args: [--debug]
+        {% endif %}
+
+    Proof: an API server never sees the lines of a branch that no pod takes.
+    """
     failed = {(failure.place.file, failure.place.line, failure.place.column) for failure in subject.failures}
     for mistake in (*_in_files(subject), *_declarations(subject.template)):
         place = mistake.place
@@ -266,3 +267,6 @@ def _fields(tree: nodes.Template, text: str, parameters: Mapping[str, Parameter]
         base = f"params.{parameter.variable}"
         message, _, help_ = of_parameter(parameter, base, name, f"{base}.{name}").partition("; ")
         yield word_at(text, first_offset(node) - 1, name), message, help_
+
+
+RULES = (parameter_type,)

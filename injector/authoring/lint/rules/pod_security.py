@@ -1,35 +1,4 @@
-"""Something in the overlay is not allowed in namespaces with the Pod Security level `baseline` or `restricted`.
-
-The message names the least strict level that refuses it. Users, capabilities, privileges, host paths and host
-namespaces have rules of their own. This rule is about everything else: a missing `seccompProfile` or `drop: [ALL]`,
-host ports, SELinux and AppArmor options, sysctls, types of volumes, and the field `host` of probes.
-
-Source: Kubernetes docs, "Pod Security Standards".
-
-Bad:
-    # overlay.yaml.j2
-    spec:
-      containers:
-      - name: shipper
-        image: example.com/shipper:1.2
-        securityContext:
-          runAsNonRoot: true
-          runAsUser: 1000
-          allowPrivilegeEscalation: false
-
-Good:
-    # overlay.yaml.j2
-    spec:
-      containers:
-      - name: shipper
-        image: example.com/shipper:1.2
-        securityContext:
-          runAsNonRoot: true
-          runAsUser: 1000
-          allowPrivilegeEscalation: false
-          capabilities: {drop: [ALL]}
-          seccompProfile: {type: RuntimeDefault}
-"""
+"""Rules about what the levels of Pod Security refuse."""
 
 from __future__ import annotations
 
@@ -94,8 +63,39 @@ class LevelRefusal:
         return Finding(message, rendering.overlay.place(self.path), help_, violation.path, about=self.field)
 
 
-def check(subject: Subject) -> Iterator[Finding]:
-    """One finding for each thing that is refused, and for which there is no other rule."""
+def pod_security(subject: Subject) -> Iterator[Finding]:
+    """Something in the overlay is not allowed in namespaces with the Pod Security level `baseline` or `restricted`.
+
+    The message names the least strict level that refuses it. Users, capabilities, privileges, host paths and host
+    namespaces have rules of their own. This rule is about everything else: a missing `seccompProfile` or `drop: [ALL]`,
+    host ports, SELinux and AppArmor options, sysctls, types of volumes, and the field `host` of probes.
+
+    Source: Kubernetes docs, "Pod Security Standards".
+
+    Bad:
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: shipper
+            image: example.com/shipper:1.2
+            securityContext:
+              runAsNonRoot: true
+              runAsUser: 1000
+              allowPrivilegeEscalation: false
+
+    Good:
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: shipper
+            image: example.com/shipper:1.2
+            securityContext:
+              runAsNonRoot: true
+              runAsUser: 1000
+              allowPrivilegeEscalation: false
+              capabilities: {drop: [ALL]}
+              seccompProfile: {type: RuntimeDefault}
+    """
     with_rule = {field for fields in OWN.values() for field in fields}
     for rendering in subject.renderings:
         for refusal in refusals(rendering.overlay, subject.kubernetes[1]):
@@ -254,9 +254,6 @@ def run_as_root(subject: Subject) -> Iterator[Finding]:
 
 
 #: The rules of this module besides its own: each has the name and the docstring of its function.
-RULES = (added_capabilities, host_path, privilege_escalation, run_as_root)
-
-
 def _findings(subject: Subject, rule: str, *, every: bool = True) -> Iterator[Finding]:
     """A finding for each refusal about a rule's own fields; with `every` false, one for each container, about the
     first of the fields that is refused there.
@@ -316,3 +313,12 @@ def _closer(path: Path, violation: Diagnostic, spec: Object) -> Path:
         value = value[step]
     capability = violation.fields["value"]
     return (*path, value.index(capability)) if capability in value else path
+
+
+RULES = (
+    added_capabilities,
+    host_path,
+    pod_security,
+    privilege_escalation,
+    run_as_root,
+)

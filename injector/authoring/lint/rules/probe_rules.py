@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.rules._probes import asked_ports, declared
-from injector.authoring.lint.rules._values import usual
+from injector.authoring.lint.rules._values import asked_ports, declared, usual
 from injector.authoring.lint.subject import Finding, Subject
 
 SEVERITY = "warning"

@@ -1,32 +1,4 @@
-"""The README names parameters that do not exist, or its list of parameters is out of date.
-
-The rule checks the annotations (`<template>.sidecar.injector/<parameter>`) and options (`--param <parameter>=...`) in
-the README that set parameters of this template, and the section that `injector docs --write` writes.
-
-Why: users copy annotations from the README. If a parameter has a new name, an annotation with the old name causes only
-a warning, and the pod gets the default value.
-
-Bad:
-    # template.yaml
-    description: A tool.
-    parameters:
-      app-port: {type: integer, format: port, default: 8080, description: Port of the app.}
-    # overlay.yaml.j2
-    metadata:
-      annotations: {example.com/port: "{{ params.app_port }}"}
-    # README.md
-    Set the app's port:
-
-        tool.sidecar.injector/port: "8080"
-
-Good:
-    # README.md
-    Set the app's port:
-
-        tool.sidecar.injector/app-port: "8080"
-
-Proof: no program reads a README.
-"""
+"""A rule about the README of a template."""
 
 from __future__ import annotations
 
@@ -46,8 +18,36 @@ _FILE = "README.md"
 _OPTION = re.compile(r"--param[ =]([a-z0-9-]+\.)?([a-z][a-z0-9-]*(?:<[a-z]+>)?)=")
 
 
-def check(subject: Subject) -> Iterator[Finding]:
-    """Names in the README that are none, and, once, a section that is out of date."""
+def readme_parameters(subject: Subject) -> Iterator[Finding]:
+    """The README names parameters that do not exist, or its list of parameters is out of date.
+
+    The rule checks the annotations (`<template>.sidecar.injector/<parameter>`) and options (`--param <parameter>=...`)
+    in the README that set parameters of this template, and the section that `injector docs --write` writes.
+
+    Why: users copy annotations from the README. If a parameter has a new name, an annotation with the old name causes
+    only a warning, and the pod gets the default value.
+
+    Bad:
+        # template.yaml
+        description: A tool.
+        parameters:
+          app-port: {type: integer, format: port, default: 8080, description: Port of the app.}
+        # overlay.yaml.j2
+        metadata:
+          annotations: {example.com/port: "{{ params.app_port }}"}
+        # README.md
+        Set the app's port:
+
+            tool.sidecar.injector/port: "8080"
+
+    Good:
+        # README.md
+        Set the app's port:
+
+            tool.sidecar.injector/app-port: "8080"
+
+    Proof: no program reads a README.
+    """
     text = subject.sources.get(_FILE)
     if text is None or any(failure.broken for failure in subject.failures):
         return  # what it adds to a pod is not known while it does not render
@@ -106,3 +106,6 @@ def _shown(line: str, column: int) -> str:
     start = max(line.rfind(" ", 0, column) + 1, 0)
     rest = line[start:].strip()
     return shortened(f"...{rest}" if start else rest, 60) if rest else "nothing"
+
+
+RULES = (readme_parameters,)

@@ -1,40 +1,4 @@
-"""A password or key is in a parameter, a variable or a config file.
-
-Parameters are annotations, config files are ConfigMaps, and values of variables are in the pod. So everybody who may
-read pods and ConfigMaps can read a password in them. For example, the role `view` may read pods and ConfigMaps, but not
-Secrets. The password is also in plain text in etcd, in backups and in audit logs. Instead, put the password into a
-Secret, and let a parameter have the Secret's name as its value. In the overlay, refer to this Secret with
-`secretKeyRef`, or mount it.
-
-Source: Kubernetes docs, "Good practices for Kubernetes Secrets", and "Using RBAC Authorization", User-facing roles.
-
-Bad:
-    # overlay.yaml.j2
-    spec:
-      containers:
-      - name: shipper
-        image: example.com/shipper:1.2
-        env:
-        - {name: API_TOKEN, value: "{{ params.api_token }}"}
-    # template.yaml
-    description: Ships the app's logs.
-    parameters:
-      api-token: {type: string, maxLength: 100, default: changeme, description: Token of the log server.}
-
-Good:
-    # overlay.yaml.j2
-    spec:
-      containers:
-      - name: shipper
-        image: example.com/shipper:1.2
-        env:
-        - name: API_TOKEN
-          valueFrom: {secretKeyRef: {name: "{{ params.secret_name }}", key: token}}
-    # template.yaml
-    description: Ships the app's logs.
-    parameters:
-      secret-name: {type: string, format: dns-label, default: shipper, description: Secret with the key token.}
-"""
+"""A rule about secrets."""
 
 from __future__ import annotations
 
@@ -60,8 +24,44 @@ _HELP = (
 )
 
 
-def check(subject: Subject) -> Iterator[Finding]:
-    """One finding for each use of such a parameter, each such variable, and each key that is written out."""
+def secret_in_config(subject: Subject) -> Iterator[Finding]:
+    """A password or key is in a parameter, a variable or a config file.
+
+    Parameters are annotations, config files are ConfigMaps, and values of variables are in the pod. So everybody who
+    may read pods and ConfigMaps can read a password in them. For example, the role `view` may read pods and ConfigMaps,
+    but not Secrets. The password is also in plain text in etcd, in backups and in audit logs. Instead, put the password
+    into a Secret, and let a parameter have the Secret's name as its value. In the overlay, refer to this Secret with
+    `secretKeyRef`, or mount it.
+
+    Source: Kubernetes docs, "Good practices for Kubernetes Secrets", and "Using RBAC Authorization", User-facing roles.
+
+    Bad:
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: shipper
+            image: example.com/shipper:1.2
+            env:
+            - {name: API_TOKEN, value: "{{ params.api_token }}"}
+        # template.yaml
+        description: Ships the app's logs.
+        parameters:
+          api-token: {type: string, maxLength: 100, default: changeme, description: Token of the log server.}
+
+    Good:
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: shipper
+            image: example.com/shipper:1.2
+            env:
+            - name: API_TOKEN
+              valueFrom: {secretKeyRef: {name: "{{ params.secret_name }}", key: token}}
+        # template.yaml
+        description: Ships the app's logs.
+        parameters:
+          secret-name: {type: string, format: dns-label, default: shipper, description: Secret with the key token.}
+    """
     secret = {p.variable: p.name for p in subject.template.parameters.values() if _is_secret(p)}
     for file, text in subject.sources.items():
         lines = text.split("\n")
@@ -109,3 +109,6 @@ def _variables(rendering: Rendering) -> Iterator[Finding]:
 def _is_text(value: str) -> bool:
     """Whether a value may be the secret itself: no path, and no reference to another variable."""
     return bool(value) and not value.startswith(("/", "$("))
+
+
+RULES = (secret_in_config,)

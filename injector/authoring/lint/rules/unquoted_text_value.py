@@ -1,48 +1,4 @@
-"""A text file contains a parameter without quoting, and the parameter allows values that need quoting.
-
-A text file has no structure that keeps a value in its place. So the injector refuses a value that could change the
-file's syntax, such as one with a blank, a quote or a `;`. The parameter's schema allows such values, but a pod that
-sets one gets no sidecar. Use the filter `quote`, which knows the file's syntax by the file's name or by `syntax:` in
-template.yaml. Write no quotes of your own around a value with this filter, because that is an error. Or limit the
-parameter by `format`, `enum` or `pattern`, so that no value needs quoting. In HCL, JSON and Lua a string always needs
-quotes. So in these files the rule also reports a parameter that fills a whole value without quotes, even if `format`,
-`enum` or `pattern` limits it.
-
-The rule also reports a parameter that stands where a key, a variable's name, an option or a command begins, if its
-value can be more than that: `PATH=/evil:` in front of `_URL=` sets another variable. Give such a parameter a pattern.
-
-Source: docs/templates.md, "Config files".
-
-Bad:
-    # template.yaml
-    description: Ships the app's logs.
-    parameters:
-      title: {type: string, maxLength: 80, default: logs, description: What the log is called.}
-    files:
-      shipper.conf: {}
-    # shipper.conf.j2
-    title = {{ params.title }}
-    # overlay.yaml.j2
-    spec:
-      containers:
-      - name: shipper
-        image: example.com/shipper:1.2
-        volumeMounts:
-        - {name: shipper-config, mountPath: /etc/shipper, readOnly: true}
-      volumes:
-      - name: shipper-config
-        configMap: {name: "{{ files.configmap }}"}
-
-Good:
-    # template.yaml
-    description: Ships the app's logs.
-    parameters:
-      title: {type: string, maxLength: 80, default: logs, description: What the log is called.}
-    files:
-      shipper.conf: {syntax: toml}
-    # shipper.conf.j2
-    title = {{ params.title | quote }}
-"""
+"""A rule about values in text files."""
 
 from __future__ import annotations
 
@@ -80,8 +36,53 @@ _NO_NAMES = tuple(case for text in ("a=b", "-a", "a.b", "a:b", "a/b", "a,b") for
 _SYNTAX = " \t\n\"';#$\\{}()<>|&*`!~?"
 
 
-def check(subject: Subject) -> Iterator[Finding]:
-    """One finding for each hole with nothing but such a parameter in it."""
+def unquoted_text_value(subject: Subject) -> Iterator[Finding]:
+    """A text file contains a parameter without quoting, and the parameter allows values that need quoting.
+
+    A text file has no structure that keeps a value in its place. So the injector refuses a value that could change the
+    file's syntax, such as one with a blank, a quote or a `;`. The parameter's schema allows such values, but a pod that
+    sets one gets no sidecar. Use the filter `quote`, which knows the file's syntax by the file's name or by `syntax:`
+    in template.yaml. Write no quotes of your own around a value with this filter, because that is an error. Or limit
+    the parameter by `format`, `enum` or `pattern`, so that no value needs quoting. In HCL, JSON and Lua a string always
+    needs quotes. So in these files the rule also reports a parameter that fills a whole value without quotes, even if
+    `format`, `enum` or `pattern` limits it.
+
+    The rule also reports a parameter that stands where a key, a variable's name, an option or a command begins, if its
+    value can be more than that: `PATH=/evil:` in front of `_URL=` sets another variable. Give such a parameter a
+    pattern.
+
+    Source: docs/templates.md, "Config files".
+
+    Bad:
+        # template.yaml
+        description: Ships the app's logs.
+        parameters:
+          title: {type: string, maxLength: 80, default: logs, description: What the log is called.}
+        files:
+          shipper.conf: {}
+        # shipper.conf.j2
+        title = {{ params.title }}
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: shipper
+            image: example.com/shipper:1.2
+            volumeMounts:
+            - {name: shipper-config, mountPath: /etc/shipper, readOnly: true}
+          volumes:
+          - name: shipper-config
+            configMap: {name: "{{ files.configmap }}"}
+
+    Good:
+        # template.yaml
+        description: Ships the app's logs.
+        parameters:
+          title: {type: string, maxLength: 80, default: logs, description: What the log is called.}
+        files:
+          shipper.conf: {syntax: toml}
+        # shipper.conf.j2
+        title = {{ params.title | quote }}
+    """
     declared = {p.variable: p for p in subject.template.parameters.values()}
     reported = set()
     for file in _text_files(subject):
@@ -175,3 +176,6 @@ def _harmful(parameter: Parameter | None) -> str | None:
 def _text_files(subject: Subject) -> list[str]:
     """The sources of config files that are text."""
     return [source for source in {spec.template for spec in subject.template.files.values()} if not is_document(source)]
+
+
+RULES = (unquoted_text_value,)

@@ -1,38 +1,4 @@
-"""A value is a part of a script, and could add commands to it.
-
-The rule checks scripts after `sh -c`, `python -c`, `perl -e` and `node -e`, in commands, arguments, probes and
-lifecycle hooks. If a parameter is a string, the linter tries each character that the parameter's schema allows and that
-has a special meaning at this place of the script. If a value goes through the filter `shell_quote`, and the script has
-no quotes around the value, the shell reads the value as one word. So the rule does not report such a value.
-
-Why: everybody who may set the parameter by an annotation could run any command in the sidecar, with its service
-account, its files and its network. They could do so in a `required` namespace too, although a pod cannot replace the
-sidecar there. A value that is not meant as an attack, but contains an apostrophe, keeps the sidecar from starting. It
-is safest to keep values out of the script: put the value into a variable in `env`. Or pass it as an argument after the
-script, and refer to it in the script as `"$1"`.
-
-Bad:
-    # template.yaml
-    description: A tool.
-    parameters:
-      greeting: {type: string, maxLength: 80, default: hello, description: What it says first.}
-    # overlay.yaml.j2
-    spec:
-      containers:
-      - name: tool
-        image: tool:1
-        command: [sh, -c]
-        args: ["echo '{{ params.greeting }}'"]
-
-Good:
-    # overlay.yaml.j2
-    spec:
-      containers:
-      - name: tool
-        image: tool:1
-        command: [sh, -c]
-        args: ['echo "$1"', sh, "{{ params.greeting }}"]
-"""
+"""Rules about values within files and scripts of another syntax."""
 
 from __future__ import annotations
 
@@ -40,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
+from jinja2 import nodes
 
+from injector.authoring.lint.rules._reading import sources_used
 from injector.authoring.lint.rules._scripts import Script, harmful, is_harmful, scripts
 from injector.authoring.lint.rules._values import takes_value
 from injector.authoring.lint.subject import Finding, RenderedSource, Rendering, Subject
@@ -48,11 +16,78 @@ from injector.diagnostics import Path, Place
 from injector.errors import InjectionError
 from injector.names import shortened
 from injector.pods.constraints.pod_view import mapping
+from injector.templates.environment import Environment
 from injector.templates.parameter_schema import make_parameter
+from injector.templates.program import is_document
+from injector.templates.quoting import NAMED, USE_QUOTE
 from injector.templates.samples import sample_value
 from injector.templates.template import UNSET, Parameter
 
 SEVERITY = "error"
+
+
+def foreign_quoting(subject: Subject) -> Iterator[Finding]:
+    """A text file quotes a value for the syntax of another kind of file.
+
+    Each syntax has its own quoting. For example, quoting for JSON does not escape `${`, which HCL expands, or `$(`,
+    which a shell runs. So if a value is quoted for another syntax, a part of the value may still have a meaning in this
+    file, or end the string that contains the value. If a pod sets a value with such a part, the injection fails, and
+    the pod gets no sidecar. Use the filter `quote`, which quotes a value for the syntax of the file. The injector knows
+    the syntax by the file's name, or by `syntax:` in template.yaml. If it knows the syntax from neither, the rule also
+    reports `quote` and `json_quote`: set `syntax:` for this file.
+
+    Source: docs/templates.md, "Config files".
+
+    Bad:
+        # template.yaml
+        description: Ships the app's logs.
+        parameters:
+          title: {type: string, maxLength: 80, default: logs, description: What the log is called.}
+        files:
+          agent.hcl: {}
+        # agent.hcl.j2
+        title = {{ params.title | json_quote }}
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: shipper
+            image: example.com/shipper:1.2
+            volumeMounts:
+            - {name: shipper-config, mountPath: /etc/shipper, readOnly: true}
+          volumes:
+          - name: shipper-config
+            configMap: {name: "{{ files.configmap }}"}
+
+    Good:
+        # agent.hcl.j2
+        title = {{ params.title | quote }}
+
+    Proof: the program can read the file; the tests of each syntax show what a value can do in it.
+    """
+    syntaxes = {spec.template: spec.syntax for spec in subject.template.files.values()}
+    for source, syntax in sorted(syntaxes.items()):
+        for file in sorted(sources_used(subject, source)) if not is_document(source) else ():
+            for name, offset in _filters(subject.sources[file]):
+                place = subject.template.program.place(file, offset, name)
+                if syntax and NAMED.get(name, syntax) != syntax:
+                    yield Finding(f"{name} quotes for {NAMED[name]}, but {source} is {syntax}", place, USE_QUOTE)
+                elif not syntax and name in ("quote", "json_quote") and not subject.failures:
+                    # others name the syntax that nothing else does
+                    to_do = "set the file's `syntax:` in template.yaml, and " + USE_QUOTE
+                    yield Finding(f"{source} uses {name}, but the syntax of this file is not known", place, to_do)
+
+
+def _filters(text: str) -> Iterator[tuple[str, int]]:
+    """The filters that come last in what is written or set, with their offsets."""
+    tree = Environment(document=False).parse(text)
+    written: list[nodes.Node] = [node for output in tree.find_all(nodes.Output) for node in output.nodes]
+    written += [assign.node for assign in tree.find_all(nodes.Assign)]
+    for node in written:
+        if isinstance(node, nodes.CondExpr):
+            written += [expression for expression in (node.expr1, node.expr2) if expression is not None]
+        elif isinstance(node, nodes.Filter) and node.node is not None:
+            yield node.name, node.lineno - 1  # this environment counts characters
+
 
 _RUNS = {"sh": "the shell", "python": "Python", "perl": "Perl", "node": "Node"}
 _HELP = {
@@ -71,8 +106,43 @@ _HELP = {
 }
 
 
-def check(subject: Subject) -> Iterator[Finding]:
-    """One finding for each script and each parameter that can break out of it."""
+def shell_injection(subject: Subject) -> Iterator[Finding]:
+    """A value is a part of a script, and could add commands to it.
+
+    The rule checks scripts after `sh -c`, `python -c`, `perl -e` and `node -e`, in commands, arguments, probes and
+    lifecycle hooks. If a parameter is a string, the linter tries each character that the parameter's schema allows and
+    that has a special meaning at this place of the script. If a value goes through the filter `shell_quote`, and the
+    script has no quotes around the value, the shell reads the value as one word. So the rule does not report such a
+    value.
+
+    Why: everybody who may set the parameter by an annotation could run any command in the sidecar, with its service
+    account, its files and its network. They could do so in a `required` namespace too, although a pod cannot replace
+    the sidecar there. A value that is not meant as an attack, but contains an apostrophe, keeps the sidecar from
+    starting. It is safest to keep values out of the script: put the value into a variable in `env`. Or pass it as an
+    argument after the script, and refer to it in the script as `"$1"`.
+
+    Bad:
+        # template.yaml
+        description: A tool.
+        parameters:
+          greeting: {type: string, maxLength: 80, default: hello, description: What it says first.}
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: tool
+            image: tool:1
+            command: [sh, -c]
+            args: ["echo '{{ params.greeting }}'"]
+
+    Good:
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: tool
+            image: tool:1
+            command: [sh, -c]
+            args: ['echo "$1"', sh, "{{ params.greeting }}"]
+    """
     checked: set[tuple[Path, str, str]] = set()
     reported: set[tuple[Path, str]] = set()
     for rendering in subject.renderings:
@@ -191,3 +261,9 @@ def _inner(schema: Any, character: str) -> Iterator[list[tuple[str, Any]]]:
     except (ValueError, AttributeError):
         return
     yield from _values(parameter, character)
+
+
+RULES = (
+    foreign_quoting,
+    shell_injection,
+)

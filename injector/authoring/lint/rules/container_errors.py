@@ -1,0 +1,318 @@
+"""Rules about containers that do not start, or whose pod is refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from injector.authoring.lint.rules._scripts import interpreter
+from injector.authoring.lint.rules._values import asked_ports, numbered, port_numbers, rendered_for, usual
+from injector.authoring.lint.subject import Finding, Subject, sidecars
+from injector.diagnostics import Path
+from injector.names import hint, shortened
+from injector.pods.constraints.pod_view import mapping, mappings, sequence, string_field
+from injector.pods.context import Object
+from injector.pods.overlay import plain_mapping
+from injector.pods.quantity import parse_quantity
+from injector.templates.parameter_keywords import FORMATS
+
+SEVERITY = "error"
+
+#: A tag behind a tag; a port is followed by a slash.
+_TWO_TAGS = re.compile(r":[\w.-]+:[\w.-]+\Z")
+
+
+def image_name(subject: Subject) -> Iterator[Finding]:
+    """An image's name is not a valid image reference.
+
+    The rule checks the images that the template renders with its defaults. A reference has the form
+    `[host[:port]/]name[:tag][@digest]`, with a name in small letters. To check the values of a parameter in the same
+    way, declare `format: image`.
+
+    Why: the API server accepts any text as an image, but the kubelet does not: the sidecar stays in the state
+    InvalidImageName, and the app, which waits for the sidecar, never starts.
+    https://github.com/distribution/reference/blob/main/reference.go
+
+    Bad:
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: tool
+            image: $registry/tool:1.2.3
+
+    Good:
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: tool
+            image: registry.example:5000/tool:1.2.3
+
+    Proof: the kubelet reads the name, and a control plane without nodes has no kubelet.
+    """
+    form = FORMATS["image"]
+    for rendering in usual(subject):
+        for path, container in (*rendering.containers(), *rendering.everywhere()):
+            image = container.get("image")
+            if isinstance(image, str) and image and not form.allows(image):
+                yield Finding(
+                    f"image {shortened(image, 80)} is not an image reference",
+                    rendering.overlay.place((*path, "image")),
+                    "it has two tags; write one"
+                    if _TWO_TAGS.search(image)
+                    else f"write {form.words}; to check a parameter for this, set `format: image`",
+                )
+
+
+def request_above_limit(subject: Subject) -> Iterator[Finding]:
+    """A container requests more than its limit.
+
+    The rule checks the template's own containers, with the defaults of the parameters.
+
+    Why: the API server refuses a container whose request is above its limit. So the injector lowers the request to the
+    limit, and warns at each injection. The sidecar then gets less than the template says.
+    https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/
+
+    Bad:
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: tool
+            image: {{ params.image }}
+            resources:
+              requests: {cpu: 10m, memory: 128Mi}
+              limits: {memory: 64Mi}
+
+    Good:
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: tool
+            image: {{ params.image }}
+            resources:
+              requests: {cpu: 10m, memory: 64Mi}
+              limits: {memory: 128Mi}
+    """
+    for rendering in usual(subject):
+        for path, container in rendering.containers():
+            resources = plain_mapping(container.get("resources"))
+            limits = plain_mapping(resources.get("limits"))
+            for name, request in plain_mapping(resources.get("requests")).items():
+                requested, most = _amount(request), _amount(limits.get(name))
+                if requested is not None and most is not None and requested > most:
+                    yield Finding(
+                        (
+                            f"container `{container.get('name')}` has the {name} request {request}, but the {name} "
+                            f"limit is {limits[name]}"
+                        ),
+                        rendering.overlay.place((*path, "resources", "requests", name)),
+                        "raise the limit, or request less",
+                    )
+
+
+def _amount(value: Any) -> Decimal | None:
+    try:
+        return parse_quantity(value)
+    except ValueError:
+        return None
+
+
+def probe_port(subject: Subject) -> Iterator[Finding]:
+    """A probe or a hook names a port that its container does not have.
+
+    The kubelet looks up the name among the container's own ports. The API server accepts any name, but if the container
+    has no port of this name, the probe always fails. If the startupProbe of a native sidecar fails, the app never
+    starts.
+
+    Source: Kubernetes docs, "Configure Liveness, Readiness and Startup Probes": a named port is a ContainerPort's name.
+
+    Bad:
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: shipper
+            image: example.com/shipper:1.2
+            ports:
+            - {name: shipper-health, containerPort: {{ params.port }}}
+            startupProbe:
+              httpGet: {path: /health, port: shipper-ready}
+
+    Good:
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: shipper
+            image: example.com/shipper:1.2
+            ports:
+            - {name: shipper-health, containerPort: {{ params.port }}}
+            startupProbe:
+              httpGet: {path: /health, port: shipper-health}
+    """
+    for rendering in subject.renderings:
+        for path, container in rendering.containers():
+            names = port_numbers(container)
+            for port_path, port in asked_ports(container):
+                if isinstance(port, str) and port not in names and not port.isdecimal():
+                    rest = hint(port, names, "its ports are") if names else ""
+                    declare = f"add a port with this name to the ports of {container.get('name')}"
+                    yield Finding(
+                        f"container `{container.get('name')}` has no port {shortened(port)}{rest}",
+                        rendering.overlay.place((*path, *port_path)),
+                        "name one of its ports, or give the number" if names else f"{declare}, or give the number",
+                    )
+
+
+_SHORT = 1
+
+
+def grace_period(subject: Subject) -> Iterator[Finding]:
+    """A preStop hook sleeps longer than the termination grace period of some pods.
+
+    The API server refuses a pod whose `preStop.sleep` is longer than its `terminationGracePeriodSeconds`. Some pods,
+    such as those of tests and batch jobs, have a grace period of 0 or 1 seconds, so they would get no sidecar. Let the
+    hook sleep for the smaller one of two numbers: the seconds that you want, and the pod's
+    `terminationGracePeriodSeconds`.
+
+    Source: Kubernetes docs, "Container Lifecycle Hooks", Sleep action; API validation of SleepAction.
+
+    Bad:
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: shipper
+            image: example.com/shipper:1.2
+            lifecycle:
+              preStop: {sleep: {seconds: 10}}
+
+    Good:
+        # overlay.yaml.j2
+        {% set delay = [10, pod.spec.terminationGracePeriodSeconds | default(30)] | min %}
+        spec:
+          containers:
+          - name: shipper
+            image: example.com/shipper:1.2
+        {% if delay > 0 %}
+            lifecycle:
+              preStop: {sleep: {seconds: {{ delay }}}}
+        {% endif %}
+    """
+    for rendering in usual(subject):
+        for native in (True, False):
+            overlay = rendered_for(subject, rendering.context, native=native, grace=_SHORT)
+            for path, container in sidecars(overlay) if overlay is not None else ():
+                sleep = mapping(mapping(mapping(container.get("lifecycle")).get("preStop")).get("sleep"))
+                seconds = sleep.get("seconds")
+                if overlay is not None and isinstance(seconds, int) and seconds > _SHORT:
+                    yield Finding(
+                        f"pods whose terminationGracePeriodSeconds is below {seconds} are refused with this hook",
+                        overlay.place((*path, "lifecycle", "preStop", "sleep", "seconds")),
+                        (
+                            "write seconds: {{ [SECONDS, pod.spec.terminationGracePeriodSeconds | default(30)] | min }}"
+                            ", with your number in place of SECONDS"
+                        ),
+                    )
+
+
+#: `$$` is a dollar sign.
+_REFERENCE = re.compile(r"(?<!\$)(?:\$\$)*\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
+#: The same as a shell has it.
+_OF_SHELL = re.compile(r"(?<!\$)\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
+#: What kubelet adds for the services of a namespace.
+_OF_SERVICES = re.compile(r".*_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT(?:_[0-9]+_[A-Z_]+)?)\Z")
+
+
+def variable_reference(subject: Subject) -> Iterator[Finding]:
+    """`$(NAME)` refers to a variable that the container does not have, or defines only later.
+
+    Kubernetes replaces `$(NAME)` by the value of the variable NAME in commands, in arguments and in the values of later
+    variables. If it does not know the name, it changes nothing, and the program gets the text `$(NAME)`. Kubernetes
+    expands variables in the order of the list, so define a variable before another one refers to it. `$NAME` and
+    `${NAME}` are for a shell; Kubernetes does not replace them.
+
+    Source: Kubernetes docs, "Define Dependent Environment Variables", and API reference, Container: args, command.
+
+    Bad:
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: shipper
+            image: example.com/shipper:1.2
+            args: ["--node=$(NODE_NAME)"]
+
+    Good:
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: shipper
+            image: example.com/shipper:1.2
+            args: ["--node=$(NODE_NAME)"]
+            env:
+            - name: NODE_NAME
+              valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
+    """
+    for rendering in subject.renderings:
+        for path, container in rendering.containers():
+            if container.get("envFrom"):
+                continue  # whose names nobody knows here
+            names = [string_field(variable.get("name")) for variable in mappings(container.get("env"))]
+            for word_path, name, written in _of_shells(container, names):
+                yield Finding(
+                    f"Kubernetes does not replace {written}, only $({name}); {written} works only in a shell",
+                    rendering.overlay.place((*path, *word_path)),
+                    f"write $({name})",
+                )
+            for word_path, name, variables in _references(container, names):
+                later = name in names
+                yield Finding(
+                    f"$({name}) stays as it is: "
+                    + (
+                        "the variable is further down" if later else f"there is no such variable{hint(name, variables)}"
+                    ),
+                    rendering.overlay.place((*path, *word_path)),
+                    "move the variable up" if later else f"add {name} to env; for a literal $ write $$",
+                )
+
+
+def _of_shells(container: Object, names: list[str]) -> Iterator[tuple[Path, str, str]]:
+    """Path, name, and the text of every reference to a variable of the container that only a shell replaces."""
+    command = _words(container)
+    if any(interpreter(word) for _, _, word in command):
+        return  # a $ is the script's
+    for field, index, word in command:
+        for match in _OF_SHELL.finditer(word):
+            if (name := match[1] or match[2]) in names:
+                yield (field, index), name, match[0]
+
+
+def _words(container: Object) -> list[tuple[str, int, str]]:
+    """Field, index and text of each word of a command."""
+    return [
+        (field, i, string_field(w))
+        for field in ("command", "args")
+        for i, w in enumerate(sequence(container.get(field)))
+    ]
+
+
+def _references(container: Object, names: list[str]) -> Iterator[tuple[Path, str, list[str]]]:
+    """Path, name, and the names known there, of every reference that nothing answers."""
+    for index, variable in numbered(container.get("env")):
+        for name in _REFERENCE.findall(string_field(variable.get("value"))):
+            if name not in names[:index] and not _OF_SERVICES.match(name):
+                yield ("env", index, "value"), name, names[:index]
+    command = _words(container)
+    if any(interpreter(word) == "sh" for _, _, word in command):
+        return  # there it runs a command
+    for field, index, word in command:
+        for name in _REFERENCE.findall(word):
+            if name not in names and not _OF_SERVICES.match(name):
+                yield (field, index), name, names
+
+
+RULES = (
+    grace_period,
+    image_name,
+    probe_port,
+    request_above_limit,
+    variable_reference,
+)

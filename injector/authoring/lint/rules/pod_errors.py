@@ -1,0 +1,224 @@
+"""Rules about what an overlay says of the pod."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from injector.authoring.lint.rules._values import numbered
+from injector.authoring.lint.rules.pod_security import OWN, WHO
+from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.diagnostics import Path
+from injector.names import hint
+from injector.pods.constraints.pod_view import mapping, string_field
+from injector.pods.overlay import plain, plain_mapping
+
+SEVERITY = "error"
+
+_OWN = ("name", "generateName", "namespace", "ownerReferences", "uid", "resourceVersion")
+
+
+def pod_name(subject: Subject) -> Iterator[Finding]:
+    """The overlay sets the pod's name, namespace or owner: `metadata.name`, `namespace`, `ownerReferences`.
+
+    When a controller, such as that of a ReplicaSet, creates pods, they have only the beginning of a name
+    (`metadata.generateName`). So each of these pods would get the overlay's name.
+
+    Why: the API server refuses the second replica with "already exists". If the pod's namespace is not that of the
+    request, the API server refuses the pod with "does not match". A controller does not recognise a pod that has
+    another owner, and creates another pod.
+    https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
+
+    Bad:
+        # overlay.yaml.j2
+        metadata:
+          name: tool
+        spec:
+          containers:
+          - name: tool
+            image: {{ params.image }}
+
+    Good:
+        # overlay.yaml.j2
+        metadata:
+          labels: {example.com/tool: "yes"}
+        spec:
+          containers:
+          - name: tool
+            image: {{ params.image }}
+    """
+    for rendering in subject.renderings:
+        metadata = plain_mapping(plain_mapping(rendering.overlay.value).get("metadata"))
+        for field in _OWN:
+            if field in metadata:
+                yield Finding(
+                    f"metadata.{field} would be the same for every pod that gets this template",
+                    rendering.overlay.place(("metadata", field), key=True),
+                    "remove it: only the pod's author or the pod's controller sets this field",
+                )
+
+
+_NAMESPACES = {
+    **dict.fromkeys(OWN["host-namespaces"], WHO["baseline"]),
+    "shareProcessNamespace": "the app is no longer process 1, and the other containers can read its files",
+}
+
+
+def host_namespaces(subject: Subject) -> Iterator[Finding]:
+    """The overlay sets `hostNetwork`, `hostPID`, `hostIPC` or `shareProcessNamespace`.
+
+    Pod Security levels `baseline` and `restricted` refuse `hostNetwork`, `hostPID` and `hostIPC`. With `hostNetwork`
+    every port of the app is a port of its node. With `shareProcessNamespace` the app is no longer process 1, so images
+    with an init system of their own fail, and each container can see the files of the others. All these fields change
+    the app and not only the sidecar, so the author of the pod has to decide about them.
+
+    Source: Kubernetes docs, "Pod Security Standards", Host Namespaces, and "Share Process Namespace between
+    Containers".
+
+    Bad:
+        # overlay.yaml.j2
+        spec:
+          hostPID: true
+          containers:
+          - name: shipper
+            image: example.com/shipper:1.2
+
+    Good:
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: shipper
+            image: example.com/shipper:1.2
+    """
+    for rendering in subject.renderings:
+        spec = plain_mapping(plain_mapping(rendering.overlay.value).get("spec"))
+        for field, consequence in _NAMESPACES.items():
+            if plain(spec.get(field)) is True:
+                place = rendering.overlay.place(("spec", field), key=True)
+                yield Finding(f"spec.{field} applies to the whole pod: {consequence}", place, "drop it")
+
+
+_OVERRIDABLE = """
+args command env envFrom image imagePullPolicy lifecycle livenessProbe ports readinessProbe resizePolicy resources
+restartPolicy restartPolicyRules securityContext startupProbe stdin stdinOnce terminationMessagePath
+terminationMessagePolicy tty volumeDevices volumeMounts workingDir
+"""
+
+
+def overridable(subject: Subject) -> Iterator[Finding]:
+    """`overridable` names something that is not a field of a container.
+
+    In a `required` namespace a pod may customise a sidecar with a container of the same name, in which it may set only
+    the fields that `overridable` lists. If the name of a field is misspelt there, the injector refuses pods that set
+    this field. Name whole fields: `resources`, not `resources.limits`.
+
+    Source: docs/templates.md, "template.yaml"; Kubernetes API reference, Container.
+
+    Bad:
+        # template.yaml
+        description: Ships the app's logs.
+        overridable: [resource]
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: shipper
+            image: example.com/shipper:1.2
+            resources:
+              requests: {cpu: 10m, memory: 16Mi}
+
+    Good:
+        # template.yaml
+        description: Ships the app's logs.
+        overridable: [resources]
+    """
+    fields = _OVERRIDABLE.split()
+    for name in sorted(subject.template.overridable):
+        if name not in fields:
+            near = hint(name.partition(".")[0], fields, "they are")
+            yield Finding(f"{name} is not a field of a container{near}", subject.manifest(("overridable",)))
+
+
+_OF_PODS = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
+#: Of these two a variable takes one key only, a file all of them as well.
+_MAPS = _OF_PODS[:2]
+_OF_VARIABLES = (
+    *_OF_PODS[2:],
+    "spec.nodeName",
+    "spec.serviceAccountName",
+    "status.hostIP",
+    "status.hostIPs",
+    "status.podIP",
+    "status.podIPs",
+)
+_KEY = re.compile(r"metadata\.(?:annotations|labels)\['[^']+'\]\Z")
+_RESOURCE = re.compile(r"(?:limits|requests)\.(?:cpu|memory|ephemeral-storage|hugepages-\S+)\Z")
+_RESOURCES = ("limits.cpu", "limits.memory", "requests.cpu", "requests.memory")
+
+
+def field_path(subject: Subject) -> Iterator[Finding]:
+    """A variable or a file refers to a field of the pod that the downward API does not offer.
+
+    `fieldRef` can name about a dozen fields of the pod, and `resourceFieldRef` can name the container's requests and
+    limits. The API server refuses a pod that names any other field. A schema cannot find this mistake, because the name
+    of the field is a string.
+
+    Source: Kubernetes docs, "Downward API", Available fields.
+
+    Bad:
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: shipper
+            image: example.com/shipper:1.2
+            env:
+            - name: NODE
+              valueFrom: {fieldRef: {fieldPath: spec.node}}
+
+    Good:
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: shipper
+            image: example.com/shipper:1.2
+            env:
+            - name: NODE
+              valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
+    """
+    for rendering in subject.renderings:
+        for path, reference, valid in _references(rendering):
+            field = mapping(reference.get("fieldRef")).get("fieldPath")
+            if field is not None and field not in valid and not _KEY.match(string_field(field)):
+                yield _finding(rendering, (*path, "fieldRef", "fieldPath"), string_field(field), valid)
+            resource = mapping(reference.get("resourceFieldRef")).get("resource")
+            if resource is not None and not _RESOURCE.match(string_field(resource)):
+                yield _finding(rendering, (*path, "resourceFieldRef", "resource"), string_field(resource), _RESOURCES)
+
+
+def _finding(rendering: Rendering, path: Path, field: str, valid: tuple[str, ...]) -> Finding:
+    key = f"name one of its keys, {field}['KEY']" if field in _MAPS else ""
+    message = f"a variable cannot hold all of {field}" if key else f"the downward API does not have {field}"
+    return Finding(f"{message}{'' if key else hint(field, valid)}", rendering.overlay.place(path), key)
+
+
+def _references(rendering: Rendering) -> Iterator[tuple[Path, dict[str, Any], tuple[str, ...]]]:
+    """Path and value of everything that refers to fields, and the fields that it may name."""
+    for path, container in (*rendering.containers(), *rendering.everywhere()):
+        for index, variable in numbered(container.get("env")):
+            yield (*path, "env", index, "valueFrom"), mapping(variable.get("valueFrom")), _OF_VARIABLES
+    for path, volume in rendering.volumes():
+        owners = [((*path, "downwardAPI"), mapping(volume.get("downwardAPI")))]
+        for index, source in numbered(mapping(volume.get("projected")).get("sources")):
+            api_path = (*path, "projected", "sources", index, "downwardAPI")
+            owners.append((api_path, mapping(source.get("downwardAPI"))))
+        for api_path, owner in owners:
+            for index, item in numbered(owner.get("items")):
+                yield (*api_path, "items", index), item, _OF_PODS
+
+
+RULES = (
+    field_path,
+    host_namespaces,
+    overridable,
+    pod_name,
+)

@@ -1,0 +1,310 @@
+"""Rules about what a template renders: that it does, and that Kubernetes takes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from injector.advice import help_for
+from injector.advice.shapes import item_help, shape_help
+from injector.authoring.file_syntax import syntax_mistakes
+from injector.authoring.lint.overlay_origin import overlay_path
+from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, SchemasMissingError, schema_errors, versions
+from injector.authoring.lint.rules._values import APPS, numbered
+from injector.authoring.lint.rules._volumes import missing_volumes
+from injector.authoring.lint.subject import Finding, RenderedSource, RenderFailure, Rendering, Subject
+from injector.authoring.refusal_location import path_in
+from injector.diagnostics import Diagnostic, Key, Path, Place
+from injector.names import nearest
+from injector.pods.fields import POD, Field
+from injector.pods.keyed_pointers import has_key, item_fault
+from injector.pods.overlay import bare_value, plain, plain_mapping
+from injector.reasons import Reason
+from injector.templates.template import OVERLAY
+
+SEVERITY = "error"
+
+#: The lists of a pod whose elements have names.
+_PARTS = ("containers", "initContainers", "volumes")
+#: Refusals that a template alone brings about.
+_REFUSALS = (Reason.INVALID_POD, Reason.CONFLICT, Reason.TOO_LARGE, Reason.INTERNAL_ERROR)
+
+
+def renders(subject: Subject) -> Iterator[Finding]:
+    """The template fails for a sample pod, or with a parameter at one of its limits.
+
+    The linter renders the template with its defaults for each sample pod. For one of the sample pods, it then renders
+    the template with each parameter at its limits: minimum and maximum, each value of an `enum`, both booleans, the
+    shortest and longest text, examples, empty and full lists. The linter also sets several parameters at once, in up to
+    150 ways. It sets all optional parameters without a default together. It also sets pairs of parameters; each of the
+    two is a boolean, has an `enum`, or is optional without a default. A call of `fail(...)` or `deny(...)` is not a
+    failure. The rule reports every other error, a pod that the injection would refuse, and a config file whose syntax
+    is not valid, if the injector knows the syntax (for example TOML, XML or JSON).
+
+    Why: if the schema allows a value that the template cannot handle, nobody notices until a user sets this value. The
+    injection of the user's pod then fails with the reason `template-failed`.
+
+    Bad:
+        # template.yaml
+        description: A tool.
+        parameters:
+          targets: {type: array, items: {type: string, format: dns-label}, maxItems: 5, default: [a], description: A.}
+        # overlay.yaml.j2
+        metadata:
+          annotations:
+            example.com/first: "{{ params.targets[0] }}"
+
+    Good:
+        # overlay.yaml.j2
+        metadata:
+          annotations:
+            example.com/first: "{{ params.targets | first | default('none') }}"
+    """
+    if subject.not_served and subject.template.parameters:  # without any, it builds on another template
+        yield Finding(
+            f"the template works for none of the sample pods, so nothing was checked; it says: {subject.not_served}",
+            subject.search(OVERLAY, "fail("),
+            "give the parameters `examples` with which the template works for a pod",
+        )
+    reported: set[object] = set()
+    broken = {failure.place for failure in subject.failures if failure.broken}
+    for failure in subject.failures:
+        key = (failure.reason, failure.parameter, failure.place, failure.diagnostic.path)
+        if failure.place in broken or key in reported:
+            continue
+        reported.add(key)
+        yield from _failed(subject, failure)
+    yield from _unreadable(subject)
+    for rendering in subject.renderings:
+        if rendering.injection.reason in _REFUSALS and not rendering.free and not _told_elsewhere(subject, rendering):
+            fault = rendering.injection.failures[0]
+            if fault.path not in reported:
+                reported.add(fault.path)
+                yield _finding(fault, _place(rendering, fault), rendering.title)
+
+
+def _unreadable(subject: Subject) -> Iterator[Finding]:
+    """Text files that a parser of their syntax does not take."""
+    lines = set()
+    for rendering in subject.renderings:
+        for name, file in rendering.files.items() if not (rendering.free or rendering.invented) else ():
+            syntax = subject.template.files[name].syntax
+            for mistake in syntax_mistakes(file.text, name, syntax, file.place_of) if syntax else ():
+                if (mistake.place.file, mistake.place.line) not in lines:
+                    lines.add((mistake.place.file, mistake.place.line))
+                    yield Finding(
+                        mistake.message, mistake.place, mistake.help or f"found with this sample: {rendering.title}"
+                    )
+
+
+def _finding(fault: Diagnostic, place: Place, title: str) -> Finding:
+    help_ = help_for(fault)
+    to_do = f"{help_} (found with this sample: {title})" if help_ else f"found with this sample: {title}"
+    return Finding(fault.message, place, to_do, fault.path, about=_part(fault))
+
+
+def _failed(subject: Subject, failure: RenderFailure) -> Iterator[Finding]:
+    if failure.reason is Reason.BAD_PARAMETER:
+        fault = failure.diagnostic
+        yield Finding(fault.message, subject.manifest(("parameters", failure.parameter)), help_for(fault))
+        return
+    if failure.free and failure.reason is not Reason.TEMPLATE_FAILED:
+        return
+    if "unknown_file" in failure.diagnostic.fields:
+        return  # the rule unknown-file tells it at its place
+    in_overlay = slips(failure.overlay) if failure.overlay is not None else []
+    if in_overlay:  # in the author's words; where the pod has a part of that name, the merge speaks of the pod's
+        if not any(_schema_errors(subject, rendering) for rendering in subject.renderings):
+            yield from in_overlay
+        return
+    if failure.diagnostic.fields.get("taken_name") in APPS and subject.renderings:
+        return  # the rule app-container tells it, and what to do
+    place = failure.place if failure.place.line else _merged_place(subject, failure)
+    yield _finding(failure.diagnostic, place, failure.title)
+
+
+def _merged_place(subject: Subject, failure: RenderFailure) -> Place:
+    """The place of the part that a merge did not take; the overlay's first line where it is about none."""
+    name = _part(failure.diagnostic)
+    place = _written(subject, name)
+    if place.line or failure.overlay is None:
+        return place
+    spec: Any = plain_mapping(plain_mapping(failure.overlay.value).get("spec"))
+    for list_ in _PARTS:
+        for index, item in numbered(bare_value(spec.get(list_))):
+            if name and item.get("name") == name:
+                return failure.overlay.place(("spec", list_, index, "name"))
+    return failure.overlay.place(("spec",), key=True)
+
+
+def _written(subject: Subject, name: str) -> Place:
+    """Where the overlay writes the name of a part."""
+    places = [subject.search(OVERLAY, f"{key}{name}") for key in ("name: ", "")] if name else []
+    return next((place for place in places if place.line), Place(OVERLAY))
+
+
+def _part(fault: Diagnostic) -> str:
+    """The name of the container or volume that a failure is about; empty where it is about none."""
+    name = fault.path[2] if len(fault.path) > 2 and fault.path[1] in _PARTS else None
+    return name if isinstance(name, Key) else ""
+
+
+def _told_elsewhere(subject: Subject, rendering: Rendering) -> bool:
+    """Whether another rule tells why the injection refuses the pod, at a better place."""
+    if _schema_errors(subject, rendering):
+        return True
+    return "missing_volume" in rendering.injection.failures[0].fields and any(missing_volumes(rendering))
+
+
+def _schema_errors(subject: Subject, rendering: Rendering) -> bool:
+    """Whether the rule `schema` has something against a pod."""
+    try:
+        return bool(schema_errors(rendering.after, subject.kubernetes))
+    except SchemasMissingError:
+        return False
+
+
+def _place(rendering: Rendering, fault: Diagnostic) -> Place:
+    """The place of the field that a failure is about, or else of the part."""
+    if path := path_in(rendering.overlay.value, fault):
+        return rendering.overlay.place(path)
+    name = _part(fault)
+    for path, value in [*rendering.containers(), *rendering.volumes()]:
+        if value.get("name") == name:
+            return rendering.overlay.place(path)
+    return rendering.overlay.place(("spec",), key=True)
+
+
+def slips(overlay: RenderedSource) -> list[Finding]:
+    """Where the overlay has another value in place of a list, and items of lists without their merge keys."""
+    return [*_no_lists(overlay), *_nameless(overlay)]
+
+
+def _no_lists(overlay: RenderedSource) -> Iterator[Finding]:
+    """Mappings and single values where Kubernetes has a list."""
+    for path, field, value in _merged(overlay.value, (), POD):
+        if value is not None and not isinstance(value, list):
+            kind = "a mapping" if isinstance(value, dict) else "one value"
+            yield Finding(
+                f"{field.name} is {kind}; it has to be a list",
+                overlay.place(path, key=True),
+                shape_help(plain(value), field) or "begin each item with `- `",
+            )
+
+
+def _nameless(overlay: RenderedSource) -> Iterator[Finding]:
+    """Items without what they are merged by."""
+    for path, field, value in _merged(overlay.value, (), POD):
+        items = plain(value) if field.keys else None
+        for index, item in enumerate(items if isinstance(items, list) else ()):
+            if not has_key(item, field):
+                keys = item if isinstance(item, dict) else ()
+                near = [key for key in keys if isinstance(key, str) and nearest(key, field.keys, cutoff=0.8)]
+                yield Finding(
+                    f"an item of {field.name} {item_fault(item, field)}",
+                    overlay.place((*path, index, *near[:1])),
+                    item_help(item, field),
+                )
+
+
+def _merged(value: Any, path: Path, field: Field) -> Iterator[tuple[Path, Field, Any]]:
+    """Path, field and value of what Kubernetes merges as lists, at any depth of a pod."""
+    bare = bare_value(value)
+    if isinstance(bare, dict):
+        for key, part in bare.items():
+            below = field.fields[key]
+            if path[:1] == ("spec",) and below.aligned:
+                yield (*path, key), below, bare_value(part)
+            yield from _merged(part, (*path, key), below)
+    elif isinstance(bare, list):
+        for index, part in enumerate(bare):
+            yield from _merged(part, (*path, index), field.element)
+
+
+#: A parameter that is a whole value.
+_HOLE = re.compile(r":\s*[\"']?\{\{\s*params\.(\w+)\s*\}\}[\"']?\s*(?:$|[,}\]])")
+
+
+def schema(subject: Subject) -> Iterator[Finding]:
+    """The injected pod does not match the schema of Kubernetes.
+
+    The linter renders the template and merges the result into each sample pod. Then it checks the pod with the schema
+    of the Kubernetes version that `--kubernetes-version` names. It reports unknown and misspelt fields, values of a
+    wrong type, and missing fields.
+
+    Why: the API server drops a field that it does not know, without an error. So a container with a misspelt
+    `readinesProbe` has no probe. If a value has a wrong type, or a required field is missing, the API server would
+    refuse the pod, so the injection fails. A frequent mistake is a number as the value of an environment variable. This
+    value has to be a string, in quotes: `value: "{{ params.port }}"`.
+    https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/
+
+    Bad:
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: tool
+            image: {{ params.image }}
+            readinesProbe:
+              httpGet: {path: /ready, port: {{ params.port }}}
+            env:
+            - {name: PORT, value: {{ params.port }}}
+
+    Good:
+        # overlay.yaml.j2
+        spec:
+          containers:
+          - name: tool
+            image: {{ params.image }}
+            readinessProbe:
+              httpGet: {path: /ready, port: {{ params.port }}}
+            env:
+            - {name: PORT, value: "{{ params.port }}"}
+    """
+    reported = set()
+    for rendering in subject.renderings:
+        if rendering.invented:
+            continue
+        for error in schema_errors(rendering.after, subject.kubernetes):
+            about = error.fields["about"]
+            if (error.path, about) not in reported:  # finding the author's place takes a render of its own
+                reported.add((error.path, about))
+                sample = f"found with this sample: {rendering.title}{_newer(error, rendering)}"
+                to_do = _to_do(error, rendering, subject)
+                to_do = f"{to_do} ({sample})" if to_do else sample
+                yield Finding(error.message, _origin(rendering, error), to_do, about=about)
+
+
+def _to_do(error: Diagnostic, rendering: Rendering, subject: Subject) -> str:
+    kind = next((kind for kind in ("integer", "boolean", "number") if kind in error.fields["types"]), "")
+    hole = _HOLE.search(_origin(rendering, error).text) if kind and "string" not in error.fields["types"] else None
+    for parameter in subject.template.parameters.values() if hole else ():
+        if hole and parameter.variable == hole[1] and parameter.type == "string":
+            form = f", without format: {parameter.schema['format']}" if "format" in parameter.schema else ""
+            return f"declare the parameter `{parameter.name}` with type: {kind}{form}"
+    texts = [name for name, value in rendering.given.items() if isinstance(value, str)]
+    if not error.help and texts and "string" not in error.fields["types"] and "integer" in error.fields["types"]:
+        return f"give the parameter `{texts[0]}` `type: integer`"
+    return error.help
+
+
+def _origin(rendering: Rendering, error: Diagnostic) -> Place:
+    path = overlay_path(rendering, error.path)
+    if path is None:
+        return rendering.overlay.place(("spec",), key=True) if rendering.overlay.value else Place(OVERLAY)
+    return rendering.overlay.place(path, key=error.code == UNKNOWN_FIELD or not path)
+
+
+def _newer(error: Diagnostic, rendering: Rendering) -> str:
+    """That a later Kubernetes has the field, if it has."""
+    newest = max(versions())
+    later = [(fault.path, fault.code) for fault in schema_errors(rendering.after, newest)]
+    if error.code != UNKNOWN_FIELD or (error.path, error.code) in later:
+        return ""
+    return f"; Kubernetes {newest[0]}.{newest[1]} has this field"
+
+
+RULES = (
+    renders,
+    schema,
+)
