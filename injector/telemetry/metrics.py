@@ -220,7 +220,7 @@ def _each(*values: str) -> list[tuple[str]]:
 def _failures() -> Iterator[tuple[str, ...]]:
     """Every way in which a pod is marked or refused: path, reason and outcome. The guard only refuses."""
     for reason in Reason:
-        for effect in sorted({reason.outlook.enabled, reason.outlook.required} & {Effect.MARK, Effect.REFUSE}):
+        for effect in sorted({reason.enabled, reason.required} & {Effect.MARK, Effect.REFUSE}):
             yield "mutate", reason.label, effect.value
             if effect is Effect.REFUSE:
                 yield "validate", reason.label, effect.value

@@ -323,12 +323,6 @@ def test_a_file_without_a_pod_is_named_with_what_it_holds(tmp_path: Path, golden
     golden(done.err)
 
 
-def test_render_takes_one_template(tmp_path: Path, golden: Golden) -> None:
-    done = said(tmp_path, "render", "nginx", "fluent-bit")
-    assert done.code == 2
-    golden(done.err)
-
-
 def test_a_key_beside_the_dash_of_its_item(tmp_path: Path, golden: Golden) -> None:
     manifest = "spec:\n  containers:\n  - name: a\n  image: a:1\n    tty: true\n"
     done = said(tmp_path, "inject", "web.yaml", manifest=manifest)
