@@ -29,7 +29,7 @@ from injector.templates.families import declared_parameter
 from injector.templates.parameters import Resolved, resolve
 from injector.templates.render import RenderError, render_files, render_overlay
 from injector.templates.snapshot import Snapshot
-from injector.templates.template import OVERLAY, Template
+from injector.templates.template import Template
 from injector.templates.variables import Context, tcp_ports
 
 #: Parameters given on the command line: template, parameter, text.
@@ -258,28 +258,10 @@ def _check_app(applied_pod: AppliedPod) -> None:
         raise InjectionError(
             Reason.CONFLICT,
             "this container has the name of the sidecar, and the pod has no other container",
-            help="rename it" if not any(_loops(applied, names[0]) for applied in applied_pod.applied) else _NO_LOOP,
+            help='rename it, or in the template write a container "*" (with `only:` or `except:`) for those of the app',
             path=("spec", "containers", Key(names[0])),
             fields={"taken_name": names[0]},
         )
-
-
-_NO_LOOP = (
-    'in the template, write one container with the name "*": it stands for all containers of the '
-    "app, or for some of them if you add `only:` or `except:`. In that container, {{ container.name "
-    "}} is the name of the app's container"
-)
-
-
-def _loops(applied: Applied, name: str) -> bool:
-    """Whether a template reads this container's name from the pod, and does not write it itself."""
-    program = applied.template.program
-    reads = (("containers",), ("app_containers",), ("object", "spec", "containers"))
-    return (
-        name in applied.containers
-        and name not in applied.template.sources[OVERLAY]
-        and any(program.may_read(*path) for path in reads)
-    )
 
 
 def given_by(template: Template, warnings: Iterable[str]) -> Iterator[Diagnostic]:
@@ -330,20 +312,16 @@ def _render(
 ) -> tuple[Applied, tuple[str, ...]]:
     """A template's overlay with the ConfigMap it needs, and what it warns of."""
     context = render_context(base, state, app, parameters, task)
-    workload = context.workload
-    if not template.files:
-        rendered = render_overlay(template, context)
-        overlay, mirrored = with_mirrors(rendered.overlay, task.settings.image_mirrors, task.snapshot.caches.mirrored)
-        applied = Applied(template, parameters, overlay, rendered.containers, (), rendered.defaults, mirrored)
-        return applied, rendered.warnings
-    files = render_files(template, context)
-    generated = config_map(template.name, files, task.namespace.name, workload, task.settings)
-    if task.config_map_name:
-        generated = msgspec.structs.replace(generated, name=task.config_map_name)
-    rendered = render_overlay(template, msgspec.structs.replace(context, configmap=generated.name))
+    files = render_files(template, context) if template.files else {}
+    maps: tuple[GeneratedConfigMap, ...] = ()
+    if files:
+        generated = config_map(template.name, files, task.namespace.name, context.workload, task.settings)
+        if task.config_map_name:
+            generated = msgspec.structs.replace(generated, name=task.config_map_name)
+        context, maps = msgspec.structs.replace(context, configmap=generated.name), (generated,)
+    rendered = render_overlay(template, context)
     overlay, mirrored = with_mirrors(rendered.overlay, task.settings.image_mirrors, task.snapshot.caches.mirrored)
-    maps: tuple[GeneratedConfigMap, ...] = (generated,)
-    if template.delivery == "annotation" or (workload.owner is None and task.workload is None):
+    if maps and (template.delivery == "annotation" or (context.workload.owner is None and task.workload is None)):
         overlay, maps = by_annotation(overlay, generated.name, template.name, files, task.settings), ()
     applied = Applied(template, parameters, overlay, rendered.containers, maps, rendered.defaults, mirrored)
     return applied, rendered.warnings

@@ -112,15 +112,10 @@ def _advice(difference: Diagnostic, applied_pod: AppliedPod, task: InjectionCont
     steps = [*difference.path, "", "", ""]
     contained, name = steps[0] == "spec" and steps[1] in CONTAINER_LISTS, steps[2]
     if contained and name in applied_pod.app:
-        label = task.settings.namespace_label
-        return (
-            "this namespace requires the values that the template sets in the app's containers: remove your own "
-            f"values from {name}, or ask for the namespace to be labelled {label.key}={label.enabled}"
-        )
+        return f"the template sets this in the app's containers too: remove your own value from {name}"
     if contained and steps[3]:
         return f"remove it from the pod, or ask the template's author to list `{steps[3]}` as `overridable`"
-    kind = "container" if contained else "volume" if steps[:2] == ["spec", "volumes"] else ""
-    return f"remove your own {kind} {name} from the pod" if kind else "remove it from the pod"
+    return "remove it from the pod"
 
 
 def _differences(actual: Object, applied_pod: AppliedPod, task: InjectionContext) -> tuple[Diagnostic, ...]:

@@ -7,7 +7,6 @@ pod is created without its sidecar.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, StrEnum
 
 
@@ -18,15 +17,6 @@ class Effect(StrEnum):
     SKIP = "skip"  #: let it through untouched
     MARK = "mark"  #: let it through without its sidecar, marked `failed`, with a warning
     REFUSE = "refuse"  #: do not admit it
-
-
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """One line of the table: the sentence for people and the effect under each kind of namespace."""
-
-    sentence: str
-    enabled: Effect
-    required: Effect
 
 
 class Reason(Enum):
@@ -144,16 +134,12 @@ class Reason(Enum):
 
     def __init__(self, name: str, sentence: str, enabled: Effect, required: Effect) -> None:
         self.label = name
-        self.outlook = Outlook(sentence, enabled, required)
-
-    @property
-    def sentence(self) -> str:
-        """The one sentence for people, without a capital or a full stop."""
-        return self.outlook.sentence
+        self.sentence = sentence  #: for people, without a capital or a full stop
+        self.enabled, self.required = enabled, required
 
     def effect(self, *, required: bool) -> Effect:
         """What this reason leads to in a namespace labelled `enabled` (or not at all) or `required`."""
-        return self.outlook.required if required else self.outlook.enabled
+        return self.required if required else self.enabled
 
     def __str__(self) -> str:
         return self.label

@@ -50,7 +50,7 @@ def decode(kind: type[_Struct], document: object, *, null: bool = True) -> tuple
     `value`, what is `allowed` (keys, values, or bounds by name), which `types` (JSON Schema's names), and the `nearest`
     spelling.
     """
-    problems = list(_Walk(null).mistakes(_type_of(kind), document, ()))
+    problems = list(_mistakes(_type_of(kind), document, (), null))
     return (None, problems) if problems else (msgspec.convert(document, kind), [])
 
 
@@ -60,61 +60,56 @@ def _type_of(kind: type[msgspec.Struct]) -> inspect.Type:
     return inspect.type_info(kind)
 
 
-class _Walk:
-    """Through a document and its type side by side."""
-
-    def __init__(self, null: bool) -> None:
-        self.null = null
-
-    def mistakes(self, kind: inspect.Type, value: Any, path: Path) -> Iterator[Diagnostic]:
-        """What is wrong with a value and within it, in the order of the document."""
-        if isinstance(kind, inspect.Metadata):
-            yield from self.mistakes(kind.type, value, path)
-        elif isinstance(kind, inspect.UnionType):
-            fitting = [member for member in kind.types if _fits(member, value)]
-            if fitting:
-                yield from self.mistakes(fitting[0], value, path)
-            else:
-                yield _refused(kind.types, value, path)
-        elif not _fits(kind, value):
+def _mistakes(kind: inspect.Type, value: Any, path: Path, null: bool) -> Iterator[Diagnostic]:
+    """What is wrong with a value and within it, in the order of the document."""
+    if isinstance(kind, inspect.Metadata):
+        yield from _mistakes(kind.type, value, path, null)
+    elif isinstance(kind, inspect.UnionType):
+        fitting = [member for member in kind.types if _fits(member, value)]
+        if fitting:
+            yield from _mistakes(fitting[0], value, path, null)
+        else:
+            yield _refused(kind.types, value, path)
+    elif not _fits(kind, value):
+        yield _refused((kind,), value, path)
+    elif isinstance(kind, inspect.LiteralType):
+        if value not in kind.values:
             yield _refused((kind,), value, path)
-        elif isinstance(kind, inspect.LiteralType):
-            if value not in kind.values:
-                yield _refused((kind,), value, path)
-        elif isinstance(kind, inspect.StructType):
-            yield from self._in_struct(kind, value, path)
-        elif isinstance(kind, inspect.DictType):
-            for key, item in value.items():
-                if isinstance(key, str):
-                    yield from self.mistakes(kind.value_type, item, (*path, key))
-                else:
-                    yield _wrong_key(key, path)
-        elif isinstance(kind, inspect.ListType | inspect.VarTupleType):
-            for index, item in enumerate(value):
-                yield from self.mistakes(kind.item_type, item, (*path, index))
-        elif isinstance(kind, inspect.IntType | inspect.FloatType):
-            yield from _out_of_bounds(kind, value, path)
-
-    def _in_struct(self, kind: inspect.StructType, value: dict[Any, Any], path: Path) -> Iterator[Diagnostic]:
-        more: dict[str, Any]
-        fields = {field.encode_name: field for field in kind.fields}
+    elif isinstance(kind, inspect.StructType):
+        yield from _in_struct(kind, value, path, null)
+    elif isinstance(kind, inspect.DictType):
         for key, item in value.items():
-            if key in fields and item is None and not self.null:
-                more = {"value": item, "allowed": ()}
-                help_ = "give it a value or leave it out"
-                yield Diagnostic("wrong-type", "error", f"{key} is empty", help_, (*path, key), fields=more)
-            elif key in fields:
-                yield from self.mistakes(fields[key].type, item, (*path, key))
-            elif isinstance(key, str):
-                more = {"value": key, "allowed": tuple(fields), "nearest": nearest(key, fields)}
-                message, near = f"unknown key {shortened(key)}", suggestion(key, fields, "the keys are")
-                yield Diagnostic("unknown-key", "error", message, near, (*path, key), fields=more)
+            if isinstance(key, str):
+                yield from _mistakes(kind.value_type, item, (*path, key), null)
             else:
                 yield _wrong_key(key, path)
-        for key, field in fields.items():
-            if field.required and key not in value:
-                more = {"value": key, "allowed": _values(field.type)}
-                yield Diagnostic("missing-key", "error", f"{key} is missing", _choices(field.type), path, fields=more)
+    elif isinstance(kind, inspect.ListType | inspect.VarTupleType):
+        for index, item in enumerate(value):
+            yield from _mistakes(kind.item_type, item, (*path, index), null)
+    elif isinstance(kind, inspect.IntType | inspect.FloatType):
+        yield from _out_of_bounds(kind, value, path)
+
+
+def _in_struct(kind: inspect.StructType, value: dict[Any, Any], path: Path, null: bool) -> Iterator[Diagnostic]:
+    more: dict[str, Any]
+    fields = {field.encode_name: field for field in kind.fields}
+    for key, item in value.items():
+        if key in fields and item is None and not null:
+            more = {"value": item, "allowed": ()}
+            help_ = "give it a value or leave it out"
+            yield Diagnostic("wrong-type", "error", f"{key} is empty", help_, (*path, key), fields=more)
+        elif key in fields:
+            yield from _mistakes(fields[key].type, item, (*path, key), null)
+        elif isinstance(key, str):
+            more = {"value": key, "allowed": tuple(fields), "nearest": nearest(key, fields)}
+            message, near = f"unknown key {shortened(key)}", suggestion(key, fields, "the keys are")
+            yield Diagnostic("unknown-key", "error", message, near, (*path, key), fields=more)
+        else:
+            yield _wrong_key(key, path)
+    for key, field in fields.items():
+        if field.required and key not in value:
+            more = {"value": key, "allowed": _values(field.type)}
+            yield Diagnostic("missing-key", "error", f"{key} is missing", _choices(field.type), path, fields=more)
 
 
 def _out_of_bounds(kind: inspect.IntType | inspect.FloatType, value: float, path: Path) -> Iterator[Diagnostic]:

@@ -3,12 +3,15 @@
 As in an API server the mutating paths come first, each with the object as the path before left it. If a path changed
 the object, the paths before it are called once more. Then come the validating paths. The first refusal ends it.
 https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#reinvocation-policy
+
+A template may look at owners, names and users, so the pod of a workload is made to look like its controller's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 import msgspec
 
@@ -16,7 +19,6 @@ from injector.advice import advised_injection
 from injector.apply import Overrides
 from injector.cli.manifest_objects import metadata_of
 from injector.cli.report import Line, OutcomeName, line_for, sentence_with_code
-from injector.cli.simulated_pods import in_manifest, made_of, maker_of
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object
 from injector.pods.resource_kinds import Resource, lies_in, resource_of
@@ -29,6 +31,22 @@ from injector.templates.snapshot import Snapshot
 from injector.templates.template import Template
 
 _PODS = Resource("", "v1", "pods")
+#: Stand for what is not known before there is a pod: of a ReplicaSet's name, of a Job's, and the owner's uid.
+_HASH, _MINUTES, _UID = "5d4f8c7b9d", "29384756", "00000000-0000-0000-0000-000000000000"
+_HASH_LABEL: Final = "pod-template-hash"
+#: The fields of metadata that no pod template says and every pod of a controller has.
+_MADE: Final = ("generateName", "namespace", "ownerReferences")
+#: Service accounts of the controllers that make pods, by kind of workload.
+#: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#controller-roles
+_CONTROLLERS: Final = {
+    "CronJob": "job-controller",
+    "DaemonSet": "daemon-set-controller",
+    "Deployment": "replicaset-controller",
+    "Job": "job-controller",
+    "ReplicaSet": "replicaset-controller",
+    "ReplicationController": "replication-controller",
+    "StatefulSet": "statefulset-controller",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +240,7 @@ def admission_line(admission: Admission, obj: Object, place: str, about: str = "
         line = replace(line, reason=str(result.reason), message=_message(result, outcome, templates))
     # the message of a skipped object says already what its result warns of
     warning = [answer for answer in answers if answer is not telling or outcome != "skipped"]
-    warnings = [*(text for answer in warning for text in answer.result.warning_lines), *user_hints(admission)]
+    warnings = [text for answer in warning for text in answer.result.warning_lines]
     return replace(
         line,
         templates=templates,
@@ -249,36 +267,66 @@ def _message(result: Injection, outcome: OutcomeName, templates: Sequence[str]) 
     return sentence_with_code(result)
 
 
-def user_hints(admission: Admission) -> list[str]:
-    """A sentence if templates that check the user refused something or failed, and the command names no user."""
-    if admission.asked.review.get("userInfo"):
-        return []
-    for answer in admission.answers:
-        if answer.result.allowed and answer.result.reason is not Reason.TEMPLATE_FAILED:
-            continue
-        templates = admission.snapshot.catalog.found(answer.at.templates)
-        programs = [t.program for t in templates if t.applies_to.covers(admission.asked.request)]
-        if any(program.may_read("user") or program.may_read("request", "userInfo") for program in programs):
-            return [
-                "a template here reads the user who makes the request; name this user: --user NAME and --group NAME"
-            ]
-    return []
-
-
 def telling_of(answers: list[AdmissionAnswer]) -> AdmissionAnswer:
-    """The answer that says most about what became of the object."""
-    for answer in answers:
-        if not answer.result.allowed:
-            return answer
-    for answer in answers:
-        if answer.result.patch:
-            return answer
-    for answer in answers:
-        if answer.result.reason is Reason.NAMESPACE_IGNORED:
-            return answer
-    # what was let through although something failed says more than that nothing was added
-    return next((a for a in answers if a.result.reason is not Reason.NOTHING_TO_ADD), answers[0])
+    """The answer that says most about what became of the object: that something failed says more than that nothing was
+    added.
+    """
+    return min(
+        answers,
+        key=lambda answer: (
+            answer.result.allowed,
+            not answer.result.patch,
+            answer.result.reason is not Reason.NAMESPACE_IGNORED,
+            answer.result.reason is Reason.NOTHING_TO_ADD,
+        ),
+    )
 
 
 def _templates(answers: list[AdmissionAnswer]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for answer in answers for name, _ in answer.result.templates))
+
+
+def made_of(workload: Object, pod: Object, namespace: str) -> Object:
+    """The pod that is made of `pod`, the pod template of a workload."""
+    kind, name = str(workload.get("kind")), str(metadata_of(workload).get("name") or "")
+    owner = {"apiVersion": workload.get("apiVersion"), "kind": kind, "name": name, "uid": _UID, "controller": True}
+    metadata: dict[str, Any] = dict(metadata_of(pod))
+    if kind == "Deployment":
+        owner |= {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"{name}-{_HASH}"}
+        metadata["labels"] = {**(metadata.get("labels") or {}), _HASH_LABEL: _HASH}
+    elif kind == "CronJob":
+        owner |= {"kind": "Job", "name": f"{name}-{_MINUTES}"}
+    metadata |= {"generateName": f"{owner['name']}-", "namespace": namespace, "ownerReferences": [owner]}
+    return {**pod, "apiVersion": "v1", "kind": "Pod", "metadata": metadata}
+
+
+def maker_of(workload: Object) -> Object:
+    """The user by whom the pods of a workload are created, as `userInfo` of a review; {} where that is not known."""
+    controller = _CONTROLLERS.get(str(workload.get("kind")))
+    if controller is None:
+        return {}
+    return {
+        "username": f"system:serviceaccount:kube-system:{controller}",
+        "groups": ["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"],
+    }
+
+
+def in_manifest(after: Object, before: Object) -> Object:
+    """An object as it stands in a manifest: `after` without the fields that only a cluster adds.
+
+    `before` is the manifest's object or pod template, `after` was made from it together with the fields that a cluster
+    adds.
+    """
+    was, now = metadata_of(before), metadata_of(after)
+    metadata = {
+        key: was[key] if key in _MADE else value for key, value in now.items() if key not in _MADE or key in was
+    }
+    labels = metadata.get("labels")
+    if isinstance(labels, dict) and labels.get(_HASH_LABEL) == _HASH:
+        metadata["labels"] = {key: value for key, value in labels.items() if key != _HASH_LABEL}
+        if not metadata["labels"] and "labels" not in was:
+            del metadata["labels"]
+    rest = {key: value for key, value in after.items() if key not in ("apiVersion", "kind") or key in before}
+    if metadata or "metadata" in before:
+        return {**rest, "metadata": metadata}
+    return {key: value for key, value in rest.items() if key != "metadata"}

@@ -13,17 +13,17 @@ from injector.authoring.cases.runner import TemplateRun
 from injector.authoring.cases.suite import TESTS
 from injector.authoring.diagnostic_formats import diagnostics_text, one_line, path_line
 from injector.cli.report import counted
-from injector.diagnostics import Diagnostic
 
 
 def show_runs(runs: Sequence[TemplateRun], *, verbose: bool, coverage: bool) -> None:
     """Print, to standard output, what came of each template."""
     for run in runs:
         if run.problems:
-            _problems(run.problems)
+            click.echo(diagnostics_text(run.problems))
         for result in run.results:
             if not result.passed:
-                _failure(result)
+                click.echo(f"{click.style('FAILED', fg='red', bold=True)} {one_line(result.checked.label)}")
+                click.echo(diagnostics_text(result.problems))
             elif verbose:
                 click.echo(
                     f"{click.style('passed', fg='green')} {one_line(result.checked.label)} ({result.seconds:.2f} s)"
@@ -73,15 +73,6 @@ def _totals(runs: Sequence[TemplateRun], results: Sequence[CaseResult]) -> list[
         (missing, click.style(counted(missing, "config file", "not checked"), fg="yellow")),
     ]
     return [text for count, text in parts if count]
-
-
-def _failure(result: CaseResult) -> None:
-    click.echo(f"{click.style('FAILED', fg='red', bold=True)} {one_line(result.checked.label)}")
-    _problems(result.problems)
-
-
-def _problems(problems: Sequence[Diagnostic]) -> None:
-    click.echo(diagnostics_text(problems))
 
 
 def _line(run: TemplateRun) -> str:

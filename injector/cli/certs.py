@@ -97,8 +97,8 @@ def certs(
     from injector.cli.throwaway_certificates import make_certificates
     from injector.cluster.x509 import service_names
 
-    _check_labels({"--service": service, "--namespace": namespace, "--secret-name": secret_name})
-    _check_hosts({"--san": more_names, "--host": hosts})
+    labels = {"--service": service, "--namespace": namespace, "--secret-name": secret_name}
+    _check_names(labels, {"--san": more_names, "--host": hosts})
     _check_destination(signing, out, print_form, fill, secret_name)
     names = (*(hosts or service_names(service, namespace, cluster_domain)), *more_names)
     manifest = read_manifests([fill]) if fill else []
@@ -142,21 +142,16 @@ def _check_destination(
         raise click.UsageError("With --signer, write --secret NAME in place of --print secret and --secret-name.")
 
 
-def _check_labels(names: Mapping[str, str | None]) -> None:
-    """Check the values of options that name a Service, a namespace or a Secret. Raises click.BadParameter."""
+def _check_names(labels: Mapping[str, str | None], hosts: Mapping[str, Sequence[str]]) -> None:
+    """Check the values of options that name a Service, a namespace, a Secret, or hosts. Raises click.BadParameter."""
     from injector.names import is_dns_label
 
-    for option, name in names.items():
+    for option, name in labels.items():
         if name is not None and not is_dns_label(name):
             raise click.BadParameter(f'"{name}" is not a valid Kubernetes name: use a-z, 0-9 and -', param_hint=option)
-
-
-def _check_hosts(hosts: Mapping[str, Sequence[str]]) -> None:
-    """Check the values of options that name hosts. Raises click.BadParameter."""
-    for option, names in hosts.items():
-        for name in names:
-            if not _HOST.fullmatch(name):
-                raise click.BadParameter(f'"{name}" is neither a DNS name nor an IP address', param_hint=option)
+    for option, name in ((option, name) for option, names in hosts.items() for name in names):
+        if not _HOST.fullmatch(name):
+            raise click.BadParameter(f'"{name}" is neither a DNS name nor an IP address', param_hint=option)
 
 
 def _write(folder: Path, certificates: ThrowawayCertificates, *, force: bool) -> None:

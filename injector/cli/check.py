@@ -39,8 +39,7 @@ def check(
     """
     # The Kubernetes client takes a while to import; `injector check --help` needs none.
     from injector.cli.checks.check_context import CheckContext
-    from injector.cli.checks.check_report import look, show_results, worst
-    from injector.cli.checks.sections import BEFORE, INSTALLED
+    from injector.cli.checks.check_report import BEFORE, INSTALLED, look, show_results, worst
     from injector.cluster.blocking_client import BlockingClient
 
     end = time.monotonic() + seconds

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 
 import click
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -37,23 +36,6 @@ from injector.errors import InjectorError, SettingsError
 from injector.pods.context import Object
 
 
-class CertificateTarget(Protocol):
-    """Texts by name. Reading what is not there gives nothing."""
-
-    def read(self) -> dict[str, bytes]:
-        """All that is there."""
-        ...
-
-    def write(self, changes: Mapping[str, bytes | None]) -> None:
-        """Put these there; None takes one away. What is not named stays."""
-        ...
-
-    @property
-    def words(self) -> str:
-        """What it is, for people."""
-        ...
-
-
 class SecretTarget:
     """A Secret, made when it is first written to. Raises ClusterError."""
 
@@ -61,11 +43,7 @@ class SecretTarget:
         self._live = live
         self._all = f"/api/v1/namespaces/{namespace}/secrets"
         self._name, self._namespace = name, namespace
-
-    @property
-    def words(self) -> str:
-        """`secret/NAME in namespace NS`."""
-        return f"secret/{self._name} in namespace {self._namespace}"
+        self.words = f"secret/{name} in namespace {namespace}"
 
     def read(self) -> dict[str, bytes]:
         """Its data; empty where there is no such Secret."""
@@ -102,11 +80,7 @@ class FolderTarget:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-
-    @property
-    def words(self) -> str:
-        """The folder."""
-        return str(self._folder)
+        self.words = str(folder)
 
     def read(self) -> dict[str, bytes]:
         """Its files, not its folders."""
@@ -130,6 +104,9 @@ class FolderTarget:
             raise SettingsError(f"{self._folder}: {error.strerror or error}") from None
 
 
+#: Where texts are kept by name: `read` gives what is there, `write` puts there, None takes one away. `words` says what
+#: it is.
+CertificateTarget = SecretTarget | FolderTarget
 PENDING = "pending.key"
 _WAIT = 300.0  # seconds, unless --wait says otherwise
 _EVERY = 0.5  # seconds between two looks at the request
@@ -154,14 +131,15 @@ class Wish:
     force: bool = False
 
 
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
 def have_signed(wish: Wish, signing: Signing, folder: Path | None) -> bytes:
     """What `injector certs --signer` does; `folder` counts where `signing` names no Secret.
 
     Returns the authorities that signed (PEM). Raises NotSignedError, ClusterError, SettingsError.
     """
-
-    def say(text: str) -> None:
-        click.echo(text, err=True)
 
     with BlockingClient(signing.kubeconfig, signing.context) as live:
         if signing.secret is not None:
@@ -171,9 +149,9 @@ def have_signed(wish: Wish, signing: Signing, folder: Path | None) -> bytes:
             store = FolderTarget(folder)
         default = ("tls.crt", "tls.key") if signing.secret else ("server.crt", "server.key")
         names = (signing.cert_name or default[0], signing.key_name or default[1])
-        authorities = _obtain(live, wish, signing, store, names, say)
+        authorities = _obtain(live, wish, signing, store, names)
         if not authorities:
-            say(
+            _say(
                 f"the CA that signed it is not known here: ask the cluster's admin for the CA of {signing.signer},"
                 " and put it into caBundle; until then the API server does not trust the certificate"
             )
@@ -186,7 +164,6 @@ def _obtain(
     signing: Signing,
     store: CertificateTarget,
     names: tuple[str, str],
-    say: Callable[[str], None],
 ) -> bytes:
     """The authorities that signed the certificate that is in the store now, under the two `names`."""
     crt, private = names
@@ -194,20 +171,20 @@ def _obtain(
     key = _key(stored.get(private, b""))
     until = still_good(stored.get(crt, b""), key, _dns(wish), now) if key else None
     if until and not wish.force:
-        say(f"{store.words}: the certificate is good until {until:%Y-%m-%d}; nothing to do (--force makes another)")
+        _say(f"{store.words}: the certificate is good until {until:%Y-%m-%d}; nothing to do (--force makes another)")
         return authorities_of(stored[crt], _candidates(live, wish.namespace))
     waiting = None if wish.force else _key(stored.get(PENDING, b""))
     key = waiting or new_key(wish.use_rsa)
     if waiting is None:
         store.write({PENDING: _pem(key)})
-    chain = _signed(live, wish, signing, store, key, say)
+    chain = _signed(live, wish, signing, store, key)
     certificates = read_certificates(chain)
     if not certificates or certificates[0].public_key() != key.public_key():
         raise NotSignedError(f"{signing.signer} returned a certificate that is not for the requested key")
     authorities = authorities_of(chain, _candidates(live, wish.namespace))
     changes = {crt: chain, private: _pem(key), PENDING: None}
     store.write(changes | ({"ca.crt": authorities} if authorities else {}))
-    say(f"{store.words}: {crt} and {private}, good until {certificates[0].not_valid_after_utc:%Y-%m-%d}")
+    _say(f"{store.words}: {crt} and {private}, good until {certificates[0].not_valid_after_utc:%Y-%m-%d}")
     return authorities
 
 
@@ -217,7 +194,6 @@ def _signed(
     signing: Signing,
     store: CertificateTarget,
     key: PrivateKey,
-    say: Callable[[str], None],
 ) -> bytes:
     """The certificate chain, once there is one."""
     name = request_name(wish.service, wish.namespace, key)
@@ -225,9 +201,9 @@ def _signed(
     answer = answer_of(request)
     if not answer.approved and not answer.refusal:
         if signing.approve:
-            _approve(live, request, say)
+            _approve(live, request)
         else:
-            say(f"to approve it: kubectl certificate approve {name}")
+            _say(f"to approve it: kubectl certificate approve {name}")
     wait = _WAIT if signing.wait is None else signing.wait
     end = time.monotonic() + wait
     while True:
@@ -246,16 +222,10 @@ def _signed(
 
 
 def _late(signer: str, wait: float, name: str, answer: SigningAnswer) -> str:
-    again = "Run the same command again later: it goes on with the same request."
+    late = f"was not approved within {wait:g} s; to approve it: kubectl certificate approve {name}, or --approve"
     if answer.approved:
-        return (
-            f"request {name} is approved, but was not signed within {wait:g} s. This cluster may have no controller "
-            f"that signs for {signer}, as in some managed clusters; then use another certificate source. {again}"
-        )
-    return (
-        f"request {name} was not approved within {wait:g} s. Somebody with the permission must run: kubectl "
-        f"certificate approve {name}. Or use --approve. {again}"
-    )
+        late = f"is approved, but was not signed within {wait:g} s; this cluster may have no controller for {signer}"
+    return f"request {name} {late}. The same command, run again later, goes on with the same request"
 
 
 def _request(live: BlockingClient, wish: Wish, signer: str, name: str, key: PrivateKey) -> Object:
@@ -268,7 +238,7 @@ def _request(live: BlockingClient, wish: Wish, signer: str, name: str, key: Priv
     return live.get(f"{PATH}/{name}", f"request {name}")
 
 
-def _approve(live: BlockingClient, request: Object, say: Callable[[str], None]) -> None:
+def _approve(live: BlockingClient, request: Object) -> None:
     name = request["metadata"]["name"]
     try:
         live.send(
@@ -277,7 +247,7 @@ def _approve(live: BlockingClient, request: Object, say: Callable[[str], None]) 
     except ClusterError as error:
         if error.status != 403:
             raise
-        say(f"{error}. Somebody with the permission has to run: kubectl certificate approve {name}")
+        _say(f"{error}. Somebody with the permission has to run: kubectl certificate approve {name}")
 
 
 def _candidates(live: BlockingClient, namespace: str) -> Iterator[bytes]:

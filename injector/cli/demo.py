@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,20 +58,10 @@ def demo(only_pod: bool) -> None:
         _explain_refusal(pod, settings)
         _title("A request through a real Envoy, with the configuration that was rendered for web")
         _show_passage(pass_through(find_envoy(), pod, folder))
-    command = _typed()
     restricted = f"--namespace-label {label.key}={label.required} --namespace-label {_RESTRICTED}"
     _title("Next, type")
-    click.echo(f"  {command} demo --pod | {command} explain -v -")
-    click.echo(f"  {command} demo --pod | {command} inject {restricted} --param envoy.intercept=ports --summary -")
-
-
-def _typed() -> str:
-    """How the person who reads this calls the command."""
-    called = Path(sys.argv[0])
-    if called.name == "__main__.py":
-        return f"{sys.executable} -m injector"
-    program = shutil.which(called.name)
-    return called.name if program and Path(program).resolve() == called.resolve() else sys.argv[0]
+    click.echo("  injector demo --pod | injector explain -v -")
+    click.echo(f"  injector demo --pod | injector inject {restricted} --param envoy.intercept=ports --summary -")
 
 
 def _title(text: str) -> None:

@@ -89,19 +89,16 @@ def read_documents(source: Input) -> list[Document]:
     except UnicodeDecodeError as error:
         line = source.data.count(b"\n", 0, error.start) + 1
         raise DocumentError(f"{name}, line {line}: byte 0x{source.data[error.start]:02x} is not UTF-8") from None
-    if looks_like_json(text):
-        try:
-            return [
-                Document(name, number, p.line, p.value, p.before, p.body, p.after, p.before, json=True)
-                for number, p in enumerate(split_json(text, name), 1)
-            ]
-        except NotJsonError:
-            # A flow mapping of YAML starts with the same brace.
-            if name.lower().endswith(".json"):
-                raise
+    is_json = looks_like_json(text)
+    try:
+        pieces = list((split_json if is_json else split_yaml)(text, name))
+    except NotJsonError:  # a flow mapping of YAML starts with the same brace
+        if name.lower().endswith(".json"):
+            raise
+        pieces, is_json = list(split_yaml(text, name)), False
     return [
-        Document(name, number, p.line, p.value, p.before, p.body, p.after, p.head)
-        for number, p in enumerate(split_yaml(text, name), 1)
+        Document(name, number, piece.line, piece.value, piece.before, piece.body, piece.after, piece.head, json=is_json)
+        for number, piece in enumerate(pieces, 1)
     ]
 
 

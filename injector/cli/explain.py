@@ -124,7 +124,6 @@ def _files(
     from injector.cli.manifest_objects import objects_in, without_pod
     from injector.pods.misplaced_keys import misplaced_keys
     from injector.pods.workloads import pod_template
-    from injector.reasons import Reason
 
     documents = read_manifests(files)
     sources, namespaces = sources_and_namespaces(*options, objects_in(documents), only=templates)
@@ -149,12 +148,18 @@ def _files(
                 facts.append(_assumed(name, namespaces.labels_of(obj), sources.settings))
         namespace = namespaces.of(obj)
         explanation = explanation_of(obj, namespace, sources, place, mistakes, templates, user=user, facts=facts)
-        result = explanation.injection
-        if result is not None and result.reason is Reason.UNKNOWN_TEMPLATE and not options[0].templates_dirs:
-            facts = [*explanation.facts, "for a template in a folder, add --templates-dir DIR"]
-            explanation = replace(explanation, facts=tuple(facts))
-        explanations.append(explanation)
+        explanations.append(explanation if options[0].templates_dirs else _with_hint(explanation))
     return explanations, left_out
+
+
+def _with_hint(explanation: Explanation) -> Explanation:
+    """The explanation; of a template that there is not with the option of templates in a folder."""
+    from injector.reasons import Reason
+
+    result = explanation.injection
+    if result is None or result.reason is not Reason.UNKNOWN_TEMPLATE:
+        return explanation
+    return replace(explanation, facts=(*explanation.facts, "for a template in a folder, add --templates-dir DIR"))
 
 
 def _is_asked_about(obj: Object, snapshot: Snapshot) -> bool:

@@ -10,11 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from injector.advice import advised_injection
-from injector.cli.admission import Admission, AdmissionAnswer, admit_pod, asked_about_pod, user_hints
+from injector.cli.admission import Admission, AdmissionAnswer, admit_pod, asked_about_pod
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import metadata_of
 from injector.cli.pod_remarks import remarks_on
-from injector.cli.report import parts_of
 from injector.inject import inject
 from injector.injection import Applied, Injection
 from injector.pods.context import Namespace, Object
@@ -196,12 +195,6 @@ class Explanation:
             return []
         return [*receipt.added, *(f"{path} (in place of another value)" for path in receipt.replaced)]
 
-    @property
-    def summary(self) -> str:
-        """How many parts of each kind that are, and how many ConfigMaps."""
-        result = self.injection
-        return "" if result is None else parts_of(result.object, self.settings, len(result.files))
-
 
 def _verdict(result: Injection) -> dict[str, Any]:
     """Reason, effect and message of a result; of a refusal its HTTP code too."""
@@ -249,7 +242,6 @@ def explanation_of(
         admission = Admission.of_object(obj, namespace, sources.snapshot, sources.overrides, user, resource)
     if admission is not None:
         trails = trails_of(admission, "", entry_of)
-        facts = [*user_hints(admission), *facts]
     if pod is None:
         if admission is not None:
             namespace = admission.namespace
@@ -275,7 +267,6 @@ def explanation_of(
         of_pods = trails_of(admission, "" if is_pod else "the pods of this object", entry_of)
         # where nothing is for the object itself, its pods are all that there is to tell
         trails = (*(trail for trail in trails if trail.asked), *of_pods)
-        facts = [*user_hints(admission), *facts]
     mistakes = [*mistakes, *_misspelt(pod, settings, [result, *(trail.result for trail in of_pods)])]
     new = _without_warnings(mistakes, [result])
     recorded = _recorded(obj, settings)
@@ -311,10 +302,10 @@ def trails_of(admission: Admission, about: str = "", entry_of: EntryOf | None = 
     for answer in admission.answers:  # of a path that was asked twice, the one that says more
         if answer.path not in answers or answer.result.reason is not Reason.NOTHING_TO_ADD:
             answers[answer.path] = answer
-    trails = [_trail(path, at, admission, answers.get(path), about) for path, at in paths]
-    if entry_of is None:
-        return tuple(trails)
-    return tuple(replace(t, entry=entry_of(t.path, admission.asked, admission.namespace)) for t in trails)
+    trails = (_trail(path, at, admission, answers.get(path), about) for path, at in paths)
+    if entry_of is not None:
+        trails = (replace(t, entry=entry_of(t.path, admission.asked, admission.namespace)) for t in trails)
+    return tuple(trails)
 
 
 def _trail(path: str, at: PathTemplates, admission: Admission, answer: AdmissionAnswer | None, about: str) -> PathTrail:

@@ -12,7 +12,7 @@ from injector.advice import advised_injection
 from injector.authoring.diagnostic_formats import json_text
 from injector.cli.explanation import DEFAULT, Explanation, PathTrail, parameters_of, telling_trail
 from injector.cli.pages import page_to_open
-from injector.cli.report import counted, sentence_with_code
+from injector.cli.report import counted, parts_of, sentence_with_code
 from injector.diagnostics import page_address, printable
 from injector.injection import Injection
 from injector.names import cut
@@ -59,7 +59,9 @@ def _show(explanation: Explanation, verbose: bool) -> None:
         _show_injection(result, explanation)
     _show_paths(explanation)  # before the long lists: here is what most people came for
     _list("Notes", [*explanation.mistakes, *explanation.facts])
-    _list(f"What the injection adds: {explanation.summary}", explanation.adds())
+    if result is not None:
+        parts = parts_of(result.object, explanation.settings, len(result.files))
+        _list(f"What the injection adds: {parts}", explanation.adds())
     for of_path in (result, *(trail.result for trail in explanation.paths)):
         if of_path is not None:
             _show_templates(of_path, verbose)

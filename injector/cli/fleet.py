@@ -1,12 +1,17 @@
-"""Which pods of a cluster have which templates at which version, which lack them, and how to bring them up to date."""
+"""Which pods of a cluster have which templates at which version, which lack them, and how to bring them up to date.
+
+And controllers that wait to create pods again, as the injector did not answer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from injector.cluster.blocking_client import BlockingClient, ClusterError
+from injector.cluster.retries import FAILED_CREATE, RefusedCreation, events_path, missing_pods, refused_creation
 from injector.inject import inject
 from injector.pods.context import Namespace, Object, Workload
 from injector.pods.receipt import read_receipt
@@ -116,3 +121,61 @@ def restarts(rows: Iterable[Row]) -> tuple[list[str], list[str]]:
                 None
             )
     return list(commands), list(sentences)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingController:
+    """One of them, and how many pods it has still to create."""
+
+    creation: RefusedCreation
+    missing: int
+
+    @property
+    def words(self) -> str:
+        """`ReplicaSet web-6d4cf56db6 (3 pods missing, refused at 12:03:04 UTC)`."""
+        pods = f"{self.missing} pod{'s' if self.missing > 1 else ''} missing"
+        return f"{self.creation.kind} {self.creation.name} ({pods}, refused at {self.creation.at:%H:%M:%S} UTC)"
+
+    @property
+    def command(self) -> str:
+        """What has it try at once: any change of its object does, and this one is taken back."""
+        creation = self.creation
+        change = (
+            f"kubectl annotate {creation.kind.lower()}/{creation.name} -n {creation.namespace} sidecar.injector/retry"
+        )
+        return f"{change}=now --overwrite && {change}-"
+
+    def as_data(self) -> dict[str, Any]:
+        """For a program; keys are stable."""
+        creation = self.creation
+        at = f"{creation.at:%Y-%m-%dT%H:%M:%SZ}"
+        return {
+            "namespace": creation.namespace,
+            "controller": f"{creation.kind.lower()}/{creation.name}",
+            "missingPods": self.missing,
+            "refusedAt": at,
+            "retry": self.command,
+        }
+
+
+def waiting_controllers(
+    live: BlockingClient, webhooks: Collection[str], namespace: str = ""
+) -> list[WaitingController]:
+    """Those that no entry of the configurations of these names answered, in one namespace or in all.
+
+    Raises ClusterError.
+    """
+    events = live.objects(events_path(namespace), FAILED_CREATE)
+    heard = (refused_creation(event, name) for event in events for name in webhooks)
+    waiting = []
+    for creation in {creation.uid: creation for creation in heard if creation}.values():
+        try:
+            controller = live.get(creation.path)
+        except ClusterError as error:
+            if error.status != 404:  # else it is gone
+                raise
+            continue
+        missing = missing_pods(controller)
+        if missing and controller["metadata"]["uid"] == creation.uid:
+            waiting.append(WaitingController(creation, missing))
+    return sorted(waiting, key=lambda w: (w.creation.namespace, w.creation.kind, w.creation.name))

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from injector.cli.injection_sources import Sources, gather, templates_given
+from injector.cli.injection_sources import Sources, gather, read_parameters, templates_given
 from injector.cli.manifest_objects import ManifestNamespaces, namespaces_in
 from injector.cli.options import ClusterOptions, NamespaceOptions, SourceOptions
-from injector.cli.parameter_options import read_parameters
 from injector.pods.context import Namespace, Object
 
 if TYPE_CHECKING:

@@ -24,7 +24,6 @@ from injector.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from injector.cli.documents import Document
     from injector.pods.context import Object
 
 
@@ -92,7 +91,7 @@ def inject(
     from injector.cli.injection_sources import warn_of
     from injector.cli.manifest_injector import Injector
     from injector.cli.manifest_objects import edit, objects_in
-    from injector.cli.report import Progress
+    from injector.cli.report import progress_bar
 
     previews = any((diff, check, summary))
     if in_place and previews:
@@ -101,8 +100,9 @@ def inject(
             "alone."
         )
     documents = read_manifests(files)
-    if in_place:
-        _check_files(documents)
+    streams = [document.source for document in documents if not Path(document.source).is_file()]
+    if in_place and streams:
+        raise click.UsageError(f"--in-place writes files, and {streams[0]} is not a file.")
     objects = list(objects_in(documents))
     options = (source_options, namespace_options, cluster_options)
     sources, namespaces = sources_and_namespaces(*options, objects, only=templates)
@@ -121,10 +121,11 @@ def inject(
         reinject=reinject,
     )
     injector.report.sources, injector.report.strict, injector.report.warned = sources.origin, strict, warned
-    edited = injector.report.following(edit(Progress.over(documents), injector.change))
     to_files = in_place or previews
     as_json = all(document.json for document in documents)
-    output = texts_by_source(edited) if to_files else spooled(document_stream(edited, as_json=as_json))
+    with progress_bar(documents) as bar:
+        edited = injector.report.following(edit(bar, injector.change))
+        output = texts_by_source(edited) if to_files else spooled(document_stream(edited, as_json=as_json))
     injector.report.warnings += empty_inputs(documents)
     failed = injector.report.failed
     if isinstance(output, dict):
@@ -138,13 +139,6 @@ def inject(
         return 1
     write_manifests(output)
     return 0
-
-
-def _check_files(documents: Sequence[Document]) -> None:
-    """Check that each document is from a file, which --in-place can write. Raises click.UsageError."""
-    streams = [document.source for document in documents if not Path(document.source).is_file()]
-    if streams:
-        raise click.UsageError(f"--in-place writes files, and {streams[0]} is not a file.")
 
 
 def _write(before: dict[str, str], after: dict[str, str], files: Sequence[str]) -> None:

@@ -14,7 +14,6 @@ from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.yaml_stream import split_yaml
 from injector.cli.manifest_objects import metadata_of, objects_of
 from injector.cli.options import SourceOptions
-from injector.cli.parameter_options import read_parameters
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import DocumentError, SettingsError, TemplateError
 from injector.loading.shipped import load_shipped
@@ -29,13 +28,11 @@ from injector.loading.template_folders import (
 from injector.names import hint, shortened
 from injector.pods.context import Cluster, Object
 from injector.settings import Settings, parse_settings
+from injector.templates.families import declared_parameter, similar_names
 from injector.templates.kubernetes_yaml import compose
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
 from injector.templates.source_map import normal, yaml_place
 from injector.templates.template import Template
-
-#: Templates that are named one by one.
-_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +73,11 @@ def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None =
             raise
         left = {name: files for name, files in sources.items() if name not in names}
         snapshot = _snapshot(options, settings, left, cluster, origins=origins, load=load_shipped)
-    settings_used = "the default settings" if options.settings_file is None else options.settings_file.name
-    origin = f"{settings_used} and the gallery"
-    if options.templates_dirs:
-        origin = f"{settings_used}, the gallery and --templates-dir"
+    used = "the default settings" if options.settings_file is None else options.settings_file.name
+    origin = f"{used}, the gallery and --templates-dir" if options.templates_dirs else f"{used} and the gallery"
     overrides = read_parameters(options.params, snapshot)
-    return Sources(snapshot, overrides, _left_out(errors, options), origin)
+    reason = "is ignored, because it cannot be loaded and is not in --templates"
+    return Sources(snapshot, overrides, tuple(f"{error.template} {reason}: {error}" for error in errors), origin)
 
 
 def _folders_and_maps(entries: Iterable[Path]) -> tuple[dict[str, Path], dict[str, dict[str, str]]]:
@@ -138,21 +134,6 @@ def _text(file: Path) -> str:
         raise SettingsError(f"{file}: {getattr(error, 'strerror', None) or 'is not UTF-8'}") from None
 
 
-def _left_out(errors: Sequence[TemplateError], options: SourceOptions) -> tuple[str, ...]:
-    """A warning of the templates that do not load: what is wrong with one, or where to read it of several."""
-    if len(errors) < 2:
-        return tuple(
-            f"{e.template} is ignored, because it cannot be loaded and is not in --templates: {e}" for e in errors
-        )
-    names = sorted({error.template for error in errors})
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    folders = " ".join(map(str, options.templates_dirs))
-    return (
-        f"{len(names)} templates are ignored, because they cannot be loaded and are not in --templates: "
-        f"{', '.join(names[:_NAMED])}{more}. To see what is wrong, run injector lint {folders}",
-    )
-
-
 def warn_of(sources: Sources, more: Iterable[str] = ()) -> bool:
     """Tell, on standard error, of the templates that were left out, and `more`. Returns whether there was anything."""
     warnings = (*sources.warnings, *more)
@@ -193,21 +174,16 @@ def template_folder(template: str, templates_dirs: tuple[Path, ...] = ()) -> Pat
 
     Raises DocumentError where there is no such template.
     """
-    folder = Path(template)
-    if has_manifest(folder):
-        return folder
-    if "/" in template or template in (".", ".."):
-        raise DocumentError(f"{template}: is not a template: {no_manifest(folder)}")
-    folders: dict[str, Path] = {}
+    folder, folders = Path(template), dict[str, Path]()
     for parent in (gallery_path(), *templates_dirs):
         folders |= templates_in(parent)
+    if has_manifest(folder):
+        return folder
     if template in folders:
         return folders[template]
-    if os.path.isdir(folder):  # noqa: PTH112 - of a name that is too long it is no
+    if "/" in template or os.path.isdir(folder):  # noqa: PTH112 - of a name that is too long it is no
         raise DocumentError(f"{template}: is not a template: {no_manifest(folder)}")
-    base, dot, _ = template.partition(".")
-    near = f"; write {base}" if dot and base in folders else hint(template, folders, "there are")
-    raise DocumentError(f"there is no template {shortened(template)}{near}")
+    raise DocumentError(f"there is no template {shortened(template)}{hint(template, folders, 'there are')}")
 
 
 def load_settings(file: Path | None) -> Settings:
@@ -280,3 +256,35 @@ def _read(
                 raise
             errors.append(error)
     return sources, errors
+
+
+def read_parameters(params: Iterable[str], snapshot: Snapshot, template: str = "") -> dict[str, dict[str, str]]:
+    """The values by template; `template` is the default where `--param` names none.
+
+    Raises click.UsageError for what is not NAME=VALUE, and for a template or a parameter that there is not.
+    """
+    parameters: dict[str, dict[str, str]] = {}
+    for text in params:
+        key, equals, value = text.partition("=")
+        name, parameter = _named(key, snapshot.settings)
+        name = name or template
+        if not (equals and name):
+            raise click.UsageError(f"--param {shortened(text)} is not TEMPLATE.PARAMETER=VALUE (envoy.cpu-limit=500m)")
+        owner = snapshot.catalog.get(name)
+        if owner is None:
+            near = hint(name, snapshot.catalog.names, "there are")
+            raise click.UsageError(f"--param {key}: there is no template {shortened(name)}{near}")
+        if declared_parameter(owner.parameters, parameter) is None:
+            near = hint(parameter, similar_names(owner.parameters, parameter), "there are")
+            raise click.UsageError(f"--param {key}: template {name} has no parameter `{parameter}`{near}")
+        parameters.setdefault(name, {})[parameter] = value
+    return parameters
+
+
+def _named(key: str, settings: Settings) -> tuple[str, str]:
+    """Template and parameter of a key; that of an annotation, `envoy.sidecar.injector/app-port`, is one too."""
+    owner, at, parameter = key.strip().partition(f".{settings.prefix}/")
+    if at:
+        return owner, parameter
+    owner, _, parameter = key.strip().rpartition(".")
+    return owner, parameter

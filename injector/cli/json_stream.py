@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from injector.authoring.yaml_stream import YamlPiece
 from injector.errors import DocumentError
 from injector.templates.kubernetes_yaml import DEPTH
 
@@ -18,23 +19,12 @@ class NotJsonError(DocumentError):
     """The text is not JSON; it may still be YAML."""
 
 
-@dataclass(frozen=True, slots=True)
-class JsonPiece:
-    """One value of a stream: the line it starts on (from 1), the white space around it, its own text, its value."""
-
-    line: int
-    before: str
-    body: str
-    after: str
-    value: Any
-
-
 def looks_like_json(text: str) -> bool:
     """Whether a text starts as a JSON object does, the way `kubectl` guesses."""
     return text.removeprefix("\ufeff").lstrip(_SPACE).startswith("{")
 
 
-def split_json(text: str, source: str) -> Iterator[JsonPiece]:
+def split_json(text: str, source: str) -> Iterator[YamlPiece]:
     """The values of a stream; joined, their parts are the text.
 
     Raises NotJsonError with the place for what is not JSON, and DocumentError for a key that is there twice in one
@@ -64,7 +54,7 @@ def split_json(text: str, source: str) -> Iterator[JsonPiece]:
         stop = newline + 1 if newline >= 0 and not text[end:newline].strip(_SPACE) else end
         if _skip(text, stop) == len(text):
             stop = len(text)
-        yield JsonPiece(line, text[at:start], text[start:end], text[end:stop], value)
+        yield YamlPiece(line, text[at:start], text[start:end], text[end:stop], text[at:start], value)
         at = stop
 
 
@@ -77,11 +67,8 @@ def _skip(text: str, at: int) -> int:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
-        keys: set[str] = set()
-        for key, _ in pairs:
-            if key in keys:
-                raise DocumentError(f'the key "{key}" occurs twice in one object')
-            keys.add(key)
+        key = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise DocumentError(f'the key "{key}" occurs twice in one object')
     return mapping
 
 
@@ -97,8 +84,5 @@ def _float(text: str) -> float:
 
 
 def _deeper(value: Any, levels: int) -> bool:
-    if isinstance(value, dict):
-        return not levels or any(_deeper(v, levels - 1) for v in value.values())
-    if isinstance(value, list):
-        return not levels or any(_deeper(v, levels - 1) for v in value)
-    return False
+    items = value.values() if isinstance(value, dict) else value
+    return isinstance(value, dict | list) and (not levels or any(_deeper(item, levels - 1) for item in items))

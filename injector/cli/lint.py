@@ -47,7 +47,7 @@ def lint(
     from injector.authoring.lint.engine import LintOptions, templates_among
     from injector.authoring.lint.engine import lint as lint_templates
     from injector.authoring.lint.rule import rules
-    from injector.cli.report import Progress
+    from injector.cli.report import progress_bar
     from injector.pods.context import Cluster
 
     if list_rules:
@@ -63,12 +63,9 @@ def lint(
     if _NEEDS_SCHEMAS in options.rules:
         options = replace(options, kubernetes=_with_schema(options.kubernetes))
     templates, problems = templates_among(paths or (".",))
-    progress = Progress(len(templates))
-    try:
-        for linted in lint_templates(templates, options, lambda linted: progress(linted.path)):
+    with progress_bar(templates) as bar:
+        for linted in lint_templates(templates, options, lambda _: bar.update(1)):
             problems += linted.problems
-    finally:
-        progress.clear()
     click.echo(written_problems(problems, templates, output, "injector lint", rules()), nl=False)
     counts = Counter[str](problem.severity for problem in problems)
     click.echo(_summary(len(templates), counts), err=True)

@@ -13,8 +13,7 @@ from injector.cli.options import POD_OPTIONS, with_options
 from injector.diagnostics import printable
 
 if TYPE_CHECKING:
-    from injector.cli.fleet import Row
-    from injector.cli.waiting import WaitingController
+    from injector.cli.fleet import Row, WaitingController
     from injector.cluster.blocking_client import BlockingClient
     from injector.pods.context import Namespace, Object
 
@@ -102,7 +101,7 @@ def _show_to_do(restarts: Sequence[str], waiting: Sequence[WaitingController]) -
 
 def _waiting(live: BlockingClient, namespace: str) -> tuple[Sequence[WaitingController], Sequence[str]]:
     """Controllers that wait, and a note where that cannot be found out."""
-    from injector.cli.waiting import waiting_controllers
+    from injector.cli.fleet import waiting_controllers
     from injector.cluster.blocking_client import ClusterError
 
     try:

@@ -217,11 +217,6 @@ def _called(entry: dict[str, Any]) -> str:
     return f"called{only}; failurePolicy: {entry.get('failurePolicy', 'Fail')}"
 
 
-def covers_pods(rule: dict[str, Any]) -> bool:
-    """Whether a rule covers CREATE of core/v1 pods; `*` stands for all."""
-    return covers(rule, Request())
-
-
 def covers(rule: dict[str, Any], request: Request) -> bool:
     """Whether a rule of a webhook entry covers a request; `*` stands for all."""
     below = request.sub_resource

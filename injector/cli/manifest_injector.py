@@ -12,7 +12,7 @@ from injector.apply import Overrides
 from injector.authoring.author_warnings import AuthorWarnings, place_of
 from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.refusal_location import Attempt
-from injector.cli.admission import Admission, admission_line, admit_pod, asked_about_pod
+from injector.cli.admission import Admission, admission_line, admit_pod, asked_about_pod, in_manifest
 from injector.cli.documents import Document
 from injector.cli.earlier_injection import cannot_repeat, foreign_receipt, repeated, what_differs
 from injector.cli.injection_sources import Sources
@@ -20,7 +20,6 @@ from injector.cli.manifest_objects import ManifestNamespaces, metadata_of, objec
 from injector.cli.object_places import ObjectPlaces, is_of_command, path_in_object, place_in_pod
 from injector.cli.pod_remarks import remarks_on
 from injector.cli.report import Line, OutcomeName, Report, line_for, parts_of, sentence_with_code
-from injector.cli.simulated_pods import in_manifest
 from injector.diagnostics import Path, spoken_path
 from injector.errors import InjectionError
 from injector.inject import inject as inject_pod
@@ -104,8 +103,6 @@ class Injector:
             new = new if after is pod else with_pod_template(new, after)
         if len(lines) == reported:
             self.report.others += 1
-            if self._sidecars and not self._paths and not self.report.first_other:
-                self.report.first_other = one_line(object_name_of(obj))
         return None if new is obj and not config_maps else [new, *config_maps]
 
     def _look(self, obj: Object, document: Document) -> bool:
@@ -272,12 +269,11 @@ class Injector:
         new: list[Object] = []
         for file in result.files:
             config_map = file.to_object()
+            metadata = {key: value for key, value in config_map["metadata"].items() if key != "namespace"}
             if self._explicit or metadata_of(obj).get("namespace"):
-                config_map = {**config_map, "metadata": {**config_map["metadata"], "namespace": file.namespace}}
-            else:
-                # Whoever applies it says which namespace it is for, as for the object itself.
-                metadata = {k: v for k, v in config_map["metadata"].items() if k != "namespace"}
-                config_map = {**config_map, "metadata": metadata}
+                metadata["namespace"] = file.namespace
+            # else whoever applies it says which namespace it is for, as for the object itself
+            config_map = {**config_map, "metadata": metadata}
             if self._key(config_map) not in self._present:
                 self._present.add(self._key(config_map))
                 new.append(config_map)

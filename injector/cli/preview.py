@@ -17,7 +17,7 @@ from injector.authoring.cases.harness import config_files, examples_of
 from injector.authoring.diagnostic_formats import json_text
 from injector.authoring.lint.sample_pods import SAMPLE
 from injector.authoring.refusal_location import Attempt
-from injector.cli.admission import namespace_asked, request_for, resource_for
+from injector.cli.admission import in_manifest, namespace_asked, request_for, resource_for
 from injector.cli.documents import Document, join_documents, read_documents, read_manifests, written_anew
 from injector.cli.explanation import looks_of, parameters_of
 from injector.cli.injection_sources import Sources
@@ -26,7 +26,6 @@ from injector.cli.manifest_injector import Injector
 from injector.cli.manifest_objects import ObjectEdit, edit, namespaces_in, objects_in, without_pod
 from injector.cli.manifest_writer import dump_yaml
 from injector.cli.options import NamespaceOptions, SourceOptions, user_info
-from injector.cli.simulated_pods import in_manifest
 from injector.diagnostics import Diagnostic
 from injector.errors import DocumentError, InjectorError, TemplateError
 from injector.inject import inject
@@ -165,7 +164,11 @@ def _difference(before: list[Document], after: list[Document], template: str) ->
 def _in_pod(options: PreviewOptions, sources: Sources, documents: list[Document]) -> _Rendered:
     """What the template adds to the one object with a pod."""
     [template] = sources.snapshot.catalog
-    obj, pod = _object_with_pod(documents, options.pod)
+    objects = list(objects_in(documents))
+    if mistake := without_pod((obj, str(options.pod)) for obj in objects):
+        raise DocumentError(mistake)
+    obj = _only([obj for obj in objects if pod_template(obj) is not None], options.pod, "with a pod")
+    pod: Object = pod_template(obj) or {}
     namespaces = namespaces_in(objects_in(documents), sources.settings, options.namespace_options)
     sources, examples = _with_examples(pod, namespaces.of(obj), sources)
     result, unknown = _injected(obj, pod, namespaces.of(obj), sources)
@@ -222,28 +225,25 @@ def _with_examples(pod: Object, namespace: Namespace, sources: Sources) -> tuple
     return replace(sources, overrides={**overrides, name: {**examples, **overrides.get(name, {})}}), used
 
 
-def _object_with_pod(documents: list[Document], file: str | None) -> tuple[Object, Object]:
-    """The one object with a pod, and this pod. Raises DocumentError."""
-    objects = list(objects_in(documents))
-    with_pod = [(obj, pod) for obj in objects if (pod := pod_template(obj)) is not None]
-    if len(with_pod) == 1:
-        return with_pod[0]
-    if with_pod:
-        contents = f"holds {len(with_pod)} objects with a pod"
-    elif mistake := without_pod((obj, str(file)) for obj in objects):
-        raise DocumentError(mistake)
-    else:
-        contents = f"holds {', '.join(sorted({str(obj.get('kind')) for obj in objects})) or 'nothing'}, and no pod"
-    raise DocumentError(f"{file}: {contents}; use a file with one Pod, or with one workload such as a Deployment")
+def _only(objects: list[Object], file: str | None, what: str) -> Object:
+    """The one object. Raises DocumentError."""
+    if len(objects) != 1:
+        raise DocumentError(f"{file}: has {len(objects) or 'no'} objects {what}; give a file with exactly one")
+    return objects[0]
 
 
 def _at_path(options: PreviewOptions, sources: Sources, documents: list[Document]) -> _Rendered:
     """What the template makes of the one object that it is for."""
     [template] = sources.snapshot.catalog
-    obj = _object_for(template, documents, options.pod)
+    objects = list(objects_in(documents))
+    matching = [obj for obj in objects if resource_for(template, obj) is not None]
+    what = f"for {template.name} ({', '.join(template.applies_to.resources)})"
+    obj = _only(objects if len(objects) == 1 else matching, options.pod, what)
     namespaces = namespaces_in(objects_in(documents), sources.settings, options.namespace_options)
     operation, user = options.operation or template.applies_to.operations[0], options.user or user_info("sample")
-    old = None if options.old is None else _old_object(options.old)
+    old = None
+    if options.old is not None:
+        old = _only(list(objects_in(read_manifests([options.old]))), options.old, "as they were before")
     try:
         request = request_for(template, obj, namespaces.name_for(obj), operation, old, user)
     except ValueError as error:
@@ -260,28 +260,6 @@ def _at_path(options: PreviewOptions, sources: Sources, documents: list[Document
 
     data = {"operation": request.request.operation, "warnings": list(result.warning_lines), "object": result.object}
     return _Rendered(result, change, data, result.warning_lines)
-
-
-def _object_for(template: Template, documents: list[Document], file: str | None) -> Object:
-    """The one object that the template is for."""
-    objects = list(objects_in(documents))
-    matching = [obj for obj in objects if resource_for(template, obj) is not None]
-    if len(matching) == 1:
-        return matching[0]
-    if not matching and len(objects) == 1:
-        return objects[0]
-    resources = ", ".join(template.applies_to.resources)
-    raise DocumentError(
-        f"{file}: has {len(matching) or 'no'} objects for {template.name} ({resources}); give a file with exactly one"
-    )
-
-
-def _old_object(file: str) -> Object:
-    objects = list(objects_in(read_manifests([file])))
-    if len(objects) == 1:
-        return objects[0]
-    to_do = "give --old a file with exactly one object, the object before the change"
-    raise DocumentError(f"{file}: has {len(objects) or 'no'} objects; {to_do}")
 
 
 def _amended(template: Template, request: ObjectRequest, namespace: Namespace, sources: Sources) -> Injection:

@@ -13,7 +13,7 @@ import click
 
 from injector.cli.options import NamespaceOptions, SourceOptions, with_namespace_options, with_source_options, with_user
 from injector.diagnostics import printable
-from injector.errors import DocumentError, InjectorError
+from injector.errors import InjectorError
 
 if TYPE_CHECKING:
     from injector.cli.documents import Document
@@ -94,7 +94,6 @@ def render(
 
     if manifest is not None and pod is not None:
         raise click.UsageError("Either FILE or --pod FILE, not both.")
-    _check_arguments(template, manifest)
     if diff + (file is not None) + (form == "json") > 1:
         raise click.UsageError("--diff, --file and --output json exclude one another.")
     options = PreviewOptions(
@@ -118,22 +117,6 @@ def render(
     if diff and not preview.text:
         click.echo(_SAME, err=True)
     return 0
-
-
-def _check_arguments(template: str, manifest: str | None) -> None:
-    """Check that TEMPLATE is no manifest, and FILE no template. Raises click.UsageError, DocumentError."""
-    is_file = manifest is None or bool(Path(manifest).suffix)
-    if Path(template).suffix.lower() in (".yaml", ".yml", ".json") and not Path(template).is_dir():
-        if Path(template).name == "template.yaml":
-            to_do = f"name the template's folder: injector render {Path(template).parent}"
-        else:
-            name = "TEMPLATE" if is_file else manifest
-            to_do = f"this is a manifest; name the template first: injector render {name} {template}"
-        raise (DocumentError if is_file else click.UsageError)(f"{template}: {to_do}")
-    if manifest != "-" and not is_file and not Path(str(manifest)).exists():
-        raise click.UsageError(
-            f"File {manifest} does not exist. The command renders one TEMPLATE, for the pod in one FILE."
-        )
 
 
 def _preview(options: PreviewOptions, documents: list[Document] | None = None) -> Preview:

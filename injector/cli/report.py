@@ -6,8 +6,9 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
@@ -84,7 +85,6 @@ class Report:
     others: int = 0
     others_are: str = "without a pod"
     warnings: list[str] = field(default_factory=list)
-    first_other: str = ""  #: the first of them by name, for an input without a pod
     writes: bool = True
     sources: str = ""
     strict: bool = False
@@ -139,9 +139,6 @@ class Report:
         rest = _counted(line for line in self.lines if not line.bad)
         if self.others:
             rest.append(f"{self.others} {self.others_are}")
-        if not self.lines and self.first_other:
-            hold = f" and {self.others - 1} more hold" if self.others > 1 else " holds"
-            return f"{self.first_other}{hold} no pod, so there is nothing to inject."
         sources = f", with {self.sources}" if self.sources else ""
         totals = f"{', '.join([*bad, *rest]) or 'no objects'}{sources}."
         if not bad and self._too_strict:
@@ -228,47 +225,11 @@ def parts_of(pod: Object, settings: Settings, config_maps: int) -> str:
     return ", ".join(counted(counts[part], part) for part in ordered if counts[part])
 
 
-#: Columns of a terminal that a line of progress may take.
-_COLUMNS = 78
-
-
 def counted(number: int, noun: str, verb: str = "") -> str:
     """`1 case`, or with a verb `2 cases failed`."""
     return f"{number} {noun if number == 1 else f'{noun}s'}{f' {verb}' if verb else ''}"
 
 
-class Progress:
-    """Shows progress on one line of a terminal; nothing if there is no terminal, or only one part."""
-
-    def __init__(self, parts: int) -> None:
-        self._parts = parts
-        self._done = self._failed = 0
-        self._shown = parts > 1 and sys.stderr.isatty()
-        self._show("")
-
-    def __call__(self, part: str, *, failed: bool = False) -> None:
-        """One more part is done; `part` is what people call it."""
-        self._done += 1
-        self._failed += failed
-        failures = f", {self._failed} failed" if self._failed else ""
-        self._show(f"{failures} {part}")
-
-    @classmethod
-    def over(cls, documents: Sequence[Document]) -> Iterator[Document]:
-        """The documents one by one; each that was taken is done when the next is asked for."""
-        progress = cls(len(documents))
-        try:
-            for document in documents:
-                yield document
-                progress(document.source)
-        finally:
-            progress.clear()
-
-    def clear(self) -> None:
-        """Leave the line empty."""
-        if self._shown:
-            click.echo("\r\x1b[K", err=True, nl=False)
-
-    def _show(self, rest: str) -> None:
-        if self._shown:
-            click.echo(f"\r\x1b[K{f'{self._done}/{self._parts}{rest}'[:_COLUMNS]}", err=True, nl=False)
+def progress_bar(parts: Sequence[Any]) -> AbstractContextManager[Any]:
+    """Shows on a terminal how many parts are done: of those that are taken from it, or by `update(1)`."""
+    return click.progressbar(parts, file=sys.stderr, show_pos=True, hidden=len(parts) < 2 or not sys.stderr.isatty())

@@ -78,7 +78,7 @@ def test(
     from injector.authoring.cases.runner import TestPlan, find_suites, run_suites
     from injector.authoring.diagnostic_formats import diagnostics_github, one_line
     from injector.cli.case_report import show_runs, summary
-    from injector.cli.report import Progress
+    from injector.cli.report import progress_bar
 
     started = time.monotonic()
     try:
@@ -87,13 +87,8 @@ def test(
         raise click.UsageError(one_line(str(error))) from None
     ways = Ways(Programs(), require_programs, update)
     plan = TestPlan(ways, _chosen(expression), stop_at_first)
-    progress = Progress(sum(plan.chosen(c.label) for suite in suites for c in suite.cases))
-    try:
-        runs = run_suites(
-            suites, plan, lambda result: progress(one_line(result.checked.document.file), failed=not result.passed)
-        )
-    finally:
-        progress.clear()
+    with progress_bar([c for suite in suites for c in suite.cases if plan.chosen(c.label)]) as bar:
+        runs = run_suites(suites, plan, lambda _: bar.update(1))
     seconds = time.monotonic() - started
     if junit is not None:
         _write(junit, results_as_junit(runs, seconds))

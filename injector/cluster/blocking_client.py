@@ -199,12 +199,8 @@ class BlockingClient:
 
     def webhooks(self, selector: str = INSTALLATION) -> tuple[Object, ...]:
         """The injector's MutatingWebhookConfigurations and ValidatingWebhookConfigurations, each with its kind."""
-        configurations: list[Object] = []
-        for kind in KINDS:
-            configurations += (
-                {"kind": kind, **obj} for obj in self.objects(configuration_path(kind), {"labelSelector": selector})
-            )
-        return tuple(configurations)
+        query = {"labelSelector": selector}
+        return tuple({"kind": kind, **obj} for kind in KINDS for obj in self.objects(configuration_path(kind), query))
 
     def installation(self) -> str:
         """The namespace that the injector runs in, as its webhooks say.
@@ -213,20 +209,15 @@ class BlockingClient:
         """
         names: set[str] = set().union(*map(service_namespaces, self.webhooks()))
         if len(names) != 1:
-            installations = (
-                f"injectors in namespaces {', '.join(sorted(names))}" if names else "no webhooks of an injector"
-            )
-            several = "name one of these namespaces with -n or --injector-namespace"
-            to_do = several if names else "install the injector, or choose another cluster with --context"
-            raise ClusterError(f"{self.host} has {installations} (label {INSTALLATION})", to_do)
+            places = f"in namespaces {', '.join(sorted(names))}" if names else "nowhere"
+            to_do = "name a namespace with -n or --injector-namespace, or choose another cluster with --context"
+            raise ClusterError(f"{self.host} has webhooks of an injector {places} (label {INSTALLATION})", to_do)
         return names.pop()
 
     def settings_text(self, namespace: str) -> str | None:
         """The text of the settings file of the injector in `namespace`; None if it runs on defaults."""
-        path = f"{_CORE}/namespaces/{namespace}/configmaps"
-        maps = self.objects(path, {"labelSelector": INSTALLATION})
-        texts = (obj["data"][SETTINGS_KEY] for obj in maps if SETTINGS_KEY in (obj.get("data") or {}))
-        return next(texts, None)
+        maps = self.objects(f"{_CORE}/namespaces/{namespace}/configmaps", {"labelSelector": INSTALLATION})
+        return next((obj["data"][SETTINGS_KEY] for obj in maps if SETTINGS_KEY in (obj.get("data") or {})), None)
 
     def templates(self, namespace: str, settings: Settings) -> TemplateSources:
         """The templates that are ConfigMaps of the injector in `namespace`."""

@@ -81,7 +81,7 @@ class BuiltinCertificates:
     def start(self) -> None:
         """Begin to watch, to serve and to take part in the choice of a leader."""
         self._metrics.leader.cell().value = 0
-        for part in (self._store, self._bundles, self._lease):
+        for part in (self._store.reflector, self._bundles, self._lease):
             part.start()
         self._task = asyncio.create_task(self._run(), name="built-in certificates")
 
@@ -93,7 +93,7 @@ class BuiltinCertificates:
     async def stop(self) -> None:
         """End, and let another replica lead."""
         await self.hand_over()
-        for part in (self._bundles, self._store):
+        for part in (self._bundles, self._store.reflector):
             await part.stop()
 
     @property
@@ -101,11 +101,11 @@ class BuiltinCertificates:
         """Why there is no certificate to serve, one sentence; "" when there is one."""
         if self._served:
             return ""
-        for part, name in ((self._store, self._settings.secret), (self._bundles, self._settings.webhooks)):
-            if part.last_error:
-                return f"{name}: {part.last_error}"
-        failures = self._controller.failures.values()
-        return self._refused or next(iter(failures), f"none in Secret {self._settings.secret} yet")
+        secret, webhooks = self._settings.secret, self._settings.webhooks
+        for error, name in ((self._store.reflector.last_error, secret), (self._bundles.last_error, webhooks)):
+            if error:
+                return f"{name}: {error}"
+        return self._refused or next(iter(self._controller.failures.values()), f"none in Secret {secret} yet")
 
     def _see(self, state: CertificateState) -> None:
         """Called when the Secret changed. Serve its certificate; keep the old one if it has no certificate to serve."""
@@ -163,11 +163,11 @@ class BuiltinCertificates:
             self._news.clear()
             if not self._lease.leading:
                 continue
-            if error := self._store.last_error or self._bundles.last_error:
+            if error := self._store.reflector.last_error or self._bundles.last_error:
                 self._controller.not_kept(error)
             gone_since = self._store.gone_since
             stays_away = gone_since is not None and time.monotonic() < gone_since + _GONE_SECONDS
-            if stays_away or not (self._store.synced and self._bundles.synced):
+            if stays_away or not (self._store.reflector.synced.is_set() and self._bundles.synced):
                 continue
             try:
                 if not await self._controller.work(self._state):

@@ -16,6 +16,7 @@ import base64
 import binascii
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from cryptography import x509
 
@@ -91,7 +92,7 @@ class Bundles:
             kind: Reflector(
                 client,
                 configuration_path(kind),
-                self._keeper(kind),
+                partial(self._configuration, kind),
                 query={"fieldSelector": f"metadata.name={name}"},
                 on_change=lambda _key, _item: on_change(),
                 timing=timing,
@@ -130,7 +131,7 @@ class Bundles:
         for kind in KINDS:
             try:
                 obj = await self._client.get(configuration_path(kind, self._name), deadline=deadline)
-                configurations.append(self._keeper(kind)(obj))
+                configurations.append(self._configuration(kind, obj))
             except ApiError as error:
                 if error.status != 404:
                     raise
@@ -156,16 +157,13 @@ class Bundles:
         path = configuration_path(configuration.kind, configuration.name)
         await self._client.apply(path, body, FIELD_MANAGER, deadline=deadline)
 
-    def _keeper(self, kind: str) -> Callable[[Object], Configuration]:
-        def keep(obj: Object) -> Configuration:
-            metadata = obj["metadata"]
-            webhooks = [webhook for webhook in obj.get("webhooks") or () if _calls(webhook, self._service)]
-            left = _left(webhooks, metadata)
-            entries = tuple(_entry(webhook) for webhook in webhooks if webhook["name"] not in left)
-            version, writers = metadata["resourceVersion"], _writers(metadata)
-            return Configuration(kind, metadata["name"], version, entries, writers, bool(left))
-
-        return keep
+    def _configuration(self, kind: str, obj: Object) -> Configuration:
+        metadata = obj["metadata"]
+        webhooks = [webhook for webhook in obj.get("webhooks") or () if _calls(webhook, self._service)]
+        left = _left(webhooks, metadata)
+        entries = tuple(_entry(webhook) for webhook in webhooks if webhook["name"] not in left)
+        version, writers = metadata["resourceVersion"], _writers(metadata)
+        return Configuration(kind, metadata["name"], version, entries, writers, bool(left))
 
 
 def _calls(webhook: Object, service: tuple[str, str]) -> bool:

@@ -119,34 +119,25 @@ def _collection(file: GeneratedConfigMap) -> str:
     return f"/api/v1/namespaces/{file.namespace}/configmaps"
 
 
+#: What to do about a failure, by Kubernetes' reason or a narrower one; messages of our own say it themselves.
+_TO_DO = {
+    "NamespaceTerminating": "use another namespace",
+    "OverQuota": "raise the quota, or let the template deliver its files by annotation",
+    "NoPermission": "let the injector's service account create configmaps in this namespace",
+    "Forbidden": "ask the owner of the rule that refused the ConfigMap to allow it",
+    "NotFound": "create the namespace first",
+    **dict.fromkeys(("BadRequest", "Invalid", "RequestEntityTooLarge"), "change the files that the template renders"),
+    **dict.fromkeys(("AlreadyExists", "Conflict"), ""),
+}
+
+
 def _failure(file: GeneratedConfigMap, error: ApiError) -> InjectionError:
     """What the pod's owner is told."""
     name = f"{file.namespace}/{file.name}"
-    fields = {"configmap": name, "cause": _cause(error)}
-    return InjectionError(Reason.FILES_FAILED, f"ConfigMap {name} was not created: {_why(error)}", fields=fields)
-
-
-def _cause(error: ApiError) -> str:
-    """Kubernetes' reason, or a narrower one."""
-    if error.causes:
-        return error.causes[0]
-    return "OverQuota" if error.over_quota else "NoPermission" if error.no_permission else error.reason
-
-
-def _why(error: ApiError) -> str:
-    """The cause in words, and what to do about it."""
-    if "NamespaceTerminating" in error.causes:
-        return "the namespace is being deleted; use another"
-    if error.over_quota:
-        return f"{error.message}; raise the quota, or let the template deliver its files by annotation"
-    if error.status == 403 and not error.no_permission:
-        return f"{error.message}; ask the owner of the rule that refused the ConfigMap to allow it"
-    if error.status == 403:
-        return f"{error.message}; let the injector's service account create configmaps in this namespace"
-    if error.status == 404:
-        return "the namespace does not exist; create it first"
-    if error.status in (400, 413, 422):
-        return f"the API server refuses it ({error.message}); change the files that the template renders"
-    if error.status == 409:
-        return error.message
-    return f"{error}; the injector tries again when the pod is next created"
+    cause = error.causes[0] if error.causes else error.reason
+    for narrower, holds in (("OverQuota", error.over_quota), ("NoPermission", error.no_permission)):
+        if holds and not error.causes:
+            cause = narrower
+    to_do = _TO_DO.get(cause, "the injector tries again when the pod is next created")
+    message = f"ConfigMap {name} was not created: {error.message}"
+    return InjectionError(Reason.FILES_FAILED, message, help=to_do, fields={"configmap": name, "cause": cause})

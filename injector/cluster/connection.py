@@ -56,9 +56,8 @@ async def open_api(kubeconfig: str | None = None, context: str | None = None) ->
             load_incluster_config(configuration)  # type: ignore[no-untyped-call]
         api = ApiClient(configuration)
     except CONFIG_FAULTS as error:
-        raise NoClusterError(
-            f"no cluster: {source}: {_sentence(error)}; name a kubeconfig that kubectl can use"
-        ) from None
+        cause = cut(" ".join(str(error).split()) or type(error).__name__, 200)
+        raise NoClusterError(f"no cluster: {source}: {cause}; name a kubeconfig that kubectl can use") from None
     api.user_agent = f"sidecar-injector/{__version__}"
     return api
 
@@ -92,8 +91,3 @@ def _kubeconfig(kubeconfig: str | None) -> str | None:
     if not any(Path(file).expanduser().is_file() for file in files.split(os.pathsep) if file):
         raise NoClusterError(f"no cluster: {files} is not a file; {_NAME_ONE}")
     return files
-
-
-def _sentence(error: Exception) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return cut(text, 200)

@@ -121,52 +121,31 @@ def entries(settings: Settings, installation: Installation, catalog: Catalog = _
     `clientConfig.caBundle`.
     """
     label, server = settings.namespace_label, settings.server
-    some = _entry(settings, installation, server.mutate_paths[0], _PODS)
-    mutating = some | {"sideEffects": "NoneOnDryRun", "reinvocationPolicy": "IfNeeded"}
-    guarding = _entry(settings, installation, server.validate_paths[0], _PODS) | {"sideEffects": "None"}
-    advising = _entry(settings, installation, server.advise_paths[0], _WORKLOADS) | {"sideEffects": "None"}
+    mutate, validate, advise = server.mutate_paths[0], server.validate_paths[0], server.advise_paths[0]
+
+    def entry(path: str, name: str, policy: str, conditions: list[Entry], operator: str, *values: str) -> Entry:
+        return {
+            **_entry(settings, installation, path, _WORKLOADS if path == advise else _PODS),
+            "sideEffects": "NoneOnDryRun" if path == mutate else "None",
+            **({"reinvocationPolicy": "IfNeeded"} if path == mutate else {}),
+            "name": installation.entry_name(name),
+            "failurePolicy": policy,
+            "namespaceSelector": namespaces_selected(settings, installation, operator, *values),
+            "matchConditions": conditions,
+        }
+
+    no, opted_in = [_NOT_A_MIRROR_POD, *_does_not_say_no(settings)], [_NOT_A_MIRROR_POD, _asks_for_it(settings)]
+    labels, news = (label.enabled, label.required, label.disabled), [_NOT_OF_A_CONTROLLER, _SOMETHING_IS_NEW]
     return Entries(
         mutating=(
-            mutating
-            | {
-                "name": installation.entry_name("enabled"),
-                "failurePolicy": installation.enabled_failure_policy,
-                "namespaceSelector": namespaces_selected(settings, installation, "In", label.enabled),
-                "matchConditions": [_NOT_A_MIRROR_POD, *_does_not_say_no(settings)],
-            },
-            mutating
-            | {
-                "name": installation.entry_name("required"),
-                "failurePolicy": "Fail",
-                "namespaceSelector": namespaces_selected(settings, installation, "In", label.required),
-                "matchConditions": [_NOT_A_MIRROR_POD],
-            },
-            mutating
-            | {
-                "name": installation.entry_name("opted-in"),
-                "failurePolicy": installation.opted_in_failure_policy,
-                "namespaceSelector": namespaces_selected(
-                    settings, installation, "NotIn", label.enabled, label.required, label.disabled
-                ),
-                "matchConditions": [_NOT_A_MIRROR_POD, _asks_for_it(settings)],
-            },
+            entry(mutate, "enabled", installation.enabled_failure_policy, no, "In", label.enabled),
+            entry(mutate, "required", "Fail", [_NOT_A_MIRROR_POD], "In", label.required),
+            entry(mutate, "opted-in", installation.opted_in_failure_policy, opted_in, "NotIn", *labels),
             *_path_entries("mutating", settings, installation, catalog),
         ),
         validating=(
-            guarding
-            | {
-                "name": installation.entry_name("guard"),
-                "failurePolicy": "Fail",
-                "namespaceSelector": namespaces_selected(settings, installation, "In", label.required),
-                "matchConditions": [_NOT_A_MIRROR_POD],
-            },
-            advising
-            | {
-                "name": installation.entry_name("advice"),
-                "failurePolicy": "Ignore",
-                "namespaceSelector": namespaces_selected(settings, installation, "In", label.enabled, label.required),
-                "matchConditions": [_NOT_OF_A_CONTROLLER, _SOMETHING_IS_NEW],
-            },
+            entry(validate, "guard", "Fail", [_NOT_A_MIRROR_POD], "In", label.required),
+            entry(advise, "advice", "Ignore", news, "In", label.enabled, label.required),
             *_path_entries("validating", settings, installation, catalog),
         ),
     )

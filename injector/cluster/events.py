@@ -29,6 +29,7 @@ _log = structlog.get_logger(__name__)
 CONTROLLER = "sidecar-injector.internal/injector"
 #: Bytes that a note may have, characters of the other texts.
 _NOTE_BYTES, _TEXT = 1024, 128
+_EFFECT = "the injector continues without Events"
 #: Where Events about an object without a namespace go.
 _DEFAULT_NAMESPACE = "default"
 
@@ -189,7 +190,7 @@ class Events:
                 return
             if error.reason != self._trouble:
                 self._trouble = error.reason
-                _log.warning("events-not-written", error=str(error), effect="the injector continues without Events")
+                _log.warning("events-not-written", error=str(error), effect=_EFFECT)
             raise
         self._sent.value += 1
         self._refusing.pop(namespace, None)
@@ -201,12 +202,7 @@ class Events:
         """Send no more Events about this namespace for a while; those about other namespaces do not wait."""
         self._failed.value += 1
         if namespace not in self._refusing:
-            _log.warning(
-                "events-not-written",
-                namespace=namespace,
-                error=str(error),
-                effect="the injector continues without Events",
-            )
+            _log.warning("events-not-written", namespace=namespace, error=str(error), effect=_EFFECT)
         self._refusing[namespace] = time.monotonic() + self._pace.longest_pause
         self._refusing.move_to_end(namespace)
         while len(self._refusing) > self._pace.remembered:

@@ -128,7 +128,8 @@ class Lease:
                 # The leader tries at its usual pace, as its time runs out; the others have time.
                 pause = pause if self.leading else backoff.next(error.retry_after)
                 if error.reason != failed:
-                    _log.warning("lease-trouble", lease=self._name, why=str(error), effect=self._effect())
+                    effect = "tries again; if the leader's time ends meanwhile, another replica can become the leader"
+                    _log.warning("lease-trouble", lease=self._name, why=str(error), effect=effect)
                 failed = error.reason
             except Exception:  # a mistake of ours must not end it for good
                 _log.exception("lease-failed", lease=self._name)
@@ -136,13 +137,6 @@ class Lease:
             self._tell()
             await asyncio.sleep(min(pause, max(0.0, self._until - time.monotonic())) if self.leading else pause)
             self._tell()
-
-    def _effect(self) -> str:
-        return (
-            "tries again until its lease ends"
-            if self.leading
-            else "another replica can become the leader; this replica tries again"
-        )
 
     async def _try(self) -> None:
         """Read the Lease once, and write it if this replica may take or renew it. Raises ApiError."""

@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import structlog
 
@@ -30,14 +30,12 @@ _ABSENT_SECONDS = 1.0  # the same for "there is none" and "no answer"
 _MOST_ANSWERS = 1024  # answers of `fetch` that are remembered
 
 
-@dataclass(frozen=True, slots=True)
-class _Basics:
+class _Basics(NamedTuple):
     labels: dict[str, str]
     annotations: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(NamedTuple):
     until: float
     namespace: Namespace | None = None
     error: ApiError | None = None
@@ -60,26 +58,16 @@ class Namespaces:
         self._answers: OrderedDict[str, _Answer] = OrderedDict()
         self._flights: SingleFlight[str, _Answer] = SingleFlight()
         self._waiting: asyncio.Task[None] | None = None
-        self._basics = Reflector(client, "/api/v1/namespaces", _basics, on_change=self._changed, timing=timing)
+        self.basics = Reflector(client, "/api/v1/namespaces", _basics, on_change=self._changed, timing=timing)
         self._limit_ranges = self._part("limitranges", _limit_range, timing, self._compose_all)
         self.reflectors: tuple[Reflector[_Basics] | Reflector[Object], ...] = (
-            self._basics,
+            self.basics,
             self._part("resourcequotas", _quota, timing),
             self._limit_ranges,
         )
 
     def __len__(self) -> int:
         return len(self._store)
-
-    @property
-    def last_error(self) -> ApiError | None:
-        """What keeps the list of namespaces from being up to date; None when it is."""
-        return self._basics.last_error
-
-    @property
-    def away_since(self) -> float | None:
-        """Since when (time.monotonic) the list of namespaces may be out of date; None when it is not."""
-        return self._basics.away_since
 
     def start(self) -> None:
         """Begin to read and watch."""
@@ -146,13 +134,13 @@ class Namespaces:
                     del parts[namespace]
             else:
                 parts.setdefault(namespace, {})[name] = obj
-            self._changed(namespace, self._basics.items.get(namespace))
+            self._changed(namespace, self.basics.items.get(namespace))
 
         path = f"/api/v1/{plural}"
         return Reflector(self._client, path, keep, on_change=changed, optional=True, on_known=on_known, timing=timing)
 
     def _compose_all(self) -> None:
-        for name, basics in self._basics.items.items():
+        for name, basics in self.basics.items.items():
             self._changed(name, basics)
 
     def _changed(self, name: str, basics: _Basics | None) -> None:
@@ -169,7 +157,7 @@ class Namespaces:
 
     def _compose(self, name: str, basics: _Basics) -> Namespace:
         quotas, limits = (tuple(self._parts[plural].get(name, {}).values()) for plural in self._parts)
-        return Namespace(name, basics.labels, basics.annotations, quotas, limits, self._limit_ranges.known)
+        return Namespace(name, *basics, quotas, limits, self._limit_ranges.known)
 
     async def _wait(self) -> None:
         for reflector in self.reflectors:
@@ -180,8 +168,7 @@ class Namespaces:
 
 def namespace_of(obj: Object, quotas: tuple[Object, ...] = (), limit_ranges: tuple[Object, ...] = ()) -> Namespace:
     """The Namespace of a Namespace object as the API gives it."""
-    basics = _basics(obj)
-    return Namespace(obj["metadata"]["name"], basics.labels, basics.annotations, quotas, limit_ranges)
+    return Namespace(obj["metadata"]["name"], *_basics(obj), quotas, limit_ranges)
 
 
 def _basics(obj: Object) -> _Basics:

@@ -24,12 +24,12 @@ class Permission:
     the injector runs without the feature. `reason` is one line for people.
     """
 
-    group: str
     resources: tuple[str, ...]
     verbs: tuple[str, ...]
-    everywhere: bool
     feature: str
     reason: str
+    group: str = ""
+    everywhere: bool = True
     names: tuple[str, ...] = ()
     optional: bool = False
 
@@ -51,35 +51,27 @@ def permissions(
 
 _EVERYWHERE = (
     Permission(
-        group="",
         resources=("namespaces",),
         verbs=("get", "list", "watch"),
-        everywhere=True,
         feature="injection",
         reason=("to read labels and annotations of namespaces, and to notice when they change"),
     ),
     Permission(
-        group="",
         resources=("configmaps",),
         verbs=("create",),
-        everywhere=True,
         feature="config files",
         reason="config files of sidecars: ConfigMaps in the pods' namespaces, owned by the pods' controllers",
     ),
     Permission(
-        group="",
         resources=("configmaps",),
         verbs=("get",),
-        everywhere=True,
         optional=True,
         feature="comparison of config files",
         reason="to see whether the injector made a ConfigMap whose name is already in use",
     ),
     Permission(
-        group="",
         resources=("resourcequotas", "limitranges"),
         verbs=("list", "watch"),
-        everywhere=True,
         optional=True,
         feature="checking quotas beforehand",
         reason="to know beforehand that a quota or a limit range would refuse the pod with its sidecar",
@@ -88,7 +80,6 @@ _EVERYWHERE = (
         group="events.k8s.io",
         resources=("events",),
         verbs=("create",),
-        everywhere=True,
         optional=True,
         feature="Events",
         reason="to write Events on a pod's owner that say why the pod runs without its sidecar or was refused",
@@ -103,7 +94,6 @@ _RETRIES = (
         group="events.k8s.io",
         resources=("events",),
         verbs=("list", "watch"),
-        everywhere=True,
         optional=True,
         feature="retries",
         reason="to find controllers whose pods were refused during an outage",
@@ -112,7 +102,6 @@ _RETRIES = (
         group="apps",
         resources=("replicasets/status", "statefulsets/status", "daemonsets/status"),
         verbs=("get", "patch"),
-        everywhere=True,
         optional=True,
         feature="retries",
         reason=_RETRY,
@@ -121,7 +110,6 @@ _RETRIES = (
         group="batch",
         resources=("jobs/status",),
         verbs=("get", "patch"),
-        everywhere=True,
         optional=True,
         feature="retries",
         reason=_RETRY,
@@ -129,7 +117,6 @@ _RETRIES = (
 )
 _OWN = (
     Permission(
-        group="",
         resources=("configmaps",),
         verbs=("list", "watch"),
         everywhere=False,
@@ -146,7 +133,6 @@ def _bundles(installation: Installation) -> tuple[Permission, ...]:
             resources=RESOURCES,
             verbs=("get", "list", "watch", "patch"),
             names=(installation.name,),
-            everywhere=True,
             feature="caBundle",
             reason=(
                 "to write the built-in authority's certificate into each caBundle, and to write it again if it is "
@@ -160,7 +146,6 @@ def _certificates(installation: Installation) -> tuple[Permission, ...]:
     deleted = "to create the object, and to create it again after it was deleted; RBAC cannot limit create to a name"
     return (
         Permission(
-            group="",
             resources=("secrets",),
             verbs=("get", "list", "watch", "update"),
             names=(installation.certificates,),
@@ -169,7 +154,6 @@ def _certificates(installation: Installation) -> tuple[Permission, ...]:
             reason="the built-in authority's certificates and keys",
         ),
         Permission(
-            group="",
             resources=("secrets",),
             verbs=("create",),
             everywhere=False,

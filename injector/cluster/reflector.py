@@ -106,10 +106,10 @@ class Reflector(Generic[T]):
         backoff = Backoff(timing.first_pause, timing.longest_pause)
         while True:
             error = await self._turn()
-            lasted = time.monotonic() - self._watching_since if self._watching_since else 0.0
-            if lasted >= timing.settled:
+            settled = self._watching_since and time.monotonic() - self._watching_since >= timing.settled
+            if settled:
                 backoff.reset()
-            if error is None and lasted >= timing.settled:
+            if error is None and settled:
                 continue
             if error and self._optional and error.status == 403:
                 await asyncio.sleep(jittered(timing.forbidden))

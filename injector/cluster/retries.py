@@ -192,17 +192,14 @@ class Retries:
                 if error.status in (404, 409):  # it is gone, or was changed by somebody: that is as good
                     continue
                 waiting.due = True
-                self._report(error)
+                if error.reason != self._trouble:
+                    effect = "controllers whose pods were refused try again only after their own back-off"
+                    _log.warning("retry-refused", why=str(error), effect=effect)
+                self._trouble = error.reason
                 await asyncio.sleep(backoff.next(error.retry_after))
             except Exception:  # a mistake of ours must not end it for good
                 _log.exception("retry-failed")
                 await asyncio.sleep(backoff.next())
-
-    def _report(self, error: ApiError) -> None:
-        if error.reason != self._trouble:
-            effect = "controllers whose pods were refused try again only after their own back-off"
-            _log.warning("retry-refused", why=str(error), effect=effect)
-        self._trouble = error.reason
 
     async def _retry(self, waiting: _Waiting) -> None:
         """Make the controller try again if pods are still missing, and wait for some of them. Raises ApiError."""

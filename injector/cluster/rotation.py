@@ -177,21 +177,17 @@ def next_step(
     usable, anchored = _usable(state, bundles, now)
     upcoming, authority = usable.next, usable.authority
     if upcoming and settled and _in_all(upcoming.certificate, bundles):
-        used = _sign(CertificateState(None, upcoming, None, _without(usable.bundle, upcoming)), now, plan)
+        others = tuple(certificate for certificate in usable.bundle if certificate != upcoming.certificate)
+        used = _sign(CertificateState(None, upcoming, None, others), now, plan)
         return RotationStep(StepName.AUTHORITY_USED, "the next authority is in every bundle", used)
     if authority and (cause := _why_sign(usable, anchored, now, plan)):
         trusted = settled and upcoming is None and _in_all(authority.certificate, bundles)
-        if trusted or _signed_before(usable, authority):
+        if trusted or (usable.serving and issued_by(usable.serving.certificate, authority.certificate)):
             return RotationStep(StepName.CERTIFICATE_SIGNED, cause, _sign(usable, now, plan))
     if upcoming is None and (authority is None or _is_due(authority.certificate, now)):
         successor = new_authority(f"sidecar-injector CA {secrets.token_hex(4)}", now, now + plan.authority_life)
         cause = "two thirds of the authority's lifetime have passed" if authority else _why_none(state, now)
         return RotationStep(StepName.AUTHORITY_MADE, cause, replace(usable, next=successor))
-    return _tidied(state, usable)
-
-
-def _tidied(state: CertificateState, usable: CertificateState) -> RotationStep | None:
-    """The step to what is usable of a Secret; None where that is all of it."""
     if usable.data == state.data and not state.faults:
         return None
     cause = "an old authority expired, or a caBundle held an authority that the Secret did not hold"
@@ -244,17 +240,8 @@ def _why_sign(usable: CertificateState, anchored: bool, now: datetime, plan: Rot
 
 
 def _why_none(state: CertificateState, now: datetime) -> str:
-    if state.faults:
-        return "; ".join(state.faults)
-    return (
-        "the authority's certificate has expired"
-        if state.authority and _ended(state.authority.certificate, now)
-        else "there is no authority"
-    )
-
-
-def _signed_before(usable: CertificateState, authority: Pair) -> bool:
-    return usable.serving is not None and issued_by(usable.serving.certificate, authority.certificate)
+    ended = state.authority and _ended(state.authority.certificate, now)
+    return "; ".join(state.faults) or ("the authority's certificate has expired" if ended else "there is no authority")
 
 
 def _sign(state: CertificateState, now: datetime, plan: RotationPlan) -> CertificateState:
@@ -270,10 +257,6 @@ def _end(authority: Pair, now: datetime, plan: RotationPlan) -> datetime:
 
 def _in_all(certificate: x509.Certificate, bundles: Iterable[Bundle]) -> bool:
     return all(certificate in bundle for bundle in bundles)
-
-
-def _without(bundle: Bundle, pair: Pair) -> tuple[x509.Certificate, ...]:
-    return tuple(certificate for certificate in bundle if certificate != pair.certificate)
 
 
 def _live(pair: Pair | None, now: datetime) -> Pair | None:

@@ -50,7 +50,7 @@ class SecretStore:
         self._on_change = on_change
         self._collection = f"/api/v1/namespaces/{namespace}/secrets"
         self._name = name
-        self._reflector = Reflector(
+        self.reflector = Reflector(
             client,
             self._collection,
             lambda obj: _Seen(obj["metadata"]["resourceVersion"], data_of(obj)),
@@ -62,24 +62,6 @@ class SecretStore:
     def _changed(self, _key: str, contents: _Seen | None) -> None:
         self.gone_since = None if contents else time.monotonic()
         self._on_change(read_certificate_state(contents.data if contents else {}))
-
-    def start(self) -> None:
-        """Begin to watch."""
-        self._reflector.start()
-
-    async def stop(self) -> None:
-        """End."""
-        await self._reflector.stop()
-
-    @property
-    def synced(self) -> bool:
-        """Whether the API server has told whether there is such a Secret."""
-        return self._reflector.synced.is_set()
-
-    @property
-    def last_error(self) -> ApiError | None:
-        """What keeps the watched copy from being up to date; None when it is."""
-        return self._reflector.last_error
 
     async def read(self, *, deadline: float) -> SecretContents:
         """The Secret as it is now; `deadline` in seconds. Raises ApiError."""

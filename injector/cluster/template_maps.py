@@ -9,7 +9,6 @@ from types import MappingProxyType
 
 import structlog
 
-from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.reflector import Reflector, Timing
 from injector.cluster.tasks import end_task
@@ -44,7 +43,7 @@ class TemplateMaps:
         self._longest_wait = longest_wait
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._reflector = Reflector(
+        self.reflector = Reflector(
             client,
             f"/api/v1/namespaces/{namespace}/configmaps",
             template_files,
@@ -54,37 +53,22 @@ class TemplateMaps:
         )
 
     @property
-    def synced(self) -> asyncio.Event:
-        """Set once all of them are known."""
-        return self._reflector.synced
-
-    @property
-    def last_error(self) -> ApiError | None:
-        """What keeps the templates from being up to date; None when they are."""
-        return self._reflector.last_error
-
-    @property
-    def away_since(self) -> float | None:
-        """Since when (time.monotonic) they may be out of date; None when they are not."""
-        return self._reflector.away_since
-
-    @property
     def sources(self) -> TemplateSources:
         """The templates as last seen; a snapshot of its own that later changes leave alone."""
-        return MappingProxyType({key.rpartition("/")[2]: files for key, files in self._reflector.items.items()})
+        return MappingProxyType({key.rpartition("/")[2]: files for key, files in self.reflector.items.items()})
 
     def start(self) -> None:
         """Begin to read and watch."""
-        self._reflector.start()
+        self.reflector.start()
         self._task = asyncio.create_task(self._tell(), name="template maps")
 
     async def stop(self) -> None:
         """End; a call of `on_change` that is under way is cancelled."""
-        await self._reflector.stop()
+        await self.reflector.stop()
         await end_task(self._task)
 
     async def _tell(self) -> None:
-        await self.synced.wait()
+        await self.reflector.synced.wait()
         while True:
             self._changed.clear()
             try:

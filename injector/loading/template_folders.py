@@ -78,15 +78,6 @@ def _within(entries: Iterable[Path], deeper: int) -> Iterator[Path]:
                 yield from _within(files_of(entry), deeper - 1)
 
 
-#: Files by which a folder shows to be something else, and what.
-_OTHERS = {
-    "Chart.yaml": "it is a Helm chart",
-    "kustomization.yaml": "it is a Kustomize folder",
-    "kustomization.yml": "it is a Kustomize folder",
-    "jsonnetfile.json": "it is a Jsonnet folder",
-}
-
-
 def has_manifest(folder: Path) -> bool:
     """Whether there is a template.yaml in a folder; False for a path that cannot be read."""
     try:
@@ -105,9 +96,7 @@ def no_manifest(folder: Path) -> str:
     try:
         near = nearest(MANIFEST, [file.name for file in folder.iterdir()])
     except OSError as error:
-        return "there is no such folder" if not isinstance(error, PermissionError) else "it cannot be read"
-    if explanation := next((text for file, text in _OTHERS.items() if (folder / file).is_file()), ""):
-        return f"{explanation}, without a {MANIFEST}; start a template with `injector new NAME`"
+        return f"the folder cannot be read: {error.strerror}"
     return f"no {MANIFEST}, but {near}" if near else f"no {MANIFEST}"
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from injector.diagnostics import Diagnostic, Place
+from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError, LimitError, TemplateError
 from injector.library_messages import ran_out_of_memory
 from injector.loading.limits import address_space, limited, set_limit
@@ -158,10 +158,6 @@ def _refused(name: str, error: RenderError) -> TrialResult:
     return TrialResult(name, [replace(error.diagnostic, code=error.rule, message=message, place=error.place)])
 
 
-def _problem(code: str, message: str, place: Place | None = None) -> Diagnostic:
-    return Diagnostic(code, "error", message, place=place or Place())
-
-
 def trial_main() -> None:
     """The child: sources as JSON on standard input; a line of JSON on standard output for each start and verdict."""
     templates = msgspec.json.decode(sys.stdin.buffer.read(), type=dict[str, dict[str, str]])
@@ -177,12 +173,12 @@ def trial_main() -> None:
         except TemplateError as error:
             verdict = TrialResult(name, list(error.diagnostics))
         except LimitError as error:
-            verdict = TrialResult(name, [_problem("limit", str(error))])
+            verdict = TrialResult(name, [Diagnostic("limit", "error", str(error))])
         except RecursionError:
-            verdict = TrialResult(name, [_problem("limit", "the template is nested too deeply")])
+            verdict = TrialResult(name, [Diagnostic("limit", "error", "the template is nested too deeply")])
         except Exception as error:  # this template's fault or ours: the others are tried all the same
             message = cut(f"the injector itself failed while it tried the template: {type(error).__name__}: {error}")
-            verdict = TrialResult(name, [_problem("value", message)])
+            verdict = TrialResult(name, [Diagnostic("value", "error", message)])
         _say(TrialResult(name, [replace(problem, mistake=()) for problem in verdict.problems]))  # no author reads these
 
 

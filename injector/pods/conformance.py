@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from injector.budget import charge
 from injector.diagnostics import Diagnostic
 from injector.names import shown_value
-from injector.pods.context import Object, mapping, sequence
+from injector.pods.context import Object, mapping, mappings, sequence
 from injector.pods.defaults import TOKEN_PATH, ResourceDefaults, is_token_mount, is_token_volume, mismatches
 from injector.pods.env_order import reordered_variables
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
@@ -247,14 +247,14 @@ def _patched(have: Object | None, expected: Object, container_pointer: str) -> I
         pointer, field = f"{container_pointer}/{escape(name)}", CONTAINER.fields[name]
         if field.aligned:
             by_step: dict[str, list[Any]] = {}
-            items = sequence(mine)
+            items, steps = sequence(mine), steps_of(value, field)
             charge(len(items))
             for item in items:
                 by_step.setdefault(step_of(item, field), []).append(item)
-            for item, step in zip(value, steps_of(value, field), strict=True):
+            for item, step in zip(value, steps, strict=True):
                 yield from _element(by_step.get(step, ()), item, field, f"{pointer}/{escape(step)}")
             if name == "volumeMounts":
-                yield from _covering(by_step, steps_of(value, field), pointer)
+                yield from _covering(by_step, steps, pointer)
         else:
             for place, actual, expected_value in mismatches(mine, value, field, pointer, exact=False):
                 yield place, actual, expected_value, False
@@ -281,11 +281,9 @@ def _covering(have: Mapping[str, Sequence[Any]], expected: Sequence[str], pointe
 
 
 def _items(spec: Object, field: str) -> list[Object]:
-    items = spec.get(field)
-    if type(items) is not list:
-        return []
+    items = mappings(spec.get(field))
     charge(len(items))
-    return [item for item in items if type(item) is dict]
+    return items
 
 
 def _by_name(spec: Object, field: str) -> dict[str, Object]:
@@ -300,10 +298,5 @@ def _by_name(spec: Object, field: str) -> dict[str, Object]:
 def _difference(pointer: str, have: Any, expected: Any) -> Diagnostic:
     if may_be_secret(pointer):
         return difference_at(pointer, "it is missing" if have is None else "it differs from the template's value")
-    if have is None:
-        message = f"it is missing; the template has {shown_value(expected, SHOWN)}"
-    elif expected is None:
-        message = f"the pod has {shown_value(have, SHOWN)}; the template has nothing"
-    else:
-        message = f"the pod has {shown_value(have, SHOWN)}; the template has {shown_value(expected, SHOWN)}"
-    return difference_at(pointer, message, value=have, template=expected)
+    mine, theirs = ("nothing" if value is None else shown_value(value, SHOWN) for value in (have, expected))
+    return difference_at(pointer, f"the pod has {mine}; the template has {theirs}", value=have, template=expected)

@@ -87,8 +87,7 @@ def creates_pod(operation: str, resource: str, group: str, sub_resource: str | N
 def _creation(s: _Subject) -> tuple[bool, tuple[str, ...]]:
     r = s.request
     creation = creates_pod(r.operation, r.resource, r.group, r.sub_resource)
-    resource = f"{r.resource}/{r.sub_resource}" if r.sub_resource else r.resource
-    return not creation, ("{} of {}", r.operation, resource)
+    return not creation, ("{} of {}", r.operation, r.whole_resource)
 
 
 def _mirror(s: _Subject) -> tuple[bool, tuple[str, ...]]:

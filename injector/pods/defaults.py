@@ -10,7 +10,7 @@ https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -57,6 +57,11 @@ def mismatches(
         yield pointer, actual, expected
 
 
+def says_the_same(actual: Any, expected: Any, field: Field) -> bool:
+    """Whether two values at a place say the same, no more and no less."""
+    return next(mismatches(actual, expected, field, "", exact=True), None) is None
+
+
 def _in_map(
     actual: dict[str, Any], expected: dict[str, Any], field: Field, pointer: str, exact: bool
 ) -> Iterator[tuple[str, Any, Any]]:
@@ -82,11 +87,8 @@ def _in_list(
 ) -> Iterator[tuple[str, Any, Any]]:
     if not field.aligned:
         charge(len(expected))
-        same = len(actual) == len(expected) and not any(
-            next(mismatches(have, value, field.element, "", exact=True), None)
-            for have, value in zip(actual, expected, strict=True)
-        )
-        if not same:
+        pairs = zip(actual, expected, strict=False)
+        if len(actual) != len(expected) or not all(says_the_same(a, b, field.element) for a, b in pairs):
             yield pointer, actual, expected
         return
     have_at = dict(zip(steps_of(actual, field), actual, strict=True))
@@ -168,8 +170,8 @@ def is_token_volume(volume: Any) -> bool:
 class ResourceDefaults(NamedTuple):
     """The amounts that a namespace's LimitRanges fill in, by resource: each possible one, as any may act first."""
 
-    requests: Mapping[str, Collection[Decimal]]
-    limits: Mapping[str, Collection[Decimal]]
+    requests: dict[str, set[Decimal]]
+    limits: dict[str, set[Decimal]]
 
     def strangers(self, have: Any, expected: Any) -> Iterator[tuple[str, str]]:
         """The parts of a container's `resources` that neither the template nor a LimitRange sets: field and resource.
@@ -223,7 +225,7 @@ def with_plugins_additions(fresh: Object, before: Object) -> Object:
 
 def _with(container: Object, old: Object) -> Object:
     mounts: list[Any] = container.get("volumeMounts") or []
-    token = [mount for mount in old.get("volumeMounts") or [] if is_token_mount(mount)]
+    token = list(filter(is_token_mount, old.get("volumeMounts") or []))
     changed: Object = {}
     if token and not any(mount.get("mountPath") == TOKEN_PATH for mount in mounts):
         changed["volumeMounts"] = [*mounts, *token]

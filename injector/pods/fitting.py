@@ -98,7 +98,7 @@ def fit(pod: Object, overlay: Overlay) -> tuple[Overlay, tuple[tuple[str, str, d
     system = mapping(spec.get("os")).get("name")
     if not covered and system not in ("windows", "linux"):
         return overlay, ()
-    unfit = _LINUX_SECURITY if system == "windows" else _WINDOWS_SECURITY if system == "linux" else frozenset()
+    unfit = {"windows": _LINUX_SECURITY, "linux": _WINDOWS_SECURITY}.get(str(system), frozenset())
     budget, security = _LeftOut("/spec/resources", covered), _LeftOut("/spec/os/name", unfit)
     new = security.without(overlay_spec, "securityContext", "spec")
     if system == "windows":
@@ -114,10 +114,7 @@ def fit(pod: Object, overlay: Overlay) -> tuple[Overlay, tuple[tuple[str, str, d
 
 def _budget(resources: Any) -> frozenset[str]:
     """The resources that the pod's author has set for the pod as a whole."""
-    if type(resources) is not dict:
-        return frozenset()
-    maps = (resources.get("requests"), resources.get("limits"))
-    return frozenset(name for part in maps if type(part) is dict for name in part)
+    return frozenset((*_map(resources, "requests"), *_map(resources, "limits")))
 
 
 def _container(item: Any, budget: _LeftOut, security: _LeftOut) -> Any:
@@ -158,12 +155,8 @@ def keep_requests_below_limits(had: Object, container: Object) -> tuple[Object, 
             changes.append((f"resources/limits/{escape(name)}", sentence))
         else:
             requests = {**requests, name: limit}
-            changes.append(
-                (
-                    f"resources/requests/{escape(name)}",
-                    f"{request} is lowered to the limit {limit}; for more, raise the limit",
-                )
-            )
+            sentence = f"{request} is lowered to the limit {limit}; for more, raise the limit"
+            changes.append((f"resources/requests/{escape(name)}", sentence))
     if not changes or type(resources) is not dict:
         return container, ()
     return {**container, "resources": {**resources, "requests": requests, "limits": limits}}, tuple(sorted(changes))

@@ -50,24 +50,14 @@ def mount_path(text: Any) -> Any:
 def steps_of(items: list[Any], field: Field) -> list[str]:
     """The steps of all elements, each different: the second `A` is `A#2` (Kubernetes allows two variables `A`)."""
     charge(len(items))
-    if len(field.keys) == 1:
-        key = field.keys[0]
-        try:
-            steps = [item[key] for item in items]
-        except (KeyError, TypeError, IndexError):
-            steps = [step_of(item, field) for item in items]
-        else:
-            if key == "mountPath" or set(map(type, steps)) - {str} or set(map(type, items)) - {dict}:
-                steps = [step_of(item, field) for item in items]
-    else:
+    key = field.keys[0] if len(field.keys) == 1 else "mountPath"
+    try:
+        steps: list[Any] = [item[key] for item in items] if key != "mountPath" else [None]
+    except (KeyError, TypeError):
+        steps = [None]
+    if set(map(type, steps)) - {str}:
         steps = [step_of(item, field) for item in items]
     return steps if len(set(steps)) == len(steps) else _numbered(steps)
-
-
-def element_name(item: Any) -> Any:
-    """The `name` of an overlay's element, tagged or not."""
-    item = bare_value(item)
-    return plain(item.get("name")) if type(item) is dict else None
 
 
 def element_step(item: Any, field: Field) -> str:
@@ -179,19 +169,16 @@ def _canonical(item: Any) -> str:
 
 def _numbered(steps: list[str]) -> list[str]:
     used = set(steps)
-    count: dict[str, int] = {}
+    count = dict.fromkeys(steps, 0)
     numbered = []
     for step in steps:
-        n = count[step] = count.get(step, 0) + 1
-        if n > 1:
-            name = f"{step}#{n}"
-            while name in used:
-                n += 1
-                name = f"{step}#{n}"
-            count[step] = n
-            used.add(name)
-            step = name
-        numbered.append(step)
+        count[step] += 1
+        name = step
+        while count[step] > 1 and name in used:
+            name = f"{step}#{count[step]}"
+            count[step] += name in used
+        used.add(name)
+        numbered.append(name)
     return numbered
 
 

@@ -17,13 +17,13 @@ from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import shown_value
 from injector.pods.context import Object
-from injector.pods.defaults import mismatches, without_fillings
+from injector.pods.defaults import says_the_same, without_fillings
 from injector.pods.env_order import with_new_variables
 from injector.pods.fields import POD, Field
 from injector.pods.fitting import fit, keep_requests_below_limits, with_implied_requests
-from injector.pods.keyed_pointers import element_name, element_step, escape, has_key, path_of, step_of, steps_of, tags
+from injector.pods.keyed_pointers import element_step, escape, has_key, path_of, step_of, steps_of, tags
 from injector.pods.merge_differences import SHOWN, Differences, no_key
-from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, holds_replace, patch_of, plain
+from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, holds_replace, name_of, patch_of, plain
 from injector.pods.patch import same
 from injector.pods.sidecars import Placement, place
 from injector.reasons import Reason
@@ -155,13 +155,12 @@ class _Merger:
 
     def replacement(self, have: Any, overlay: Replace, field: Field, pointer: str) -> Any:
         new = self.untagged(overlay, field, pointer)
-        same = new is not None and next(mismatches(have, new, field, pointer, exact=True), None) is None
-        return have if same else new
+        return have if new is not None and says_the_same(have, new, field) else new
 
     def containers(self, have: list[Any], overlay: list[Any], field: Field, pointer: str) -> list[Any]:
         """A container list: `"*"` spread over the app's, and init containers put in their order."""
-        every = [item for item in overlay if element_name(item) == EVERY_CONTAINER]
-        single = [item for item in overlay if element_name(item) != EVERY_CONTAINER] if every else overlay
+        every = [item for item in overlay if name_of(item) == EVERY_CONTAINER]
+        single = [item for item in overlay if name_of(item) != EVERY_CONTAINER] if every else overlay
         result = have
         for item in every:
             patch, selects = patch_of(item)
@@ -197,32 +196,33 @@ class _Merger:
             index.update({step_of(item, field): position for position, item in enumerate(have)})  # the last one counts
         result = have
         missing: dict[str, Any] = {}
-        each = field.element
         for item in overlay:
             step = self.overlay_step(item, field, pointer)
-            position = index.get(step, -1)
-            at = f"{pointer}/{escape(steps[position] if position >= 0 else step)}"
-            if position < 0:  # an overlay may name an element twice; merged again it would be one as well
-                old = missing.get(step)
-                new = self.new_element(item, field, at) if old is None else self.element(old, item, each, at)
-                missing[step] = new
+            position = index.get(step)
+            if position is None:
+                at = f"{pointer}/{escape(step)}"
+                if step in missing:  # an overlay may name an element twice; merged again it would be one as well
+                    missing[step] = self.element(missing[step], item, field.element, at)
+                else:
+                    missing[step] = self.new_element(item, field, at)
                 continue
             old = result[position]
-            new = old if old is item else self.element(old, item, each, at)
+            new = old if old is item else self.element(old, item, field.element, f"{pointer}/{escape(steps[position])}")
             if new is not old:
                 result = list(have) if result is have else result
                 result[position] = new
         if field.name == "initContainers" and (missing or self.placement.last):
-            last = self.placement.last  # but what the pod's author wrote stays in its place
-            last -= {n for n in last & index.keys() if not self.differences.is_claimed(f"{pointer}/{escape(n)}")}
-            order = self.placement.arranged(steps, list(missing), last)
-            both = [*result, *missing.values()]
-            return [both[number] for number in order] if order != list(range(len(result))) else result
-        if not missing:
-            return result
-        if field.name == "env":
+            return self.in_order(result, missing, steps, pointer)
+        if field.name == "env" and missing:
             return self.with_variables(result, missing, overlay, field, pointer, index)
-        return [*result, *missing.values()]
+        return [*result, *missing.values()] if missing else result
+
+    def in_order(self, have: list[Any], missing: dict[str, Any], steps: list[str], pointer: str) -> list[Any]:
+        """Init containers in the order in which they start; what the pod's author wrote stays in its place."""
+        own = {name for name in steps if not self.differences.is_claimed(f"{pointer}/{escape(name)}")}
+        order = self.placement.arranged(steps, list(missing), self.placement.last - own)
+        both = [*have, *missing.values()]
+        return [both[number] for number in order] if order != list(range(len(have))) else have
 
     def with_variables(
         self,
@@ -280,7 +280,7 @@ class _Merger:
         for item in overlay:
             value = self.untagged(item, field.element, pointer) if self.tagged else item
             same = alike.get(step_of(without_fillings(value, field.element), field), ())
-            if all(next(mismatches(old, value, field.element, "", exact=True), None) for old in same):
+            if not any(says_the_same(old, value, field.element) for old in same):
                 new.append(value)
         if not new:
             return have
@@ -294,16 +294,12 @@ class _Merger:
                 return self.mapping(have, overlay, field, pointer)
             self.differences.compare(have, overlay, field, pointer)
             return have
-        return self.insisted(have, overlay, field, pointer)
-
-    def insisted(self, have: Object, overlay: Overlay, field: Field, pointer: str) -> Object:
         new = self.untagged(overlay, field, pointer)
         if not field.whole:  # say, a mount that only becomes read-only: its other fields stay the pod's
             tagged = {key for key, value in overlay.items() if holds_replace(value)}
             new = {**have, **{key: value for key, value in new.items() if key in tagged}}
             new = {key: value for key, value in new.items() if key in have or overlay[key] != Replace(None)}
-        same = next(mismatches(have, new, field, pointer, exact=True), None) is None
-        return have if same else new
+        return have if says_the_same(have, new, field) else new
 
     def handler(self, have: Object, overlay: Overlay, field: Field, pointer: str) -> Object:
         """A probe or a lifecycle hook: its handler belongs to one side, its numbers are filled in if both are alike."""
@@ -311,11 +307,9 @@ class _Merger:
         if not mine or not theirs:
             return self.mapping(have, overlay, field, pointer)
         if self.tagged and any(holds_replace(overlay[kind]) for kind in theirs):
-            numbers = {key: value for key, value in have.items() if key not in mine}
-            handlers = {kind: self.untagged(overlay[kind], field.fields[kind], f"{pointer}/{kind}") for kind in theirs}
-            new = {**numbers, **handlers}
-            same = next(mismatches(have, new, field, pointer, exact=True), None) is None
-            have = have if same else new
+            new = {key: value for key, value in have.items() if key not in mine}
+            new |= {kind: self.untagged(overlay[kind], field.fields[kind], f"{pointer}/{kind}") for kind in theirs}
+            have = have if says_the_same(have, new, field) else new
         else:
             for kind in theirs:
                 self.differences.compare(have.get(kind), overlay[kind], field.fields[kind], f"{pointer}/{kind}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
-from injector.names import kind_of, shown_value
+from injector.names import shown_value
 from injector.pods.context import Object
 from injector.pods.defaults import mismatches
 from injector.pods.fields import Field
@@ -60,15 +60,11 @@ class Differences:
         for pointer, actual, expected_value in mismatches(have, expected, field, place, exact=False):
             if may_be_secret(pointer):
                 self.report(pointer, "the pod's value stays; the template has another value")
-            elif type(actual) in (dict, list) and type(actual) is type(expected_value):
-                message = f"the pod's {kind_of(actual).removeprefix('a ')} stays; the template has another one"
-                self.report(pointer, message, value=actual, template=expected_value)
-            else:
-                stays = (
-                    f"the pod's {shown_value(actual, SHOWN)} stays" if actual is not None else "the pod keeps it unset"
-                )
-                message = f"{stays}; the template has {shown_value(expected_value, SHOWN)}"
-                self.report(pointer, message, value=actual, template=expected_value)
+                continue
+            mine = "nothing" if actual is None else shown_value(actual, SHOWN)
+            theirs = shown_value(expected_value, SHOWN)
+            message = f"the pod has {mine}, which stays; the template has {'another' if mine == theirs else theirs}"
+            self.report(pointer, message, value=actual, template=expected_value)
 
     def report(self, pointer: str, message: str, **fields: Any) -> None:
         """Add a difference, unless that place is claimed or silent, or of a directive such as `$patch`."""

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from injector.diagnostics import Path, spoken_path
+from injector.diagnostics import spoken_path
 from injector.names import cut, nearest
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping
 from injector.pods.fields import POD
-from injector.pods.workloads import GROUPS, KINDS, object_name_of, pod_template, pod_template_path, template_path_of
+from injector.pods.workloads import (
+    GROUPS,
+    KINDS,
+    object_at,
+    object_name_of,
+    pod_template,
+    pod_template_path,
+    template_path_of,
+)
 from injector.settings import Settings
 
 _ENTRIES = ("annotations", "labels")
@@ -21,20 +29,20 @@ _SHOWN = 60
 
 def misplaced_keys(obj: Object, settings: Settings) -> Iterator[str]:
     """A sentence for each of our annotations and labels that has no effect where it stands, and what is to be done."""
-    metadata, pod = _mapping(obj.get("metadata")), pod_template(obj)
+    metadata, pod = mapping(obj.get("metadata")), pod_template(obj)
     kind, group = str(obj.get("kind")), str(obj.get("apiVersion", "")).rpartition("/")[0]
     if pod is not None and group in GROUPS and kind not in KINDS and (near := nearest(kind, KINDS, cutoff=0.8)):
         yield f"kind {cut(kind, _SHOWN)} is not known; did you mean {near}?"
     if pod is not None:
         path = pod_template_path(obj) or ()
         yield from _wrong_fields(obj, path)
-        yield from _labels_of_annotations(_mapping(pod.get("metadata")), settings)
-        yield from _for_namespaces(_mapping(pod.get("metadata")), "the pod", settings)
+        yield from _labels_of_annotations(mapping(pod.get("metadata")), settings)
+        yield from _for_namespaces(mapping(pod.get("metadata")), "the pod", settings)
     if pod is obj:
         return
     name = object_name_of(obj)
     at_paths = tuple(settings.parameter_suffix(name) for at in settings.paths.values() for name in at.templates)
-    jobs = _mapping(_mapping(_mapping(obj.get("spec")).get("jobTemplate")).get("metadata"))
+    jobs = mapping(mapping(mapping(obj.get("spec")).get("jobTemplate")).get("metadata"))
     yield from _for_namespaces(metadata, name, settings)
     for owner_name, own_metadata in ((f"{name} itself", metadata), (f"the jobTemplate of {name}", jobs)):
         for key in _ours(own_metadata, settings):
@@ -45,31 +53,31 @@ def misplaced_keys(obj: Object, settings: Settings) -> Iterator[str]:
 def _ours(metadata: Mapping[str, Any], settings: Settings) -> Iterator[str]:
     """The keys of annotations and labels that have the injector's prefix."""
     for field in _ENTRIES:
-        for key in _mapping(metadata.get(field)):
+        for key in mapping(metadata.get(field)):
             if str(key).partition("/")[0].endswith(settings.prefix):
                 yield str(key)
 
 
 def _wrong_fields(obj: Object, path: tuple[str, ...]) -> Iterator[str]:
     """Misspelt fields of a pod's metadata, and its annotations and labels where there are no such fields."""
-    pod = _at(obj, path)
-    metadata = _mapping(pod.get("metadata"))
+    pod = mapping(object_at(obj, path))
+    metadata = mapping(pod.get("metadata"))
     right = spoken_path((*path, "metadata"))
     for key in metadata:
         near = nearest(str(key), _ENTRIES, cutoff=0.8) if key not in _METADATA else None
         if near is not None:
             yield f"{right} has no field {cut(str(key), _SHOWN)}; did you mean {near}?"
-    beside: list[Path] = [(*path, "spec"), path]
+    beside = [(*path, "spec"), path]
     beside += [path[:-1], ()] if path == template_path_of(obj) else []
     for owner in dict.fromkeys(beside):
         for key in _ENTRIES:
-            if isinstance(_at(obj, owner).get(key), dict):
+            if isinstance(mapping(object_at(obj, owner)).get(key), dict):
                 yield f"{spoken_path((*owner, key))} has no effect; put it into {right}"
 
 
 def _labels_of_annotations(metadata: Object, settings: Settings) -> Iterator[str]:
     """Labels of a pod that have an effect as annotations alone."""
-    for key in map(str, _mapping(metadata.get("labels"))):
+    for key in map(str, mapping(metadata.get("labels"))):
         if key == settings.templates_key or f".{settings.prefix}/" in key:
             yield f"pod label {cut(key, _SHOWN)} has no effect; write it as an annotation"
 
@@ -78,19 +86,8 @@ def _for_namespaces(metadata: Object, what: str, settings: Settings) -> Iterator
     """The label of a namespace, where it is on something else."""
     label = settings.namespace_label
     for field in _ENTRIES:
-        value = _mapping(metadata.get(field)).get(label.key)
+        value = mapping(metadata.get(field)).get(label.key)
         if value in (label.enabled, label.required, label.disabled):
             no = value == label.disabled
             instead = f'{settings.inject_key}: "{(settings.no_values if no else settings.yes_values)[0]}"'
             yield f"{field[:-1]} {label.key} of {what} has no effect, it is for namespaces; for a pod write {instead}"
-
-
-def _at(obj: Object, path: Path) -> Object:
-    value: Any = obj
-    for step in path:
-        value = _mapping(value).get(str(step))
-    return _mapping(value)
-
-
-def _mapping(value: Any) -> dict[Any, Any]:
-    return value if isinstance(value, dict) else {}

@@ -32,13 +32,13 @@ def parse_quantity(value: object) -> Decimal:
 
     Raises ValueError, saying what is allowed, for anything else.
     """
-    if isinstance(value, str):
-        if len(value) <= _LONGEST:
-            return _parse(value.strip())
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        text = format(Decimal(repr(value)), "f") if isinstance(value, float) else str_of_int(value)
-        if len(text) <= _LONGEST:
-            return _parse(text)
+    text = value if isinstance(value, str) else None
+    if isinstance(value, float):
+        text = format(Decimal(repr(value)), "f")
+    elif isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**_LONGEST:
+        text = str(value)  # Python takes long to write huge numbers, and none of these counts
+    if text is not None and len(text) <= _LONGEST:
+        return _parse(text.strip())
     raise ValueError(f"{shown_value(value)} is not a quantity, such as 250m, 2 or 128Mi")
 
 
@@ -51,21 +51,6 @@ def near_quantities(text: str, resource: str = "") -> Iterator[str]:
     yield text.replace(" ", "")
     yield text.replace(",", ".")
     yield re.sub(r"\s*(?:v?cpus?|cores?|bytes?|b)\Z", "", text, flags=re.IGNORECASE)
-
-
-def quantity_help(value: object, resource: str = "") -> str:
-    """What to write for a value of a resource that is no quantity; "" for nothing."""
-    text = value.strip() if isinstance(value, str) and len(value) <= _LONGEST else ""
-    near = next((candidate for candidate in near_quantities(text, resource) if _FORM.match(candidate)), "")
-    return f"write {near}" if near else ""
-
-
-def str_of_int(value: int) -> str:
-    """The digits of a whole number.
-
-    Python takes long to write huge numbers; nothing that counts here has more than 64 digits.
-    """
-    return str(value) if -(10**_LONGEST) < value < 10**_LONGEST else "0" * (_LONGEST + 1)
 
 
 def format_quantity(value: Decimal) -> str:

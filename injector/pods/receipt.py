@@ -2,27 +2,20 @@
 
 It is no proof of anything: whoever writes the pod can write it. Reading one never fails, and taking off what a forged
 one claims yields a pod into which everything is merged afresh.
-
-What a receipt claims is made again and compared. That needs the snapshot that the receipt names. While replicas are
-replaced one after the other, or take new templates one after the other, a pod may be injected by one and be looked at
-by another, which does not know that snapshot. A seal then says that the receipt is a replica's word.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
 from injector.budget import charge
-from injector.caches import IdentityCache, OverlayCaches
-from injector.pods.context import Object
-from injector.pods.defaults import without_fillings
+from injector.pods.context import Object, mapping
 from injector.pods.fields import POD, Field
-from injector.pods.keyed_pointers import PointerIndex, escape, steps_of, steps_to, unescape
+from injector.pods.keyed_pointers import escape, steps_of, steps_to, unescape
 from injector.pods.patch import Change, changes
 from injector.settings import Settings
 
@@ -46,7 +39,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     values at keyed pointers, `created` lists and maps that did not exist before and go when they become empty;
     `parameters` those that the command line gave, by template, null for the value of a secret one; `guaranteed` keyed
     pointers of sidecars and their volumes that the pod brought itself and a `required` namespace insists on. The text
-    of a sealed receipt has one more entry, `mac` (see `sealed_text`). Fields are only ever added, and optional: a
+    of a sealed receipt has one more entry, `mac` (see `seals.sealed_text`). Fields are only ever added, and optional: a
     release ignores the new fields of a later one.
     """
 
@@ -86,23 +79,15 @@ def make_receipt(
         else:
             replaced[change.keyed] = change.old
     # The receipt itself will make metadata and annotations where they are not there.
-    metadata = base.get("metadata")
-    annotations = metadata.get("annotations") if type(metadata) is dict else None
-    if "metadata" in base and metadata is None:
-        replaced["/metadata"] = None
-    elif metadata is None:
-        _once(created, "/metadata")
-    if type(metadata) is dict and "annotations" in metadata and annotations is None:
-        replaced["/metadata/annotations"] = None
-    elif annotations is None:
-        _once(created, "/metadata/annotations")
-    given = dict(parameters or {})
-    return Receipt(VERSION, generation, dict(templates), tuple(added), replaced, tuple(created), parameters=given)
-
-
-def _once(pointers: list[str], pointer: str) -> None:
-    if pointer not in pointers:
-        pointers.append(pointer)
+    metadata = mapping(base.get("metadata"))
+    for holder, name, pointer in ((base, "metadata", "/metadata"), (metadata, "annotations", "/metadata/annotations")):
+        if name in holder and holder[name] is None:
+            replaced[pointer] = None
+        elif name not in holder and pointer not in created:
+            created.append(pointer)
+    return Receipt(
+        VERSION, generation, dict(templates), tuple(added), replaced, tuple(created), parameters=dict(parameters or {})
+    )
 
 
 def write_receipt(receipt: Receipt) -> str:
@@ -126,9 +111,7 @@ def read_receipt(pod: Any, settings: Settings) -> Receipt | None:
 
 
 def _annotations(pod: Any) -> dict[str, Any]:
-    metadata = pod.get("metadata") if type(pod) is dict else None
-    annotations = metadata.get("annotations") if type(metadata) is dict else None
-    return annotations if type(annotations) is dict else {}
+    return mapping(mapping(mapping(pod).get("metadata")).get("annotations"))
 
 
 def take_off(pod: Object, receipt: Receipt | None, settings: Settings) -> Object:
@@ -158,13 +141,10 @@ def take_off(pod: Object, receipt: Receipt | None, settings: Settings) -> Object
     return result if type(result) is dict else pod
 
 
-class _Old:
+class _Old(NamedTuple):
     """A value to put back."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    value: Any
 
 
 _Node = dict[Any, Any]
@@ -257,73 +237,3 @@ def _undone_map(value: Object, node: _Node, field: Field) -> Object:
         else:
             result[name] = new
     return value if result is None else result
-
-
-class Seals(Protocol):
-    """What signs and verifies. All replicas have the same key; a seal is good for some minutes."""
-
-    def sign(self, namespace: str, text: str) -> str:
-        """The seal for a text about a pod of this namespace; "" where there is no key."""
-
-    def verify(self, namespace: str, text: str, seal: str) -> bool:
-        """Whether a replica has sealed this text for this namespace a few minutes ago at the most."""
-
-
-#: How the last entry of a sealed receipt's text begins. A quote that follows a comma is never one within a string.
-_MAC = ',"mac":"'
-
-
-def sealed_text(receipt: Receipt, pod: Object, namespace: str, seals: Seals | None, caches: OverlayCaches) -> str:
-    """The annotation's text for a pod's receipt; with `seals` sealed, together with the parts that it names.
-
-    The seal is about the text itself. A replica that does not know all of its fields can verify it all the same.
-    `caches` are the snapshot's: most parts are those of an overlay, which other pods have as well.
-    """
-    text = write_receipt(receipt)
-    if seals is None:
-        return text
-    mac = seals.sign(namespace, f"{text}\0{_parts(receipt, pod, caches.sealed_parts)}")
-    return f'{text[:-1]}{_MAC}{mac}"}}' if mac else text
-
-
-def is_sealed(receipt: Receipt, pod: Object, settings: Settings, namespace: str, seals: Seals | None) -> bool:
-    """Whether a replica wrote this receipt of the pod for one of this namespace a few minutes ago at the most.
-
-    The parts that it names have to be there as they were then: nobody can put others of the same name in their place.
-    """
-    if seals is None:
-        return False
-    head, _, mac = str(_annotations(pod).get(settings.receipt_key)).rpartition(_MAC)
-    if not mac.endswith('"}') or _overlaps(receipt):
-        return False
-    return seals.verify(namespace, f"{head}}}\0{_parts(receipt, pod, IdentityCache())}", mac[:-2])
-
-
-def _parts(receipt: Receipt, pod: Object, known: IdentityCache[tuple[str, Any]]) -> str:
-    """What is sealed beside the receipt: its parts, and what it put in the place of other values.
-
-    Not sealed is what Kubernetes fills in on the way, and quantities, which Kubernetes writes in its own way. Nor is a
-    value that was null before: it is a whole list or map, into which others write as well.
-    """
-    insisted = [pointer for pointer, old in receipt.replaced.items() if old is not None]
-    places = PointerIndex(pod)
-    parts = [_part(places, pointer, known) for pointer in (*receipt.added, *insisted)]
-    return msgspec.json.encode(parts, order="deterministic").decode()
-
-
-def _overlaps(receipt: Receipt) -> bool:
-    """Whether it claims a place twice, or one within another. No injection does; checking these could cost much."""
-    steps = sorted(map(steps_to, (*receipt.added, *receipt.replaced)))
-    return any(after[: len(one)] == one for one, after in pairwise(steps))
-
-
-def _part(places: PointerIndex, pointer: str, known: IdentityCache[tuple[str, Any]]) -> Any:
-    steps = steps_to(pointer) or [""]  # whoever writes a receipt may claim anything
-    holder, value = POD.at(steps[:-1]), places.at(pointer)
-    if holder.aligned:
-        field = holder.element
-        found = known.get(value)
-        if found is None or found[0] != field.type:  # an alias in YAML can put one object at places of two types
-            found = known.put(value, (field.type, without_fillings(value, field)))
-        return found[1]
-    return without_fillings({steps[-1]: value}, holder)

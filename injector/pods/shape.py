@@ -6,14 +6,13 @@ line may be anything.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator
 from typing import Any
 
 from injector.budget import SMALL, charge
 from injector.diagnostics import Key, Path, spoken_path
 from injector.errors import InjectionError
-from injector.names import kind_of, nearest, shortened
+from injector.names import is_dns_label, kind_of, nearest, shortened
 from injector.pods.context import Object, mapping
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Overlay, Replace, bare_value, name_of, plain
@@ -29,18 +28,11 @@ _OBJECTS_OF_CONTAINER = frozenset(
     field.name for field in _OF_CONTAINER if field.kind == "list" and field.element.kind == "mapping"
 )
 _OF_OVERLAY = ("metadata", "spec")
-#: Ways to misspell these.
-_MEANT = {
-    **dict.fromkeys(("Spec", "specs", "sepc", "pec", "spe", "specification", "pod", "podSpec", "template"), "spec"),
-    **dict.fromkeys(("Metadata", "metaData", "meta", "metdata", "metadatas", "metedata"), "metadata"),
-}
-#: Keys of Kustomize's files.
-KUSTOMIZE = (
+#: Fields of other tools that stand for a part of a pod: of Kustomize, and of other injectors.
+_FOREIGN = (
     "patches", "patchesStrategicMerge", "patchesJson6902", "configMapGenerator", "secretGenerator", "commonLabels",
-    "commonAnnotations", "namePrefix", "nameSuffix",
+    "commonAnnotations", "namePrefix", "nameSuffix", "sidecar", "sidecars", "container", "template", "pod",
 )  # fmt: skip
-#: Characters of a value that is shown as the string that it has to be.
-_LONGEST_STRING = 80
 #: What an overlay may say of an object's metadata.
 _METADATA = ("annotations", "labels", "finalizers")
 
@@ -83,11 +75,8 @@ def check_shape(pod: Any) -> None:
     if metadata is not None:
         _expect(metadata, dict, ("metadata",), "an object")
         for field in ("labels", "annotations"):
-            entries = _given(metadata, field, {})
-            dashes = "; write its keys without `- `" if isinstance(entries, list) else ""
-            for key, value in _expect(entries, dict, ("metadata", field), f"an object{dashes}").items():
-                if not isinstance(value, str):
-                    _expect(value, str, ("metadata", field, Key(key)), _as_string(value))
+            for key, value in _expect(_given(metadata, field, {}), dict, ("metadata", field), "an object").items():
+                _expect(value, str, ("metadata", field, Key(key)), "a string")
     spec = _expect(pod.get("spec"), dict, ("spec",), "an object")
     for field in _OBJECT_LISTS:
         for position, item in enumerate(_expect(_given(spec, field, []), list, ("spec", field), "a list")):
@@ -97,10 +86,8 @@ def check_shape(pod: Any) -> None:
             if field in CONTAINER_LISTS:
                 _check_lists(item, ("spec", field, Key(item["name"])))
     if not spec.get("containers"):
-        near = nearest("containers", [key for key in spec if isinstance(key, str) and key not in SPEC.fields.notations])
-        help_ = f"write containers, not {near}" if near else "add one"
         message = "a pod has at least one container"
-        raise InjectionError(Reason.MALFORMED_POD, message, help=help_, path=("spec", "containers"))
+        raise InjectionError(Reason.MALFORMED_POD, message, help="add one", path=("spec", "containers"))
 
 
 def _check_lists(container: Object, path: Path) -> None:
@@ -113,15 +100,6 @@ def _check_lists(container: Object, path: Path) -> None:
                 message, item_path = f"it is {kind_of(item)}", (*path, field, position)
                 mistake, help_ = ("shape", item), "it has to be a mapping"
                 raise InjectionError(Reason.MALFORMED_POD, message, help=help_, path=item_path, mistake=mistake)
-
-
-def _as_string(value: object) -> str:
-    """What belongs in the place of an annotation's or a label's value that is no string."""
-    if not isinstance(value, list | dict):
-        return "a string (put it in quotes)"
-    scalars = isinstance(value, list) and all(isinstance(item, str | int) for item in value)
-    text = ",".join(map(str, value)) if scalars else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return f"a string, such as '{text}'" if len(text) <= _LONGEST_STRING else "a string"
 
 
 def _given(parent: Object, field: str, default: Any) -> Any:
@@ -148,7 +126,10 @@ def check_overlay(overlay: Overlay) -> None:
     for field in (*_OBJECT_LISTS, *_MAPS):
         if field in overlay:
             raise OverlayError("it is outside of `spec:`, where it has no effect; put it below `spec:`", (field,))
-    _check_fields(overlay)
+    for field in overlay:
+        misspelt = str(field).isalpha() and nearest(field, _OF_OVERLAY, cutoff=0.8) and field not in _OF_OVERLAY
+        if misspelt or field in _FOREIGN:  # others hold anchors
+            raise OverlayError("an overlay is a partial pod with metadata and spec, and has no such field", (field,))
     _need(overlay, (), ("metadata", "spec"), dict)
     _need(overlay.get("metadata") or {}, ("metadata",), ("annotations", "labels"), dict)
     spec = overlay.get("spec") or {}
@@ -168,24 +149,6 @@ def check_overlay(overlay: Overlay) -> None:
     _no_directive(bare, ("spec",))
     for lists in (CONTAINER_LISTS, ("volumes",)):
         _named_once(bare, lists)
-
-
-def _check_fields(overlay: Overlay) -> None:
-    """Refuse fields beside `spec` and `metadata` that stand for a part of the pod in other tools."""
-    for field in overlay:
-        if field in KUSTOMIZE:
-            raise OverlayError(
-                "it belongs to Kustomize; write what it changes as a partial pod that begins with `spec:`", (field,)
-            )
-        if isinstance(field, str) and field.endswith("+"):
-            raise OverlayError(
-                f"the + is Jsonnet syntax; write {field.rstrip('+')}, whose value is merged into that of the pod",
-                (field,),
-            )
-        if field in ("sidecar", "sidecars", "container") and isinstance(overlay[field], dict | list):
-            raise OverlayError("a pod has no such field; write `containers:` below `spec:`", (field,))
-        if field not in _OF_OVERLAY and (suggestion := _MEANT.get(field)):  # others hold anchors
-            raise OverlayError(f"a pod has no field {field}; write {suggestion}", (field,))
 
 
 def _no_directive(value: Overlay, path: Path) -> None:
@@ -228,12 +191,8 @@ def _check_selecting(item: Overlay, name: str | None, path: Path) -> None:
             if type(entry) is not str:
                 message = f"it is {kind_of(entry)}; it has to be the name of a container"
                 raise OverlayError(message, (*path, field, position))
-            if "*" in entry or "?" in entry:
-                message = (
-                    f"{shortened(entry)} is not the name of a container, and patterns are not available; name each "
-                    "container"
-                )
-                raise OverlayError(message, (*path, field, position))
+            if not is_dns_label(entry):
+                raise OverlayError(f"{shortened(entry)} is not the name of a container", (*path, field, position))
 
 
 def unknown_fields(

@@ -20,18 +20,6 @@ KINDS = (*WORKLOADS, "Pod", "PodTemplate")
 #: Directives of a strategic merge patch:
 #: https://github.com/kubernetes/community/blob/main/contributors/devel/sig-api-machinery/strategic-merge-patch.md
 _DIRECTIVES = ("$patch", "$retainKeys", "$setElementOrder/", "$deleteFromPrimitiveList/")
-#: What the DaemonSet controller tolerates for its pods: a taint's name and its effect.
-_TAINTS = (
-    ("not-ready", "NoExecute"),
-    ("unreachable", "NoExecute"),
-    ("disk-pressure", "NoSchedule"),
-    ("memory-pressure", "NoSchedule"),
-    ("pid-pressure", "NoSchedule"),
-    ("unschedulable", "NoSchedule"),
-)
-_HOST_NETWORK_TAINTS = (("network-unavailable", "NoSchedule"),)
-#: The variable of an Indexed Job's pod, and the fields that hold its containers.
-_INDEX, _CONTAINERS = "JOB_COMPLETION_INDEX", ("initContainers", "containers")
 #: The API groups of these; other groups have Jobs of their own.
 GROUPS = ("apps", "batch", "extensions", "")
 #: A Job that the CronJob controller made: the name, then the minutes since 1970 of the scheduled time. Numbers below
@@ -50,7 +38,7 @@ def pod_template_path(obj: Object) -> tuple[str, ...] | None:
     if obj.get("kind") == "Pod":
         return ()
     for path in _TEMPLATE_PATHS:
-        template = _at(obj, path)
+        template = object_at(obj, path)
         spec = mapping(mapping(template).get("spec"))
         if isinstance(spec.get("containers"), list) or (spec and obj.get("kind") in WORKLOADS):
             return path
@@ -85,7 +73,7 @@ def with_pod_template(obj: Object, pod: Object) -> Object:
     path = pod_template_path(obj)
     if path is None:
         raise ValueError(f"a {obj.get('kind', 'object without a kind')} holds no pod")
-    return _put(obj, path, _taken_off(pod, _as_made(obj, path), _at(obj, path)))
+    return _put(obj, path, _taken_off(pod, _as_made(obj, path), object_at(obj, path)))
 
 
 def has_unknown_pods(obj: Object) -> bool:
@@ -103,10 +91,11 @@ def is_kustomize_patch(obj: Object) -> bool:
     pod, own = pod_template(obj), template_path_of(obj) is not None
     if (own or pod is not None) and _has_directive(obj):
         return True
-    containers = mapping(mapping(pod).get("spec")).get("containers") if own else None
+    containers = mapping(mapping(pod).get("spec")).get("containers")
     named_containers = [container for container in mappings(containers) if container.get("name")]
     return (
-        bool(named_containers)
+        own
+        and bool(named_containers)
         and "selector" not in mapping(obj.get("spec"))
         and not any("image" in c for c in named_containers)
     )
@@ -130,28 +119,15 @@ def _has_directive(value: Any) -> bool:
 
 def _as_made(obj: Object, path: tuple[str, ...]) -> Object:
     """The pod template at `path`, with what the controller adds to it; the template itself where that is nothing."""
-    template = mapping(_at(obj, path))
-    spec, owner = mapping(template.get("spec")), mapping(_at(obj, path[:-1]) if path else None)
+    template = mapping(object_at(obj, path))
+    spec, owner = mapping(template.get("spec")), mapping(object_at(obj, path[:-1]) if path else None)
     if not path or not isinstance(spec.get("containers"), list):
         return template
-    kind, version = obj.get("kind"), str(obj.get("apiVersion"))
     first = f"{mapping(obj.get('metadata')).get('name') or ''}-0"
-    added = {**spec, **_with_claims(spec, owner, first), **_additions(kind, version, spec, owner, first)}
-    added = {field: value for field, value in added.items() if value is not None or field in spec}
+    added = {**spec, **_with_claims(spec, owner, first)}
+    if str(obj.get("apiVersion")).startswith("serving.knative.dev/"):
+        added["containers"] = _named(spec["containers"])
     return template if added == spec else {**template, "spec": added}
-
-
-def _additions(kind: Any, version: str, spec: Object, owner: Object, first: str) -> Object:
-    """What the controller of this kind puts into a pod's spec; `first` is the name of a StatefulSet's first pod."""
-    if kind == "StatefulSet":
-        # https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#stable-network-id
-        return {"hostname": first, "subdomain": owner.get("serviceName")}
-    if kind in ("Job", "CronJob") and owner.get("completionMode") == "Indexed":
-        added = {f: [_indexed(c) for c in spec[f]] for f in _CONTAINERS if isinstance(spec.get(f), list)}
-        return {**added, "hostname": first} if kind == "Job" else added
-    if kind == "DaemonSet":
-        return {"tolerations": _tolerations(spec)}
-    return {"containers": _named(spec["containers"])} if version.startswith("serving.knative.dev/") else {}
 
 
 def _with_claims(spec: Object, owner: Object, first: str) -> Object:
@@ -166,25 +142,6 @@ def _with_claims(spec: Object, owner: Object, first: str) -> Object:
     if not claims or not isinstance(volumes, list):
         return {}
     return {"volumes": [*claims.values(), *(v for v in volumes if mapping(v).get("name") not in claims)]}
-
-
-def _indexed(container: Any) -> Any:
-    """https://kubernetes.io/docs/tasks/job/indexed-parallel-processing-static/."""
-    env = mapping(container).get("env") or []
-    if not isinstance(container, dict) or not isinstance(env, list):
-        return container
-    if any(mapping(variable).get("name") == _INDEX for variable in env):
-        return container
-    source = {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-completion-index']"}}
-    return {**container, "env": [*env, {"name": _INDEX, "valueFrom": source}]}
-
-
-def _tolerations(spec: Object) -> list[Any]:
-    """https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/#taints-and-tolerations."""
-    own = spec.get("tolerations") or []
-    taints = [*_TAINTS, *(_HOST_NETWORK_TAINTS if spec.get("hostNetwork") is True else ())]
-    added = [{"key": f"node.kubernetes.io/{k}", "operator": "Exists", "effect": effect} for k, effect in taints]
-    return [*own, *(toleration for toleration in added if toleration not in own)] if isinstance(own, list) else own
 
 
 def _named(containers: list[Any]) -> list[Any]:
@@ -253,23 +210,19 @@ def workload_of_pod(pod: Object) -> Workload:
         return Workload("Pod", _own_name(metadata))
     kind, name = owner["kind"], owner["name"]
     if kind == "ReplicaSet":
-        labels = mapping(metadata.get("labels"))
         for label, maker in _REPLICA_SET_MAKERS:
-            suffix = labels.get(label)
-            base = name.removesuffix(f"-{suffix}") if isinstance(suffix, str) and suffix else name
-            if base != name and is_object_name(base):
+            suffix = string_field(mapping(metadata.get("labels")).get(label))
+            base = name.removesuffix(f"-{suffix}")
+            if suffix and base != name and is_object_name(base):
                 return Workload(maker, base, owner)
-    elif kind == "Job":
-        parts = _CRON_JOB.match(name)
-        if parts and is_object_name(parts[1]):
-            return Workload("CronJob", parts[1], owner)
+    elif kind == "Job" and (parts := _CRON_JOB.match(name)) and is_object_name(parts[1]):
+        return Workload("CronJob", parts[1], owner)
     return Workload(kind, name, owner)
 
 
 def _own_name(metadata: Object) -> str:
-    name, prefix = metadata.get("name"), metadata.get("generateName")
-    is_generated = isinstance(name, str) and isinstance(prefix, str) and prefix and name.startswith(prefix)
-    return _name(prefix if is_generated or not isinstance(name, str) or not name else name)
+    name, prefix = string_field(metadata.get("name")), string_field(metadata.get("generateName"))
+    return _name(prefix if not name or (prefix and name.startswith(prefix)) else name)
 
 
 def workload_of_object(obj: Object) -> Workload:
@@ -303,20 +256,17 @@ def _name(value: object) -> str:
 
 def _controller(metadata: Object) -> Object | None:
     """The one ownerReference with `controller: true`, if its kind and its name can be those of an object."""
-    owners = metadata.get("ownerReferences")
-    if isinstance(owners, list):
-        for owner in owners:
-            if isinstance(owner, dict) and owner.get("controller") is True:
-                return owner if is_kind(owner.get("kind")) and is_object_name(owner.get("name")) else None
+    for owner in mappings(metadata.get("ownerReferences")):
+        if owner.get("controller") is True:
+            return owner if is_kind(owner.get("kind")) and is_object_name(owner.get("name")) else None
     return None
 
 
-def _at(obj: Object, path: tuple[str, ...]) -> Object | None:
+def object_at(obj: Object, path: tuple[str, ...]) -> Object | None:
+    """The object to which keys lead; None where there is none."""
     value: object = obj
     for key in path:
-        if not isinstance(value, dict):
-            return None
-        value = value.get(key)
+        value = mapping(value).get(key)
     return value if isinstance(value, dict) else None
 
 

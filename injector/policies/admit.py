@@ -202,13 +202,8 @@ def _merged(
     if not overlay:
         return state, ()
     if not object_request.object or object_request.request.operation == "DELETE":
-        condition = "if the request does not contain it"
-        if object_request.request.operation == "DELETE":
-            condition = "on DELETE"
-        fields = {"template": template.name}
-        raise InjectionError(
-            Reason.TEMPLATE_FAILED, f"template {template.name} cannot change the object {condition}", fields=fields
-        )
+        message = f"template {template.name} cannot change an object on DELETE, or that is not in the request"
+        raise InjectionError(Reason.TEMPLATE_FAILED, message, fields={"template": template.name})
     if not object_request.is_pod:
         filled = merge_object(state, overlay, defaults)
         return filled.object, filled.differences

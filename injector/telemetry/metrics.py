@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -18,13 +19,11 @@ EXPOSITION_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 LATENCY_BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
+@dataclass(slots=True, eq=False)
 class Cell:
     """One number. Count it up with `cell.value += 1`: a call would cost each request more."""
 
-    __slots__ = ("value",)
-
-    def __init__(self) -> None:
-        self.value: float = 0
+    value: float = 0
 
 
 class Numbers:
@@ -68,14 +67,12 @@ class Numbers:
         return family
 
 
+@dataclass(slots=True, eq=False)
 class Latency:
     """One histogram of durations in seconds."""
 
-    __slots__ = ("counts", "total")
-
-    def __init__(self) -> None:
-        self.counts = [0] * (len(LATENCY_BUCKETS) + 1)
-        self.total = 0.0
+    counts: list[int] = field(default_factory=lambda: [0] * (len(LATENCY_BUCKETS) + 1))
+    total: float = 0.0
 
     def observe(self, seconds: float) -> None:
         """Count one duration."""
@@ -220,7 +217,7 @@ def _each(*values: str) -> list[tuple[str]]:
 def _failures() -> Iterator[tuple[str, ...]]:
     """Every way in which a pod is marked or refused: path, reason and outcome. The guard only refuses."""
     for reason in Reason:
-        for effect in sorted({reason.outlook.enabled, reason.outlook.required} & {Effect.MARK, Effect.REFUSE}):
+        for effect in sorted({reason.enabled, reason.required} & {Effect.MARK, Effect.REFUSE}):
             yield "mutate", reason.label, effect.value
             if effect is Effect.REFUSE:
                 yield "validate", reason.label, effect.value

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,7 +16,6 @@ from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
-from injector.templates.families import declared_parameter
 from injector.templates.snapshot import Catalog
 from injector.templates.template import Template
 
@@ -88,41 +85,24 @@ def misspelt_annotations(
     Others are left alone: the prefix may be that of another injector, which knows more of them.
     """
     start = f"{settings.prefix}/"
-    word, spelled = _spellings(settings.prefix)
-    ours = {key: key for key in entries if key.startswith(start)}
-    ours |= {key: start + match["name"] for key in entries if word in key and (match := spelled.fullmatch(key))}
-    if not ours:  # as with most pods
-        return
     asking_keys = (settings.inject_key, settings.templates_key)
     meaningful_keys = (*asking_keys, settings.status_key, settings.reason_key, settings.receipt_key)
-    written = {key.rpartition("/")[2]: key for key in asking_keys} | {"templates": settings.templates_key}
-    written |= dict.fromkeys(("enabled", "injection", "sidecar"), settings.inject_key)
-    unknown = [key for key in ours if key not in meaningful_keys]
+    unknown = [key for key in entries if key.startswith(start) and key not in meaningful_keys]
+    if not unknown:  # as with most pods
+        return
+    spellings = {f"{of.name}.{name}": f"{of.name}.{start}{name}" for of in templates for name in of.parameters}
+    spellings |= {parameter.rpartition(".")[2]: key for parameter, key in spellings.items()}
+    spellings |= {key.rpartition("/")[2]: key for key in asking_keys} | {
+        "enabled": settings.inject_key,
+        "templates": settings.templates_key,
+    }
     for key in unknown[:SEARCHES]:
-        name = ours[key][len(start) :]
-        near = next((f"{of.name}.{start}{word}" for of in templates for word in (name, name.removeprefix(f"{of.name}."))
-                     if declared_parameter(of.parameters, word)), None)  # fmt: skip
-        if near is None:
-            from difflib import get_close_matches  # rarely needed, and takes its time to import
-
-            matches = get_close_matches(name[:40].lower(), written, n=1, cutoff=0.75)
-            near = written[matches[0]] if matches else None
-        if near is not None:
-            message = f"{kind} {cut(key, 120)} has no effect"
-            fields = {"key": key, "nearest": near}
+        if near := spellings.get(nearest(key[len(start) :], spellings, cutoff=0.75) or ""):
+            message, fields = f"{kind} {cut(key, 120)} has no effect", {"key": key, "nearest": near}
             yield Diagnostic("unknown-annotation", "warning", message, f"did you mean {near}?", fields=fields)
     if more := len(unknown[SEARCHES:]):
         message = f"{more} more {kind}s that begin with {start} were not checked for spelling mistakes"
         yield Diagnostic("unknown-annotation", "warning", message, fields={"more": more})
-
-
-@cache
-def _spellings(prefix: str) -> tuple[str, re.Pattern[str]]:
-    """The longest word of a prefix, and a pattern of keys that have it with other dots and dashes."""
-    parts = re.split("[-.]", prefix)
-    joined = "[-._]?".join(map(re.escape, parts))
-    pattern = rf"(?!(?:[^/]*\.)?{re.escape(prefix)}/)(?:[^/]*\.)?{joined}/(?P<name>.*)"
-    return max(parts, key=len), re.compile(pattern, re.DOTALL)
 
 
 def _lost(whose: str, annotations: Mapping[str, str], settings: Settings, catalog: Catalog) -> Iterator[Diagnostic]:
@@ -173,28 +153,16 @@ def origins_of(
 def _find(name: str, catalog: Catalog, source: str) -> Template:
     template = catalog.get(name)
     if template is None:
-        injected_names = catalog.injected_names
-        apart = next(
-            (
-                f"{candidate},{rest}"
-                for candidate in injected_names
-                if (rest := name.removeprefix(f"{candidate}-")) in injected_names
-            ),
-            None,
-        )
         raise InjectionError(
             Reason.UNKNOWN_TEMPLATE,
             f'no template "{name[:60]}" ({source})',
-            help=f"write a comma between names: {apart}" if apart else suggestion(name, injected_names),
+            help=suggestion(name, catalog.injected_names),
             fields={"value": name, "nearest": nearest(name, catalog.injected_names), "origin": source},
         )
     if name not in catalog.injected_names:
-        cause = template.why_not_injected
-        message = (
-            f"template {template.name} ({source}) cannot be injected, because {cause}; list it under `paths:` in "
-            "the settings instead"
-        )
-        raise InjectionError(Reason.TEMPLATE_NOT_ALLOWED, message, fields={"template": template.name})
+        message = f"template {template.name} ({source}) cannot be injected, because {template.why_not_injected}"
+        to_do, fields = "list it under `paths:` in the settings instead", {"template": template.name}
+        raise InjectionError(Reason.TEMPLATE_NOT_ALLOWED, message, help=to_do, fields=fields)
     return template
 
 

@@ -11,13 +11,10 @@ import sys
 from collections.abc import Callable
 from functools import cached_property, partial
 from inspect import signature
-from types import CodeType
 from typing import Any, NoReturn
 
 from jinja2 import StrictUndefined, Undefined, UndefinedError, nodes
-from jinja2.compiler import CodeGenerator, Frame
 from jinja2.environment import TemplateModule
-from jinja2.idtracking import VAR_LOAD_RESOLVE
 from jinja2.runtime import Context as JinjaContext
 from jinja2.runtime import LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -70,6 +67,14 @@ class MissingValueError(UndefinedError):
         self.owner = owner
 
 
+#: By what Jinja means of something that is not there; its words about an import name a line, which is an offset here.
+_UNDEFINED = {
+    "empty-list": "the list is empty, so there is nothing to take from it; use `| default(...)`",
+    "no-argument": "the macro's argument {0} is missing; pass it in the call, or declare it as {0}=none in the macro",
+    "not-exported": "{0} defines {1} only in an {{% if %}} that is false here",
+}
+
+
 class MissingValue(StrictUndefined):  # `_undefined_...` are Jinja's documented names for those who subclass
     """Something that is not there: fine to ask about (`is defined`, `| default(...)`), an error to use.
 
@@ -90,17 +95,7 @@ class MissingValue(StrictUndefined):  # `_undefined_...` are Jinja's documented 
         name, owner = self._undefined_name, self._undefined_obj
         if self._undefined_hint:
             kind, values = undefined_message(self._undefined_hint)
-            if kind == "empty-list":
-                return "the list is empty, so there is nothing to take from it; use `| default(...)`"
-            if kind == "no-argument":
-                rest = f"in the call, or give it a default here: {{% macro name({values[0]}=none) %}}"
-                return f"the macro's argument {values[0]} is missing; pass it {rest}"
-            # Jinja's words about an import name a line, which is an offset here
-            return (
-                f"{values[0]} defines {name} only in an {{% if %}} that is false here"
-                if values
-                else self._undefined_hint
-            )
+            return _UNDEFINED[kind].format(*values, name) if kind in _UNDEFINED else self._undefined_hint
         if owner is missing:
             return f"`{name}` has no value here; the line that sets it was not reached (see its {{% if %}} or loop)"
         if isinstance(owner, list | tuple):
@@ -167,24 +162,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 _CALLABLE = frozenset(FUNCTIONS.values())
 
 
-class _Generator(CodeGenerator):
-    """Makes Python of a tree, and notes the names that it looks up when it runs (see `jinja2.meta`)."""
-
-    environment: Environment
-
-    def enter_frame(self, frame: Frame) -> None:
-        """Begin a scope."""
-        super().enter_frame(frame)
-        loads = frame.symbols.loads.values()
-        self.environment.looked_up.update(name for how, name in loads if how == VAR_LOAD_RESOLVE and name is not None)
-
-
 class Environment(ImmutableSandboxedEnvironment):
     """Jinja's environment for documents (`document=True`: typed holes) or for text files."""
 
     intercepted_binops = frozenset(("+", "-", "*", "/", "//", "%", "**"))
     concat = staticmethod(concat)
-    code_generator_class = _Generator
 
     def __init__(self, *, document: bool) -> None:
         super().__init__(
@@ -201,16 +183,6 @@ class Environment(ImmutableSandboxedEnvironment):
         self.globals = dict(FUNCTIONS)
         self.filters = {**(FILTERS if document else TEXT_FILTERS), **INTERNAL}
         self.tests = dict(TESTS)
-        self.looked_up: set[str] = set()
-
-    def compiled(self, tree: nodes.Template, name: str) -> tuple[CodeType, set[str]]:
-        """The code of a file's tree, and the names that it looks up and that are no functions.
-
-        Raises what Jinja's `compile` raises.
-        """
-        self.looked_up = set()
-        code = self.compile(tree, name, name)
-        return code, self.looked_up - self.globals.keys()
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """`obj.attribute`."""

@@ -125,6 +125,8 @@ def explain_jinja(words: str, text: str, offset: int) -> ForbiddenError:
     """What is wrong with a file and where, from the parser's words and the offset where it gave up."""
     kind, values = jinja_message(words)
     begin = max(text.rfind("{{", 0, offset), text.rfind("{%", 0, offset))
+    if kind == "wrong-character":
+        values = (text[offset],)
     at, near = _place_of_go(kind, values, text, begin, offset), ""
     message = _LOOKS_LIKE_GO
     if at is None:
@@ -149,7 +151,7 @@ def _place_of_go(kind: str, values: tuple[str, ...], text: str, begin: int, offs
 def _explained(kind: str, values: tuple[str, ...], words: str, text: str, begin: int, offset: int) -> tuple[str, int]:
     opened = text[begin : begin + 2] if begin >= 0 else ""
     closing = "%}" if opened == "{%" else "}}"
-    open_string = kind == "wrong-character" and text[offset] in "\"'"
+    open_string = kind == "wrong-character" and values[0] in "\"'"
     if opened and (open_string or kind == "early-end") and closing not in text[offset:].partition("\n")[0]:
         return f"the {opened} that begins here is not closed with {closing}", begin
     if open_string:
@@ -164,9 +166,8 @@ def _explained(kind: str, values: tuple[str, ...], words: str, text: str, begin:
         case "wrong-bracket":
             return f"{values[0]} is missing before this", offset
         case "wrong-character" | "unexpected":
-            character = text[offset] if kind == "wrong-character" else values[0]
-            end = f"; {opened} is closed with {closing}" if character == "}" else ""
-            return f"unexpected '{character}'{end}", offset
+            end = f"; {opened} is closed with {closing}" if values[0] == "}" else ""
+            return f"unexpected '{values[0]}'{end}", offset
     return _PLAIN.get(kind) or words[:200], offset
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from injector.templates.parameter_schema import DeclarationError, make_parameter
 from injector.templates.parameter_values import value_of
-from injector.templates.template import FAMILY, UNSET, Parameter
+from injector.templates.template import UNSET, Parameter
 
 #: Keywords that would give a member another schema than its neighbours.
 _APART: Final = ("properties", "patternProperties")
@@ -61,12 +61,8 @@ def declared_parameter(parameters: Mapping[str, Parameter], name: str) -> Parame
     if parameter is not None:
         return parameter
     families = (p for p in parameters.values() if p.member is not None)
-    return max((p for p in families if is_member(p, name)), key=lambda p: len(p.name), default=None)
-
-
-def is_member(family: Parameter, name: str) -> bool:
-    """Whether a name is that of a family's member."""
-    return len(name) >= len(family.name) and name.startswith(family.name[:-1])
+    members = (p for p in families if name.startswith(p.name[:-1]) and len(name) >= len(p.name))
+    return max(members, key=lambda p: len(p.name), default=None)
 
 
 def member_name(family: Parameter, name: str) -> str:
@@ -81,26 +77,14 @@ def shown_name(parameter: Parameter) -> str:
 
 def similar_names(parameters: Mapping[str, Parameter], name: str) -> list[str]:
     """The names that an unknown one is compared with: of a family the member that it may stand for."""
-    names = []
-    for declared, parameter in parameters.items():
-        prefix = declared[:-1]
-        parts = name.split("-", prefix.count("-"))
-        if parameter.member is None:
-            names.append(declared)
-        elif len(parts) > prefix.count("-") and parts[-1] and _is_like(prefix, name[: -len(parts[-1])]):
-            names.append(f"{prefix}{parts[-1]}")
-        else:
-            names.append(f"{prefix}{_ANY}")
-    return names
-
-
-def _is_like(prefix: str, written: str) -> bool:
-    """Whether the beginning of a name is nearly a prefix; the member's own name tells nothing of that."""
     from difflib import SequenceMatcher  # rarely needed, and takes its time to import
 
-    return SequenceMatcher(None, prefix, written[:80]).ratio() >= 0.7
-
-
-def is_family(name: str) -> bool:
-    """Whether a name in template.yaml is that of a family."""
-    return name.endswith(FAMILY)
+    names = []
+    for parameter in parameters.values():
+        prefix, similar = parameter.name[:-1], shown_name(parameter)
+        *begun, rest = name.split("-", prefix.count("-"))
+        # the member's own name tells nothing of how similar the prefix is
+        if parameter.member and rest and SequenceMatcher(None, prefix, "-".join((*begun, ""))[:80]).ratio() >= 0.7:
+            similar = prefix + rest
+        names.append(similar)
+    return names

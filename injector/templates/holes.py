@@ -20,7 +20,7 @@ from jinja2 import Undefined, pass_context
 
 from injector.budget import Budget
 from injector.errors import FaultError, LimitError
-from injector.names import shortened
+from injector.names import kind_of, shortened
 from injector.templates.quoted_places import with_bare_marks, with_marks, without_marks
 from injector.templates.quoting import Quoted, check_harmless, check_quoted
 from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, scalar_text, untagged
@@ -103,9 +103,10 @@ def plain_value(value: Any, run: Run) -> Any:
     Raises FaultError for what is none: an undefined name, a macro, a module, a number that JSON or 64 bits cannot hold.
     """
     kind = type(value)
-    if kind is str:
-        run.grow(len(value))
-        return value
+    if isinstance(value, str):
+        text = plain_text(value) if isinstance(value, Text) else str(value)
+        run.grow(len(text))
+        return text
     if value is None or kind is bool:
         return value
     run.charge(1)
@@ -129,13 +130,9 @@ def plain_value(value: Any, run: Run) -> Any:
     if kind in (list, tuple, range):
         run.grow(2)
         return [plain_value(item, run) for item in value]
-    if kind is Text:
-        return plain_value(plain_text(value), run)
     if isinstance(value, Undefined):
         value._fail_with_undefined_error()
-    if isinstance(value, str):
-        return plain_value(str(value), run)
-    raise FaultError(f"{_article(kind.__name__)} cannot be written into the output; write its result, as in name()")
+    raise FaultError(f"{kind_of(value)} cannot be written into the output; write its result, as in name()")
 
 
 def _without_dollar(text: str) -> str:
@@ -172,11 +169,7 @@ def typed(context: object, value: Any) -> str:
         return value  # type: ignore[no-any-return]
     run = current.get()
     values = run.values
-    if kind is str:
-        run.size += len(value)
-        if run.size > run.limit:
-            raise LimitError(f"the output is larger than {OUTPUT} characters")
-    elif kind is Quoted:
+    if kind is Quoted:
         run.grow(len(value))  # stays one, so that it can be told where it stands alone
     else:
         value = plain_value(value, run)
@@ -217,7 +210,3 @@ def document(pieces: Iterable[str], run: Run) -> str:
         parts.append(piece)
     run.grow(length)
     return "".join(parts)
-
-
-def _article(name: str) -> str:
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

@@ -151,7 +151,10 @@ class Builder:
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
         self._enter(node)
-        built = self._sequence(node) if isinstance(node, yaml.SequenceNode) else self._mapping(node)
+        if isinstance(node, yaml.SequenceNode):
+            built = self.make_sequence([self.value(item) for item in node.value], node)
+        else:
+            built = self.make_mapping(self._pairs(node), node)
         self._leave(node)
         if node.tag in (_QUOTED, _PLAIN, f"{_STANDARD}map", f"{_STANDARD}seq"):
             return built
@@ -203,12 +206,6 @@ class Builder:
                 raise _error(node, f"this is not a valid {tag.removeprefix(_STANDARD)}")
             return value
         return self.tagged(node, self.text(node, not node.style))
-
-    def _sequence(self, node: Node) -> Any:
-        return self.make_sequence([self.value(item) for item in node.value], node)
-
-    def _mapping(self, node: Node) -> Any:
-        return self.make_mapping(self._pairs(node), node)
 
     def _pairs(self, node: Node) -> dict[Any, Any]:
         pairs: dict[Any, Any] = {}

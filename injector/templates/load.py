@@ -7,15 +7,13 @@ from hashlib import sha256
 from typing import Any
 
 from injector.errors import TemplateError
-from injector.names import is_dns_label
+from injector.names import is_dns_label, suggestion
 from injector.templates.manifest import Manifest
 from injector.templates.program import Program
 from injector.templates.template import LARGEST, MANIFEST, OVERLAY, Template
 
 #: Templates as they are read: template name to its files, file name to text.
 TemplateSources = Mapping[str, Mapping[str, str]]
-#: Files that change nothing about what a template does.
-_IGNORED = frozenset(("README.md",))
 
 
 def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Template:
@@ -23,14 +21,15 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
 
     Raises TemplateError with the place of whatever is wrong.
     """
-    relevant = {file: sources[file] for file in sorted(sources) if file not in _IGNORED}
+    relevant = relevant_sources(sources)
     if not is_dns_label(name):
         raise TemplateError(
             name, "a template's name is a DNS label: up to 63 of a-z, 0-9 and -", rule="name", origin=origin
         )
     for file in (MANIFEST, OVERLAY):
         if file not in relevant:
-            raise TemplateError(name, f"there is no {file}{_near(file, relevant)}", rule="file", origin=origin)
+            near = suggestion(file, relevant, "the files are")
+            raise TemplateError(name, f"there is no {file}", rule="file", origin=origin, help=near)
     size = sum(len(text.encode()) for text in relevant.values())
     if size > LARGEST:
         raise TemplateError(
@@ -67,6 +66,11 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
     return Template(name=name, sources=relevant, digest=_digest(relevant), origin=origin, program=program, **fields)
 
 
+def relevant_sources(sources: Mapping[str, str]) -> dict[str, str]:
+    """The files that decide what a template does, sorted."""
+    return {file: sources[file] for file in sorted(sources) if file != "README.md"}
+
+
 def _digest(sources: Mapping[str, str]) -> str:
     """12 hex digits of everything that decides what a template does."""
     content = sha256()
@@ -75,11 +79,3 @@ def _digest(sources: Mapping[str, str]) -> str:
         content.update(f"{file}\0{len(data)}\0".encode())
         content.update(data)
     return content.hexdigest()[:12]
-
-
-def _near(file: str, sources: Mapping[str, str]) -> str:
-    """What to do about a file that is not there: rename the one that it is, or else what files there are."""
-    similar = [candidate for candidate in sources if candidate.partition(".")[0].lower() == file.partition(".")[0]]
-    return (
-        f"; rename {similar[0]} to {file}" if similar else f"; the files are: {', '.join(sources)}" if sources else ""
-    )

@@ -13,7 +13,7 @@ from injector.diagnostics import Place, spoken_path
 from injector.errors import LimitError, TemplateError
 from injector.names import cut, hint, is_dns_label, legal_name, nearest, shortened, suggestion
 from injector.pods.selectors import SelectorError, check_selector
-from injector.templates.families import is_family, make_family
+from injector.templates.families import make_family
 from injector.templates.holes import EXPANSIONS
 from injector.templates.kubernetes_yaml import Builder, TooMuchError, compose
 from injector.templates.parameter_schema import DeclarationError, make_parameter
@@ -156,7 +156,7 @@ class Manifest:
             with self.collecting():
                 by_name[name] = self._parameter(name, declaration)
         for name in by_name:
-            if is_family(name) and name.removesuffix(FAMILY) in by_name:
+            if name.endswith(FAMILY) and name.removesuffix(FAMILY) in by_name:
                 message = f"`{name.removesuffix(FAMILY)}` and `{name}` would both be params.{by_name[name].variable}"
                 with self.collecting():
                     self.refuse(("parameters", name), f"{message}; rename one")
@@ -166,7 +166,7 @@ class Manifest:
         self._check_parameter_name(name)
         try:
             parameter = make_parameter(name, declaration)
-            return make_family(parameter) if is_family(name) else parameter
+            return make_family(parameter) if name.endswith(FAMILY) else parameter
         except DeclarationError as error:
             path, message = ("parameters", name, *error.path), f"parameter `{name}`: {error.message}"
             self.refuse(path, message, rule=error.rule, help_=error.help, mistake=error.mistake)

@@ -10,7 +10,6 @@ from injector.names import nearest, quotes_help, shortened, suggestion
 from injector.templates.parameter_keywords import (
     FORMATS,
     KEYWORDS,
-    OF_NUMBERS,
     compiled,
     keyword_values,
     patterns_in,
@@ -101,12 +100,10 @@ def _check_type(name: str, declaration: Mapping[str, Any]) -> None:
 
 def _check_flags(declaration: Mapping[str, Any]) -> None:
     """Refuse a `required` or `secret` that is not true or false; a list of required keys is the schema's."""
-    required, secret = declaration.get("required"), declaration.get("secret")
-    if not isinstance(required, bool | list | None):
-        message = f"required is {shortened(required)}; it has to be true or false"
-        raise DeclarationError(("required",), message, quotes_help(required, ("boolean",)))
-    if not isinstance(secret, bool | None):
-        raise DeclarationError(("secret",), f"secret is {shortened(secret)}; it has to be true or false")
+    for key, types in (("required", bool | list | None), ("secret", bool | None)):
+        if not isinstance(value := declaration.get(key), types):
+            message = f"{key} is {shortened(value)}; it has to be true or false"
+            raise DeclarationError((key,), message, quotes_help(value, ("boolean",)))
 
 
 def _check_formats(schema: Mapping[str, Any]) -> None:
@@ -123,10 +120,6 @@ def _check_schema(schema: Mapping[str, Any]) -> None:
     try:
         Draft202012Validator.check_schema(schema, format_checker=format_checker())
     except SchemaError as error:
-        key = str(error.absolute_path[0]) if error.absolute_path else ""
-        if key in OF_NUMBERS and schema.get("type") not in ("integer", "number"):
-            message = f"{key} is for numbers, and the type is {schema['type']}"
-            raise DeclarationError((key,), message, "leave it out") from None
         raise _schema_error(error) from None
 
 
@@ -180,8 +173,6 @@ def _check_keywords(schema: Any, also: Iterable[str] = (), path: tuple[Any, ...]
     if not isinstance(schema, Mapping):
         return
     for key in schema:
-        if key in ("$ref", "$dynamicRef"):
-            raise DeclarationError((*path, key), f"{key} is not available", "write the schema itself here")
         if key not in KEYWORDS and key not in also:
             near = nearest(str(key), (*KEYWORDS, *also))
             help_ = f"did you mean {near}?" if near else "leave it out"

@@ -9,10 +9,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import yaml
 
-from injector.names import WANTED, cut, shortened
-from injector.templates.kubernetes_yaml import load_manifest
+from injector.names import WANTED, cut, flow_value, shortened
 from injector.templates.parameter_keywords import FORMATS, LONGEST
 from injector.templates.template import UNSET, Parameter
 
@@ -172,9 +170,7 @@ def _mistake_of_keyword(error: ValidationError, schema: Mapping[str, Any]) -> st
     value: Any = error.validator_value
     instance: Any = error.instance
     match error.validator:
-        case "not":
-            if not _says_what(value):
-                return "is forbidden by the keyword `not` in the parameter's declaration"
+        case "not" if _says_what(value):
             return f"must not be {_allowed({'type': 'string', **value})}"
         case "required":
             missing = next(key for key in value if key not in instance)
@@ -182,8 +178,6 @@ def _mistake_of_keyword(error: ValidationError, schema: Mapping[str, Any]) -> st
         case "anyOf" | "oneOf" if all(_says_what(inner) for inner in value):
             kind = {"type": schema["type"]} if "type" in schema else {}
             return f"must be {' or '.join(dict.fromkeys(_allowed({**kind, **inner}) for inner in value))}"
-        case "contains":
-            return f"must have an item that is {_allowed(value) if isinstance(value, Mapping) else 'any'}"
         case "minItems" | "maxItems" | "minProperties" | "maxProperties":
             return f"must have {_count(error.validator, value)}, and has {len(instance)}"
     return ""
@@ -280,24 +274,13 @@ def spelled(text: str, origin: str, parameter: Parameter) -> str:
     """A value as it may be pasted in the place that `origin` names: with quotes where YAML or a shell needs them."""
     if origin.startswith("--param "):
         return shlex.quote(text)
+    quoted = "'{}'".format(text.replace("'", "''")) if '"' in text else flow_value(text)
     if origin.startswith("setting "):
-        return text if parameter.type in _BARE or text[:1] in ("[", "{") else _string(text)
-    return _string(text) if " annotation " in origin else text
+        return text if parameter.type in _BARE or text[:1] in ("[", "{") else quoted
+    return quoted if " annotation " in origin else text
 
 
 def spelled_list(items: list[str]) -> str:
     """A list of strings in one text: with commas, or as JSON where an item would not survive that."""
     apart = any("," in item or item != item.strip() or not item or item[:1] == "[" for item in items)
     return msgspec.json.encode(items).decode() if apart else ",".join(items)
-
-
-def _string(text: str) -> str:
-    """A text that YAML reads as this string."""
-    try:
-        if load_manifest(text) == text:
-            return text
-    except (yaml.YAMLError, ValueError, RecursionError):
-        pass
-    if '"' in text or "\\" in text:
-        return "'{}'".format(text.replace("'", "''"))
-    return f'"{text}"'

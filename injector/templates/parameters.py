@@ -263,16 +263,8 @@ def _meant(parameter: Parameter, unused: Iterable[Diagnostic]) -> str:
 
 
 def _where_to_set(missing: Iterable[Parameter], suffix: str, *, guarded: bool) -> Iterator[str]:
-    """One sentence for each kind of place."""
-    names: dict[str, list[str]] = {"pod": [], "namespace": [], "settings": []}
+    """One sentence for each parameter."""
     for parameter in missing:
-        setters = parameter.settable(guarded=guarded)
-        place = next((place for place in ("pod", "namespace") if place in setters), "settings")
-        names[place].append(shown_name(parameter))
-    for place, whose in (("pod", ""), ("namespace", "the namespace's ")):
-        if names[place]:
-            *first, last = (f"{suffix}{name}" for name in names[place])
-            several = f"annotations {', '.join(first)} and {last}" if first else f"annotation {last}"
-            yield f"set {whose}{several}"
-    if names["settings"]:
-        yield "an admin sets it in the injector's settings"
+        setters, name = parameter.settable(guarded=guarded), shown_name(parameter)
+        place = next((place for place in ("pod", "namespace") if place in setters), "")
+        yield f"set annotation {suffix}{name} of the {place}" if place else f"an admin sets {name} in the settings"

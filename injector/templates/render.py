@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -184,10 +183,6 @@ def _overlay(job: _Job) -> tuple[Rendered, int]:
     return _rendered(job.template, structure, run.values, tuple(run.warnings)), 4 * run.size
 
 
-#: A function of templates as plain text.
-_CALL = re.compile(r"(deny|fail|warn)\(")
-
-
 def _rendered(template: Template, structure: Structure, values: Sequence[Any], warnings: tuple[str, ...]) -> Rendered:
     value = structure.fill(values)
     paths: tuple[Path, ...] = ()
@@ -199,10 +194,7 @@ def _rendered(template: Template, structure: Structure, values: Sequence[Any], w
     if not isinstance(value, dict):
         kind = "a partial pod" if only_pods else "a partial object"
         message = f"the overlay is {kind_of(value)}; it has to be {kind}, with `spec:` or `metadata:`"
-        called = _CALL.match(value) if isinstance(value, str) else None
-        raise OverlayError(
-            f"{message}; to call {called[1]} write {{{{ {called[1]}(...) }}}}" if called else message, ()
-        )
+        raise OverlayError(message, ())
     (check_overlay if only_pods else check_object_overlay)(value)
     for path in paths:
         if path in _WHOLE:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -21,9 +21,8 @@ from injector.reasons import Reason
 from injector.templates.environment import MissingValueError
 from injector.templates.expression_errors import dotted_key, explain_python
 from injector.templates.kubernetes_yaml import TooMuchError
-from injector.templates.program import Root, in_comment
+from injector.templates.program import Program, Root, in_comment
 from injector.templates.sandbox_operations import DICT_METHODS, LIST_METHODS, STRING_METHODS
-from injector.templates.source_map import Tagged
 from injector.templates.template import Parameter, Template
 from injector.templates.yaml_errors import explain_yaml
 
@@ -75,34 +74,21 @@ class RenderError(InjectionError):
         return TemplateError.of(self.template.name, replace(self.diagnostic, code=self.rule, place=place))
 
 
-@dataclass(frozen=True, slots=True)
-class _Render:
-    template: Template
-    root: Root
-    variables: dict[str, Any]
-
-
 def failure(template: Template, root: Root, variables: dict[str, Any], error: Exception) -> RenderError:
     """Any error of a render of `root` as one with its place."""
-    job = _Render(template, root, variables)
     program, word, rule = template.program, "", _rule(error)
-    path: Path = ()
     at: tuple[str, int | None] | None
-    if isinstance(error, yaml.YAMLError):
-        message, at = _yaml(job, error)
-    elif isinstance(error, FaultError) and error.offset is not None:
-        message, at = str(error), _author(job, _place_of_fault(error.offset, error.hole))
-    elif isinstance(error, OverlayError):
-        message, at, path = str(error), _author(job, lambda tagged: tagged.offset_of(error.path, key=True)), error.path
+    if isinstance(error, yaml.YAMLError | OverlayError) or (isinstance(error, FaultError) and error.offset is not None):
+        message, at = _in_text(program, root, variables, error)
     else:
-        message, at, word = _in_expression(job, error)
+        message, at, word = _in_expression(template, error)
     file, offset = at or ("", None)
     file = file or root.source
     place = program.place(file, offset, word)
     params = program.parameters_at(file, offset) if rule == "value" else ()
     message = message[:300] + ("" if rule == "yaml" else in_comment(place))
     undefined = isinstance(error, UndefinedError)
-    mistake = error.mistake if isinstance(error, OverlayError) else ()
+    path, mistake = (error.path, error.mistake) if isinstance(error, OverlayError) else ((), ())
     return RenderError(
         template, message, place, rule=rule, path=path, undefined=undefined, params=params, mistake=mistake
     )
@@ -119,19 +105,38 @@ def _rule(error: Exception) -> str:
     return "name" if isinstance(error, UndefinedError) else "value"
 
 
-def _place_of_fault(offset: int, hole: int | None) -> Callable[[Tagged], int]:
-    return lambda tagged: offset if hole is None else tagged.hole(hole, offset)
+def _in_text(
+    program: Program, root: Root, variables: dict[str, Any], error: yaml.YAMLError | OverlayError | FaultError
+) -> tuple[str, tuple[str, int | None] | None]:
+    """The message of an error in what a root renders, with the author's file and offset."""
+    message = " ".join(str(error).split())
+    try:
+        tagged = program.tagged(root, variables)
+    except Exception:  # the first error is the one to tell
+        return message, None
+    if isinstance(error, OverlayError):
+        return message, tagged.source(tagged.offset_of(error.path, key=True))
+    if isinstance(error, FaultError):
+        offset = error.offset or 0
+        return message, tagged.source(offset if error.hole is None else tagged.hole(error.hole, offset))
+
+    def line_of(offset: int) -> str:
+        return str(program.place(*(tagged.source(offset) or (root.source, None))).line)
+
+    message, at = explain_yaml(error, tagged.text, line_of)
+    source = None if at is None else tagged.source(at)
+    return program.joined_lines(*source, message) if source else (message, None)
 
 
-def _in_expression(job: _Render, error: Exception) -> tuple[str, tuple[str, int | None], str]:
+def _in_expression(template: Template, error: Exception) -> tuple[str, tuple[str, int | None], str]:
     """The message of an error in an expression of the template, its file and offset, and the word that it is about."""
     at = (_repeated if isinstance(error, RecursionError) else frame)(error.__traceback__)
     if isinstance(error, FaultError) and error.source is not None and not at[0]:
         at = error.source
     message, word = _words(error), ""
     if isinstance(error, MissingValueError) and (word := error.name):
-        expression = job.template.program.expression(*at)
-        message = _missing(expression, word, error.owner, job.template) or message
+        expression = template.program.expression(*at)
+        message = _missing(expression, word, error.owner, template) or message
     return message, at, word
 
 
@@ -226,22 +231,6 @@ def _path(expression: str, name: str) -> tuple[str, str]:
     return (match[0], match[1]) if match else ("", "")
 
 
-def _yaml(job: _Render, error: yaml.YAMLError) -> tuple[str, tuple[str, int] | None]:
-    """What libyaml means, with the author's file and offset."""
-    program = job.template.program
-    try:
-        tagged = program.tagged(job.root, job.variables)
-    except Exception:  # the first error is the one to tell
-        return explain_yaml(error, "", lambda _: "above")[0], None
-
-    def line_of(offset: int) -> str:
-        return str(program.place(*(tagged.source(offset) or (job.root.source, None))).line)
-
-    message, offset = explain_yaml(error, tagged.text, line_of)
-    at = None if offset is None else tagged.source(offset)
-    return program.joined_lines(*at, message) if at else (message, None)
-
-
 def _words(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "macros or includes call each other without end"
@@ -255,15 +244,6 @@ def _words(error: Exception) -> str:
     if isinstance(error, ZeroDivisionError):
         return "a division by zero"
     return explain_python(error)
-
-
-def _author(job: _Render, offset_in: Callable[[Tagged], int]) -> tuple[str, int] | None:
-    """The author's file and offset for a place in the rendered text."""
-    try:
-        tagged = job.template.program.tagged(job.root, job.variables)
-        return tagged.source(offset_in(tagged))
-    except Exception:  # the first error is the one to tell
-        return None
 
 
 def frame(traceback: TracebackType | None) -> tuple[str, int | None]:

@@ -151,18 +151,7 @@ def method(value: Any, name: str, *args: Any, **kwargs: Any) -> Any:
         return result if name == "get" else [list(i) if isinstance(i, tuple) else i for i in result]
     if type(value) is list and name in LIST_METHODS:
         return getattr(value, name)(*map(compared, args))
-    raise FaultError(f"{kind_of(value)} has no method {name}(){_method_help(value, name)}")
-
-
-def _method_help(value: Any, name: str) -> str:
-    """What to do about a method that values of another type have."""
-    if isinstance(value, list) and name in DICT_METHODS:
-        return "; a loop over a list is {% for item in x %}"
-    if name in STRING_METHODS and isinstance(value, list | dict):
-        return "; call it on an item"
-    if name in STRING_METHODS:
-        return f'; write (x or "").{name}(...)' if value is None else f"; write (x | string).{name}(...)"
-    return "; write (x or {})" + f".{name}()" if value is None else "; only a mapping has it"
+    raise FaultError(f"{kind_of(value)} has no method {name}()")
 
 
 def scalar_operand(value: Any) -> Any:

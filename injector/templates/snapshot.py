@@ -16,7 +16,7 @@ from injector.pods.context import Cluster, Namespace
 from injector.pods.selectors import SelectorError, check_selector, matches
 from injector.settings import Settings
 from injector.templates.families import declared_parameter, similar_names
-from injector.templates.load import load_template
+from injector.templates.load import load_template, relevant_sources
 from injector.templates.parameter_values import value_of
 from injector.templates.parameters import Resolved, only
 from injector.templates.template import Template
@@ -114,27 +114,18 @@ def build_snapshot(
     Templates that the previous snapshot holds with the same content are taken over. `trial` tries the others before
     `load` compiles them. Raises SnapshotError with everything that is wrong.
     """
-    errors: list[InjectorError] = []
-    old = {t.name: t for t in previous.catalog} if previous is not None else {}
-    known: list[Template] = []
-    fresh: dict[str, Files] = {}
     origins = origins or {}
-    for name, files in sorted(sources.items()):
-        before = old.get(name)
-        if before is not None and before.sources == _kept(files):
-            known.append(before)
-        else:
-            fresh[name] = files
-    if trial and fresh:
-        failed = trial(fresh, origins)
-        errors += [one for error in failed.values() for one in error.all]
-        fresh = {name: files for name, files in fresh.items() if name not in failed}
-    for name, files in fresh.items():
+    old = {t.name: t for t in previous.catalog} if previous is not None else {}
+    fresh = {name: files for name, files in sorted(sources.items()) if not _is_same(old.get(name), files)}
+    templates = [old[name] for name in sources if name not in fresh]
+    failed = trial(fresh, origins) if trial and fresh else {}
+    errors: list[InjectorError] = [one for error in failed.values() for one in error.all]
+    for name in [name for name in fresh if name not in failed]:
         try:
-            known.append(load(name, files, origins.get(name, "")))
+            templates.append(load(name, fresh[name], origins.get(name, "")))
         except TemplateError as error:
             errors += error.all
-    catalog = Catalog(known)
+    catalog = Catalog(templates)
     problems, warnings = _check_settings(settings, catalog, sources)
     errors += [SettingsError.of("settings", problem) for problem in problems]
     if errors:
@@ -147,8 +138,8 @@ def build_snapshot(
     return Snapshot(settings, catalog, cluster, generation, before_this, tuple(warnings))
 
 
-def _kept(files: Files) -> dict[str, str]:
-    return {name: text for name, text in files.items() if name != "README.md"}
+def _is_same(template: Template | None, files: Files) -> bool:
+    return template is not None and template.sources == relevant_sources(files)
 
 
 def _generation(settings: Settings, catalog: Catalog) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -60,31 +60,35 @@ def place_at(file: str, text: str, offset: int | None) -> Place:
 
 def yaml_place(file: str, text: str, node: Node | None, path: Sequence[Any], *, key: bool = True) -> Place:
     """The place of a key (or of its value) in a YAML file, or of the nearest parent; `node` is what `text` composes."""
-    mark = None
+    entry = _entry_at(node, path, lambda key: key.value)
+    return place_at(file, text, index(text, entry[not key].start_mark) if entry else None)
+
+
+#: The nodes of a key and of its value; of an item, and of what is no key's, the same twice.
+_Entry = tuple[Node, Node]
+
+
+def _entry_at(node: Node | None, path: Sequence[Any], key_of: Callable[[Node], Any]) -> _Entry | None:
+    """The nodes at the end of a path, or those of the nearest parent; None where there is nothing at all."""
+    entry: _Entry | None = (node, node) if node else None
     for step in path:
-        entry = yaml_entry(node, step)
-        if entry is None:
+        inner = entry and _entry(entry[1], step, key_of)
+        if not inner:
             break
-        mark, node = entry
-    if node is not None and (mark is None or not key):
-        mark = node.start_mark
-    return place_at(file, text, mark and index(text, mark))
+        entry = inner
+    return entry
 
 
-def yaml_entry(node: Node | None, step: Any) -> tuple[Any, Node] | None:
-    """The mark of a key or item below a node, and the node of its value."""
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            if key.value == step:
-                return key.start_mark, value
-        for key, value in node.value:
-            if key.value == "<<":
-                for merged_node in value.value if isinstance(value, yaml.SequenceNode) else [value]:
-                    if entry := yaml_entry(merged_node, step):
-                        return entry
-    elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-        return node.value[step].start_mark, node.value[step]
-    return None
+def _entry(node: Node, step: Any, key_of: Callable[[Node], Any]) -> _Entry | None:
+    if isinstance(node, yaml.SequenceNode):
+        return (node.value[step],) * 2 if isinstance(step, int) and 0 <= step < len(node.value) else None
+    merged: list[Node] = []
+    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
+        if key_of(key) == step:
+            return key, value
+        if key.value == "<<":
+            merged += value.value if isinstance(value, yaml.SequenceNode) else [value]
+    return next(filter(None, (_entry(merged_node, step, key_of) for merged_node in merged)), None)
 
 
 class PlacedLexer(Lexer):
@@ -226,28 +230,8 @@ class Tagged:
 
     def offset_of(self, path: Sequence[str | int], *, key: bool = False) -> int:
         """Where in the rendered YAML or JSON a value, or its key, begins; its nearest parent where it is not there."""
-        node, key_node = _composed(self.text), None
-        for step in path:
-            entry = self._step(node, step)
-            if entry is None:
-                break
-            key_node, node = entry
-        target = key_node if key and key_node is not None else node
-        return 0 if target is None else index(self.text, target.start_mark)
-
-    def _step(self, node: Node | None, step: str | int) -> tuple[Node | None, Node] | None:
-        if isinstance(node, yaml.SequenceNode):
-            inside = isinstance(step, int) and 0 <= step < len(node.value)
-            return (None, node.value[step]) if inside else None
-        if not isinstance(node, yaml.MappingNode):
-            return None
-        merged: list[Node] = []
-        for key, value in node.value:
-            if self._key(key) == step:
-                return key, value
-            if key.value == "<<":
-                merged += value.value if isinstance(value, yaml.SequenceNode) else [value]
-        return next((entry for merged_node in merged if (entry := self._step(merged_node, step))), None)
+        entry = _entry_at(_composed(self.text), path, self._key)
+        return index(self.text, entry[not key].start_mark) if entry else 0
 
     def _key(self, node: Node) -> str | None:
         try:

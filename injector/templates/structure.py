@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence, Set
 from copy import copy
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -49,9 +50,8 @@ def scalar_text(value: Any) -> str:
             "a null is used inside a string; give it a `| default(...)`, or leave the line out with "
             "{% if x is not none %}"
         )
-    name = "add `.name` for its name, or " if isinstance(value, dict) and "name" in value else ""
-    rest = f"{name}write the {{{{ ... }}}} alone and without quotes, or use `| tojson`"
-    raise FaultError(f"{kind_of(value)} is used inside a string; {rest}")
+    to_do = "write the {{ ... }} alone and without quotes, or use `| tojson`"
+    raise FaultError(f"{kind_of(value)} is used inside a string; {to_do}")
 
 
 def untagged(text: str) -> str:
@@ -59,27 +59,22 @@ def untagged(text: str) -> str:
     return _TAGGED.sub("", text)
 
 
+@dataclass(slots=True, eq=False)
 class FillPlan:
     """A part of a document that holds holes; `offset` is where it begins in the rendered text."""
 
-    __slots__ = ("offset",)
-
-    def __init__(self, offset: int) -> None:
-        self.offset = offset
+    offset: int
 
     def fill(self, values: Sequence[Any]) -> Any:
         """The part with values in its holes. Raises FaultError with the offset."""
         raise NotImplementedError
 
 
+@dataclass(slots=True, eq=False)
 class WholePlan(FillPlan):
     """A hole that is a whole value."""
 
-    __slots__ = ("index",)
-
-    def __init__(self, index: int, offset: int) -> None:
-        super().__init__(offset)
-        self.index = index
+    index: int
 
     def fill(self, values: Sequence[Any]) -> Any:
         """The value with its own type."""
@@ -92,15 +87,12 @@ class WholePlan(FillPlan):
         return value
 
 
+@dataclass(slots=True, eq=False)
 class MixedPlan(FillPlan):
     """A string with holes in it: texts, and behind each but the last the number of the hole that follows it."""
 
-    __slots__ = ("indices", "texts")
-
-    def __init__(self, texts: Sequence[str], indices: Sequence[int], offset: int) -> None:
-        super().__init__(offset)
-        self.texts = texts
-        self.indices = indices
+    texts: Sequence[str]
+    indices: Sequence[int]
 
     def fill(self, values: Sequence[Any]) -> str:
         """The string."""
@@ -127,15 +119,15 @@ def _script(text: str, quoted: Sequence[int], offset: int) -> str:
     return without_marks(text)
 
 
+@dataclass(slots=True, eq=False)
 class MappingPlan(FillPlan):
     """A mapping with holes in keys or values; a key whose value turns out null is left out."""
 
-    __slots__ = ("entries", "plain")
+    entries: list[tuple[str | MixedPlan, Any, bool]]
+    plain: frozenset[str] = field(init=False)
 
-    def __init__(self, entries: list[tuple[str | MixedPlan, Any, bool]], offset: int) -> None:
-        super().__init__(offset)
-        self.entries = entries
-        self.plain = frozenset(key for key, _, _ in entries if isinstance(key, str))
+    def __post_init__(self) -> None:
+        self.plain = frozenset(key for key, _, _ in self.entries if isinstance(key, str))
 
     def fill(self, values: Sequence[Any]) -> dict[str, Any]:
         """The mapping."""
@@ -155,14 +147,11 @@ class MappingPlan(FillPlan):
         return result
 
 
+@dataclass(slots=True, eq=False)
 class ItemsPlan(FillPlan):
     """A list with holes in its items."""
 
-    __slots__ = ("items",)
-
-    def __init__(self, items: list[Any], offset: int) -> None:
-        super().__init__(offset)
-        self.items = items
+    items: list[Any]
 
     def fill(self, values: Sequence[Any]) -> Any:
         """The list."""
@@ -174,15 +163,12 @@ class ItemsPlan(FillPlan):
         return result
 
 
+@dataclass(slots=True, eq=False)
 class TaggedPlan(FillPlan):
     """A `!replace` or `!default` whose value holds holes."""
 
-    __slots__ = ("plan", "tag")
-
-    def __init__(self, plan: FillPlan, tag: type[Replace | Default], offset: int) -> None:
-        super().__init__(offset)
-        self.plan = plan
-        self.tag = tag
+    plan: FillPlan
+    tag: type[Replace | Default]
 
     def fill(self, values: Sequence[Any]) -> Any:
         """The tag, or None for a null: only a written `!replace null` takes a field away, not a value not given."""
@@ -231,15 +217,15 @@ def _filled(plan: Any, values: Sequence[Any], later: Set[int]) -> Any:
         return plan.fill(values) if later.isdisjoint(plan.indices) else plan
     if isinstance(plan, TaggedPlan):
         inner = _filled(plan.plan, values, later)
-        return TaggedPlan(inner, plan.tag, plan.offset) if isinstance(inner, FillPlan) else plan.fill(values)
+        return TaggedPlan(plan.offset, inner, plan.tag) if isinstance(inner, FillPlan) else plan.fill(values)
     if isinstance(plan, ItemsPlan):
         items = [_filled(item, values, later) for item in plan.items]
-        return ItemsPlan(items, plan.offset) if any(isinstance(item, FillPlan) for item in items) else items
+        return ItemsPlan(plan.offset, items) if any(isinstance(item, FillPlan) for item in items) else items
     if isinstance(plan, MappingPlan):
         pairs = [(_filled(key, values, later), _filled(value, values, later)) for key, value, _ in plan.entries]
         entries = [(key, value, isinstance(value, FillPlan)) for key, value in pairs if value is not None]
         if any(holes or isinstance(key, FillPlan) for key, _, holes in entries):
-            return MappingPlan(entries, plan.offset)
+            return MappingPlan(plan.offset, entries)
         return {key: value for key, value, _ in entries}
     return plan
 
@@ -278,8 +264,8 @@ class _Builder(Builder):
         self.used.update(indices)
         offset = node.start_mark.index
         if plain and texts == ["", ""]:
-            return WholePlan(indices[0], offset)
-        return MixedPlan(texts, indices, offset)
+            return WholePlan(offset, indices[0])
+        return MixedPlan(offset, texts, indices)
 
     def key(self, node: Node) -> Any:
         if isinstance(node, yaml.ScalarNode) and OPEN in node.value:
@@ -292,7 +278,7 @@ class _Builder(Builder):
         tag = _OVERLAY_TAGS[node.tag]
         self.defaults = self.defaults or tag is Default
         if isinstance(built, FillPlan):
-            return TaggedPlan(built, tag, node.start_mark.index)
+            return TaggedPlan(node.start_mark.index, built, tag)
         return None if tag is Default and built is None else tag(built)
 
     def make_mapping(self, pairs: dict[Any, Any], node: Node) -> Any:
@@ -302,8 +288,8 @@ class _Builder(Builder):
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
         entries = [(k, v, isinstance(v, FillPlan)) for k, v in pairs.items() if v is not None]
         if any(holes or isinstance(k, FillPlan) for k, _, holes in entries):
-            return MappingPlan(entries, node.start_mark.index)
+            return MappingPlan(node.start_mark.index, entries)
         return {k: v for k, v, _ in entries}
 
     def make_sequence(self, items: list[Any], node: Node) -> Any:
-        return ItemsPlan(items, node.start_mark.index) if any(isinstance(i, FillPlan) for i in items) else items
+        return ItemsPlan(node.start_mark.index, items) if any(isinstance(i, FillPlan) for i in items) else items

@@ -4,7 +4,7 @@ What is on no list is refused with its place: `code` is what `source_map` hands 
 has no hook (loops, comparisons, `~`, slices, methods), a call of a checked function is put in its place.
 """
 
-# ruff: noqa: N802 - Jinja's visitor finds methods by the names of nodes
+# ruff: noqa: N802, N815 - Jinja's visitor finds methods by the names of nodes
 
 from __future__ import annotations
 
@@ -153,8 +153,7 @@ class _Checker(NodeTransformer):
             raise ForbiddenError("* and ** in calls are not available", node.lineno)
         target = node.node
         if isinstance(target, nodes.Name) and target.name in FUNCTIONS:
-            mistake = never_works(target.name, node)
-            if mistake:
+            if mistake := never_works(target.name, node):
                 raise ForbiddenError(mistake, first_offset(node), rule="value")
             if target.name == "warn":
                 self.facts.warns = node.lineno
@@ -227,15 +226,11 @@ class _Checker(NodeTransformer):
 
     # -------------------------------------------------------------- what Jinja's own code would not check
 
-    def visit_Assign(self, node: nodes.Assign) -> nodes.Node:
+    def visit_Assign(self, node: nodes.Assign | nodes.AssignBlock) -> nodes.Node:
         self.facts.lasting.update(name.name for name in node.find_all(nodes.Name) if name.ctx == "store")
         return self.generic_visit(node)
 
-    def visit_AssignBlock(self, node: nodes.AssignBlock) -> nodes.Node:
-        self.facts.lasting.update(name.name for name in node.target.find_all(nodes.Name))
-        if isinstance(node.target, nodes.Name):
-            self.facts.lasting.add(node.target.name)
-        return self.generic_visit(node)
+    visit_AssignBlock = visit_Assign
 
     def visit_For(self, node: nodes.For) -> nodes.Node:
         if node.recursive:
@@ -276,17 +271,12 @@ class _Checker(NodeTransformer):
         pieces = nodes.List([self.visit(n) for n in node.nodes], lineno=node.lineno)
         return self._checked("joined", [pieces], node.lineno)
 
-    def visit_List(self, node: nodes.List) -> nodes.Node:
+    def visit_List(self, node: nodes.List | nodes.Dict | nodes.Tuple) -> nodes.Node:
         self.generic_visit(node)
-        return self._checked("weigh", [node], node.lineno)
+        is_target = isinstance(node, nodes.Tuple) and node.ctx == "store"
+        return node if is_target else self._checked("weigh", [node], node.lineno)
 
-    def visit_Dict(self, node: nodes.Dict) -> nodes.Node:
-        self.generic_visit(node)
-        return self._checked("weigh", [node], node.lineno)
-
-    def visit_Tuple(self, node: nodes.Tuple) -> nodes.Node:
-        self.generic_visit(node)
-        return node if node.ctx == "store" else self._checked("weigh", [node], node.lineno)
+    visit_Dict = visit_Tuple = visit_List
 
     def _checked(self, name: str, arguments: list[Any], code: int) -> nodes.Filter:
         first, *rest = arguments
@@ -314,9 +304,6 @@ class _Checker(NodeTransformer):
             self.facts.imports[node.template.value, own] = node.lineno  # type: ignore[attr-defined]
         return node
 
-    def visit_Template(self, node: nodes.Template) -> nodes.Node:
-        return self._spending(node)
-
     def _spending(self, node: nodes.Template | nodes.Macro | nodes.CallBlock) -> nodes.Node:
         """Make each run of a file, macro or call block charge units for its size."""
         # a file costs more to begin than a macro, which is charged as a call as well
@@ -324,6 +311,8 @@ class _Checker(NodeTransformer):
         self.generic_visit(node)
         node.body.insert(0, nodes.Output([self._checked("spend", [units], node.lineno)], lineno=node.lineno))
         return node
+
+    visit_Template = _spending
 
     def visit_Macro(self, node: nodes.Macro) -> nodes.Node:
         self._assign(node.name, node.lineno)

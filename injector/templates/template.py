@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -94,14 +95,10 @@ LARGEST: Final = 1024 * 1024
 FILE: Final = re.compile(r"[-._a-zA-Z0-9]{1,253}\Z")
 
 
-class _Unset:
+class _Unset(Enum):
     """The type of `UNSET`."""
 
-    def __repr__(self) -> str:
-        return "UNSET"
-
-    def __reduce__(self) -> str:
-        return "UNSET"
+    UNSET = "UNSET"
 
 
 #: Who may set a parameter, nearest to the pod first. Whoever types a command may always.
@@ -109,7 +106,7 @@ SETTERS: Final = ("pod", "namespace", "settings")
 #: The end of a family's name in template.yaml: of parameters with a common prefix.
 FAMILY: Final = "-*"
 #: The default of a parameter that has none.
-UNSET: Final = _Unset()
+UNSET: Final = _Unset.UNSET
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import operator
+import sys
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from injector.names import hint, shortened
@@ -174,23 +175,15 @@ def _enum(validator: Any, values: Any, instance: Any, schema: Any) -> Iterator[V
         yield _mistake(f"{shortened(instance)} is not one of {shortened(list(values))}")
 
 
-def _any_of(validator: Any, schemas: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+def _any_of(
+    validator: Any, schemas: Any, instance: Any, schema: Any, most: int = sys.maxsize
+) -> Iterator[ValidationError]:
     # the first mistake by each is enough to know, and to tell
-    errors: list[ValidationError] = []
-    for index, inner in enumerate(schemas):
-        first = next(validator.descend(instance, inner, schema_path=index), None)
-        if first is None:
-            return
-        errors.append(first)
-    yield _mistake(f"{shortened(instance)} is not valid under any of the given schemas", context=errors)
-
-
-def _one_of(validator: Any, schemas: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     errors = [next(validator.descend(instance, inner, schema_path=n), None) for n, inner in enumerate(schemas)]
     fits = errors.count(None)
-    if fits != 1:
+    if not 1 <= fits <= most:
         message = "is valid under more than one" if fits else "is not valid under any"
-        context = [] if fits else [error for error in errors if error is not None]
+        context = [] if fits else errors
         yield _mistake(f"{shortened(instance)} {message} of the given schemas", context=context)
 
 
@@ -230,6 +223,6 @@ def _validator_class() -> Any:
         "uniqueItems": _unique_items,
         "enum": _enum,
         "anyOf": _any_of,
-        "oneOf": _one_of,
+        "oneOf": partial(_any_of, most=1),
     }
     return validators.extend(Draft202012Validator, own)  # type: ignore[no-untyped-call]

@@ -35,10 +35,9 @@ LineOf = Callable[[int], str]
 TAB = "tabs cannot be used here; YAML is indented with spaces only"
 _NO_KEY = "this line is neither `key: value` nor `- item`; is a colon, a space or a text's indentation missing?"
 #: Kinds of mistakes whose place is where the value begins.
-_AT_THE_START = ("no-colon", "open-quote", "no-anchor")
+_AT_THE_START = ("open-quote", "no-anchor")
 #: By kind; `{line}` is that of what was begun, `{character}` the one at the place.
 _SENTENCES = {
-    "no-colon": _NO_KEY,
     "open-quote": "the quote that begins here does not end",
     "open-bracket": "a comma or the {0} of the bracket that opens on line {line} is missing here",
     "no-dash": "this line is among the items of the list that begins on line {line}; indent it further if it belongs "
@@ -80,7 +79,7 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
     kind, values = yaml_message(error)
     marks = (getattr(error, name, None) for name in ("problem_mark", "context_mark"))
     at, start = (None if mark is None else index(text, mark) for mark in marks)
-    if at is None or kind not in (*_SENTENCES, "no-key", "no-mapping"):
+    if at is None or kind not in (*_SENTENCES, "no-colon", "no-key", "no-mapping"):
         return " ".join(str(getattr(error, "problem", None) or error).split())[:200], start if at is None else at
     if kind == "no-key":
         return _no_key(text, at, start, line_of), at
@@ -93,15 +92,8 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
             "this is no comment, or hides more than it should; a comment is # at the end of a line, or {# ... #}, and "
             "a value that begins with # needs quotes"
         ), comment.end()
-    if kind == "no-colon" and (here := _here_document(text, begin)):
-        return here
-    if kind == "no-colon" and text.startswith(OPEN, begin):
-        return (
-            "a {{ }} alone on its line gives only a value; write a key before it, or, for each key of a mapping, "
-            "{% for key, value in x.items() %} and `{{ key }}: {{ value }}`"
-        ), begin
-    if kind == "no-colon" and (run_together := _RUN_TOGETHER.match(text, begin)):
-        return f"a space is missing after the colon of {run_together[1]}:", begin
+    if kind == "no-colon":
+        return _no_colon(text, begin)
     character = text[at : at + 1]
     if kind == "open-bracket" and character == ":":  # a key began before
         at = max(text.rfind(mark, 0, at) for mark in "\n \t,{[") + 1
@@ -110,15 +102,24 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
     return message, begin if kind in _AT_THE_START else at
 
 
-def _here_document(text: str, begin: int) -> tuple[str, int] | None:
-    """What is wrong, and where, if a line ends a shell's here-document whose lines are indented too little."""
+def _no_colon(text: str, begin: int) -> tuple[str, int]:
+    """What is wrong with a line that is no YAML; of a here-document of a shell, the first that is not indented."""
     word = text[begin:].partition("\n")[0].strip()
     here = re.search(rf"^( *).*<<-?[ \t]*[\"']?{re.escape(word)}\b.*\n", text[:begin], re.MULTILINE) if word else None
-    if here is None:
-        return None
-    less = re.compile(rf"^(?! {{{len(here[1])}}})(?=.*\S)", re.MULTILINE).search(text, here.end())
-    message = f"the lines of this here-document are indented too little; let each begin in column {len(here[1]) + 1}"
-    return message, less.start() if less else begin
+    if here:
+        less = re.compile(rf"^(?! {{{len(here[1])}}})(?=.*\S)", re.MULTILINE).search(text, here.end())
+        message = (
+            f"the lines of this here-document are not indented enough; let each begin in column {len(here[1]) + 1}"
+        )
+        return message, less.start() if less else begin
+    if word.startswith(OPEN):
+        return (
+            "a {{ }} alone on its line gives only a value; write a key before it, or, for each key of a mapping, "
+            "{% for key, value in x.items() %} and `{{ key }}: {{ value }}`"
+        ), begin
+    if run_together := _RUN_TOGETHER.match(word):
+        return f"a space is missing after the colon of {run_together[1]}:", begin
+    return _NO_KEY, begin
 
 
 def _no_key(text: str, at: int, start: int | None, line_of: LineOf) -> str:

@@ -13,7 +13,6 @@ import re
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from injector.caches import IdentityCache
 from injector.pods.context import Namespace
 from injector.pods.delivery import GeneratedConfigMap
 from injector.telemetry import Cell, Metrics
@@ -68,8 +67,6 @@ class AnswerCache:
         self._limit = limit
         self._entries: OrderedDict[bytes, tuple[Answer, int]] = OrderedDict()
         self._namespaces: dict[str, tuple[Namespace, bytes]] = {}
-        #: By a config file's text: what the key left out for the pod that it was first rendered for.
-        self._first: IdentityCache[tuple[bytes, ...]] = IdentityCache(256)
         self._serial = 0
         self._snapshot: Snapshot | None = None
         self._hits = metrics.cache.cell("hit")
@@ -105,22 +102,10 @@ class AnswerCache:
 
     def may_be_kept(self, volatile: tuple[bytes, ...], patch: bytes, answer: Answer) -> bool:
         """Whether an answer, and its patch as plain JSON, hold nothing of what the key leaves out."""
-        for part in volatile:
-            if part in patch or part in answer.tail or part in answer.line:
-                return False
-        names = " ".join(file.name for file in answer.files)
-        if any(part.decode(errors="replace") in names for part in volatile):
-            return False
-        return not any(self._holds(text, volatile) for file in answer.files for text in file.data.values())
-
-    def _holds(self, text: str, volatile: tuple[bytes, ...]) -> bool:
-        """Whether a text holds one of these parts. A part does not count if a pod without it got the same text."""
-        first = self._first.get(text)
-        if first is None:
-            self._first.put(text, volatile)
-        elif len(first) == len(volatile):
-            volatile = tuple(part for part, original in zip(volatile, first, strict=True) if part == original)
-        return any(part.decode(errors="replace") in text for part in volatile)
+        made = [patch, answer.tail, answer.line]
+        for file in answer.files:
+            made += (text.encode(errors="replace") for text in (file.name, *file.data.values()))
+        return not any(part in text for part in volatile for text in made)
 
     def forget(self) -> None:
         """Give no answer again that was given before: seals are made with another key now."""

@@ -33,7 +33,7 @@ from injector.webhook.admin import start_admin
 from injector.webhook.answer_cache import AnswerCache
 from injector.webhook.cluster_sync import ClusterSync
 from injector.webhook.evaluators import Evaluator, GuardEvaluator, MutateEvaluator, PolicyEvaluator
-from injector.webhook.exchange import Route, limits_of
+from injector.webhook.exchange import Route
 from injector.webhook.lifecycle import Drain, watch_loop
 from injector.webhook.namespace_resolver import EveryNamespace, NamespaceResolver
 from injector.webhook.pipeline import Pipeline
@@ -74,7 +74,7 @@ class ServeOptions:
 
 
 class App:
-    """A running webhook server. `start`, then `wait`; `drain.begin()` or a signal ends it."""
+    """A running webhook server. `start`, then `wait`; `drain.requested.set()` or a signal ends it."""
 
     def __init__(self, options: ServeOptions, output: LogOutput | None = None) -> None:
         self.metrics = Metrics()
@@ -166,7 +166,7 @@ class App:
         )
 
     async def _hand_over(self, certificate: CertificateSource) -> None:
-        await self.drain.begun()
+        await self.drain.requested.wait()
         await certificate.hand_over()
 
     # -- parts --
@@ -196,7 +196,7 @@ class App:
             self._report if self._events else None,
             self._seals,
         )
-        return Server(paths, limits_of(settings.server), self.metrics, self.logger)
+        return Server(paths, settings.server, self.metrics, self.logger)
 
     def _report(self, event: FailureEvent) -> None:
         if self._events is not None:
@@ -247,7 +247,7 @@ class App:
         """These tasks run for ever. If one ends with an error, the process ends too, so that it is started afresh."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self.logger.error("task-failed", error=f"{type(error).__name__}: {error}")
-            self.drain.begin()
+            self.drain.requested.set()
 
     async def close(self) -> None:
         """Take everything down at once; also what was only half started."""

@@ -57,16 +57,16 @@ class ClusterSync:
         """What has not been read yet, by name, and why."""
         unread: dict[str, str] = {}
         if not self.namespaces.synced.is_set():
-            unread["namespaces"] = str(self.namespaces.last_error or "not read yet")
-        if self._maps is not None and not self._maps.synced.is_set():
-            unread["template-config-maps"] = str(self._maps.last_error or "not read yet")
+            unread["namespaces"] = str(self.namespaces.basics.last_error or "not read yet")
+        if self._maps is not None and not self._maps.reflector.synced.is_set():
+            unread["template-config-maps"] = str(self._maps.reflector.last_error or "not read yet")
         return unread
 
     @property
     def away_seconds(self) -> float:
         """For how many seconds what is known may have been out of date; 0 when it is not."""
-        sources = (self.namespaces, self._maps) if self._maps is not None else (self.namespaces,)
-        since = [source.away_since for source in sources if source.away_since is not None]
+        sources = (self.namespaces.basics, self._maps.reflector if self._maps else None)
+        since = [source.away_since for source in sources if source and source.away_since is not None]
         return time.monotonic() - min(since) if since else 0.0
 
     def notes(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import ssl
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import structlog
 from tornado.http1connection import HTTP1Connection, HTTP1ServerConnection
@@ -36,18 +36,13 @@ _HANDSHAKE_SHARE = 4
 _LOG_SECONDS = 60.0
 
 
-class RequestProgress(Protocol):
+class RequestProgress:
     """How far a request is: `reading` its body, `busy` from its headers to its answer."""
 
-    busy: bool
-    reading: bool
-
-
-class _Unknown:
     busy = reading = False
 
 
-_UNKNOWN = _Unknown()
+_UNKNOWN = RequestProgress()
 
 
 class BoundedServer(HTTPServer):
@@ -184,9 +179,9 @@ class BoundedServer(HTTPServer):
         if self._handshaking:
             self._drop_handshake(next(iter(self._handshaking)))
             return True
-        for streams, spared in ((self._new, _is_answering), (self._answered, _is_busy)):
+        for streams in (self._new, self._answered):
             for stream, progress in streams.items():
-                if not spared(progress):
+                if not progress.busy or (progress.reading and streams is self._new):
                     del streams[stream]
                     stream.close()
                     return True
@@ -215,14 +210,6 @@ class BoundedServer(HTTPServer):
         if self._over and now >= self._next_log:
             self._logger.warning("too-many-connections", most=self._most, closed=self._over)
             self._over, self._next_log = 0, now + _LOG_SECONDS
-
-
-def _is_answering(progress: RequestProgress) -> bool:
-    return progress.busy and not progress.reading
-
-
-def _is_busy(progress: RequestProgress) -> bool:
-    return progress.busy
 
 
 def _affordable(most: int, logger: structlog.typing.FilteringBoundLogger) -> int:

@@ -80,7 +80,7 @@ class Verdict(NamedTuple):
     doubted: bool = False
 
 
-class Outcome(NamedTuple):
+class ReviewOutcome(NamedTuple):
     """What a review is answered, what is recorded of it, and what to report on the object's owner, if anything.
 
     `about` are the log line's fields that name the object.
@@ -131,7 +131,7 @@ class Evaluator(ABC, Generic[Reviewed]):
         """
 
     @abstractmethod
-    def answer(self, task: ReviewTask, subject: Reviewed, namespace: str, injection: Injection) -> Outcome:
+    def answer(self, task: ReviewTask, subject: Reviewed, namespace: str, injection: Injection) -> ReviewOutcome:
         """What the API server is answered, and what is recorded."""
 
     def _inject(
@@ -206,12 +206,12 @@ class MutateEvaluator(Evaluator[Object]):
         injection = self._inject(self._core, task, subject, namespace, request, failure)
         return Verdict(injection, injection.reason in DOUBTFUL)
 
-    def answer(self, task: ReviewTask, subject: Object, namespace: str, injection: Injection) -> Outcome:
+    def answer(self, task: ReviewTask, subject: Object, namespace: str, injection: Injection) -> ReviewOutcome:
         """The patch, and an Event about a pod that is refused or starts without its sidecar."""
         response = response_to(injection)
         reported = injection.effect in self.reported
         event = failure_event(subject, namespace, injection, response.message) if reported else None
-        return Outcome(response, note_of(injection), {"pod": object_name(subject)}, event)
+        return ReviewOutcome(response, note_of(injection), {"pod": object_name(subject)}, event)
 
 
 class GuardEvaluator(MutateEvaluator):
@@ -288,7 +288,7 @@ class PolicyEvaluator(Evaluator[ObjectRequest]):
             resource = subject.request.resource[:64]
             return Verdict(refused(subject, at, snapshot, self._log_error(task, namespace, error, resource=resource)))
 
-    def answer(self, task: ReviewTask, subject: ObjectRequest, namespace: str, injection: Injection) -> Outcome:
+    def answer(self, task: ReviewTask, subject: ObjectRequest, namespace: str, injection: Injection) -> ReviewOutcome:
         """The verdict; an object without a name goes by the review's: a CONNECT has options as its object."""
         request, name = subject.request, subject.review.get("name")
         about = {
@@ -296,7 +296,7 @@ class PolicyEvaluator(Evaluator[ObjectRequest]):
             "name": object_name(subject.subject) or (name[:260] if isinstance(name, str) else ""),
             "operation": request.operation[:16],
         }
-        return Outcome(response_to(injection), note_of(injection), about)
+        return ReviewOutcome(response_to(injection), note_of(injection), about)
 
 
 def _optional_object(raw: bytes) -> Object:

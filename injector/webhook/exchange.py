@@ -11,6 +11,7 @@ import heapq
 import math
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
+from http.client import responses
 from typing import Any, cast
 
 from tornado.http1connection import HTTP1Connection
@@ -18,17 +19,10 @@ from tornado.httputil import HTTPHeaders, HTTPMessageDelegate, RequestStartLine,
 
 from injector.errors import ReviewError
 from injector.settings import ServerSettings
+from injector.webhook.connections import RequestProgress
 from injector.webhook.response import status_body
 
-_PHRASES = {
-    200: b"200 OK",
-    400: b"400 Bad Request",
-    404: b"404 Not Found",
-    405: b"405 Method Not Allowed",
-    413: b"413 Content Too Large",
-    415: b"415 Unsupported Media Type",
-    429: b"429 Too Many Requests",
-}
+_STATUS_LINES = {code: f"{code} {responses[code]}".encode() for code in (200, 400, 404, 405, 413, 415, 429)}
 _JSON_TYPE = "application/json"
 _JSON = _JSON_TYPE.encode()
 #: A too large body is still read (and thrown away) up to this many times the limit, so that its client hears why.
@@ -52,32 +46,6 @@ Handler = Callable[[bytes, float], bytes | Awaitable[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Bounds of the HTTPS server. Durations in seconds, sizes in bytes."""
-
-    idle_seconds: float
-    body_seconds: float
-    max_body_bytes: int
-    max_header_bytes: int
-    max_waiting_bytes: int
-    max_connections: int
-    handshake_seconds: float
-
-
-def limits_of(server: ServerSettings) -> Limits:
-    """The bounds that the settings ask for."""
-    return Limits(
-        idle_seconds=server.idle_seconds,
-        body_seconds=server.body_seconds,
-        max_body_bytes=server.max_body_bytes,
-        max_header_bytes=server.max_header_bytes,
-        max_waiting_bytes=server.max_body_bytes * BODIES_FACTOR,
-        max_connections=server.max_connections,
-        handshake_seconds=server.handshake_seconds,
-    )
-
-
-@dataclass(frozen=True, slots=True)
 class Route:
     """What is at a path: a method, who answers, in which content type; and how long this very target may take."""
 
@@ -98,7 +66,7 @@ class ServerState:
     room: the size, a running number and the future of each. `turn` is held by the one large body that is evaluated.
     """
 
-    limits: Limits
+    limits: ServerSettings
     find_route: Callable[[str], Route]
     run: Callable[[Coroutine[Any, Any, None]], None]
     count_error: Callable[[int], None]
@@ -115,7 +83,7 @@ class ServerState:
 
     def reserve(self, size: int) -> bool:
         """Take room for a large body, where there is any."""
-        fits = self.waiting_bytes + size <= self.limits.max_waiting_bytes
+        fits = self.waiting_bytes + size <= self.limits.max_body_bytes * BODIES_FACTOR
         if fits:
             self.waiting_bytes += size
         return fits
@@ -137,7 +105,7 @@ class ServerState:
                 future.set_result(None)
 
 
-class Exchange(HTTPMessageDelegate):
+class Exchange(HTTPMessageDelegate, RequestProgress):
     """Reads one request, asks the route's handler, writes the answer.
 
     `since` is the tick at which it began to wait for the request or its body; infinite while a body waits for room.
@@ -333,7 +301,7 @@ class Exchange(HTTPMessageDelegate):
         if self._close or state.closing:
             more += b"Connection: close\r\n"
         head = b"HTTP/1.1 %b\r\nContent-Type: %b\r\nContent-Length: %d\r\nDate: %b\r\n%b\r\n" % (
-            _PHRASES[code],
+            _STATUS_LINES[code],
             content_type,
             len(body),
             state.date,

@@ -38,22 +38,15 @@ class Drain:
     """Whether the server is on its way down, and the way down itself."""
 
     def __init__(self, metrics: Metrics, logger: structlog.typing.FilteringBoundLogger) -> None:
-        self._requested = asyncio.Event()
+        #: Set when the end is asked for.
+        self.requested = asyncio.Event()
         self._metrics = metrics
         self._logger = logger
 
     @property
     def under_way(self) -> bool:
         """True from the moment that the end was asked for."""
-        return self._requested.is_set()
-
-    def begin(self) -> None:
-        """Ask for the end; a second call does no harm."""
-        self._requested.set()
-
-    async def begun(self) -> None:
-        """Wait until the end is asked for."""
-        await self._requested.wait()
+        return self.requested.is_set()
 
     def on_signals(self) -> None:
         """Let SIGTERM and SIGINT ask for the end. A second one ends the process at once, as people expect."""
@@ -62,12 +55,12 @@ class Drain:
             loop.add_signal_handler(number, self._on_signal, number)
 
     def _on_signal(self, number: int) -> None:
-        self.begin()
+        self.requested.set()
         asyncio.get_running_loop().remove_signal_handler(number)
 
     async def run(self, server: Server, seconds: float) -> None:
         """Wait until the end is asked for, drain for `seconds`, stop the server."""
-        await self.begun()
+        await self.requested.wait()
         self._metrics.draining.cell().value = 1
         self._logger.info("draining", seconds=seconds)
         server.close_after_answers()

@@ -21,9 +21,10 @@ import structlog
 from tornado.http1connection import HTTP1Connection
 from tornado.iostream import IOStream
 
+from injector.settings import ServerSettings
 from injector.telemetry import Metrics
 from injector.webhook.connections import SWEEP_SECONDS, BoundedServer
-from injector.webhook.exchange import DISCARD_FACTOR, Exchange, Limits, Route, ServerState
+from injector.webhook.exchange import DISCARD_FACTOR, Exchange, Route, ServerState
 
 #: Targets (path with query) that are remembered; the API server uses one or two.
 _KNOWN_TARGETS = 256
@@ -70,7 +71,7 @@ class Server:
     def __init__(
         self,
         paths: dict[str, Route],
-        limits: Limits,
+        limits: ServerSettings,
         metrics: Metrics,
         logger: structlog.typing.FilteringBoundLogger,
     ) -> None:

@@ -43,7 +43,7 @@ _PREVIOUS_SECONDS = 60.0
 
 
 class SnapshotManager:
-    """Holds the snapshot in use; the `SnapshotSource` of the pipelines.
+    """Holds the snapshot in use. A review takes `current` once and stays with it.
 
     `on_refused(why)` is called when new settings or templates do not build, once for each such state.
     `own_namespace` is the injector's own and left alone like those that the settings ignore.

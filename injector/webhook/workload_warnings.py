@@ -17,7 +17,7 @@ from injector.pods.workloads import pod_template, workload_of_object
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.choice import misspelt_annotations
-from injector.webhook.evaluators import DOUBTFUL, Evaluator, Failure, Outcome, ReviewTask, Verdict
+from injector.webhook.evaluators import DOUBTFUL, Evaluator, Failure, ReviewOutcome, ReviewTask, Verdict
 from injector.webhook.record import note_of, object_name
 from injector.webhook.response import AdmissionResponse, response_to
 from injector.webhook.review import ReviewRequest, read_object
@@ -71,7 +71,7 @@ class WorkloadEvaluator(Evaluator[_WorkloadAndPod]):
         injection = self._inject(core, task, pod, namespace, Request(), None)
         return Verdict(injection, injection.reason in DOUBTFUL)
 
-    def answer(self, task: ReviewTask, subject: _WorkloadAndPod, namespace: str, injection: Injection) -> Outcome:
+    def answer(self, task: ReviewTask, subject: _WorkloadAndPod, namespace: str, injection: Injection) -> ReviewOutcome:
         """What a workload's author should know; nothing where its pods are not to be injected."""
         (workload, pod), settings, response = subject, task.snapshot.settings, self.unconcerned
         if pod is not None and injection.decision.inject:
@@ -83,7 +83,7 @@ class WorkloadEvaluator(Evaluator[_WorkloadAndPod]):
             warnings = (*refusal, *mutation.warnings, *labels, *misplaced_keys(workload, settings))
             response = AdmissionResponse(allowed=True, warnings=tuple(dict.fromkeys(warnings)))
         note = note_of(msgspec.structs.replace(injection, effect=Effect.SKIP, applied=()))
-        return Outcome(response, note, {"pod": object_name(workload)})
+        return ReviewOutcome(response, note, {"pod": object_name(workload)})
 
 
 def _workload_before(request: ReviewRequest) -> Object | None:

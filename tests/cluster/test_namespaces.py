@@ -91,7 +91,7 @@ def test_without_the_permission_quotas_are_unknown_and_asked_for_rarely(
             store.start()
             await asyncio.wait_for(store.synced.wait(), 300)
             assert store.get(ns).quotas == ()
-            assert store.last_error is None
+            assert store.basics.last_error is None
             await asyncio.sleep(3)
             assert client.requests == 4  # namespaces listed and watched; the other two asked for once
             await store.stop()
@@ -164,8 +164,8 @@ def test_api_server_away(control_plane: ControlPlane, namespace: NamespaceFactor
             await asyncio.wait_for(store.synced.wait(), 300)
             known = store.get(ns)
             relay.cut()
-            await until(lambda: store.last_error is not None)
-            assert store.away_since is not None
+            await until(lambda: store.basics.last_error is not None)
+            assert store.basics.away_since is not None
             assert store.get(ns) is known
             connections = client.requests
             for _ in range(500):
@@ -173,7 +173,7 @@ def test_api_server_away(control_plane: ControlPlane, namespace: NamespaceFactor
                     await store.fetch(ns)
             assert client.requests - connections <= 15
             await relay.mend()
-            await until(lambda: store.last_error is None)
+            await until(lambda: store.basics.last_error is None)
             assert store.get(ns) is known  # listed or watched anew, and the same
             # that it failed is good for a second
             await asked(lambda: _fetched(store, ns), lambda one: one is known)

@@ -138,15 +138,15 @@ def test_api_server_away(control_plane: ControlPlane, namespace: NamespaceFactor
             maps.start()
             await until(lambda: told)
             relay.cut()
-            await until(lambda: maps.last_error is not None)
+            await until(lambda: maps.reflector.last_error is not None)
             await asyncio.to_thread(control_plane.api.patch, "ConfigMap", "envoy", {"data": {"a": "2"}}, ns)
             await asyncio.sleep(0.5)
             assert maps.sources == {"envoy": {"a": "1"}}
             assert len(told) == 1
-            assert maps.away_since is not None
+            assert maps.reflector.away_since is not None
             await relay.mend()
             await until(lambda: told[1:] == [{"envoy": {"a": "2"}}])
-            assert maps.last_error is None
+            assert maps.reflector.last_error is None
             await maps.stop()
 
     asyncio.run(main())

@@ -19,7 +19,7 @@ from injector.telemetry import LogOutput, Metrics, make_logger
 from injector.templates.snapshot import Snapshot, build_snapshot
 from injector.webhook.answer_cache import AnswerCache
 from injector.webhook.evaluators import Evaluator, MutateEvaluator, PolicyEvaluator
-from injector.webhook.exchange import Route, limits_of
+from injector.webhook.exchange import Route
 from injector.webhook.namespace_resolver import NamespaceResolver
 from injector.webhook.pipeline import Pipeline
 from injector.webhook.record import Recorder
@@ -81,7 +81,7 @@ class PathWebhook:
         async def start() -> tuple[Server, int]:
             context, _ = make_context(*make_certificate(folder))
             sockets = bind_sockets(0, HOST)
-            server = Server({"/mutate": mutate, **routes}, limits_of(Settings().server), metrics, logger)
+            server = Server({"/mutate": mutate, **routes}, Settings().server, metrics, logger)
             server.start(sockets, context)
             return server, int(sockets[0].getsockname()[1])
 

@@ -12,7 +12,7 @@ from injector.diagnostics import Diagnostic
 OLDEST = (1, 30)
 _NATIVE = (1, 29)  # restartable init containers are on by default: Kubernetes docs, "Sidecar Containers"
 _AUTO = (1, 32)  # from here on `nativeSidecars: auto` means native, as kubelets may be three minors behind
-_SKEW, _LARGE_SKEW = 30, 300  # seconds
+_SKEW = 30  # seconds
 
 
 def version(context: CheckContext) -> Iterator[Diagnostic]:
@@ -61,18 +61,11 @@ def clock(context: CheckContext) -> Iterator[Diagnostic]:
     server_time = context.live.clock
     if server_time is None:
         return
-    # the header has whole seconds, and is of a moment between the request and now
-    behind = (
-        (server_time - now).total_seconds() if server_time > now else min(0.0, (server_time - now).total_seconds() + 1)
-    )
-    difference = (
-        f"the API server's clock is {abs(behind):.0f} s {'ahead of' if behind > 0 else 'behind'} this machine's"
-    )
-    to_do = "let both follow the same time servers (NTP); certificates made here may not be valid there yet"
-    if abs(behind) > _LARGE_SKEW:
-        yield bad("clock", difference, to_do)
-    elif abs(behind) > _SKEW:
-        yield warning("clock", difference, to_do)
+    behind = (server_time - now).total_seconds()
+    if abs(behind) > _SKEW:
+        text = f"the API server's clock is {abs(behind):.0f} s {'ahead of' if behind > 0 else 'behind'} this machine's"
+        to_do = "let both follow the same time servers (NTP); certificates made here may not be valid there yet"
+        yield warning("clock", text, to_do)
     else:
         yield good("clock", "the API server's clock agrees with this machine's")
 

@@ -28,7 +28,6 @@ class CheckContext:
     def __init__(self, live: BlockingClient, namespace: str | None = None) -> None:
         self.live = live
         self._given = namespace
-        self._resources: dict[tuple[str, str], frozenset[str]] = {}
 
     @cached_property
     def namespace(self) -> str:
@@ -119,14 +118,6 @@ class CheckContext:
             if error.status == 404:
                 return None
             raise
-
-    def serves(self, group: str, version: str, resource: str) -> bool:
-        """Whether the API server has such a resource, or one below another."""
-        group_version = (group, version)
-        if group_version not in self._resources:
-            resources = self.found(f"/apis/{group}/{version}" if group else f"/api/{version}") or {}
-            self._resources[group_version] = frozenset(entry["name"] for entry in resources.get("resources") or ())
-        return resource in self._resources[group_version]
 
     def is_there(self, api: str, resource: str, name: str) -> bool:
         """Whether the injector's namespace has this object; one that may not be looked at counts as there."""

@@ -8,11 +8,39 @@ from collections.abc import Iterator, Sequence
 import click
 
 from injector.authoring.diagnostic_formats import json_text
+from injector.cli.checks import (
+    api_server,
+    before_installation,
+    granted_permissions,
+    namespace_labels,
+    other_webhooks,
+    replicas,
+    serving_certificate,
+    settings_and_templates,
+    trial_pod,
+    waiting_controllers,
+    webhook_entries,
+)
 from injector.cli.checks.check_context import CheckContext
 from injector.cli.checks.check_result import Check, Section, bad, warning
 from injector.cluster.blocking_client import ClusterError
 from injector.diagnostics import Diagnostic, Severity, printable, printable_lines
 from injector.errors import SettingsError
+
+#: The sections in the order in which they are read: what breaks first comes first.
+INSTALLED: tuple[Section, ...] = (
+    api_server.SECTION,
+    settings_and_templates.SECTION,
+    granted_permissions.SECTION,
+    namespace_labels.SECTION,
+    webhook_entries.SECTION,
+    serving_certificate.SECTION,
+    replicas.SECTION,
+    other_webhooks.SECTION,
+    trial_pod.SECTION,
+    waiting_controllers.SECTION,
+)
+BEFORE: tuple[Section, ...] = before_installation.SECTIONS
 
 #: How each severity is shown: its name for programs, its sign and the sign's colour. The worst comes last.
 _RESULTS: dict[Severity, tuple[str, str, str]] = {

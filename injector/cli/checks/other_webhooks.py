@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from injector.cli.checks.check_context import CheckContext
 from injector.cli.checks.check_result import Section, bad, good, warning
 from injector.cli.checks.namespace_labels import own_labels
-from injector.cli.live_setup import covers_pods
+from injector.cli.live_setup import covers
 from injector.cluster.installation import KINDS, configuration_path
 from injector.diagnostics import Diagnostic
-from injector.pods.context import Object
+from injector.pods.context import Object, Request
 from injector.pods.selectors import matches
 from injector.settings import NamespaceLabel
 
@@ -27,7 +27,11 @@ def others(context: CheckContext) -> Iterator[Diagnostic]:
     count = 0
     for configuration in context.live.objects(configuration_path(KINDS[0])):
         name = configuration["metadata"]["name"]
-        entries = [e for e in configuration.get("webhooks") or () if any(map(covers_pods, e.get("rules") or ()))]
+        entries = [
+            e
+            for e in configuration.get("webhooks") or ()
+            if any(covers(rule, Request()) for rule in e.get("rules") or ())
+        ]
         if name in ours or not entries:
             continue
         count += 1
@@ -50,17 +54,10 @@ def in_order(name: str, entries: list[Object], ours: str, label: NamespaceLabel)
             ),
         )
         return
-    again = all(entry.get("reinvocationPolicy") == "IfNeeded" for entry in entries)
-    if name > ours:
-        text = (
-            f"{name} also changes new pods, after the injector; if it changes a pod, the API server calls the "
-            "injector again"
-        )
-    elif again:
-        text = f"{name} also changes new pods, before the injector, and is called again to see the sidecars"
-    else:
-        text = f"{name} also changes new pods, before the injector, and is not called again: it sees no sidecars"
-    yield good("other-webhooks", text)
+    order = "after the injector, which is called again" if name > ours else "before the injector"
+    if name <= ours and any(entry.get("reinvocationPolicy") != "IfNeeded" for entry in entries):
+        order = "before the injector, and is not called again: it sees no sidecars"
+    yield good("other-webhooks", f"{name} also changes new pods, {order}")
 
 
 def _hostage(name: str, entries: list[Object], own: dict[str, str], namespace: str) -> Iterator[Diagnostic]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
+from collections.abc import Iterator, Sequence
 
 from injector.authoring.template_summary import only_judges
 from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import bad, good, some, warning
+from injector.cli.checks.check_result import bad, good, warning
 from injector.diagnostics import Diagnostic
 from injector.settings import PathTemplates
 from injector.templates.template import Template
@@ -39,52 +38,12 @@ def paths(context: CheckContext) -> Iterator[Diagnostic]:
             templates = context.path_templates.found(at.templates)
             text = "; ".join(f"{template.name} for {template.applies_to.words}" for template in templates)
             yield good(f"path {path}", f"{subject}: {text}", templates=list(at.templates))
-            yield from _never_asked(path, templates, context)
             yield from _of_the_other_type(path, at, templates)
 
 
-def _never_asked(path: str, templates: Iterable[Template], context: CheckContext) -> Iterator[Diagnostic]:
-    """A line for each template for an unknown resource: the API server accepts such an entry without a warning."""
-    for template in templates:
-        covered = template.applies_to
-        places = list(product(covered.api_groups, covered.api_versions))
-        missing = [r for r in covered.resources if not any(context.serves(*place, r) for place in places)]
-        if missing:
-            within = some([f"{group}/{version}".lstrip("/") for group, version in places])
-            yield warning(
-                f"path {path}",
-                (
-                    f"path {path}: template {template.name} is for {some(missing)} of {within}, which the API server "
-                    "does not have"
-                ),
-                (
-                    "the API server never sends such requests: correct `for` in the template; `kubectl "
-                    "api-resources` lists the available resources"
-                ),
-                templates=[template.name],
-            )
-
-
 def _of_the_other_type(path: str, at: PathTemplates, templates: Sequence[Template]) -> Iterator[Diagnostic]:
-    """A line for each template that changes objects at a validating path, and for a mutating path of policies only."""
-    judging = [template.name for template in templates if only_judges(template)]
-    if at.type == "validating":
-        for template in templates:
-            if template.name not in judging:
-                yield warning(
-                    f"path {path}",
-                    (
-                        f"path {path} (validating): template {template.name} changes objects, which fails at a "
-                        "validating path"
-                    ),
-                    "list it at a path of type mutating",
-                    templates=[template.name],
-                )
-    elif len(judging) == len(templates):
-        yield warning(
-            f"path {path}",
-            f"path {path} (mutating): template {some(judging)} can only refuse or warn. Webhooks that are called later "
-            "can still change the object after this check",
-            "set `type: validating` in the settings: then the template checks the object as it will be stored",
-            templates=judging,
-        )
+    """A line for each template that changes objects at a validating path."""
+    for template in templates:
+        if at.type == "validating" and not only_judges(template):
+            text = f"path {path} (validating): template {template.name} changes objects, which fails at such a path"
+            yield warning(f"path {path}", text, "list it at a path of type mutating", templates=[template.name])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import pairwise
 from pathlib import PurePosixPath
 
 from cryptography import x509
@@ -167,7 +166,7 @@ def where(context: CheckContext) -> tuple[str, str]:
     spec = context.pod_spec
     secrets = {v["name"]: v["secret"] for v in spec.get("volumes") or () if v.get("secret")}
     for container in spec.get("containers") or ():
-        file = PurePosixPath(_option(container, "--cert", "INJECTOR_CERT") or context.settings.server.certificate)
+        file = PurePosixPath(context.settings.server.certificate)
         for mount in container.get("volumeMounts") or ():
             secret = secrets.get(mount["name"])
             if secret and file.is_relative_to(mount["mountPath"]):
@@ -175,18 +174,6 @@ def where(context: CheckContext) -> tuple[str, str]:
                 keys = {item["path"]: item["key"] for item in secret.get("items") or ()}
                 return str(secret.get("secretName")), keys.get(path, path)
     return "", ""
-
-
-def _option(container: Object, option: str, variable: str) -> str:
-    """What a container's arguments or environment say."""
-    arguments = [*(container.get("command") or ()), *(container.get("args") or ())]
-    for word, following in pairwise([*arguments, ""]):
-        if word == option:
-            return str(following)
-        if word.startswith(f"{option}="):
-            return str(word.partition("=")[2])
-    values = [e.get("value") for e in container.get("env") or () if e.get("name") == variable]
-    return str(values[0] or "") if values else ""
 
 
 SECTION = Section("certificate", (bundles, served))

@@ -47,17 +47,4 @@ def templates(context: CheckContext) -> Iterator[Diagnostic]:
         yield good("templates", f"templates and their versions: {listed}", templates=digests)
 
 
-def mounted(context: CheckContext) -> Iterator[Diagnostic]:
-    """Every ConfigMap that the injector's pods mount is there: a pod that is new waits for it."""
-    sources = [volume.get("configMap") or {} for volume in context.pod_spec.get("volumes") or ()]
-    for name in [str(source["name"]) for source in sources if source and not source.get("optional")]:
-        if not context.is_there("/api/v1", "configmaps", name):
-            text = (
-                f"there is no ConfigMap {context.namespace}/{name}, which the injector's pods mount: new pods of the "
-                "injector do not start"
-            )
-            to_do = "apply the chart again; until then, the next checks use the default settings"
-            yield bad("settings", text, to_do, configmap=name)
-
-
-SECTION = Section("settings-and-templates", (mounted, settings, templates))
+SECTION = Section("settings-and-templates", (settings, templates))

@@ -10,7 +10,7 @@ from injector.cli.checks.check_result import INSTALL, Section, bad, good, warnin
 from injector.cli.checks.entry_differences import entry_differences
 from injector.cli.checks.policy_paths import paths
 from injector.cluster.blocking_client import INSTALLATION
-from injector.cluster.installation import API, KINDS, is_of_a_path
+from injector.cluster.installation import API, KINDS
 from injector.cluster.pause import is_paused, words_of_pause
 from injector.cluster.update_policy import update_policy
 from injector.diagnostics import Diagnostic
@@ -97,15 +97,9 @@ def paused(context: CheckContext) -> Iterator[Diagnostic]:
         entries = configuration.get("webhooks") or ()
         off = [entry["name"] for entry in entries if is_paused(entry)]
         if off:
-            subject = f"{', '.join(off)} {'is' if len(off) == 1 else 'are'}"
-            if len(off) == len(entries):
-                subject = "all entries are"
             pause = words_of_pause(configuration)
-            text = f"{configuration['kind']}: {subject} paused {pause}".rstrip()
-            more = ", and templates at paths are not applied" if any(map(is_of_a_path, off)) else ""
-            sidecars = len(off) == len(entries) and configuration["kind"] == "MutatingWebhookConfiguration"
-            pods = "pods get no sidecars" if sidecars else "the API server does not call what is paused"
-            yield warning("paused", f"{text}; {pods}{more}", "injector resume", entries=off, pause=pause)
+            text = f"{configuration['kind']}: paused {pause}, so that the API server does not call {', '.join(off)}"
+            yield warning("paused", text, "injector resume", entries=off, pause=pause)
         for entry in entries:
             if not is_paused(entry) and entry.get("objectSelector"):
                 text = f"entry {entry['name']} has an objectSelector: the injector sees only objects that match it"

@@ -121,7 +121,7 @@ def _container(path: Path, security: Object, *, own_users: bool) -> Violations:
 
 def _profiles(path: Path, security: Object, minor: int) -> Violations:
     """Controls that hold for a pod's security context as for a container's."""
-    for field in ("appArmorProfile", "seccompProfile") if minor >= 19 else ("appArmorProfile",):
+    for field in ("appArmorProfile", "seccompProfile"):
         kind = mapping(security.get(field)).get("type")
         if kind is not None and kind not in PROFILES:
             yield _refused((*path, field, "type"), kind, f"use {' or '.join(PROFILES)}", field=field)

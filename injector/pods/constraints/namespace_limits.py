@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
+from typing import Any
 
 from injector.diagnostics import Path
 from injector.pods.constraints.pod_view import PodView, Violations, mapping, mappings, sequence, string_field, violation
@@ -24,11 +25,9 @@ def defaults(namespace: Namespace) -> Ask | None:
     if not namespace.limit_ranges:
         return None
     total = Ask({}, {})
-    for requests, limits in _given(namespace):
-        for name, quantity in limits.items():
-            total.limits.setdefault(name, quantity)
-        for name, quantity in requests.items():
-            total.requests.setdefault(name, quantity)
+    for requests, limits in reversed(list(_given(namespace))):  # the first one counts
+        total.limits.update(limits)
+        total.requests.update(requests)
     return total
 
 
@@ -39,12 +38,12 @@ def filled_in(namespace: Namespace) -> ResourceDefaults | None:
     """
     if not namespace.limit_ranges_known:
         return None
-    amounts: tuple[dict[str, set[Decimal]], dict[str, set[Decimal]]] = ({}, {})
+    filled = ResourceDefaults({}, {})
     for ask in _given(namespace):
-        for into, quantities in zip(amounts, ask, strict=True):
+        for into, quantities in zip(filled, ask, strict=True):
             for name, quantity in quantities.items():
                 into.setdefault(name, set()).add(quantity)
-    return ResourceDefaults(*amounts)
+    return filled
 
 
 def _given(namespace: Namespace) -> Iterator[Ask]:
@@ -59,12 +58,12 @@ def find(parts: PodView, namespace: Namespace) -> Violations:
     """What the namespace's LimitRanges refuse in touched containers, and in the pod as a whole."""
     container_defaults = defaults(namespace)
     touched = {(container.list_name, container.name) for container in parts.touched}
-    containers = [c for c in asking(parts.spec, container_defaults) if (c.list_name, c.name) in touched]
-    for container in containers:
-        yield from _defaults_fit(container.path, container.ask)
+    containers = [(c, ask) for c, ask in asking(parts.spec, container_defaults) if (c.list_name, c.name) in touched]
+    for container, ask in containers:
+        yield from _defaults_fit(container.path, ask)
     for name, item in _items(namespace, "Container"):
-        for container in containers:
-            yield from _bounds(name, container.path, container.ask, item)
+        for container, ask in containers:
+            yield from _bounds(name, container.path, ask, item)
     whole = None
     for name, item in _items(namespace, "Pod"):
         whole = whole or pod_ask(parts.spec, container_defaults)
@@ -75,73 +74,44 @@ def _defaults_fit(path: Path, ask: Ask) -> Violations:
     for resource, request in ask.requests.items():
         limit = ask.limits.get(resource, request)
         if request > limit:
-            requested, most = format_quantity(request), format_quantity(limit)
-            message = (
-                f"with the defaults of the LimitRange, the {resource} request {requested} is above its limit {most}"
-            )
-            fields = {"resource": resource, "request": requested, "limit": most}
-            yield violation(Reason.QUOTA, path, message, "set both in the template", **fields)
+            fields = {"resource": resource, "request": format_quantity(request), "limit": format_quantity(limit)}
+            message = "with the defaults of the LimitRange, the {resource} request {request} is above its limit {limit}"
+            yield violation(Reason.QUOTA, path, message.format(**fields), "set both in the template", **fields)
 
 
 def _bounds(name: str, path: Path, ask: Ask, item: Object) -> Violations:
     for resource, least in amounts(item.get("min")).items():
-        yield from _compare(name, path, resource, "request", ask.requests.get(resource), least, above=False)
-        if resource in ask.limits:
-            yield from _compare(name, path, resource, "limit", ask.limits[resource], least, above=False)
+        yield from _compare(name, path, resource, "request", ask.requests.get(resource), least, "minimum")
+        yield from _compare(name, path, resource, "limit", ask.limits.get(resource, least), least, "minimum")
     for resource, most in amounts(item.get("max")).items():
-        yield from _compare(name, path, resource, "limit", ask.limits.get(resource), most, above=True)
-        if resource in ask.requests:
-            yield from _compare(name, path, resource, "request", ask.requests[resource], most, above=True)
+        yield from _compare(name, path, resource, "limit", ask.limits.get(resource), most, "maximum")
+        yield from _compare(name, path, resource, "request", ask.requests.get(resource, most), most, "maximum")
     for resource, most in amounts(item.get("maxLimitRequestRatio")).items():
         request, limit = ask.requests.get(resource), ask.limits.get(resource)
+        fields: dict[str, Any] = {"limit_range": name, "resource": resource}
         if not request or limit is None:
-            yield violation(
-                Reason.QUOTA,
-                path,
-                (
-                    f"{_whole(path)}LimitRange {name} limits the ratio of {resource} limit to request, so it "
-                    "requires both"
-                ),
-                "set them",
-                limit_range=name,
-                resource=resource,
-            )
+            message = f"LimitRange {name} limits the ratio of {resource} limit to request, so it requires both"
+            yield violation(Reason.QUOTA, path, message, "set them", **fields)
         elif limit > request * most:
             message = (
-                f"{_whole(path)}the ratio of {resource} limit {format_quantity(limit)} to request "
-                f"{format_quantity(request)} is above {format_quantity(most)}, the maximum of LimitRange {name}"
+                f"the ratio of {resource} limit {format_quantity(limit)} to request {format_quantity(request)} is "
+                f"above {format_quantity(most)}, the maximum of LimitRange {name}"
             )
-            fields = {"limit_range": name, "resource": resource, "side": "ratio", "found": (limit, request)}
+            fields |= {"side": "ratio", "found": (limit, request)}
             yield violation(Reason.QUOTA, path, message, "lower the limit or raise the request", **fields)
 
 
 def _compare(
-    name: str, path: Path, resource: str, bounded: str, amount: Decimal | None, bound: Decimal, *, above: bool
+    name: str, path: Path, resource: str, bounded: str, amount: Decimal | None, bound: Decimal, side: str
 ) -> Violations:
-    side, word = ("maximum", "at most") if above else ("minimum", "at least")
-    allowed = f"{word} {format_quantity(bound)}"
-    fields = {"limit_range": name, "resource": resource, "side": bounded, side: format_quantity(bound), "found": amount}
+    allowed = format_quantity(bound)
+    fields = {"limit_range": name, "resource": resource, "side": bounded, side: allowed, "found": amount}
     if amount is None:
-        yield violation(
-            Reason.QUOTA,
-            path,
-            f"{_whole(path)}LimitRange {name} requires a {resource} {bounded} ({allowed})",
-            "set it",
-            missing=True,
-            **fields,
-        )
-    elif amount > bound if above else amount < bound:
-        yield violation(
-            Reason.QUOTA,
-            path,
-            f"{_whole(path)}{resource} {bounded} is {format_quantity(amount)}, LimitRange {name} allows {allowed}",
-            f"{'lower' if above else 'raise'} it",
-            **fields,
-        )
-
-
-def _whole(path: Path) -> str:
-    return "the pod as a whole: " if len(path) == 1 else ""
+        message = f"LimitRange {name} requires a {resource} {bounded} ({side} {allowed})"
+        yield violation(Reason.QUOTA, path, message, "set it", missing=True, **fields)
+    elif amount > bound if side == "maximum" else amount < bound:
+        message = f"{resource} {bounded} is {format_quantity(amount)}; the {side} of LimitRange {name} is {allowed}"
+        yield violation(Reason.QUOTA, path, message, f"{'lower' if side == 'maximum' else 'raise'} it", **fields)
 
 
 def _items(namespace: Namespace, kind: str) -> Iterator[tuple[str, Object]]:
@@ -196,9 +166,9 @@ def _unstated(parts: PodView, quota: str, hard: Amounts, container_defaults: Ask
         return
     touched = {(container.list_name, container.name) for container in parts.touched}
     whole = _named(pod_level(parts.spec))
-    for container in asking(parts.spec, container_defaults):
+    for container, ask in asking(parts.spec, container_defaults):
         if (container.list_name, container.name) in touched:
-            stated = _named(container.ask)
+            stated = _named(ask)
             missing = [resource for resource in needed if resource not in whole and resource not in stated]
             if missing:
                 path, message = (*container.path, "resources"), f"quota {quota} requires {', '.join(missing)}"
@@ -249,5 +219,5 @@ def _in_scope(
 
 
 def _best_effort(spec: Object, container_defaults: Ask | None) -> bool:
-    asks = [container.ask for container in asking(spec, container_defaults)] + [pod_level(spec)]
+    asks = [ask for _, ask in asking(spec, container_defaults)] + [pod_level(spec)]
     return not any(ask[side].get(name) for ask in asks for side in (0, 1) for name in ("cpu", "memory"))

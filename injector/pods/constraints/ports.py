@@ -54,46 +54,25 @@ def _own(container: ContainerView, on_host: bool) -> Violations:
         path = item_path(container.path, "ports", port)
         number, host, name = port.get("containerPort"), port.get("hostPort"), port.get("name")
         if not _in_range(number):
-            yield invalid(
-                path,
-                f"containerPort {shown_value(number)} is not one of 1 to 65535",
-                field="containerPort",
-                value=number,
-            )
+            message = f"containerPort {shown_value(number)} is not one of 1 to 65535"
+            yield invalid(path, message, field="containerPort", value=number)
         if host not in (None, 0) and not _in_range(host):
             yield invalid(path, f"hostPort {shown_value(host)} is not one of 1 to 65535", field="hostPort", value=host)
         elif on_host and host and host != number:
-            yield invalid(
-                path,
-                f"with hostNetwork, hostPort {shown_value(host)} must be equal to containerPort {shown_value(number)}",
-                field="hostPort",
-                value=host,
-                other=number,
-            )
+            message = f"with hostNetwork, hostPort {shown_value(host)} must be containerPort {shown_value(number)}"
+            yield invalid(path, message, field="hostPort", value=host, other=number)
         protocol = port.get("protocol")
         if protocol is not None and protocol not in _PROTOCOLS:
-            yield invalid(
-                path,
-                f"protocol {shown_value(protocol)} is not one of {', '.join(_PROTOCOLS)}",
-                field="protocol",
-                value=protocol,
-                allowed=_PROTOCOLS,
-            )
-        if name:
-            if not isinstance(name, str) or not PORT_NAME.match(name):
-                yield invalid(
-                    path,
-                    (
-                        f"{shown_value(name)} is not a port name (at most 15 lower case letters, digits and dashes; at "
-                        "least one letter; no -- and no dash at the beginning or the end)"
-                    ),
-                    field="name",
-                    value=name,
-                )
-            elif name in names:
-                yield invalid(path, f"two ports are called {shown_value(name)}", "rename one", field="name", twice=name)
-            else:
-                names.add(name)
+            message = f"protocol {shown_value(protocol)} is not one of {', '.join(_PROTOCOLS)}"
+            yield invalid(path, message, field="protocol", value=protocol, allowed=_PROTOCOLS)
+        if name and (not isinstance(name, str) or not PORT_NAME.match(name)):
+            message = f"{shown_value(name)} is not a port name"
+            help_ = "write at most 15 lower case letters, digits and single dashes, a letter among them"
+            yield invalid(path, message, help_, field="name", value=name)
+        elif name and name in names:
+            yield invalid(path, f"two ports are called {shown_value(name)}", "rename one", field="name", twice=name)
+        elif name:
+            names.add(name)
 
 
 def _bindings(port: Object) -> list[tuple[str, object, object]]:

@@ -7,13 +7,12 @@ has the older half); "Pod Overhead".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from injector.budget import SMALL, charge
-from injector.diagnostics import Key, Path
+from injector.diagnostics import Path
 from injector.names import shown_value
 from injector.pods.constraints.pod_view import (
     ContainerView,
@@ -26,7 +25,7 @@ from injector.pods.constraints.pod_view import (
     wrong_value,
 )
 from injector.pods.context import Object
-from injector.pods.quantity import format_quantity, parse_quantity, quantity_help
+from injector.pods.quantity import format_quantity, parse_quantity
 
 Amounts = dict[str, Decimal]
 
@@ -36,20 +35,6 @@ class Ask(NamedTuple):
 
     requests: Amounts
     limits: Amounts
-
-
-class Asking(NamedTuple):
-    """A container with what it asks for; `name` is "" where it has none."""
-
-    list_name: str
-    name: str
-    restarts: bool
-    ask: Ask
-
-    @property
-    def path(self) -> Path:
-        """Where the container is: `spec.containers[envoy]`."""
-        return ("spec", self.list_name, Key(self.name))
 
 
 def amounts(value: object) -> Amounts:
@@ -63,24 +48,27 @@ def amounts(value: object) -> Amounts:
     return quantities
 
 
-def container_ask(container: Object, defaults: Ask | None = None) -> Ask:
+def _container_ask(container: Object, defaults: Ask | None) -> Ask:
     """A container's requests and limits, with a request for each limit that has none, then a LimitRange's defaults."""
-    resources = mapping(container.get("resources"))
-    requests, limits = amounts(resources.get("requests")), amounts(resources.get("limits"))
+    requests, limits = pod_level(container)
     requests = {**limits, **requests}
     if defaults is not None:
         requests, limits = {**defaults.requests, **requests}, {**defaults.limits, **limits}
     return Ask(requests, limits)
 
 
-def asking(spec: Object, defaults: Ask | None = None) -> list[Asking]:
+def asking(spec: Object, defaults: Ask | None = None) -> list[tuple[ContainerView, Ask]]:
     """Every container and init container of a pod's spec with what it asks for, init containers first."""
-    asks = list(_asking(spec, defaults))
-    charge(len(asks))
-    return asks
+    containers = [
+        ContainerView(field, string_field(body.get("name")), body)
+        for field in ("initContainers", "containers")
+        for body in mappings(spec.get(field))
+    ]
+    charge(len(containers))
+    return [(container, _container_ask(container.body, defaults)) for container in containers]
 
 
-def sum_of_asks(containers: list[Asking]) -> Ask:
+def sum_of_asks(containers: list[tuple[ContainerView, Ask]]) -> Ask:
     """What the containers of a pod ask for together.
 
     App containers and restartable init containers run at the same time: their sum. A plain init container runs beside
@@ -106,28 +94,20 @@ def pod_ask(spec: Object, defaults: Ask | None = None) -> Ask:
 
 
 def pod_level(spec: Object) -> Ask:
-    """A pod's own `spec.resources`."""
+    """A pod's own `spec.resources`, or a container's."""
     resources = mapping(spec.get("resources"))
     return Ask(amounts(resources.get("requests")), amounts(resources.get("limits")))
 
 
-def _asking(spec: Object, defaults: Ask | None) -> Iterator[Asking]:
-    for list_name in ("initContainers", "containers"):
-        for container in mappings(spec.get(list_name)):
-            restarts = list_name == "initContainers" and container.get("restartPolicy") == "Always"
-            ask = container_ask(container, defaults)
-            yield Asking(list_name, string_field(container.get("name")), restarts, ask)
-
-
-def _together(containers: list[Asking], side: int) -> Amounts:
+def _together(containers: list[tuple[ContainerView, Ask]], side: int) -> Amounts:
     running: Amounts = {}
     sidecars: Amounts = {}
     peak: Amounts = {}
-    for container in containers:
-        own = container.ask[side]
-        if container.list_name == "containers" or container.restarts:
+    for container, ask in containers:
+        own = ask[side]
+        if container.stays:
             _add(running, own)
-            if container.restarts:
+            if container.list_name == "initContainers":
                 _add(sidecars, own)
                 _raise_to(peak, {name: sidecars[name] for name in own})
         else:
@@ -201,7 +181,7 @@ def _quantities(path: Path, amounts: object, quantities: dict[str, Decimal]) -> 
         try:
             quantity = parse_quantity(value)
         except ValueError as error:
-            yield invalid((*path, name), str(error), quantity_help(value, name), value=value)
+            yield invalid((*path, name), str(error), value=value)
             continue
         if quantity < 0:
             yield wrong_value((*path, name), value, "it cannot be negative")
@@ -226,11 +206,11 @@ def _within_pod(parts: PodView) -> Violations:
                 found=requested,
             )
     turns = {name: turn for turn, name in enumerate(own.limits)}
-    for container in containers:
-        for name in sorted(turns.keys() & container.ask.limits.keys(), key=turns.__getitem__):
+    for container, ask in containers:
+        for name in sorted(turns.keys() & ask.limits.keys(), key=turns.__getitem__):
             most = own.limits[name]
-            if container.ask.limits[name] > most:
-                limit, whole = format_quantity(container.ask.limits[name]), format_quantity(most)
+            if ask.limits[name] > most:
+                limit, whole = format_quantity(ask.limits[name]), format_quantity(most)
                 path, message = (*container.path, "resources", "limits", name), f"{limit} is above the pod's {whole}"
                 yield invalid(
                     path, f"{message} (spec.resources)", "lower the first or raise the second", value=limit, most=whole

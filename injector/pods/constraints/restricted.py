@@ -37,9 +37,8 @@ def find(parts: PodView, minor: int, server: int) -> Violations:
     if not own_users:
         if security.get("runAsNonRoot") is False:
             yield _refused(("spec", "securityContext", "runAsNonRoot"), "false is not allowed", "set it to true")
-        yield from _root_user(("spec", "securityContext"), security, minor)
+        yield from _root_user(("spec", "securityContext"), security)
     yield from _volumes(parts, server)
-    linux_only = not (parts.windows and minor >= 25)
     for container in parts.touched:
         own = mapping(container.body.get("securityContext"))
         path = (*container.path, "securityContext")
@@ -47,9 +46,9 @@ def find(parts: PodView, minor: int, server: int) -> Violations:
             stated = own.get("runAsNonRoot")
             if stated is False or (stated is None and security.get("runAsNonRoot") is not True):
                 yield _refused((*path, "runAsNonRoot"), "it must be true", _SET_IT)
-            yield from _root_user(path, own, minor)
-        if linux_only:
-            yield from _hardening(path, own, security, minor)
+            yield from _root_user(path, own)
+        if not parts.windows:
+            yield from _hardening(path, own, security)
 
 
 def _volumes(parts: PodView, server: int) -> Violations:
@@ -62,15 +61,14 @@ def _volumes(parts: PodView, server: int) -> Violations:
             yield level_violation(_LEVEL, path, f"{sources[0]} is not allowed", help_, field=sources[0])
 
 
-def _hardening(path: Path, own: Object, of_pod: Object, minor: int) -> Violations:
-    if minor >= 8 and own.get("allowPrivilegeEscalation") is not False:
+def _hardening(path: Path, own: Object, of_pod: Object) -> Violations:
+    if own.get("allowPrivilegeEscalation") is not False:
         yield _refused((*path, "allowPrivilegeEscalation"), "it must be false", _SET_IT)
     unset = own.get("seccompProfile") is None
-    if minor >= 19 and unset and mapping(of_pod.get("seccompProfile")).get("type") not in PROFILES:
+    if unset and mapping(of_pod.get("seccompProfile")).get("type") not in PROFILES:
         type_path, message = (*path, "seccompProfile", "type"), f"it must be {' or '.join(PROFILES)}"
         yield level_violation(_LEVEL, type_path, message, _SET_IT, field="seccompProfile")
-    if minor >= 22:
-        yield from _capabilities(path, own)
+    yield from _capabilities(path, own)
 
 
 def _refused(path: Path, message: str, help_: str) -> Diagnostic:
@@ -89,7 +87,7 @@ def _capabilities(path: Path, security: Object) -> Violations:
             )
 
 
-def _root_user(path: Path, security: Object, minor: int) -> Violations:
+def _root_user(path: Path, security: Object) -> Violations:
     user = security.get("runAsUser")
-    if minor >= 23 and isinstance(user, int) and not isinstance(user, bool) and user == 0:
+    if user == 0 and user is not False:
         yield _refused((*path, "runAsUser"), "0 is not allowed", "use another user")

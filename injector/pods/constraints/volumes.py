@@ -93,59 +93,36 @@ def _mounts(container: ContainerView, volumes: dict[str, Object]) -> Violations:
     for field, key in (("volumeMounts", "mountPath"), ("volumeDevices", "devicePath")):
         for mount in mappings(container.body.get(field)):
             name, path = mount.get("name"), mount.get(key)
-            mount_path = item_path(container.path, field, mount)
+            place = item_path(container.path, field, mount)
             if not isinstance(name, str) or name not in volumes:
-                yield invalid(
-                    mount_path, f"there is no volume {shown_value(name)}", "add it to spec.volumes", missing_volume=name
-                )
+                message = f"there is no volume {shown_value(name)}"
+                yield invalid(place, message, "add it to spec.volumes", missing_volume=name)
             elif field == "volumeDevices" and not any(volumes[name].get(kind) for kind in _BLOCK):
-                yield invalid(
-                    mount_path,
-                    f"volume {shown_value(name)} is not a block device",
-                    "use a persistentVolumeClaim",
-                    volume=name,
-                )
+                message = f"volume {shown_value(name)} is not a block device"
+                yield invalid(place, message, "use a persistentVolumeClaim", volume=name)
             elif field == "volumeMounts" and name in devices:
-                yield invalid(
-                    mount_path,
-                    (
-                        f"volume {shown_value(name)} is in volumeDevices of this container already, so it cannot be "
-                        "in its volumeMounts too"
-                    ),
-                    "mount another",
-                    volume=name,
-                )
+                message = f"volume {shown_value(name)} is in volumeDevices of this container already"
+                yield invalid(place, message, "mount another", volume=name)
             if not isinstance(path, str) or not path or (field == "volumeDevices" and ".." in path.split("/")):
-                yield invalid(
-                    mount_path,
-                    f"the {key} of {shown_value(name)} is {shown_value(path)}",
-                    "it must be a path",
-                    field=key,
-                    volume=name,
-                    value=path,
-                )
+                message = f"the {key} of {shown_value(name)} is {shown_value(path)}"
+                yield invalid(place, message, "it must be a path", field=key, volume=name, value=path)
             elif path in paths:
-                yield invalid(mount_path, f"two volumes are mounted at {shown_value(path)}", "move one", twice=path)
+                yield invalid(place, f"two volumes are mounted at {shown_value(path)}", "move one", twice=path)
             else:
                 paths.add(path)
-            yield from _sub_path(mount_path, mount)
-            propagation = mount.get("mountPropagation")
-            if propagation not in _PROPAGATIONS:
-                yield invalid(
-                    mount_path,
-                    f"mountPropagation at {shown_value(path)} is {shown_value(propagation)}",
-                    f"allowed: {', '.join(filter(None, _PROPAGATIONS))}",
-                    field="mountPropagation",
-                    at=path,
-                    value=propagation,
-                )
-            if propagation == "Bidirectional" and not _privileged(container):
-                yield invalid(
-                    mount_path,
-                    f"mountPropagation {propagation} at {shown_value(path)} needs a privileged container",
-                    field="mountPropagation",
-                    at=path,
-                )
+            yield from _sub_path(place, mount)
+            yield from _propagation(container, place, path, mount.get("mountPropagation"))
+
+
+def _propagation(container: ContainerView, place: Path, path: object, propagation: object) -> Violations:
+    fields = {"field": "mountPropagation", "at": path}
+    if propagation not in _PROPAGATIONS:
+        message = f"mountPropagation at {shown_value(path)} is {shown_value(propagation)}"
+        yield invalid(place, message, f"allowed: {', '.join(filter(None, _PROPAGATIONS))}", **fields, value=propagation)
+    privileged = mapping(container.body.get("securityContext")).get("privileged") is True
+    if propagation == "Bidirectional" and not privileged:
+        message = f"mountPropagation {propagation} at {shown_value(path)} needs a privileged container"
+        yield invalid(place, message, **fields)
 
 
 def _sub_path(mount_path: Path, mount: dict[str, object]) -> Violations:
@@ -162,7 +139,3 @@ def _sub_path(mount_path: Path, mount: dict[str, object]) -> Violations:
                 field=field,
                 value=path,
             )
-
-
-def _privileged(container: ContainerView) -> bool:
-    return mapping(container.body.get("securityContext")).get("privileged") is True

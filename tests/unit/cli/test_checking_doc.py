@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from injector.cli.checks.sections import INSTALLED
+from injector.cli.checks.check_report import INSTALLED
 from injector.cli.fleet import State
 from injector.cluster.entries import entries
 from injector.cluster.installation import Installation

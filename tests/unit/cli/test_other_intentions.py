@@ -21,21 +21,6 @@ def test_uninject_of_one_template(tmp_path: Path, golden: Golden) -> None:
     assert "nginx-sidecar" not in kept.out
 
 
-@pytest.mark.parametrize(
-    ("args", "code"),
-    [
-        (("web.yaml",), 1),
-        (("./web.yaml",), 1),
-        (("web.yaml", "nginx"), 2),
-        (("mine/template.yaml",), 1),
-    ],
-)
-def test_render_of_a_manifest(tmp_path: Path, args: tuple[str, ...], code: int, golden: Golden) -> None:
-    done = said(tmp_path, "render", *args)
-    golden(done.err)
-    assert done.code == code
-
-
 def test_a_rule_of_another_linter(golden: Golden) -> None:
     golden(command.run("lint", "--disable", "image-tga").err)
     golden(command.run("lint", "--disable", "hadolint").err)

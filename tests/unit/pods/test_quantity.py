@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from injector.pods.quantity import format_quantity, parse_quantity, quantity_help
+from injector.pods.quantity import format_quantity, parse_quantity
 
 LARGEST = 2**63 - 1
 
@@ -113,21 +113,6 @@ def test_what_is_no_quantity(written, golden):
 )
 def test_format(written, shown):
     assert format_quantity(parse_quantity(written)) == shown
-
-
-@pytest.mark.parametrize(
-    ("written", "resource", "wanted"),
-    [
-        ("100mi", "cpu", "write 100m"),
-        ("100 mCPU", "cpu", "write 100m"),
-        ("100mi", "memory", "write 100Mi"),
-        ("2 cores", "cpu", "write 2"),
-        ("much", "cpu", ""),
-        (True, "cpu", ""),
-    ],
-)
-def test_what_may_be_meant(written, resource, wanted):
-    assert quantity_help(written, resource) == wanted
 
 
 @given(st.decimals(min_value=-(2**62), max_value=2**62, places=9))

@@ -72,7 +72,7 @@ class Served:
         return [line for line in lines_of(self.log) if not event or line["event"] == event]
 
     def stop(self) -> None:
-        self.loop.call(self.app.drain.begin)
+        self.loop.call(self.app.drain.requested.set)
         self._waiting.result(300)
 
 

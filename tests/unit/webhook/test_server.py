@@ -7,16 +7,17 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tornado.netutil import bind_sockets
 
 from injector.errors import ReviewError
+from injector.settings import ServerSettings
 from injector.telemetry import LogOutput, Metrics, make_logger
-from injector.webhook.exchange import Limits, Route
+from injector.webhook.exchange import Route
 from injector.webhook.lifecycle import Drain
 from injector.webhook.server import Server, seconds_for
 from injector.webhook.tls import make_context
@@ -24,15 +25,19 @@ from tests.cluster.processes import eventually
 from tests.messages import Golden
 from tests.unit.webhook.support import HOST, Client, Loop, ask_once, get, make_certificate, running_loop
 
-LIMITS = Limits(
+LIMITS = ServerSettings(
     idle_seconds=2,
     body_seconds=2,
     max_body_bytes=300_000,
     max_header_bytes=16_384,
-    max_waiting_bytes=900_000,
     max_connections=1000,
     handshake_seconds=5,
 )
+
+
+@pytest.fixture(autouse=True)
+def _room_for_three(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("injector.webhook.exchange.BODIES_FACTOR", 3)
 
 
 def handler(body: bytes, seconds: float) -> Any:
@@ -53,7 +58,7 @@ async def later(body: bytes) -> bytes:
 class Running:
     """A server in a loop of its own."""
 
-    def __init__(self, loop: Loop, folder: Path, limits: Limits = LIMITS) -> None:
+    def __init__(self, loop: Loop, folder: Path, limits: ServerSettings = LIMITS) -> None:
         self.loop = loop
         self.metrics = Metrics()
         self.logger = make_logger(LogOutput())
@@ -358,7 +363,7 @@ def test_drain_loses_nothing(tmp_path: Path) -> None:
         drain = Drain(old.metrics, old.logger)
         done = loop.submit(drain.run(old.server, 1.2))
         assert not drain.under_way
-        loop.call(drain.begin)
+        loop.call(drain.requested.set)
         assert drain.under_way
         eventually("everybody was told, and came again", lambda: min(closes) >= 1)
         endpoint[0] = new.port  # what kube-proxy does when it has heard
