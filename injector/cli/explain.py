@@ -135,6 +135,7 @@ def _files(
         raise DocumentError(without_pod(objects) or f"{', '.join(files)}: no object has a pod or a pod template")
     for obj, place in telling or objects:
         mistakes, facts = [warning.located for warning in snapshot.warnings], [f"with {sources.origin}"]
+        assumed = namespaces.assumed(obj)
         if (pod := pod_template(obj)) is not None:
             name = namespaces.name_for(obj)
             of_namespace = namespace_mistakes(namespaces.found.get(name, {}), sources.settings)
@@ -144,10 +145,11 @@ def _files(
                 *foreign_receipt(pod, sources.settings),
                 *mistakes,
             ]
-            if namespaces.assumed(obj):
+            if assumed:
                 facts.append(_assumed(name, namespaces.labels_of(obj), sources.settings))
         namespace = namespaces.of(obj)
         explanation = explanation_of(obj, namespace, sources, place, mistakes, templates, user=user, facts=facts)
+        explanation = replace(explanation, assumed=assumed)
         explanations.append(explanation if options[0].templates_dirs else _with_hint(explanation))
     return explanations, left_out
 

@@ -128,6 +128,7 @@ class Explanation:
     facts: tuple[str, ...] = ()  #: what to know besides
     paths: tuple[PathTrail, ...] = ()
     recorded: Recorded | None = None
+    assumed: str = ""  #: the label of the namespace that nothing says
 
     @property
     def bad(self) -> bool:

@@ -79,7 +79,8 @@ def _show_injection(result: Injection, explanation: Explanation) -> None:
     recorded, label = explanation.recorded, explanation.settings.namespace_label
     _show_result("Result now" if recorded else "Result", result)
     decided = result.decision.reason
-    click.echo(f"  because: {decided}: {decided.sentence}")
+    is_assumed = explanation.assumed and decided is Reason.NAMESPACE_ENABLED
+    click.echo(f"  because: {decided}: {f'{explanation.assumed} is assumed' if is_assumed else decided.sentence}")
     if result.decision.required:
         click.echo("  the namespace requires injection: what cannot be injected is refused")
         for step in result.decision.trail:

@@ -201,7 +201,10 @@ class Injector:
         )
         if result.reason is Reason.INJECTED:
             adds = parts_of(result.object, sources.settings, len(result.files))
-            return replace(line, adds=adds, because=result.decision.reason.sentence)
+            reason = result.decision.reason
+            assumed = self._namespaces.assumed(obj) if reason is Reason.NAMESPACE_ENABLED else ""
+            because = f"{assumed} is assumed" if assumed else reason.sentence
+            return replace(line, adds=adds, because=because, assumed=assumed)
         return line if result.reason is Reason.ALREADY_INJECTED else replace(line, reason=str(result.reason))
 
     def _at_mistake(self, line: Line, obj: Object, pod: Object, result: Injection) -> Line:

@@ -105,10 +105,11 @@ class ManifestNamespaces:
         namespace = metadata_of(obj).get("namespace")
         return namespace if isinstance(namespace, str) and namespace else self.default
 
-    def assumed(self, obj: Object) -> bool:
-        """Whether nothing says how the namespace of an object is labelled, so that it counts as enabled."""
+    def assumed(self, obj: Object) -> str:
+        """The label that counts as that of an object's namespace because nothing says which it has; "" for none."""
+        label = self.settings.namespace_label
         is_known = self.unlabelled or self.in_cluster is not None
-        return not is_known and self.settings.namespace_label.key not in self.labels_of(obj)
+        return "" if is_known or label.key in self.labels_of(obj) else f"{label.key}={label.enabled}"
 
     def labels_of(self, obj: Object) -> dict[str, str]:
         """The labels of an object's namespace that somebody gave: in the input, or by an option."""

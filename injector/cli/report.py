@@ -64,6 +64,7 @@ class Line:
     line: int = 0
     adds: str = ""  #: how many parts of each kind a pod gets
     because: str = ""  #: why a pod is injected
+    assumed: str = ""  #: the label of the namespace that nothing says
     warned: bool = False  #: the webhook warns of such a result
 
     @property
@@ -139,7 +140,8 @@ class Report:
         rest = _counted(line for line in self.lines if not line.bad)
         if self.others:
             rest.append(f"{self.others} {self.others_are}")
-        sources = f", with {self.sources}" if self.sources else ""
+        assumed = next((f"; {line.assumed} is assumed" for line in self.lines if line.assumed), "")
+        sources = f", with {self.sources}{assumed}" if self.sources else ""
         totals = f"{', '.join([*bad, *rest]) or 'no objects'}{sources}."
         if not bad and self._too_strict:
             return f"{totals} With --strict a warning is a failure{', so nothing was written' if self.writes else ''}."
