@@ -111,9 +111,9 @@ def golden(request: pytest.FixtureRequest, codes: None, sections: Sections, tmp_
     def check(*values: Any) -> None:
         text = messages.clean("\n".join(messages.texts(values)), tmp_path)
         number = next(numbers)
-        sections.check(name if number == 1 else f"{name} {number}", text, update)
         if family:
             request.config.stash[_WORDS].setdefault(family, set()).update(messages.spoken(text))
+        sections.check(name if number == 1 else f"{name} {number}", text, update)
 
     return check
 

@@ -14,6 +14,7 @@ diff.
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import re
@@ -73,7 +74,9 @@ class Sections:
             self._new[name] = lines
         else:
             assert name in self._sections, f"{self.file.name} has no section {name}: --update makes it"
-            assert lines == self._sections[name], f"{self.file.name}, section {name}; --update writes it anew"
+            changes = difflib.unified_diff(self._sections[name].splitlines(), lines.splitlines(), "expected", "now", n=1)
+            shown = "\n".join(changes)
+            assert not shown, f"{self.file.name}, section {name}; --update writes it anew:\n{shown}"
 
     def write(self) -> None:
         """Write what is new; the rest stays."""
