@@ -74,7 +74,8 @@ class Sections:
             self._new[name] = lines
         else:
             assert name in self._sections, f"{self.file.name} has no section {name}: --update makes it"
-            changes = difflib.unified_diff(self._sections[name].splitlines(), lines.splitlines(), "expected", "now", n=1)
+            before = self._sections[name].splitlines()
+            changes = difflib.unified_diff(before, lines.splitlines(), "expected", "now", n=1)
             shown = "\n".join(changes)
             assert not shown, f"{self.file.name}, section {name}; --update writes it anew:\n{shown}"
 
