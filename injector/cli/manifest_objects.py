@@ -107,13 +107,10 @@ class ManifestNamespaces:
 
     def assumed(self, obj: Object) -> bool:
         """Whether nothing says how the namespace of an object is labelled, so that it counts as enabled."""
-        is_known = self.unlabelled or self.in_cluster is not None
-        return not is_known and self.settings.namespace_label.key not in self.labels_of(obj)
-
-    def labels_of(self, obj: Object) -> dict[str, str]:
-        """The labels of an object's namespace that somebody gave: in the input, or by an option."""
-        own = metadata_of(self.found.get(self.name_for(obj), {})).get("labels")
-        return {**_strings(own), **self.labels}
+        if self.unlabelled or self.in_cluster is not None:
+            return False
+        own = mapping(metadata_of(self.found.get(self.name_for(obj), {})).get("labels"))
+        return self.settings.namespace_label.key not in {**own, **self.labels}
 
     def mistaken_option(self) -> tuple[str, ...]:
         """A warning of a --namespace-label that people take for the label which switches injection; empty for none."""
