@@ -38,7 +38,7 @@ _TYPES: dict[type[inspect.Type], tuple[str, tuple[type, ...]]] = {
     inspect.VarTupleType: ("array", (list,)),
 }
 #: The bounds of a number, by their names in `msgspec.Meta`.
-_BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+_BOUNDS = {"ge": "at least", "le": "at most"}
 
 
 def decode(kind: type[_Struct], document: object, *, null: bool = True) -> tuple[_Struct | None, list[Diagnostic]]:
@@ -114,8 +114,7 @@ def _in_struct(kind: inspect.StructType, value: dict[Any, Any], path: Path, null
 
 def _out_of_bounds(kind: inspect.IntType | inspect.FloatType, value: float, path: Path) -> Iterator[Diagnostic]:
     bounds = {name: bound for name in _BOUNDS if (bound := getattr(kind, name)) is not None}
-    low, high = bounds.get("ge", value), bounds.get("le", value)
-    if not low <= value <= high or value <= bounds.get("gt", value - 1) or value >= bounds.get("lt", value + 1):
+    if not bounds.get("ge", value) <= value <= bounds.get("le", value):
         limits = " and ".join(f"{_BOUNDS[name]} {bound:g}" for name, bound in bounds.items())
         more = {"value": value, "allowed": bounds}
         yield Diagnostic(

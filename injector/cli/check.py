@@ -54,4 +54,4 @@ def check(
             click.echo(f"{failed} failed; {left:.0f} s left", err=True)
             time.sleep(min(_EVERY, left))
     show_results(results, form)
-    return 1 if bad else 0
+    return int(bad)

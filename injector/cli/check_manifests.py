@@ -81,7 +81,7 @@ def check_manifests(
         places = {document.place: document for document in documents}
         problems = [problem for line in report.lines for problem in _problems(line, places)]
         click.echo(written_problems(problems, files, output, "injector check-manifests", {}), nl=False)
-    return 1 if report.failed else 0
+    return int(report.failed)
 
 
 def _problems(line: Line, documents: Mapping[str, Document]) -> Iterator[Diagnostic]:

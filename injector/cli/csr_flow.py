@@ -222,9 +222,9 @@ def _signed(
 
 
 def _late(signer: str, wait: float, name: str, answer: SigningAnswer) -> str:
-    late = f"was not approved within {wait:g} s; to approve it: kubectl certificate approve {name}, or --approve"
+    late = f"was not approved within {wait:g} s. To approve it: kubectl certificate approve {name}, or --approve"
     if answer.approved:
-        late = f"is approved, but was not signed within {wait:g} s; this cluster may have no controller for {signer}"
+        late = f"is approved, but was not signed within {wait:g} s. This cluster may have no controller for {signer}"
     return f"request {name} {late}. The same command, run again later, goes on with the same request"
 
 

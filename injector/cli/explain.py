@@ -6,7 +6,7 @@ Replays the decision and says that it does.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,7 +88,7 @@ def explain(
         explanations, left_out = _files(targets, templates, (source_options, namespace_options, cluster_options), user)
     show_explanation(explanations, form, verbose=verbose)
     warned = left_out or any(explanation.warned for explanation in explanations)
-    return 1 if (strict and warned) or any(explanation.bad for explanation in explanations) else 0
+    return int((strict and warned) or any(explanation.bad for explanation in explanations))
 
 
 def _live_names(targets: Sequence[str]) -> list[str]:
@@ -96,15 +96,11 @@ def _live_names(targets: Sequence[str]) -> list[str]:
 
     Raises click.UsageError for both at once, DocumentError for what can be neither.
     """
-    from injector.advice.commands import KINDS, missing_help
-
     live_names = [t for t in targets if _LIVE.fullmatch(t) and not Path(t).exists()]
     if live_names and len(live_names) < len(targets):
         raise click.UsageError("Either files or names in a cluster (pod/NAME), not both at once.")
     if lost := [t for t in targets if "/" not in t and "." not in t and t != "-" and not Path(t).exists()]:
-        message = f"{lost[0]}: no such file; for an object in a cluster write KIND/NAME: deploy/{lost[-1]}"
-        more = "" if lost[0].lower() in KINDS else missing_help(lost[0], "explain")
-        raise DocumentError(f"{message}; {more}" if more else message)
+        raise DocumentError(f"{lost[0]}: no such file; for an object in a cluster write KIND/NAME: deploy/{lost[-1]}")
     return live_names
 
 
@@ -127,7 +123,7 @@ def _files(
 
     documents = read_manifests(files)
     sources, namespaces = sources_and_namespaces(*options, objects_in(documents), only=templates)
-    left_out, explanations = warn_of(sources), list["Explanation"]()
+    left_out, explanations = warn_of(sources, namespaces.mistaken_option()), list["Explanation"]()
     snapshot = sources.snapshot
     objects = [(o, d.place) for d in documents for o in objects_in([d])]
     telling = [(o, place) for o, place in objects if pod_template(o) is not None or _is_asked_about(o, snapshot)]
@@ -146,7 +142,7 @@ def _files(
                 *mistakes,
             ]
             if assumed:
-                facts.append(_assumed(name, namespaces.labels_of(obj), sources.settings))
+                facts.append(_assumed(name, sources.settings))
         namespace = namespaces.of(obj)
         explanation = explanation_of(obj, namespace, sources, place, mistakes, templates, user=user, facts=facts)
         explanation = replace(explanation, assumed=assumed)
@@ -177,19 +173,13 @@ def _is_asked_about(obj: Object, snapshot: Snapshot) -> bool:
         return False
 
 
-def _assumed(namespace: str, labels: Mapping[str, str], settings: Settings) -> str:
-    """A sentence that a label is assumed, and which of the namespace's `labels` may be a misspelling of it."""
-    from injector.advice.object_mistakes import taken_for_the_label
-    from injector.names import nearest
-
+def _assumed(namespace: str, settings: Settings) -> str:
+    """A sentence that a label is assumed."""
     label = settings.namespace_label
-    near = nearest(label.key, labels)
-    similar = f"{near}={labels[near]}" if near is not None else taken_for_the_label(labels, settings)[0]
-    present = f" (it has {similar})" if similar else ""
     return (
-        f"the input has no Namespace named {namespace} with label {label.key}{present}, so "
-        f"{label.key}={label.enabled} is assumed. To use another value: --namespace-label {label.key}=... To explain "
-        "an object in a cluster: KIND/NAME (deploy/web)"
+        f"the input has no Namespace named {namespace} with label {label.key}, so {label.key}={label.enabled} is "
+        f"assumed. To use another value: --namespace-label {label.key}=... To explain an object in a cluster: KIND/NAME"
+        " (deploy/web)"
     )
 
 

@@ -105,7 +105,7 @@ def _show_steps(result: Injection) -> None:
     click.echo("\nDecision, step by step:")
     width = max(len(str(step.reason)) for step in result.decision.trail)
     for step in result.decision.trail:
-        verdict = "overruled" if step.overruled else "yes" if step.fits else "no"
+        verdict = ("overruled" if step.overruled else "yes") if step.fits else "no"
         text = f"  {verdict:<9} {step.reason!s:<{width}}  {printable(step.saw)}"
         click.echo(click.style(text, bold=True) if step.fits else text)
 

@@ -176,4 +176,4 @@ def _compare(before: dict[str, str], after: dict[str, str], *, diff: bool, check
                 click.echo(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n", nl=False)
         if check:
             click.echo(f"{name} would change: run injector inject --in-place", err=True)
-    return 1 if check and changed else 0
+    return int(check and bool(changed))

@@ -72,7 +72,7 @@ def lint(
     if problems and output == "text":
         code = min(problems, key=_urgency).code
         click.echo(f"more about [{code}]: injector lint --explain {code}", err=True)
-    return 1 if counts["error"] or (strict and problems) else 0
+    return int(bool(counts["error"] or (strict and problems)))
 
 
 def _with_schema(version: tuple[int, int]) -> tuple[int, int]:
@@ -117,7 +117,7 @@ def written_problems(
 
 def _urgency(problem: Diagnostic) -> int:
     """What people read first: errors; what is wrong with a README last."""
-    return 0 if problem.severity == "error" else 2 if problem.place.file.endswith(".md") else 1
+    return 0 if problem.severity == "error" else 1 + problem.place.file.endswith(".md")
 
 
 def _summary(templates: int, counts: Counter[str]) -> str:

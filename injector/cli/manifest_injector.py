@@ -272,10 +272,9 @@ class Injector:
         new: list[Object] = []
         for file in result.files:
             config_map = file.to_object()
-            metadata = {key: value for key, value in config_map["metadata"].items() if key != "namespace"}
-            if self._explicit or metadata_of(obj).get("namespace"):
-                metadata["namespace"] = file.namespace
-            # else whoever applies it says which namespace it is for, as for the object itself
+            metadata = {**config_map["metadata"], "namespace": file.namespace}
+            if not (self._explicit or metadata_of(obj).get("namespace")):
+                del metadata["namespace"]  # whoever applies it says which one, as for the object itself
             config_map = {**config_map, "metadata": metadata}
             if self._key(config_map) not in self._present:
                 self._present.add(self._key(config_map))

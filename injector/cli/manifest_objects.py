@@ -107,14 +107,13 @@ class ManifestNamespaces:
 
     def assumed(self, obj: Object) -> str:
         """The label that counts as that of an object's namespace because nothing says which it has; "" for none."""
-        label = self.settings.namespace_label
-        is_known = self.unlabelled or self.in_cluster is not None
-        return "" if is_known or label.key in self.labels_of(obj) else f"{label.key}={label.enabled}"
-
-    def labels_of(self, obj: Object) -> dict[str, str]:
-        """The labels of an object's namespace that somebody gave: in the input, or by an option."""
-        own = metadata_of(self.found.get(self.name_for(obj), {})).get("labels")
-        return {**_strings(own), **self.labels}
+        if self.unlabelled or self.in_cluster is not None:
+            return ""
+        label, own = (
+            self.settings.namespace_label,
+            mapping(metadata_of(self.found.get(self.name_for(obj), {})).get("labels")),
+        )
+        return "" if label.key in {**own, **self.labels} else f"{label.key}={label.enabled}"
 
     def mistaken_option(self) -> tuple[str, ...]:
         """A warning of a --namespace-label that people take for the label which switches injection; empty for none."""

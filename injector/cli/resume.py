@@ -41,4 +41,4 @@ def resume(namespace: str | None, kubeconfig: str | None, context: str | None) -
                 click.echo(f"{name}: {'resumed' if was else 'was not paused'}", err=True)
     if paused:
         click.echo("To find pods that were created while injection was paused: injector list -A --missing", err=True)
-    return 1 if still else 0
+    return int(still)

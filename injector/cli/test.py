@@ -101,7 +101,7 @@ def test(
     under = _under(runs, fail_under)
     summary(runs, under, fail_under, seconds, expression)
     failed = under or any(run.failed for run in runs) or not any(run.results for run in runs)
-    return 1 if failed else 0
+    return int(bool(failed))
 
 
 def _under(runs: Sequence[TemplateRun], percent: float | None) -> list[TemplateRun]:

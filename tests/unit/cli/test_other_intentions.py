@@ -40,7 +40,7 @@ def test_a_rule_of_another_linter(golden: Golden) -> None:
 def test_a_namespace_label_for_the_one_that_switches(tmp_path: Path, label: str, meant: str, golden: Golden) -> None:
     done = said(tmp_path, "inject", "--namespace-label", label, "web.yaml")
     golden(done.err)
-    assert f"(it has {label})" in said(tmp_path, "explain", "--namespace-label", label, "web.yaml").out
+    assert f"write --namespace-label {meant}" in said(tmp_path, "explain", "--namespace-label", label, "web.yaml").err
     golden(said(tmp_path, "inject", "--namespace-label", meant, "web.yaml").err)
 
 
