@@ -17,12 +17,11 @@ from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import shown_value
 from injector.pods.context import Object
-from injector.pods.defaults import says_the_same, without_fillings
+from injector.pods.differences import SHOWN, Differences, no_key, says_the_same, without_fillings
 from injector.pods.env_order import with_new_variables
 from injector.pods.fields import POD, Field
 from injector.pods.fitting import fit, keep_requests_below_limits, with_implied_requests
 from injector.pods.keyed_pointers import element_step, escape, has_key, path_of, step_of, steps_of, tags
-from injector.pods.merge_differences import SHOWN, Differences, no_key
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, holds_replace, name_of, patch_of, plain
 from injector.pods.patch import same
 from injector.pods.sidecars import Placement, place

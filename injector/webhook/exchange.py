@@ -19,6 +19,7 @@ from tornado.httputil import HTTPHeaders, HTTPMessageDelegate, RequestStartLine,
 
 from injector.errors import ReviewError
 from injector.settings import ServerSettings
+from injector.telemetry import Metrics
 from injector.webhook.connections import RequestProgress
 from injector.webhook.response import status_body
 
@@ -60,7 +61,7 @@ class ServerState:
     """What all exchanges of a server share. The server keeps it; an exchange reads it and counts bytes that wait.
 
     `find_route` gives the route of a target; those that it has found are in `routes`. `run` runs the rest of an
-    exchange that has to wait, `count_error` counts a request that was answered with HTTP 4xx. `tick` counts sweeps over
+    exchange that has to wait. `tick` counts sweeps over
     the connections, `date` is the header. `review_paths` is for the message at any other path.
     `waiting_bytes` is the size of all large bodies that are not answered yet. `waiting` has the bodies that wait for
     room: the size, a running number and the future of each. `turn` is held by the one large body that is evaluated.
@@ -69,7 +70,7 @@ class ServerState:
     limits: ServerSettings
     find_route: Callable[[str], Route]
     run: Callable[[Coroutine[Any, Any, None]], None]
-    count_error: Callable[[int], None]
+    metrics: Metrics
     review_paths: str
     routes: dict[str, Route] = field(default_factory=dict)
     tick: int = 0
@@ -287,7 +288,7 @@ class Exchange(HTTPMessageDelegate, RequestProgress):
             self._reserved = 0
 
     def _write_error(self, code: int, message: str) -> None:
-        self._state.count_error(code)
+        self._state.metrics.unreadable.cell(str(code)).value += 1  # requests that were answered with HTTP 4xx
         allow = b""
         if code == 405 and self._route is not None:
             allow = b"Allow: %b\r\n" % (b"GET, HEAD" if self._route.method == "GET" else b"POST")

@@ -62,13 +62,11 @@ class NamespaceResolver:
 
     def get(self, name: str) -> Namespace | None:
         """The namespace as far as it is known without asking."""
-        stored = self._namespaces.get(name)
-        if self._answers:
-            answer = self._answers.get(name)
-            if answer is not None:
-                if answer.stored is stored and asyncio.get_running_loop().time() < answer.until:
-                    return answer.fetched or stored
-                del self._answers[name]
+        stored, answer = self._namespaces.get(name), self._answers.get(name)
+        if answer is not None:
+            if answer.stored is stored and asyncio.get_running_loop().time() < answer.until:
+                return answer.fetched or stored
+            del self._answers[name]
         return stored
 
     def tried(self, name: str) -> bool:

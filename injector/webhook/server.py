@@ -41,11 +41,7 @@ _trim: Callable[[int], object] = getattr(ctypes.CDLL(None), "malloc_trim", lambd
 _PAUSE = 0.02
 
 
-def _nothing_here(body: bytes, seconds: float) -> bytes:
-    return b""
-
-
-_NOT_FOUND = Route("", _nothing_here)
+_NOT_FOUND = Route("", lambda body, seconds: b"")
 
 
 class _Http(BoundedServer):
@@ -76,7 +72,7 @@ class Server:
         logger: structlog.typing.FilteringBoundLogger,
     ) -> None:
         review_paths = " or ".join(path for path, route in paths.items() if route.method == "POST")
-        self.state = ServerState(limits, self._find_route, self._run, self._count_error, review_paths)
+        self.state = ServerState(limits, self._find_route, self._run, metrics, review_paths)
         self._paths = paths
         self._metrics = metrics
         self._logger = logger
@@ -148,10 +144,6 @@ class Server:
         task = asyncio.get_running_loop().create_task(coroutine)
         self._running.add(task)
         task.add_done_callback(self._finished)
-
-    def _count_error(self, code: int) -> None:
-        """Count one request that was answered with HTTP 4xx."""
-        self._metrics.unreadable.cell(str(code)).value += 1
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)

@@ -93,14 +93,14 @@ class Disk:
         return {name: path for folder in self._folders for name, path in templates_in(folder).items()}
 
     def _look(self) -> object:
-        prints: list[object] = []
+        fault = ""
         files = [] if self._settings_file is None else [self._settings_file]
         try:
             for folder in self._template_folders().values():
                 files += files_of(folder)
         except (OSError, TemplateError) as error:
-            prints.append(str(error))
-        return [*prints, *fingerprints(files).items()]
+            fault = str(error)
+        return fault, fingerprints(files)
 
     def _old(self) -> bool:
         """Whether the last change of any file or folder is long ago: by their ctime, which no copying sets back."""
