@@ -29,36 +29,11 @@ _OBJECTS_OF_CONTAINER = frozenset(
 )
 _OF_OVERLAY = ("metadata", "spec")
 #: Fields, in lower case, that stand for a part of a pod in other tools, and misspelt ones; others hold anchors.
-_FOREIGN = frozenset(
-    [
-        "patches",
-        "patchesstrategicmerge",
-        "patchesjson6902",
-        "configmapgenerator",
-        "secretgenerator",
-        "commonlabels",
-        "commonannotations",
-        "nameprefix",
-        "namesuffix",
-        "sidecar",
-        "sidecars",
-        "container",
-        "template",
-        "pod",
-        "podspec",
-        "specification",
-        "spec",
-        "specs",
-        "spe",
-        "pec",
-        "sepc",
-        "metadata",
-        "metadatas",
-        "metdata",
-        "metedata",
-        "meta",
-    ]
-)
+_FOREIGN = (
+    "patches", "patchesstrategicmerge", "patchesjson6902", "configmapgenerator", "secretgenerator", "commonlabels",
+    "commonannotations", "nameprefix", "namesuffix", "sidecar", "sidecars", "container", "template", "pod", "podspec",
+    "specification", "spec", "specs", "spe", "pec", "sepc", "metadata", "metadatas", "metdata", "metedata", "meta",
+)  # fmt: skip
 #: What an overlay may say of an object's metadata.
 _METADATA = ("annotations", "labels", "finalizers")
 
