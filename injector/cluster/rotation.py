@@ -32,6 +32,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import chain
+from typing import NamedTuple
 
 from cryptography import x509
 
@@ -148,8 +149,7 @@ class StepName(StrEnum):
     TIDIED = "tidied"
 
 
-@dataclass(frozen=True, slots=True)
-class RotationPlan:
+class RotationPlan(NamedTuple):
     """What to put into certificates: the DNS names, and how long the certificate and its authority live."""
 
     names: tuple[str, ...]
@@ -157,8 +157,7 @@ class RotationPlan:
     authority_life: timedelta
 
 
-@dataclass(frozen=True, slots=True)
-class RotationStep:
+class RotationStep(NamedTuple):
     """One write: the Secret's certificates after it, and one sentence why."""
 
     name: StepName

@@ -12,7 +12,7 @@ import math
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from http.client import responses
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from tornado.http1connection import HTTP1Connection
 from tornado.httputil import HTTPHeaders, HTTPMessageDelegate, RequestStartLine, ResponseStartLine
@@ -46,8 +46,7 @@ _SIZE_DIGITS = 15
 Handler = Callable[[bytes, float], bytes | Awaitable[bytes]]
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(NamedTuple):
     """What is at a path: a method, who answers, in which content type; and how long this very target may take."""
 
     method: str

@@ -7,7 +7,7 @@ says that it asks for no injection, the API server is asked once; what it says h
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from injector.cluster.namespaces import Namespaces
 from injector.errors import ReviewError
@@ -44,8 +44,7 @@ class EveryNamespace:
         return self.get(name)
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(NamedTuple):
     """What the store had and the API server answered (None: nothing) when it was asked; and until when this counts."""
 
     stored: Namespace | None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
@@ -24,8 +23,7 @@ from injector.webhook.review import Review
 _encode = msgspec.json.encode
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(NamedTuple):
     """What all reviews with one answer have in common for logs and metrics."""
 
     reason: Reason

@@ -13,7 +13,6 @@ import gc
 import socket
 import ssl
 from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -134,7 +133,7 @@ class Server:
             registered = None
         if registered is None:
             return _NOT_FOUND
-        route = replace(registered, seconds=seconds_for(target))
+        route = registered._replace(seconds=seconds_for(target))
         if len(self.state.routes) < _KNOWN_TARGETS:
             self.state.routes[target] = route
         return route

@@ -64,7 +64,7 @@ class SnapshotManager:
         self._own_namespace = own_namespace
         self._source = str(settings_file or "settings")
         self._disk = Disk(settings_file, folders)
-        self._files = SourceFiles()
+        self._files = SourceFiles(None, {}, {})
         self._in_cluster: TemplateSources = {}
         self._version = Cluster().version
         self._metrics = metrics

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISREG
+from typing import NamedTuple
 
 import yaml
 
@@ -27,13 +27,12 @@ _OLD_SECONDS = 2.0
 _LARGEST_SETTINGS = 2 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFiles:
+class SourceFiles(NamedTuple):
     """The files as they were at one moment. `settings_text` is None without a settings file."""
 
-    settings_text: str | None = None
-    templates: TemplateSources = field(default_factory=dict)
-    origins: Mapping[str, str] = field(default_factory=dict)  #: the templates' folders, for people
+    settings_text: str | None
+    templates: TemplateSources
+    origins: Mapping[str, str]  #: the templates' folders, for people
 
 
 class Disk:
