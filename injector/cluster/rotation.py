@@ -187,6 +187,11 @@ def next_step(
         successor = new_authority(f"sidecar-injector CA {secrets.token_hex(4)}", now, now + plan.authority_life)
         cause = "two thirds of the authority's lifetime have passed" if authority else _why_none(state, now)
         return RotationStep(StepName.AUTHORITY_MADE, cause, replace(usable, next=successor))
+    return _tidied(state, usable)
+
+
+def _tidied(state: CertificateState, usable: CertificateState) -> RotationStep | None:
+    """The step to what is usable of a Secret; None where that is all of it."""
     if usable.data == state.data and not state.faults:
         return None
     cause = "an old authority expired, or a caBundle held an authority that the Secret did not hold"

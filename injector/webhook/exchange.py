@@ -163,10 +163,7 @@ class Exchange(HTTPMessageDelegate, RequestProgress):
             self._error = self._wrong_method(line.method, route)
         elif line.method == "POST" and not _is_json(headers.get("Content-Type", "")):
             self._error = (415, f"send the review with Content-Type: {_JSON_TYPE}")
-        length, limit = headers.get("Content-Length"), self._state.limits.max_body_bytes
-        size = limit if length is None and "Transfer-Encoding" in headers else 0
-        if length is not None and len(length) >= _LARGE_DIGITS and length.isdecimal():
-            size = int(length[:_SIZE_DIGITS])
+        size, limit = self._announced(headers), self._state.limits.max_body_bytes
         if size > limit:
             self._error = self._error or (413, _too_large(limit))
         if size > limit * DISCARD_FACTOR:
@@ -177,6 +174,13 @@ class Exchange(HTTPMessageDelegate, RequestProgress):
             return None
         self._reserved = size
         return None if self._state.reserve(size) else self._wait_for_room(size)
+
+    def _announced(self, headers: HTTPHeaders) -> int:
+        """How large the body will be: 0 for a small one, the limit for one that does not say."""
+        length = headers.get("Content-Length")
+        if length is None:
+            return self._state.limits.max_body_bytes if "Transfer-Encoding" in headers else 0
+        return int(length[:_SIZE_DIGITS]) if len(length) >= _LARGE_DIGITS and length.isdecimal() else 0
 
     def _wrong_method(self, method: str, route: Route) -> tuple[int, str]:
         if route.method:
