@@ -181,7 +181,7 @@ def next_step(
         return RotationStep(StepName.AUTHORITY_USED, "the next authority is in every bundle", used)
     if authority and (cause := _why_sign(usable, anchored, now, plan)):
         trusted = settled and upcoming is None and _in_all(authority.certificate, bundles)
-        if trusted or (usable.serving and issued_by(usable.serving.certificate, authority.certificate)):
+        if trusted or _signed_before(usable, authority):
             return RotationStep(StepName.CERTIFICATE_SIGNED, cause, _sign(usable, now, plan))
     if upcoming is None and (authority is None or _is_due(authority.certificate, now)):
         successor = new_authority(f"sidecar-injector CA {secrets.token_hex(4)}", now, now + plan.authority_life)
@@ -246,6 +246,10 @@ def _why_sign(usable: CertificateState, anchored: bool, now: datetime, plan: Rot
 def _why_none(state: CertificateState, now: datetime) -> str:
     ended = state.authority and _ended(state.authority.certificate, now)
     return "; ".join(state.faults) or ("the authority's certificate has expired" if ended else "there is no authority")
+
+
+def _signed_before(usable: CertificateState, authority: Pair) -> bool:
+    return usable.serving is not None and issued_by(usable.serving.certificate, authority.certificate)
 
 
 def _sign(state: CertificateState, now: datetime, plan: RotationPlan) -> CertificateState:
