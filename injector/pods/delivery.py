@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -12,6 +13,10 @@ from injector.errors import InjectionError
 from injector.pods.context import Object, Workload, mapping, mappings
 from injector.reasons import Reason
 from injector.settings import Settings
+
+
+#: Characters up to which a file's digest is remembered.
+_SHORT = 32 * 1024
 
 
 class GeneratedConfigMap(msgspec.Struct, frozen=True):
@@ -38,7 +43,7 @@ def config_map(
     owner: Object | None = None
     if workload.owner is not None:
         owner = {k: workload.owner[k] for k in ("apiVersion", "kind", "name", "uid") if k in workload.owner}
-    texts = [(file, hashlib.blake2b(text.encode()).hexdigest()) for file, text in sorted(files.items())]
+    texts = [(file, _digest(text)) for file, text in sorted(files.items())]
     content = msgspec.json.encode([texts, owner, workload.kind, workload.name])
     digest = hashlib.blake2b(content, digest_size=8).hexdigest()
     return GeneratedConfigMap(
@@ -48,6 +53,16 @@ def config_map(
         owner=owner,
         labels={settings.generated_label: template, "app.kubernetes.io/managed-by": "sidecar-injector"},
     )
+
+
+def _digest(text: str) -> str:
+    return _digest_of_short(text) if len(text) < _SHORT else hashlib.blake2b(text.encode()).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _digest_of_short(text: str) -> str:
+    """The digest, remembered: rendered files are few and come again and again. At most 256 times _SHORT is kept."""
+    return hashlib.blake2b(text.encode()).hexdigest()
 
 
 def file_annotation(template: str, file: str, settings: Settings) -> str:
