@@ -14,7 +14,6 @@ from injector.pods.context import Object, Workload, mapping, mappings
 from injector.reasons import Reason
 from injector.settings import Settings
 
-
 #: Characters up to which a file's digest is remembered.
 _SHORT = 32 * 1024
 
