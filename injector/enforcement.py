@@ -15,8 +15,8 @@ from injector.errors import InjectionError
 from injector.pods.conformance import Permitted, protected_differences, skeleton
 from injector.pods.constraints.namespace_limits import filled_in
 from injector.pods.context import Object
-from injector.pods.defaults import mismatches, with_plugins_additions
 from injector.pods.delivery import file_annotation
+from injector.pods.differences import mismatches, with_plugins_additions
 from injector.pods.fields import CONTAINER_LISTS, POD
 from injector.pods.keyed_pointers import PointerIndex, escape, in_pod, steps_to
 from injector.pods.merge import merge

@@ -32,8 +32,8 @@ from injector.injection import Injection, failed_injection, patch_between, skipp
 from injector.pods.constraints import check_constraints
 from injector.pods.context import Namespace, Object, Request, Workload
 from injector.pods.decision import Decision, decide
-from injector.pods.defaults import mismatches
 from injector.pods.delivery import uses_config_map
+from injector.pods.differences import mismatches
 from injector.pods.fields import POD
 from injector.pods.patch import changes
 from injector.pods.receipt import Receipt, read_receipt, take_off

@@ -11,7 +11,7 @@ https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -40,40 +40,36 @@ class DiscoveredResource(NamedTuple):
     def path(self, name: str, namespace: str) -> str:
         """Where an object of it is."""
         group, version, plural = self.resource
-        api = f"/apis/{group}/{version}" if group else f"/api/{version}"
+        api = _api(group, version)
         return f"{api}/namespaces/{namespace}/{plural}/{name}" if self.namespaced else f"{api}/{plural}/{name}"
 
 
-async def find_resource(client: Client, word: str) -> DiscoveredResource | None:
+def _api(group: str, version: str) -> str:
+    return f"/apis/{group}/{version}" if group else f"/api/{version}"
+
+
+async def _find_resource(client: Client, word: str) -> DiscoveredResource | None:
     """The resource that `word` names: its plural, singular, kind or a short name, with `.group` behind it or not.
 
     If several resources have the name, this is the first in the API server's order, in the version that the API server
     prefers. Raises ApiError. A group whose own server does not answer is left out.
     """
-    name, _, group = word.lower().partition(".")
-    async for within, version, resources in _lists(client, group):
+    name, _, group_name = word.lower().partition(".")
+    versions = [] if group_name else [("", "v1")]
+    for listed in (await client.get("/apis")).get("groups") or ():
+        if not group_name or f"{listed.get('name')}.".startswith(f"{group_name}."):
+            versions.append((str(listed.get("name")), str((listed.get("preferredVersion") or {}).get("version"))))
+    for group, version in versions:
+        try:
+            resources = (await client.get(_api(group, version))).get("resources") or ()
+        except ApiError:
+            continue
         for resource in resources:
             plural = str(resource.get("name"))
             names = {plural, resource.get("singularName"), str(resource.get("kind")).lower()}
             if "/" not in plural and name in names | set(resource.get("shortNames") or ()):
-                return DiscoveredResource(Resource(within, version, plural), bool(resource.get("namespaced")))
+                return DiscoveredResource(Resource(group, version, plural), bool(resource.get("namespaced")))
     return None
-
-
-async def _lists(client: Client, group_name: str) -> AsyncIterator[tuple[str, str, list[Object]]]:
-    """Group, version and resources of each group that has the wanted name, or begins with it."""
-    if not group_name:
-        yield "", "v1", (await client.get("/api/v1")).get("resources") or []
-    for group in (await client.get("/apis")).get("groups") or ():
-        name = str(group.get("name"))
-        if group_name and name != group_name and not name.startswith(f"{group_name}."):
-            continue
-        version = str((group.get("preferredVersion") or {}).get("version"))
-        try:
-            listing = await client.get(f"/apis/{name}/{version}")
-        except ApiError:
-            continue
-        yield name, version, listing.get("resources") or []
 
 
 T = TypeVar("T")
@@ -178,7 +174,7 @@ class BlockingClient:
                 Resource(group, version, plural), namespaced=True
             )
         else:
-            discovered = self._run(f"the kind of {target}", find_resource(self._client, word))
+            discovered = self._run(f"the kind of {target}", _find_resource(self._client, word))
         if discovered is None:
             raise DocumentError(
                 f"{target}: {self.host} has no kind {word}; run `kubectl api-resources` to list the kinds"

@@ -12,12 +12,11 @@ import structlog
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.bundles import Bundles
-from injector.cluster.certificate_controller import CertificateController, OnTrouble
+from injector.cluster.certificate_controller import CertificateController, OnTrouble, SecretStore
 from injector.cluster.client import Client
 from injector.cluster.lease import Lease, LeaseTiming
 from injector.cluster.reflector import Timing
 from injector.cluster.rotation import CertificateState, RotationPlan
-from injector.cluster.secret_store import SecretStore
 from injector.cluster.tasks import Backoff, end_task
 from injector.cluster.x509 import Pair, service_names
 from injector.settings import CertificateSettings

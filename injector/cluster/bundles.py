@@ -15,8 +15,8 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from cryptography import x509
 
@@ -33,8 +33,7 @@ from injector.pods.context import Object
 FIELD_MANAGER = "sidecar-injector-certificates"
 
 
-@dataclass(frozen=True, slots=True)
-class BundleEntry:
+class BundleEntry(NamedTuple):
     """The bundle of one entry: its certificates, and whether the text is these and nothing else.
 
     `required` are the entry's other fields that are applied together with the bundle, unchanged.
@@ -46,8 +45,7 @@ class BundleEntry:
     required: Object
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(NamedTuple):
     """What matters of a webhook configuration; `writers` are who wrote a `caBundle` in it, besides us.
 
     `left` is whether there is an entry of which only the injector still owns fields.

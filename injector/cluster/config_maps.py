@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Iterable
+from functools import partial
 
 import structlog
 
@@ -57,7 +58,8 @@ class ConfigMaps:
             return
         try:
             async with asyncio.timeout(deadline):
-                results = await asyncio.gather(*map(self._ensure, missing), return_exceptions=True)
+                flights = [self._flights.do((file.namespace, file.name), partial(self._make, file)) for file in missing]
+                results = await asyncio.gather(*flights, return_exceptions=True)
         except TimeoutError:
             raise _failure(missing[0], ApiError(0, TIMEOUT, f"no answer within {deadline:g} s")) from None
         for file, result in zip(missing, results, strict=True):
@@ -65,9 +67,6 @@ class ConfigMaps:
                 raise _failure(file, result) from None
             if isinstance(result, BaseException):
                 raise result
-
-    async def _ensure(self, file: GeneratedConfigMap) -> None:
-        await self._flights.do((file.namespace, file.name), lambda: self._make(file))
 
     async def _make(self, file: GeneratedConfigMap) -> None:
         for last in (False, True):

@@ -125,7 +125,7 @@ def entries(settings: Settings, installation: Installation, catalog: Catalog = _
 
     def entry(path: str, name: str, policy: str, conditions: list[Entry], operator: str, *values: str) -> Entry:
         return {
-            **_entry(settings, installation, path, _WORKLOADS if path == advise else _PODS),
+            **_entry(installation, path, _WORKLOADS if path == advise else _PODS),
             "sideEffects": "NoneOnDryRun" if path == mutate else "None",
             **({"reinvocationPolicy": "IfNeeded"} if path == mutate else {}),
             "name": installation.entry_name(name),
@@ -134,7 +134,10 @@ def entries(settings: Settings, installation: Installation, catalog: Catalog = _
             "matchConditions": conditions,
         }
 
-    no, opted_in = [_NOT_A_MIRROR_POD, *_does_not_say_no(settings)], [_NOT_A_MIRROR_POD, _asks_for_it(settings)]
+    no, opted_in = [_NOT_A_MIRROR_POD], [_NOT_A_MIRROR_POD, _asks_for_it(settings)]
+    for kind in ("annotation", "label"):
+        says_no = f"{in_any_case(f'{kind}s', settings.inject_key)} in {words(settings.no_values)}"
+        no.append({"name": f"{kind}-does-not-say-no", "expression": f"!({says_no})"})
     labels, news = (label.enabled, label.required, label.disabled), [_NOT_OF_A_CONTROLLER, _SOMETHING_IS_NEW]
     return Entries(
         mutating=(
@@ -171,7 +174,7 @@ def _path_entries(kind: str, settings: Settings, installation: Installation, cat
         if at.type != kind or catalog.missing(at.templates):
             continue
         rules = [rule_of(template.applies_to) for template in catalog.found(at.templates)]
-        entry = _entry(settings, installation, path, []) | {
+        entry = _entry(installation, path, []) | {
             "name": installation.path_entry(path),
             "rules": [rule for number, rule in enumerate(rules) if rule not in rules[:number]],
             "failurePolicy": at.failure_policy,
@@ -181,7 +184,7 @@ def _path_entries(kind: str, settings: Settings, installation: Installation, cat
         yield entry | ({"reinvocationPolicy": "IfNeeded"} if kind == "mutating" else {})
 
 
-def _entry(settings: Settings, installation: Installation, path: str, rules: list[Entry]) -> Entry:
+def _entry(installation: Installation, path: str, rules: list[Entry]) -> Entry:
     """What the entries of one path have in common."""
     service = {"name": installation.name, "namespace": installation.namespace, "path": path, "port": installation.port}
     return {
@@ -212,14 +215,6 @@ def namespaces_selected(
     if more.get("matchLabels"):
         selector["matchLabels"] = dict(more["matchLabels"])
     return selector
-
-
-def _does_not_say_no(settings: Settings) -> list[Entry]:
-    no = words(settings.no_values)
-    return [
-        {"name": f"{kind}-does-not-say-no", "expression": f"!({in_any_case(f'{kind}s', settings.inject_key)} in {no})"}
-        for kind in ("annotation", "label")
-    ]
 
 
 def _asks_for_it(settings: Settings) -> Entry:

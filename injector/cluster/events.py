@@ -12,7 +12,7 @@ import datetime
 import hashlib
 import time
 from collections import OrderedDict, deque
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import structlog
 
@@ -34,8 +34,7 @@ _EFFECT = "the injector continues without Events"
 _DEFAULT_NAMESPACE = "default"
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(NamedTuple):
     """The object that an Event is about. `kubectl describe` finds the Event by kind, name and uid."""
 
     api_version: str
@@ -45,8 +44,7 @@ class About:
     namespace: str
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(NamedTuple):
     """How fast Events are written, in seconds. `again`: until the same Event is written again; `pause`: between two
     writes; after a failure, `first_pause` that doubles up to `longest_pause`; `deadline`: for one write.
 

@@ -19,8 +19,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -35,8 +34,7 @@ _log = structlog.get_logger(__name__)
 _LONGEST = 600.0
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseTiming:
+class LeaseTiming(NamedTuple):
     """In seconds: how long a Lease lasts, for how long its holder counts as leader, the pause between two looks."""
 
     lasts: float = 15.0
@@ -204,14 +202,14 @@ class Lease:
 
     def _spec(self, before: Object) -> dict[str, Any]:
         now = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
-        mine = before.get("holderIdentity") == self.identity
-        transitions = int(before.get("leaseTransitions") or 0)
+        holder = before.get("holderIdentity")
+        taken_over = int(bool(holder) and holder != self.identity)
         return {
             "holderIdentity": self.identity,
             "leaseDurationSeconds": max(1, round(self._timing.lasts)),
-            "acquireTime": before.get("acquireTime") if mine else now,
+            "acquireTime": before.get("acquireTime") if holder == self.identity else now,
             "renewTime": now,
-            "leaseTransitions": transitions if mine or not before.get("holderIdentity") else transitions + 1,
+            "leaseTransitions": int(before.get("leaseTransitions") or 0) + taken_over,
         }
 
     def _observe(self, lease: Object) -> None:

@@ -59,10 +59,10 @@ class Namespaces:
         self._flights: SingleFlight[str, _Answer] = SingleFlight()
         self._waiting: asyncio.Task[None] | None = None
         self.basics = Reflector(client, "/api/v1/namespaces", _basics, on_change=self._changed, timing=timing)
-        self._limit_ranges = self._part("limitranges", _limit_range, timing, self._compose_all)
+        self._limit_ranges = self._reflector("limitranges", timing, self._compose_all)
         self.reflectors: tuple[Reflector[_Basics] | Reflector[Object], ...] = (
             self.basics,
-            self._part("resourcequotas", _quota, timing),
+            self._reflector("resourcequotas", timing),
             self._limit_ranges,
         )
 
@@ -116,12 +116,8 @@ class Namespaces:
 
     # ------------------------------------------------------------ keeping it
 
-    def _part(
-        self,
-        plural: str,
-        keep: Callable[[Object], Object],
-        timing: Timing | None,
-        on_known: Callable[[], None] | None = None,
+    def _reflector(
+        self, plural: str, timing: Timing | None, on_known: Callable[[], None] | None = None
     ) -> Reflector[Object]:
         """A reflector of objects that belong to namespaces, optional."""
         parts = self._parts[plural]
@@ -137,7 +133,7 @@ class Namespaces:
             self._changed(namespace, self.basics.items.get(namespace))
 
         path = f"/api/v1/{plural}"
-        return Reflector(self._client, path, keep, on_change=changed, optional=True, on_known=on_known, timing=timing)
+        return Reflector(self._client, path, _part, on_change=changed, optional=True, on_known=on_known, timing=timing)
 
     def _compose_all(self) -> None:
         for name, basics in self.basics.items.items():
@@ -180,15 +176,7 @@ def _basics(obj: Object) -> _Basics:
     )
 
 
-def _named(obj: Object) -> Object:
-    return {key: obj["metadata"][key] for key in ("name", "namespace")}
-
-
-def _quota(obj: Object) -> Object:
-    """A ResourceQuota's name, limits and use."""
-    return {"metadata": _named(obj), "spec": obj.get("spec") or {}, "status": obj.get("status") or {}}
-
-
-def _limit_range(obj: Object) -> Object:
-    """A LimitRange's name and limits."""
-    return {"metadata": _named(obj), "spec": obj.get("spec") or {}}
+def _part(obj: Object) -> Object:
+    """The name, limits and use of a ResourceQuota or a LimitRange."""
+    metadata = {key: obj["metadata"][key] for key in ("name", "namespace")}
+    return {"metadata": metadata, "spec": obj.get("spec") or {}, "status": obj.get("status") or {}}

@@ -43,10 +43,11 @@ def permissions(
     installation: Installation, source: CertificateSourceName = "builtin", *, retry_refused: bool = False
 ) -> tuple[Permission, ...]:
     """All lines for an installation whose certificate comes from `source`; first those that hold everywhere."""
-    built_in = source == "builtin"
-    own = _certificates(installation) if built_in else ()
-    bundles = _bundles(installation) if built_in else ()
-    return (*_EVERYWHERE, *(_RETRIES if retry_refused else ()), *bundles, *_OWN, *own)
+    everywhere, own = [*_EVERYWHERE, *(_RETRIES if retry_refused else ())], [*_OWN]
+    if source == "builtin":
+        everywhere.append(_bundles(installation))
+        own += _certificates(installation)
+    return (*everywhere, *own)
 
 
 _EVERYWHERE = (
@@ -126,18 +127,16 @@ _OWN = (
 )
 
 
-def _bundles(installation: Installation) -> tuple[Permission, ...]:
-    return (
-        Permission(
-            group=GROUP,
-            resources=RESOURCES,
-            verbs=("get", "list", "watch", "patch"),
-            names=(installation.name,),
-            feature="caBundle",
-            reason=(
-                "to write the built-in authority's certificate into each caBundle, and to write it again if it is "
-                "overwritten"
-            ),
+def _bundles(installation: Installation) -> Permission:
+    return Permission(
+        group=GROUP,
+        resources=RESOURCES,
+        verbs=("get", "list", "watch", "patch"),
+        names=(installation.name,),
+        feature="caBundle",
+        reason=(
+            "to write the built-in authority's certificate into each caBundle, and to write it again if it is "
+            "overwritten"
         ),
     )
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import structlog
 
@@ -26,8 +25,7 @@ T = TypeVar("T")
 _log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(NamedTuple):
     """How patient a reflector is; all in seconds but `page`, the objects on one page of a list.
 
     Each watch is asked to end after a random time from half of `watch` to `watch`. If it ends before `settled`, a pause

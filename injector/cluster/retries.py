@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import structlog
 
@@ -53,9 +54,8 @@ _TICK, _OUTCOME = 0.25, 6.0
 _PAUSES = (1.0, 60.0)
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedCreation:
-    """A controller that could not create a pod, as the webhook `entry` did not answer: who, when last, how often."""
+class RefusedCreation(NamedTuple):
+    """A controller that could not create a pod, as the webhook `entry` did not answer: who, and when last."""
 
     kind: str
     namespace: str
@@ -63,7 +63,6 @@ class RefusedCreation:
     uid: str
     entry: str
     at: datetime
-    times: int
 
     @property
     def path(self) -> str:
@@ -92,7 +91,6 @@ def refused_creation(event: Object, webhooks: str) -> RefusedCreation | None:
         about["uid"],
         message.values[0],
         datetime.fromisoformat(at or event["metadata"]["creationTimestamp"]),
-        int(series.get("count") or event.get("deprecatedCount") or 1),
     )
 
 

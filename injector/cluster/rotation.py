@@ -32,6 +32,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import chain
+from typing import NamedTuple
 
 from cryptography import x509
 
@@ -148,8 +149,7 @@ class StepName(StrEnum):
     TIDIED = "tidied"
 
 
-@dataclass(frozen=True, slots=True)
-class RotationPlan:
+class RotationPlan(NamedTuple):
     """What to put into certificates: the DNS names, and how long the certificate and its authority live."""
 
     names: tuple[str, ...]
@@ -157,8 +157,7 @@ class RotationPlan:
     authority_life: timedelta
 
 
-@dataclass(frozen=True, slots=True)
-class RotationStep:
+class RotationStep(NamedTuple):
     """One write: the Secret's certificates after it, and one sentence why."""
 
     name: StepName
@@ -182,12 +181,17 @@ def next_step(
         return RotationStep(StepName.AUTHORITY_USED, "the next authority is in every bundle", used)
     if authority and (cause := _why_sign(usable, anchored, now, plan)):
         trusted = settled and upcoming is None and _in_all(authority.certificate, bundles)
-        if trusted or (usable.serving and issued_by(usable.serving.certificate, authority.certificate)):
+        if trusted or _signed_before(usable, authority):
             return RotationStep(StepName.CERTIFICATE_SIGNED, cause, _sign(usable, now, plan))
     if upcoming is None and (authority is None or _is_due(authority.certificate, now)):
         successor = new_authority(f"sidecar-injector CA {secrets.token_hex(4)}", now, now + plan.authority_life)
         cause = "two thirds of the authority's lifetime have passed" if authority else _why_none(state, now)
         return RotationStep(StepName.AUTHORITY_MADE, cause, replace(usable, next=successor))
+    return _tidied(state, usable)
+
+
+def _tidied(state: CertificateState, usable: CertificateState) -> RotationStep | None:
+    """The step to what is usable of a Secret; None where that is all of it."""
     if usable.data == state.data and not state.faults:
         return None
     cause = "an old authority expired, or a caBundle held an authority that the Secret did not hold"
@@ -242,6 +246,10 @@ def _why_sign(usable: CertificateState, anchored: bool, now: datetime, plan: Rot
 def _why_none(state: CertificateState, now: datetime) -> str:
     ended = state.authority and _ended(state.authority.certificate, now)
     return "; ".join(state.faults) or ("the authority's certificate has expired" if ended else "there is no authority")
+
+
+def _signed_before(usable: CertificateState, authority: Pair) -> bool:
+    return usable.serving is not None and issued_by(usable.serving.certificate, authority.certificate)
 
 
 def _sign(state: CertificateState, now: datetime, plan: RotationPlan) -> CertificateState:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -38,8 +38,7 @@ _LONGEST_NAME = 64
 _LEFT = 1 / 3
 
 
-@dataclass(frozen=True, slots=True)
-class SigningAnswer:
+class SigningAnswer(NamedTuple):
     """What became of a request: the certificate chain (PEM), or why there is none; neither while it is pending.
 
     `approved` is whether somebody approved it. If it is approved and there is no certificate, the signer has not signed

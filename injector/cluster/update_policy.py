@@ -16,7 +16,12 @@ from injector.cluster.installation import API_VERSION, Installation
 from injector.pods.context import Object
 from injector.settings import Settings
 
-_TARGET = "c.?targetContainerName.orValue('')"
+#: Whether an ephemeral container targets no sidecar and mounts none of its volumes.
+_APART = (
+    "!(c.?targetContainerName.orValue('') in variables.initContainers) && "
+    "!(c.?targetContainerName.orValue('') in variables.containers) && "
+    "c.?volumeMounts.orValue([]).all(m, !(m.name in variables.volumes))"
+)
 
 
 def update_policy(settings: Settings, installation: Installation) -> tuple[Object, Object]:
@@ -64,7 +69,11 @@ def update_policy(settings: Settings, installation: Installation) -> tuple[Objec
             "validations": [
                 *(_same_containers(field) for field in ("initContainers", "containers")),
                 _same_annotations(settings),
-                _none_joins(),
+                _validation(
+                    f"object.spec.?ephemeralContainers.orValue([]).all(c, c.name in variables.joined || ({_APART}))",
+                    "no ephemeral container may target the sidecars of this pod or mount their volumes: the namespace "
+                    "requires the sidecars",
+                ),
             ],
         },
     }
@@ -102,13 +111,3 @@ def _same_annotations(settings: Settings) -> Object:
     unchanged = f"variables.before.all(k, !({ours}) || variables.after[?k].orValue('') == variables.before[k])"
     added = f"variables.after.all(k, !({ours}) || k in variables.before)"
     return _validation(f"{unchanged} && {added}", "the injector's annotations of this pod cannot be changed")
-
-
-def _none_joins() -> Object:
-    target = " && ".join(f"!({_TARGET} in variables.{field})" for field in ("initContainers", "containers"))
-    mounts = "c.?volumeMounts.orValue([]).all(m, !(m.name in variables.volumes))"
-    return _validation(
-        f"object.spec.?ephemeralContainers.orValue([]).all(c, c.name in variables.joined || ({target} && {mounts}))",
-        "no ephemeral container may target the sidecars of this pod or mount their volumes: the namespace requires "
-        "the sidecars",
-    )

@@ -15,11 +15,20 @@ from injector.budget import charge
 from injector.diagnostics import Diagnostic
 from injector.names import shown_value
 from injector.pods.context import Object, mapping, mappings, sequence
-from injector.pods.defaults import TOKEN_PATH, ResourceDefaults, is_token_mount, is_token_volume, mismatches
+from injector.pods.differences import (
+    SHOWN,
+    TOKEN_PATH,
+    ResourceDefaults,
+    difference_at,
+    is_below,
+    is_token_mount,
+    is_token_volume,
+    may_be_secret,
+    mismatches,
+)
 from injector.pods.env_order import reordered_variables
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.keyed_pointers import escape, mount_path, step_of, steps_of
-from injector.pods.merge_differences import SHOWN, difference_at, is_below, may_be_secret
 
 
 class Permitted(NamedTuple):

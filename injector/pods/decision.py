@@ -73,8 +73,6 @@ class _Subject(msgspec.Struct, frozen=True):
         return False, ("{} is not set to {}", key, kind)
 
 
-#: Words for no that people write as the value of a namespace's label, besides the settings' own.
-_NO = ("false", "no", "off", "disable", "none", "never", "skip", "ignore", "ignored", "exclude", "excluded", "opt-out")
 #: A step looks at the subject and returns whether it fits, and what it saw: a format and what goes into it.
 _Look = Callable[[_Subject], tuple[bool, tuple[str, ...]]]
 
@@ -126,10 +124,6 @@ def _selector(field: str) -> _Look:
     return look
 
 
-def _says_no(s: _Subject) -> tuple[bool, tuple[str, ...]]:
-    return s.said(s.settings.no_values, "no")
-
-
 def _says_yes(s: _Subject) -> tuple[bool, tuple[str, ...]]:
     fits, saw = s.said(s.settings.yes_values, "yes")
     if fits or s.settings.pod_default != "named":
@@ -154,7 +148,7 @@ STEPS: tuple[tuple[Reason, _Look], ...] = (
     (Reason.EXEMPT, _selector("exempt_selector")),
     (Reason.NAMESPACE_DISABLED, _namespace_label(lambda s: s.namespace_label.disabled)),
     (Reason.NEVER_SELECTOR, _selector("never_selector")),
-    (Reason.POD_OPTED_OUT, _says_no),
+    (Reason.POD_OPTED_OUT, lambda s: s.said(s.settings.no_values, "no")),
     (Reason.POD_OPTED_IN, _says_yes),
     (Reason.ALWAYS_SELECTOR, _selector("always_selector")),
     (Reason.POD_NOT_OPTED_IN, _not_opted_in),
@@ -196,31 +190,20 @@ def decide(pod: Object, namespace: Namespace, settings: Settings, request: Reque
     return Decision(decided, required, tuple(trail), _unread(subject))
 
 
-def _unread_label(s: _Subject) -> tuple[Diagnostic, ...]:
-    """A warning of a namespace label that chooses nothing."""
-    label = s.settings.namespace_label
-    values = (label.enabled, label.required, label.disabled)
-    if not s.label or s.label in values:
-        return ()
-    message = f"namespace label {label.key}={s.label[:30]} is not one of {', '.join(values)}; it does not apply"
-    near = nearest(s.label, values, cutoff=0.75)
-    says_no = s.label.lower() in (*s.settings.no_values, *_NO)
-    advice = f"write {label.key}: {label.disabled if says_no else near or label.enabled}"
-    return (Diagnostic("unread-choice", "warning", message, advice, fields={"value": s.label, "allowed": values}),)
-
-
 def _unread(s: _Subject) -> tuple[Diagnostic, ...]:
-    settings = s.settings
-    answers = (*settings.yes_values, *settings.no_values)
-    return _unread_label(s) + tuple(
-        Diagnostic(
-            "unread-choice",
-            "warning",
-            f'"{value[:30]}" is neither yes ({settings.yes_values[0]}) nor no ({settings.no_values[0]})',
-            f"did you mean {near}?" if (near := nearest(value.strip(), answers)) else "it does not apply",
-            path=("metadata", f"{place}s", Key(settings.inject_key)),
-            fields={"value": value, "allowed": answers},
-        )
-        for place, value in s.says
-        if value.strip().lower() not in answers
-    )
+    """Warnings of a namespace label, and of a pod's answer, that choose nothing."""
+    settings, label, warnings = s.settings, s.settings.namespace_label, []
+    values, answers = (label.enabled, label.required, label.disabled), (*settings.yes_values, *settings.no_values)
+    if s.label and s.label not in values:
+        message = f"namespace label {label.key}={s.label[:30]} is not one of {', '.join(values)}; it does not apply"
+        help_ = f"write {label.key}: {nearest(s.label, values, cutoff=0.75) or label.enabled}"
+        fields = {"value": s.label, "allowed": values}
+        warnings.append(Diagnostic("unread-choice", "warning", message, help_, fields=fields))
+    for place, value in s.says:
+        if value.strip().lower() not in answers:
+            message = f'"{value[:30]}" is neither yes ({settings.yes_values[0]}) nor no ({settings.no_values[0]})'
+            near = nearest(value.strip(), answers)
+            help_ = f"did you mean {near}?" if near else "it does not apply"
+            path, fields = ("metadata", f"{place}s", Key(settings.inject_key)), {"value": value, "allowed": answers}
+            warnings.append(Diagnostic("unread-choice", "warning", message, help_, path, fields=fields))
+    return tuple(warnings)

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from injector.diagnostics import Diagnostic
 from injector.names import shown_value
+from injector.pods.differences import SHOWN, difference_at
 from injector.pods.keyed_pointers import escape
-from injector.pods.merge_differences import SHOWN, difference_at
 
 #: What `$(NAME)` in a variable's value stands for; `$$` is a dollar sign.
 _REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\))")

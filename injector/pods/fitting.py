@@ -15,7 +15,7 @@ from typing import Any
 from injector.diagnostics import Key
 from injector.errors import InjectionError
 from injector.pods.context import Object, mapping, mappings
-from injector.pods.defaults import mismatches
+from injector.pods.differences import mismatches, volume_source
 from injector.pods.fields import CONTAINER_LISTS, SPEC
 from injector.pods.keyed_pointers import escape, mount_path
 from injector.pods.overlay import (
@@ -236,11 +236,6 @@ def _mounted_volume(container: Object, overlay: Overlay, names: Collection[str])
     mounts = [mount for mount in _mounts(container) if mount[0] in names]
     from_overlay = set(_mounted_by(overlay, container["name"])) if mounts else set()
     return next((mount[0] for mount in mounts if mount not in from_overlay), None)
-
-
-def volume_source(volume: Object) -> str:
-    """The kind of a volume's source; Kubernetes makes an empty folder of one without any."""
-    return next((kind for kind, value in volume.items() if kind != "name" and value is not None), "emptyDir")
 
 
 def _differs(have: Object, overlay: Object) -> bool:

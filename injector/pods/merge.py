@@ -17,12 +17,11 @@ from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import shown_value
 from injector.pods.context import Object
-from injector.pods.defaults import says_the_same, without_fillings
+from injector.pods.differences import SHOWN, Differences, no_key, says_the_same, without_fillings
 from injector.pods.env_order import with_new_variables
 from injector.pods.fields import POD, Field
 from injector.pods.fitting import fit, keep_requests_below_limits, with_implied_requests
 from injector.pods.keyed_pointers import element_step, escape, has_key, path_of, step_of, steps_of, tags
-from injector.pods.merge_differences import SHOWN, Differences, no_key
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, holds_replace, name_of, patch_of, plain
 from injector.pods.patch import same
 from injector.pods.sidecars import Placement, place
@@ -200,18 +199,14 @@ class _Merger:
             step = self.overlay_step(item, field, pointer)
             position = index.get(step)
             if position is None:
-                at = f"{pointer}/{escape(step)}"
-                if step in missing:  # an overlay may name an element twice; merged again it would be one as well
-                    missing[step] = self.element(missing[step], item, field.element, at)
-                else:
-                    missing[step] = self.new_element(item, field, at)
+                missing[step] = self.new_element(missing.get(step), item, field, f"{pointer}/{escape(step)}")
                 continue
             old = result[position]
             new = old if old is item else self.element(old, item, field.element, f"{pointer}/{escape(steps[position])}")
             if new is not old:
                 result = list(have) if result is have else result
                 result[position] = new
-        if field.name == "initContainers" and (missing or self.placement.last):
+        if field.name == "initContainers":
             return self.in_order(result, missing, steps, pointer)
         if field.name == "env" and missing:
             return self.with_variables(result, missing, overlay, field, pointer, index)
@@ -219,6 +214,8 @@ class _Merger:
 
     def in_order(self, have: list[Any], missing: dict[str, Any], steps: list[str], pointer: str) -> list[Any]:
         """Init containers in the order in which they start; what the pod's author wrote stays in its place."""
+        if not missing and not self.placement.last:
+            return have
         own = {name for name in steps if not self.differences.is_claimed(f"{pointer}/{escape(name)}")}
         order = self.placement.arranged(steps, list(missing), self.placement.last - own)
         both = [*have, *missing.values()]
@@ -247,7 +244,9 @@ class _Merger:
             self.differences.report(f"{pointer}/{escape(cycle.step)}", message, **fields)
         return result
 
-    def new_element(self, overlay: Any, field: Field, pointer: str) -> Any:
+    def new_element(self, before: Any, overlay: Any, field: Field, pointer: str) -> Any:
+        if before is not None:  # an overlay may name an element twice; merged again it would be one as well
+            return self.element(before, overlay, field.element, pointer)
         if type(overlay) is not dict or not field.holds_containers:
             return self.untagged(overlay, field.element, pointer)
         return self.made_once(overlay, field.element, lambda: self.container({}, overlay, field.element, pointer))

@@ -97,10 +97,9 @@ def _walk_list(
 ) -> None:
     charge(len(b))
     if len(a) <= len(b) and all(map(is_, a, b)):  # by far the most frequent: something was appended
-        if len(a) < len(b):
-            steps = steps_of(b, field)
-            for index in range(len(a), len(b)):
-                edits.append(Change("add", f"{keyed}/{escape(steps[index])}", f"{path}/{index}", None, b[index]))
+        steps = steps_of(b, field) if len(a) < len(b) else []
+        for index, step in enumerate(steps[len(a) :], len(a)):
+            edits.append(Change("add", f"{keyed}/{escape(step)}", f"{path}/{index}", None, b[index]))
         return
     old_steps, new_steps = steps_of(a, field), steps_of(b, field)
     at = {step: index for index, step in enumerate(old_steps)}
@@ -109,11 +108,8 @@ def _walk_list(
         if not same(a, b):
             edits.append(Change("replace", keyed, path, a, b))
         return
-    if len(common) < len(a):
-        stays = set(common)
-        for index in range(len(a) - 1, -1, -1):  # from the end, so that the indexes before it stay true
-            if index not in stays:
-                edits.append(Change("remove", f"{keyed}/{escape(old_steps[index])}", f"{path}/{index}", a[index], None))
+    for index in sorted(set(range(len(a))) - set(common), reverse=True):  # so that the indexes before it stay true
+        edits.append(Change("remove", f"{keyed}/{escape(old_steps[index])}", f"{path}/{index}", a[index], None))
     for index, step in enumerate(new_steps):
         element_keyed, element_path = f"{keyed}/{escape(step)}", f"{path}/{index}"
         if step not in at:

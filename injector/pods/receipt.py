@@ -193,27 +193,15 @@ def _plant(tree: _Node, pointer: str, what: Any) -> None:
 def _undone(value: Any, node: _Node, field: Field) -> Any:
     """The value without what the node and those below it claim; the same object where that is nothing."""
     if type(value) is dict:
-        return _undone_map(value, node, field)
-    if type(value) is list and field.aligned:
-        steps = steps_of(value, field)
-        if node.keys().isdisjoint(steps):
-            return value
-        result = []
-        for step, item in zip(steps, value, strict=True):
-            below = node.get(step)
-            if below is None:
-                result.append(item)
-                continue
-            what = below.get(_HERE)
-            if type(what) is _Old:
-                result.append(what.value)
-            elif what is not _GONE:
-                result.append(_undone(item, below, field.element))
-        return result
-    return value
+        return _entries_undone(value, node, field)
+    if type(value) is not list or not field.aligned:
+        return value
+    items = dict(zip(steps_of(value, field), value, strict=True))
+    undone = _entries_undone(items, {step: node[step] for step in node.keys() & items.keys()}, field)
+    return value if undone is items else list(undone.values())
 
 
-def _undone_map(value: Object, node: _Node, field: Field) -> Object:
+def _entries_undone(value: Object, node: _Node, field: Field) -> Object:
     result = None
     for name, below in node.items():
         if name is _HERE:
@@ -226,7 +214,7 @@ def _undone_map(value: Object, node: _Node, field: Field) -> Object:
         elif what is _GONE:
             new = _GONE
         else:
-            new = _undone(old, below, field.fields[name])
+            new = _undone(old, below, field.at((name,)))
             if what is _MADE and new is not old and type(new) in (dict, list) and not new:
                 new = _GONE
         if new is old and name in value:

@@ -14,7 +14,7 @@ import msgspec
 
 from injector.caches import IdentityCache, OverlayCaches
 from injector.pods.context import Object
-from injector.pods.defaults import without_fillings
+from injector.pods.differences import without_fillings
 from injector.pods.fields import POD
 from injector.pods.keyed_pointers import PointerIndex, steps_to
 from injector.pods.receipt import Receipt, write_receipt

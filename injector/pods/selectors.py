@@ -56,25 +56,28 @@ def check_selector(selector: object, *, of_namespaces: bool = False) -> None:
 
     `of_namespaces` says that it selects namespaces.
     """
+    mistake = ("selector", selector, of_namespaces)
     if not isinstance(selector, dict):
-        message, mistake = "a selector is a mapping with matchLabels and matchExpressions", ("selector", selector)
-        raise SelectorError("wrong-type", (), message, "", (*mistake, of_namespaces))
+        message = "a selector is a mapping with matchLabels and matchExpressions"
+        raise SelectorError("wrong-type", (), message, "", mistake)
     _check_fields(selector, _FIELDS, (), of_namespaces=of_namespaces)
-    match_labels = selector.get("matchLabels")
-    if match_labels is not None:
-        if not isinstance(match_labels, dict):
-            message = "it must be a mapping of label keys to values"
-            raise SelectorError("wrong-type", ("matchLabels",), message, "", ("selector", match_labels, False))
-        for key, value in match_labels.items():
-            _check_key(key, ("matchLabels", key))
-            _check_value(value, ("matchLabels", key))
+    labels, path = selector.get("matchLabels"), ("matchLabels",)
+    message = "it must be a mapping of label keys to values"
+    for key, value in _given(labels, dict, path, message, ("selector", labels, False)).items():
+        _check_key(key, (*path, key))
+        _check_value(value, (*path, key))
     expressions = selector.get("matchExpressions")
-    if expressions is not None:
-        if not isinstance(expressions, list):
-            to_do = "begin each item with `- key: `" if isinstance(expressions, dict) else ""
-            raise SelectorError("wrong-type", ("matchExpressions",), "it must be a list", to_do)
-        for index, expression in enumerate(expressions):
-            _check_expression(expression, ("matchExpressions", index))
+    for index, expression in enumerate(_given(expressions, list, ("matchExpressions",), "it must be a list")):
+        _check_expression(expression, ("matchExpressions", index))
+
+
+def _given(value: Any, kind: type, path: Path, message: str, mistake: tuple[Any, ...] = ()) -> Any:
+    """A field's value, an empty one where there is none."""
+    if value is None:
+        return kind()
+    if not isinstance(value, kind):
+        raise SelectorError("wrong-type", path, message, "", mistake)
+    return value
 
 
 def _holds(expression: dict[str, Any], labels: dict[Any, Any]) -> bool:
@@ -98,8 +101,7 @@ def _check_expression(expression: object, path: Path) -> None:
         message, to_do = f"{shortened(operator)} is not an operator", f"it must be one of {', '.join(_OPERATORS)}"
         at, mistake = (*path, "operator"), ("operator", operator)
         raise SelectorError("not-allowed", at, message, to_do, mistake, value=operator, allowed=_OPERATORS)
-    if values is not None and not isinstance(values, list):
-        raise SelectorError("wrong-type", at, "it must be a list of strings", "", ("values", values))
+    _given(values, list, at, "it must be a list of strings", ("values", values))
     if operator in ("In", "NotIn"):
         if not values:
             raise SelectorError("missing-key", at, f"it must name at least one value for {operator}")

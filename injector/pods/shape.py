@@ -12,7 +12,7 @@ from typing import Any
 from injector.budget import SMALL, charge
 from injector.diagnostics import Key, Path, spoken_path
 from injector.errors import InjectionError
-from injector.names import is_dns_label, kind_of, nearest, shortened
+from injector.names import is_dns_label, kind_of, shortened
 from injector.pods.context import Object, mapping
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Overlay, Replace, bare_value, name_of, plain
@@ -28,10 +28,11 @@ _OBJECTS_OF_CONTAINER = frozenset(
     field.name for field in _OF_CONTAINER if field.kind == "list" and field.element.kind == "mapping"
 )
 _OF_OVERLAY = ("metadata", "spec")
-#: Fields of other tools that stand for a part of a pod: of Kustomize, and of other injectors.
+#: Fields, in lower case, that stand for a part of a pod in other tools, and misspelt ones; others hold anchors.
 _FOREIGN = (
-    "patches", "patchesStrategicMerge", "patchesJson6902", "configMapGenerator", "secretGenerator", "commonLabels",
-    "commonAnnotations", "namePrefix", "nameSuffix", "sidecar", "sidecars", "container", "template", "pod",
+    "patches", "patchesstrategicmerge", "patchesjson6902", "configmapgenerator", "secretgenerator", "commonlabels",
+    "commonannotations", "nameprefix", "namesuffix", "sidecar", "sidecars", "container", "template", "pod", "podspec",
+    "specification", "spec", "specs", "spe", "pec", "sepc", "metadata", "metadatas", "metdata", "metedata", "meta",
 )  # fmt: skip
 #: What an overlay may say of an object's metadata.
 _METADATA = ("annotations", "labels", "finalizers")
@@ -127,8 +128,7 @@ def check_overlay(overlay: Overlay) -> None:
         if field in overlay:
             raise OverlayError("it is outside of `spec:`, where it has no effect; put it below `spec:`", (field,))
     for field in overlay:
-        misspelt = str(field).isalpha() and nearest(field, _OF_OVERLAY, cutoff=0.8) and field not in _OF_OVERLAY
-        if misspelt or field in _FOREIGN:  # others hold anchors
+        if field not in _OF_OVERLAY and str(field).lower().rstrip("+") in _FOREIGN:
             raise OverlayError("an overlay is a partial pod with metadata and spec, and has no such field", (field,))
     _need(overlay, (), ("metadata", "spec"), dict)
     _need(overlay.get("metadata") or {}, ("metadata",), ("annotations", "labels"), dict)

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.pods.context import Object
+from injector.pods.differences import Differences
 from injector.pods.keyed_pointers import escape, path_of
-from injector.pods.merge_differences import Differences
 from injector.pods.overlay import Overlay, Replace, holds_replace, plain
 from injector.pods.patch import same
 from injector.reasons import Reason

@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import structlog
 from msgspec.structs import replace
 from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
@@ -24,7 +23,6 @@ from tornado.netutil import bind_sockets
 from injector.cluster.client import Client
 from injector.cluster.config_maps import ConfigMaps
 from injector.cluster.events import About, Events
-from injector.cluster.namespaces import Namespaces
 from injector.cluster.retries import Retries
 from injector.inject import guard, inject
 from injector.settings import Settings
@@ -38,7 +36,7 @@ from injector.webhook.lifecycle import Drain, watch_loop
 from injector.webhook.namespace_resolver import EveryNamespace, NamespaceResolver
 from injector.webhook.pipeline import Pipeline
 from injector.webhook.receipt_seals import CertificateSeals
-from injector.webhook.record import FailureEvent, FailureReporter, Recorder
+from injector.webhook.record import Recorder
 from injector.webhook.server import Server
 from injector.webhook.snapshot_manager import SnapshotManager
 from injector.webhook.tls import BuiltinSource, CertificateSource, FileSource
@@ -159,11 +157,10 @@ class App:
 
     def notes(self) -> tuple[str, ...]:
         """What an admin should know of a server that is ready, one sentence each."""
-        refused = (f"the newest settings or templates are not in use: {self.snapshots.why_not}",)
-        return (
-            *(refused if self.snapshots.ready and self.snapshots.why_not else ()),
-            *(self._cluster_sync.notes() if self._cluster_sync is not None else ()),
-        )
+        notes = self._cluster_sync.notes() if self._cluster_sync is not None else ()
+        if self.snapshots.ready and self.snapshots.why_not:
+            return (f"the newest settings or templates are not in use: {self.snapshots.why_not}", *notes)
+        return notes
 
     async def _hand_over(self, certificate: CertificateSource) -> None:
         await self.drain.requested.wait()
@@ -184,23 +181,30 @@ class App:
             self._events.tell(about, reason, cause, action="Serve", each_note=True)
 
     def _make_server(self, settings: Settings) -> Server:
-        paths = {"/": Route("GET", self._about, b"text/plain; charset=utf-8")}
-        paths |= review_routes(
-            settings,
-            self.snapshots,
-            self._cluster_sync.namespaces if self._cluster_sync else EveryNamespace(settings.namespace_label),
-            ConfigMaps(self._client) if self._client else None,
-            self.metrics,
-            self.output,
-            self.logger,
-            self._report if self._events else None,
-            self._seals,
-        )
-        return Server(paths, settings.server, self.metrics, self.logger)
+        """The server with the routes for each path that the API server may post reviews to, and a text for people."""
+        server, logger = settings.server, self.logger
+        stored = self._cluster_sync.namespaces if self._cluster_sync else EveryNamespace(settings.namespace_label)
+        resolver, cache = NamespaceResolver(stored), AnswerCache(server.cache_bytes, self.metrics)
+        self._seals.on_new_key = cache.forget
+        config_maps = ConfigMaps(self._client) if self._client else None
+        report = self._events.tell if self._events else None
 
-    def _report(self, event: FailureEvent) -> None:
-        if self._events is not None:
-            self._events.tell(event.owner, event.reason, event.note)
+        def route(path: str, evaluator: Evaluator[Any], **more: Any) -> Route:
+            recorder = Recorder(path, self.metrics, self.output)
+            return Route("POST", Pipeline(evaluator, self.snapshots, resolver, recorder, **more))
+
+        # Every pod that the guard sees is different (it has its uid by now), so there is nothing to cache.
+        mutate = MutateEvaluator(partial(inject, seals=self._seals), logger)
+        guarding = GuardEvaluator(partial(guard, seals=self._seals), logger)
+        mutate_route = route("mutate", mutate, config_maps=config_maps, report=report, cache=cache)
+        paths = {
+            "/": Route("GET", self._about, b"text/plain; charset=utf-8"),
+            **dict.fromkeys(server.mutate_paths, mutate_route),
+            **dict.fromkeys(server.validate_paths, route("validate", guarding, report=report)),
+            **dict.fromkeys(server.advise_paths, route("advise", WorkloadEvaluator(logger))),
+            **{path: route(path, PolicyEvaluator(path, at, logger)) for path, at in settings.paths.items()},
+        }
+        return Server(paths, server, self.metrics, logger)
 
     async def _get_ready(self) -> None:
         """Read the cluster, build the first snapshot, then keep both up to date."""
@@ -229,7 +233,18 @@ class App:
         self.logger.info("listening", port=self.ports[0], metrics_port=self.ports[1])
 
     def _about(self, body: bytes, seconds: float) -> bytes:
-        return index_text(self._settings, self.snapshots, self.ports[1])
+        """What `GET /` says."""
+        settings, current = self._settings, self.snapshots.current
+        names = ", ".join(sorted(current.catalog.names)) if self.snapshots.ready else "none yet"
+        server = settings.server
+        paths = (*server.mutate_paths, *server.validate_paths, *server.advise_paths, *settings.paths)
+        return (
+            "sidecar-injector: puts sidecars into pods as they are created.\n\n"
+            f"The API server posts reviews to {' '.join(paths)}.\n"
+            f"Templates: {names}\n"
+            f"Generation: {current.generation or 'none yet'}\n"
+            f"Health, readiness and metrics: port {self.ports[1]}, /healthz /readyz /metrics (plain HTTP).\n"
+        ).encode()
 
     # -- tasks --
 
@@ -282,52 +297,6 @@ async def run(options: ServeOptions) -> None:
         raise
     await app.wait()
     beat.cancel()
-
-
-def review_routes(
-    settings: Settings,
-    snapshots: SnapshotManager,
-    namespaces: Namespaces | EveryNamespace,
-    config_maps: ConfigMaps | None,
-    metrics: Metrics,
-    output: LogOutput,
-    logger: structlog.typing.FilteringBoundLogger,
-    report: FailureReporter,
-    seals: CertificateSeals,
-) -> dict[str, Route]:
-    """The route for each path that the API server may post reviews to."""
-    server = settings.server
-    resolver, cache = NamespaceResolver(namespaces), AnswerCache(server.cache_bytes, metrics)
-    seals.on_new_key = cache.forget
-
-    def route(path: str, evaluator: Evaluator[Any], **more: Any) -> Route:
-        return Route("POST", Pipeline(evaluator, snapshots, resolver, Recorder(path, metrics, output), **more))
-
-    # Every pod that the guard sees is different (it has its uid by now), so there is nothing to cache.
-    mutate = MutateEvaluator(partial(inject, seals=seals), logger)
-    mutate_route = route("mutate", mutate, config_maps=config_maps, report=report, cache=cache)
-    guard_route = route("validate", GuardEvaluator(partial(guard, seals=seals), logger), report=report)
-    workload_route = route("advise", WorkloadEvaluator(logger))
-    return {
-        **dict.fromkeys(server.mutate_paths, mutate_route),
-        **dict.fromkeys(server.validate_paths, guard_route),
-        **dict.fromkeys(server.advise_paths, workload_route),
-        **{path: route(path, PolicyEvaluator(path, at, logger)) for path, at in settings.paths.items()},
-    }
-
-
-def index_text(settings: Settings, snapshots: SnapshotManager, metrics_port: int) -> bytes:
-    """What `GET /` says."""
-    server = settings.server
-    names = ", ".join(sorted(snapshots.current.catalog.names)) if snapshots.ready else "none yet"
-    paths = (*server.mutate_paths, *server.validate_paths, *server.advise_paths, *settings.paths)
-    return (
-        "sidecar-injector: puts sidecars into pods as they are created.\n\n"
-        f"The API server posts reviews to {' '.join(paths)}.\n"
-        f"Templates: {names}\n"
-        f"Generation: {snapshots.current.generation or 'none yet'}\n"
-        f"Health, readiness and metrics: port {metrics_port}, /healthz /readyz /metrics (plain HTTP).\n"
-    ).encode()
 
 
 def _port(sockets: list[socket.socket]) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -44,8 +44,7 @@ class Failure(NamedTuple):
     decision: Decision | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewTask:
+class ReviewTask(NamedTuple):
     """One review on its way, with the one snapshot it goes by.
 
     `started` is `time.perf_counter()` of when its request was whole, `deadline` is of the event loop's clock. `failure`

@@ -12,13 +12,14 @@ import math
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from http.client import responses
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from tornado.http1connection import HTTP1Connection
 from tornado.httputil import HTTPHeaders, HTTPMessageDelegate, RequestStartLine, ResponseStartLine
 
 from injector.errors import ReviewError
 from injector.settings import ServerSettings
+from injector.telemetry import Metrics
 from injector.webhook.connections import RequestProgress
 from injector.webhook.response import status_body
 
@@ -45,8 +46,7 @@ _SIZE_DIGITS = 15
 Handler = Callable[[bytes, float], bytes | Awaitable[bytes]]
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(NamedTuple):
     """What is at a path: a method, who answers, in which content type; and how long this very target may take."""
 
     method: str
@@ -60,7 +60,7 @@ class ServerState:
     """What all exchanges of a server share. The server keeps it; an exchange reads it and counts bytes that wait.
 
     `find_route` gives the route of a target; those that it has found are in `routes`. `run` runs the rest of an
-    exchange that has to wait, `count_error` counts a request that was answered with HTTP 4xx. `tick` counts sweeps over
+    exchange that has to wait. `tick` counts sweeps over
     the connections, `date` is the header. `review_paths` is for the message at any other path.
     `waiting_bytes` is the size of all large bodies that are not answered yet. `waiting` has the bodies that wait for
     room: the size, a running number and the future of each. `turn` is held by the one large body that is evaluated.
@@ -69,7 +69,7 @@ class ServerState:
     limits: ServerSettings
     find_route: Callable[[str], Route]
     run: Callable[[Coroutine[Any, Any, None]], None]
-    count_error: Callable[[int], None]
+    metrics: Metrics
     review_paths: str
     routes: dict[str, Route] = field(default_factory=dict)
     tick: int = 0
@@ -163,10 +163,7 @@ class Exchange(HTTPMessageDelegate, RequestProgress):
             self._error = self._wrong_method(line.method, route)
         elif line.method == "POST" and not _is_json(headers.get("Content-Type", "")):
             self._error = (415, f"send the review with Content-Type: {_JSON_TYPE}")
-        length, limit = headers.get("Content-Length"), self._state.limits.max_body_bytes
-        size = limit if length is None and "Transfer-Encoding" in headers else 0
-        if length is not None and len(length) >= _LARGE_DIGITS and length.isdecimal():
-            size = int(length[:_SIZE_DIGITS])
+        size, limit = self._announced(headers), self._state.limits.max_body_bytes
         if size > limit:
             self._error = self._error or (413, _too_large(limit))
         if size > limit * DISCARD_FACTOR:
@@ -177,6 +174,13 @@ class Exchange(HTTPMessageDelegate, RequestProgress):
             return None
         self._reserved = size
         return None if self._state.reserve(size) else self._wait_for_room(size)
+
+    def _announced(self, headers: HTTPHeaders) -> int:
+        """How large the body will be: 0 for a small one, the limit for one that does not say."""
+        length = headers.get("Content-Length")
+        if length is None:
+            return self._state.limits.max_body_bytes if "Transfer-Encoding" in headers else 0
+        return int(length[:_SIZE_DIGITS]) if len(length) >= _LARGE_DIGITS and length.isdecimal() else 0
 
     def _wrong_method(self, method: str, route: Route) -> tuple[int, str]:
         if route.method:
@@ -287,7 +291,7 @@ class Exchange(HTTPMessageDelegate, RequestProgress):
             self._reserved = 0
 
     def _write_error(self, code: int, message: str) -> None:
-        self._state.count_error(code)
+        self._state.metrics.unreadable.cell(str(code)).value += 1  # requests that were answered with HTTP 4xx
         allow = b""
         if code == 405 and self._route is not None:
             allow = b"Allow: %b\r\n" % (b"GET, HEAD" if self._route.method == "GET" else b"POST")

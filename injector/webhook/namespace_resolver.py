@@ -7,7 +7,7 @@ says that it asks for no injection, the API server is asked once; what it says h
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from injector.cluster.namespaces import Namespaces
 from injector.errors import ReviewError
@@ -44,8 +44,7 @@ class EveryNamespace:
         return self.get(name)
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(NamedTuple):
     """What the store had and the API server answered (None: nothing) when it was asked; and until when this counts."""
 
     stored: Namespace | None
@@ -62,13 +61,11 @@ class NamespaceResolver:
 
     def get(self, name: str) -> Namespace | None:
         """The namespace as far as it is known without asking."""
-        stored = self._namespaces.get(name)
-        if self._answers:
-            answer = self._answers.get(name)
-            if answer is not None:
-                if answer.stored is stored and asyncio.get_running_loop().time() < answer.until:
-                    return answer.fetched or stored
-                del self._answers[name]
+        stored, answer = self._namespaces.get(name), self._answers.get(name)
+        if answer is not None:
+            if answer.stored is stored and asyncio.get_running_loop().time() < answer.until:
+                return answer.fetched or stored
+            del self._answers[name]
         return stored
 
     def tried(self, name: str) -> bool:

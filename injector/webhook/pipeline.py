@@ -29,6 +29,7 @@ from injector.webhook.response import answer_head, answer_tail
 from injector.webhook.review import Review, read_review
 from injector.webhook.snapshot_manager import SnapshotManager
 
+_NOT_READY = Failure(InjectionError(Reason.NOT_READY, "settings and templates have not been read yet; try again"))
 #: Reasons that may be gone with the next try: such an answer is not kept.
 _PASSING = frozenset({Reason.INTERNAL_ERROR, Reason.NOT_READY, Reason.FILES_FAILED})
 #: The share of a review's time for which it waits for the first snapshot: the rest is for the API server's word.
@@ -87,7 +88,7 @@ class Pipeline(Generic[Reviewed]):
             if answer is not None and self._exist(answer.files, review):
                 return self._give(review, answer, started, True)
         deadline = asyncio.get_running_loop().time() + seconds - (time.perf_counter() - started)
-        task = ReviewTask(review, body, snapshot, started, deadline, None if ready else _not_ready())
+        task = ReviewTask(review, body, snapshot, started, deadline, None if ready else _NOT_READY)
         if answer is not None and namespace is not None:
             return self._give_known(task, namespace, answer)
         return self._evaluate(task, namespace, key)
@@ -212,10 +213,6 @@ class Pipeline(Generic[Reviewed]):
     def _give(self, review: Review, answer: Answer, started: float, cached: bool) -> bytes:
         """Record the review and answer it."""
         if answer.event is not None and self._report is not None and not review.request.dry_run:
-            self._report(answer.event)
+            self._report(*answer.event)
         self._recorder.record(review, answer.line, answer.cells, started, cached)
         return answer_head(review) + answer.tail
-
-
-def _not_ready() -> Failure:
-    return Failure(InjectionError(Reason.NOT_READY, "settings and templates have not been read yet; try again"))

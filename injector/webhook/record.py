@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
@@ -23,8 +23,7 @@ from injector.webhook.review import Review
 _encode = msgspec.json.encode
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(NamedTuple):
     """What all reviews with one answer have in common for logs and metrics."""
 
     reason: Reason
@@ -33,8 +32,7 @@ class Note:
     generation: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FailureEvent:
+class FailureEvent(NamedTuple):
     """A pod that was refused or starts without its sidecar: reported on its owner, under the reason's name."""
 
     owner: About
@@ -42,8 +40,8 @@ class FailureEvent:
     note: str
 
 
-#: Takes an Event at once and never raises; None where there is nobody to report to.
-FailureReporter = Callable[[FailureEvent], None] | None
+#: Takes what a FailureEvent has, at once, and never raises; None where there is nobody to report to.
+FailureReporter = Callable[[About, str, str], None] | None
 
 
 def note_of(injection: Injection) -> Note:

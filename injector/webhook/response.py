@@ -16,7 +16,6 @@ import msgspec
 from injector.diagnostics import WARNING_LENGTH, printable
 from injector.errors import DENIED_CODE
 from injector.injection import Injection
-from injector.names import cut
 from injector.webhook.review import VERSIONS, Review
 
 #: How many characters all warnings of a response may have together (Kubernetes' own limit).
@@ -103,10 +102,10 @@ def answer_tail(verdict: AdmissionResponse) -> bytes:
 def shorten_warnings(warnings: Iterable[str]) -> list[str]:
     """Warnings as Kubernetes takes them: no control characters, each within 120 characters, within 4,096 in all.
 
-    One that is too long is cut; when there are too many, the last one says how many are left out.
+    One that is too long is cut at a word; when there are too many, the last one says how many are left out.
     """
     lines = [line for line in (" ".join(w.split()) for w in warnings) if line]
-    lines = [cut(printable(line), WARNING_LENGTH) for line in lines]
+    lines = [shorten(printable(line), WARNING_LENGTH) for line in lines]
     shortened: list[str] = []
     room = WARNINGS_LENGTH
     for position, line in enumerate(lines):
@@ -118,6 +117,16 @@ def shorten_warnings(warnings: Iterable[str]) -> list[str]:
             break
         shortened.append(line)
     return shortened
+
+
+def shorten(text: str, length: int) -> str:
+    """`text` in at most `length` characters, cut at a word where there is one, ending in `…` when cut."""
+    if len(text) <= length:
+        return text
+    cut = text[: length - 1]
+    space = cut.rfind(" ")
+    # A word as long as half the text is not a word to cut at.
+    return (cut[:space] if space > length // 2 else cut).rstrip(" ,;:") + "…"
 
 
 def audit_annotations(reason: str, templates: Iterable[tuple[str, str]], generation: str) -> dict[str, str]:

@@ -13,7 +13,6 @@ import gc
 import socket
 import ssl
 from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -41,11 +40,7 @@ _trim: Callable[[int], object] = getattr(ctypes.CDLL(None), "malloc_trim", lambd
 _PAUSE = 0.02
 
 
-def _nothing_here(body: bytes, seconds: float) -> bytes:
-    return b""
-
-
-_NOT_FOUND = Route("", _nothing_here)
+_NOT_FOUND = Route("", lambda body, seconds: b"")
 
 
 class _Http(BoundedServer):
@@ -76,7 +71,7 @@ class Server:
         logger: structlog.typing.FilteringBoundLogger,
     ) -> None:
         review_paths = " or ".join(path for path, route in paths.items() if route.method == "POST")
-        self.state = ServerState(limits, self._find_route, self._run, self._count_error, review_paths)
+        self.state = ServerState(limits, self._find_route, self._run, metrics, review_paths)
         self._paths = paths
         self._metrics = metrics
         self._logger = logger
@@ -138,7 +133,7 @@ class Server:
             registered = None
         if registered is None:
             return _NOT_FOUND
-        route = replace(registered, seconds=seconds_for(target))
+        route = registered._replace(seconds=seconds_for(target))
         if len(self.state.routes) < _KNOWN_TARGETS:
             self.state.routes[target] = route
         return route
@@ -148,10 +143,6 @@ class Server:
         task = asyncio.get_running_loop().create_task(coroutine)
         self._running.add(task)
         task.add_done_callback(self._finished)
-
-    def _count_error(self, code: int) -> None:
-        """Count one request that was answered with HTTP 4xx."""
-        self._metrics.unreadable.cell(str(code)).value += 1
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)

@@ -17,7 +17,7 @@ from typing import Any
 
 import structlog
 
-from injector.errors import InjectorError, SettingsError, TemplateError
+from injector.errors import InjectorError, TemplateError
 from injector.loading.shipped import load_shipped, try_new
 from injector.pods.context import Cluster
 from injector.settings import Settings
@@ -49,6 +49,9 @@ class SnapshotManager:
     `own_namespace` is the injector's own and left alone like those that the settings ignore.
     """
 
+    #: The snapshot in use, from `start` on; one without templates as long as `ready` is False.
+    current: Snapshot
+
     def __init__(
         self,
         settings_file: Path | None,
@@ -61,14 +64,13 @@ class SnapshotManager:
         self._own_namespace = own_namespace
         self._source = str(settings_file or "settings")
         self._disk = Disk(settings_file, folders)
-        self._files = SourceFiles()
+        self._files = SourceFiles(None, {}, {})
         self._in_cluster: TemplateSources = {}
         self._version = Cluster().version
         self._metrics = metrics
         self._logger = logger
         self._on_refused = on_refused
         self._lock = asyncio.Lock()
-        self._current: Snapshot | None = None
         #: Whether there has been a whole snapshot.
         self.ready = False
         self._first_build = asyncio.Event()
@@ -77,13 +79,6 @@ class SnapshotManager:
         #: Why the disk could not be read the last time; until it can be, what builds is not the newest state.
         self._unread = ""
         self._swapped = 0.0
-
-    @property
-    def current(self) -> Snapshot:
-        """The snapshot in use; one without templates as long as `ready` is False."""
-        if self._current is None:
-            raise SettingsError("there is no snapshot before the manager is started")
-        return self._current
 
     async def first_build(self) -> None:
         """Return when the first snapshot is there, or has failed to build."""
@@ -96,7 +91,7 @@ class SnapshotManager:
         """
         self._files = await asyncio.to_thread(self._disk.read)
         settings = self._settings()
-        self._current = build_snapshot(settings, {}, self._cluster(settings))
+        self.current = build_snapshot(settings, {}, self._cluster(settings))
         return settings
 
     async def update(
@@ -120,7 +115,9 @@ class SnapshotManager:
         while True:
             await asyncio.sleep(DISK_POLL_SECONDS)
             await self.check()
-            await self._forget_previous(loop.time() - _PREVIOUS_SECONDS)
+            async with self._lock:
+                if self.current.previous is not None and self._swapped < loop.time() - _PREVIOUS_SECONDS:
+                    self.current = replace(self.current, previous=None)
             if loop.time() > retry:
                 retry = loop.time() + _RETRY_SECONDS
                 if self.why_not and not self._unread:
@@ -140,25 +137,18 @@ class SnapshotManager:
             self._unread = ""
             return await self._build()
 
-    async def _forget_previous(self, before: float) -> None:
-        """Release the previous snapshot, if the current one is in use since a time before `before` (loop's clock)."""
-        async with self._lock:
-            if self.current.previous is not None and self._swapped < before:
-                self._current = replace(self.current, previous=None)
-
     async def _build(self) -> bool:
         try:
             settings = self._settings()
             sources = {**self._files.templates, **self._in_cluster}
             maps = f"configmap/{self._own_namespace}" if self._own_namespace else "configmap"
             origins = {**self._files.origins, **{name: f"{maps}/{name}" for name in self._in_cluster}}
-            previous = self._current if self.ready else None
             left_out = None
             build = partial(
                 build_snapshot,
                 settings,
                 cluster=self._cluster(settings),
-                previous=previous,
+                previous=self.current if self.ready else None,
                 origins=origins,
                 trial=try_new,
                 load=load_shipped,
@@ -186,13 +176,12 @@ class SnapshotManager:
             self._swap(snapshot)
         if self._unread:
             self._refuse(self._unread)
-            return False
-        if left_out is not None:
+        elif left_out is not None:
             self._refuse(str(left_out), mistakes=_mistakes(left_out))
-            return False
-        self.why_not = ""
-        self._metrics.reload_failing.cell().value = 0
-        return True
+        else:
+            self.why_not = ""
+            self._metrics.reload_failing.cell().value = 0
+        return not self.why_not
 
     def _wrong_in_cluster(self, error: SnapshotError) -> set[str]:
         """The ConfigMaps that keep a snapshot from building, where nothing else does.
@@ -212,7 +201,7 @@ class SnapshotManager:
         if self.ready and (moved := snapshot.settings.paths.keys() ^ self.current.settings.paths.keys()):
             message = f"these paths were added or removed, with effect at the next start: {', '.join(sorted(moved))}"
             self._logger.warning("restart-needed", why=message)
-        self._current, self.ready = snapshot, True
+        self.current, self.ready = snapshot, True
         self._first_build.set()
         self._swapped = asyncio.get_running_loop().time()
         self._metrics.reloads.cell("swapped").value += 1

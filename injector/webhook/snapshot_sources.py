@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISREG
+from typing import NamedTuple
 
 import yaml
 
@@ -27,13 +27,12 @@ _OLD_SECONDS = 2.0
 _LARGEST_SETTINGS = 2 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFiles:
+class SourceFiles(NamedTuple):
     """The files as they were at one moment. `settings_text` is None without a settings file."""
 
-    settings_text: str | None = None
-    templates: TemplateSources = field(default_factory=dict)
-    origins: Mapping[str, str] = field(default_factory=dict)  #: the templates' folders, for people
+    settings_text: str | None
+    templates: TemplateSources
+    origins: Mapping[str, str]  #: the templates' folders, for people
 
 
 class Disk:
@@ -93,14 +92,14 @@ class Disk:
         return {name: path for folder in self._folders for name, path in templates_in(folder).items()}
 
     def _look(self) -> object:
-        prints: list[object] = []
+        fault = ""
         files = [] if self._settings_file is None else [self._settings_file]
         try:
             for folder in self._template_folders().values():
                 files += files_of(folder)
         except (OSError, TemplateError) as error:
-            prints.append(str(error))
-        return [*prints, *fingerprints(files).items()]
+            fault = str(error)
+        return fault, fingerprints(files)
 
     def _old(self) -> bool:
         """Whether the last change of any file or folder is long ago: by their ctime, which no copying sets back."""

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from injector.cluster.bundles import FIELD_MANAGER
+from injector.cluster.certificate_controller import data_of
 from injector.cluster.installation import KINDS, RESOURCES
 from injector.cluster.rotation import CertificateState, read_certificate_state
-from injector.cluster.secret_store import data_of
 from tests.cluster.api import ApiError, Object
 from tests.cluster.away import user_with
 from tests.cluster.balancer import Balancer

@@ -15,7 +15,7 @@ from injector.diagnostics import Path
 from injector.pods.constraints.pod_view import PodView, Violations, mapping, mappings, sequence, string_field, violation
 from injector.pods.constraints.requests_and_limits import Amounts, Ask, amounts, asking, pod_ask, pod_level
 from injector.pods.context import Namespace, Object
-from injector.pods.defaults import ResourceDefaults
+from injector.pods.differences import ResourceDefaults
 from injector.pods.quantity import format_quantity
 from injector.reasons import Reason
 

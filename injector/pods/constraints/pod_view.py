@@ -7,7 +7,6 @@ because the API server refuses it with or without a sidecar.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from injector.budget import charge
@@ -59,7 +58,6 @@ class PodView:
         "base",
         "containers",
         "metadata",
-        "pod",
         "spec",
         "touched",
         "touched_volumes",
@@ -72,25 +70,17 @@ class PodView:
         self, pod: Object, base: Object | None = None, sound: IdentityCache[tuple[Any, ...]] | None = None
     ) -> None:
         self._sound = sound or IdentityCache()
-        self.pod = pod
         self.base = base
         self.spec = mapping(pod.get("spec"))
         self.metadata = mapping(pod.get("metadata"))
-        unchanged: set[int] = set()
-        if base is not None:
-            spec = mapping(base.get("spec"))
-            for field in (*CONTAINER_LISTS, "volumes"):
-                unchanged.update(map(id, sequence(spec.get(field))))
-        self.containers: list[ContainerView] = []
-        self.touched: list[ContainerView] = []
-        for list_name in CONTAINER_LISTS:
-            for body in sequence(self.spec.get(list_name)):
-                if isinstance(body, dict):
-                    name = body.get("name")
-                    container = ContainerView(list_name, name if isinstance(name, str) else "", body)
-                    self.containers.append(container)
-                    if id(body) not in unchanged:
-                        self.touched.append(container)
+        before = mapping(mapping(base).get("spec"))
+        unchanged = {id(item) for field in (*CONTAINER_LISTS, "volumes") for item in sequence(before.get(field))}
+        self.containers = [
+            ContainerView(list_name, string_field(body.get("name")), body)
+            for list_name in CONTAINER_LISTS
+            for body in mappings(self.spec.get(list_name))
+        ]
+        self.touched = [container for container in self.containers if id(container.body) not in unchanged]
         charge(len(self.containers) + 16 * len(self.touched))
         self._such = tuple((type(value), value) for value in map(self.spec.get, _COUNTING))
         self.unproven = [c for c in self.touched if self._sound.get(c.body) != (c.list_name, self._such)]
@@ -103,12 +93,6 @@ class PodView:
         """Remember that nothing was found in the containers that were unproven."""
         for container in self.unproven:
             self._sound.put(container.body, (container.list_name, self._such))
-
-    def changed(self, section: str, field: str) -> bool:
-        """Whether `metadata.<field>` or `spec.<field>` is not the base's own object."""
-        if self.base is None:
-            return True
-        return mapping(self.pod.get(section)).get(field) is not mapping(self.base.get(section)).get(field)
 
 
 def item_path(owner: Path, field: str, item: Object) -> Path:
@@ -129,8 +113,7 @@ def violation(reason: Reason, path: Path, message: str, help_: str = "", **field
 
 def invalid(path: Path, message: str, help_: str = "", mistake: tuple[Any, ...] = (), /, **fields: Any) -> Diagnostic:
     """A violation that the API server's validation would refuse."""
-    found = violation(Reason.INVALID_POD, path, message, help_, **fields)
-    return replace(found, mistake=mistake) if mistake else found
+    return Diagnostic(Reason.INVALID_POD.label, "error", message, help_, path, fields=fields, mistake=mistake)
 
 
 def wrong_value(path: Path, value: object, help_: str) -> Diagnostic:

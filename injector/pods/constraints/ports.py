@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from injector.diagnostics import Diagnostic, spoken_path
+from injector.diagnostics import Diagnostic, Path, spoken_path
 from injector.names import shown_value
 from injector.pods.constraints.pod_view import (
     ContainerView,
@@ -65,14 +65,20 @@ def _own(container: ContainerView, on_host: bool) -> Violations:
         if protocol is not None and protocol not in _PROTOCOLS:
             message = f"protocol {shown_value(protocol)} is not one of {', '.join(_PROTOCOLS)}"
             yield invalid(path, message, field="protocol", value=protocol, allowed=_PROTOCOLS)
-        if name and (not isinstance(name, str) or not PORT_NAME.match(name)):
-            message = f"{shown_value(name)} is not a port name"
-            help_ = "write at most 15 lower case letters, digits and single dashes, a letter among them"
-            yield invalid(path, message, help_, field="name", value=name)
-        elif name and name in names:
-            yield invalid(path, f"two ports are called {shown_value(name)}", "rename one", field="name", twice=name)
-        elif name:
-            names.add(name)
+        yield from _name(path, name, names)
+
+
+def _name(path: Path, name: object, names: set[str]) -> Violations:
+    if not name:
+        return
+    if not isinstance(name, str) or not PORT_NAME.match(name):
+        message = f"{shown_value(name)} is not a port name"
+        help_ = "write at most 15 lower case letters, digits and single dashes, a letter among them"
+        yield invalid(path, message, help_, field="name", value=name)
+    elif name in names:
+        yield invalid(path, f"two ports are called {shown_value(name)}", "rename one", field="name", twice=name)
+    else:
+        names.add(name)
 
 
 def _bindings(port: Object) -> list[tuple[str, object, object]]:

@@ -94,15 +94,7 @@ def _mounts(container: ContainerView, volumes: dict[str, Object]) -> Violations:
         for mount in mappings(container.body.get(field)):
             name, path = mount.get("name"), mount.get(key)
             place = item_path(container.path, field, mount)
-            if not isinstance(name, str) or name not in volumes:
-                message = f"there is no volume {shown_value(name)}"
-                yield invalid(place, message, "add it to spec.volumes", missing_volume=name)
-            elif field == "volumeDevices" and not any(volumes[name].get(kind) for kind in _BLOCK):
-                message = f"volume {shown_value(name)} is not a block device"
-                yield invalid(place, message, "use a persistentVolumeClaim", volume=name)
-            elif field == "volumeMounts" and name in devices:
-                message = f"volume {shown_value(name)} is in volumeDevices of this container already"
-                yield invalid(place, message, "mount another", volume=name)
+            yield from _volume(place, field, volumes.get(string_field(name)), name, string_field(name) in devices)
             if not isinstance(path, str) or not path or (field == "volumeDevices" and ".." in path.split("/")):
                 message = f"the {key} of {shown_value(name)} is {shown_value(path)}"
                 yield invalid(place, message, "it must be a path", field=key, volume=name, value=path)
@@ -112,6 +104,18 @@ def _mounts(container: ContainerView, volumes: dict[str, Object]) -> Violations:
                 paths.add(path)
             yield from _sub_path(place, mount)
             yield from _propagation(container, place, path, mount.get("mountPropagation"))
+
+
+def _volume(place: Path, field: str, volume: Object | None, name: object, is_device: bool) -> Violations:
+    """What is wrong with the volume that a mount or a device names."""
+    if volume is None:
+        yield invalid(place, f"there is no volume {shown_value(name)}", "add it to spec.volumes", missing_volume=name)
+    elif field == "volumeDevices" and not any(volume.get(kind) for kind in _BLOCK):
+        message = f"volume {shown_value(name)} is not a block device"
+        yield invalid(place, message, "use a persistentVolumeClaim", volume=name)
+    elif field == "volumeMounts" and is_device:
+        message = f"volume {shown_value(name)} is in volumeDevices of this container already"
+        yield invalid(place, message, "mount another", volume=name)
 
 
 def _propagation(container: ContainerView, place: Path, path: object, propagation: object) -> Violations:

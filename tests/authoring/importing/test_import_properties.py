@@ -15,7 +15,7 @@ from injector.authoring.importing.folder import Imported
 from injector.authoring.importing.imports import ImportResult, import_configs
 from injector.inject import inject, uninject
 from injector.pods.context import Cluster, Namespace, Object, Workload
-from injector.pods.defaults import mismatches
+from injector.pods.differences import mismatches
 from injector.pods.fields import CONTAINER, POD, SPEC
 from injector.settings import Settings
 from injector.templates.snapshot import Snapshot, build_snapshot

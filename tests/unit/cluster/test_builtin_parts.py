@@ -21,10 +21,9 @@ from structlog.testing import capture_logs
 
 from injector.cluster.builtin import BuiltinCertificates
 from injector.cluster.bundles import FIELD_MANAGER, Bundles, Configuration
-from injector.cluster.certificate_controller import CertificateController
+from injector.cluster.certificate_controller import CertificateController, SecretStore, data_of
 from injector.cluster.client import Client
 from injector.cluster.rotation import CertificateState, RotationPlan, read_certificate_state
-from injector.cluster.secret_store import SecretStore, data_of
 from injector.cluster.tasks import RepairBackoff
 from injector.cluster.x509 import Pair, issued_by, new_authority, pem_of, read_certificates, read_pair, sign
 from injector.errors import SettingsError
@@ -88,7 +87,7 @@ def test_one_mistake_a_day_is_no_fight() -> None:
 def configuration(*webhooks: dict[str, Any], fields: tuple[dict[str, Any], ...] = ()) -> Configuration:
     metadata = {"name": "sidecar-injector", "resourceVersion": "7", "managedFields": list(fields)}
     bundles = Bundles(None, "sidecar-injector", ("injector", "sidecars"), lambda: None)  # type: ignore[arg-type]
-    return bundles._keeper("MutatingWebhookConfiguration")({"metadata": metadata, "webhooks": list(webhooks)})
+    return bundles._configuration("MutatingWebhookConfiguration", {"metadata": metadata, "webhooks": list(webhooks)})
 
 
 def entry(

@@ -24,7 +24,7 @@ def kept(entry: dict[str, Any], owner: str = FIELD_MANAGER) -> Configuration:
         "managedFields": [{"manager": owner, "operation": "Apply", "time": "2026-03-01T00:00:00Z", "fieldsV1": fields}],
     }
     bundles = Bundles(None, "injector", ("injector", "sidecars"), lambda: None)  # type: ignore[arg-type]
-    return bundles._keeper("ValidatingWebhookConfiguration")({"metadata": metadata, "webhooks": [whole]})
+    return bundles._configuration("ValidatingWebhookConfiguration", {"metadata": metadata, "webhooks": [whole]})
 
 
 def test_what_the_api_server_asks_of_an_entry_is_held() -> None:

@@ -41,7 +41,7 @@ def event(note: str, kind: str = "ReplicaSet", **fields: Any) -> Object:
 def test_who_was_refused_for_want_of_an_answer(entry: str, kind: str, before: str) -> None:
     found = refused_creation(event(before + FAILED.format(entry), kind), "sidecar-injector")
     assert found and (found.kind, found.namespace, found.name, found.uid) == (kind, "shop", "web-1", "u1")
-    assert (found.entry, found.times, f"{found.at:%H:%M:%S}") == (entry, 14, "07:31:07")
+    assert (found.entry, f"{found.at:%H:%M:%S}") == (entry, "07:31:07")
     group = "batch" if kind == "Job" else "apps"
     assert found.path == f"/apis/{group}/v1/namespaces/shop/{kind.lower()}s/web-1"
 
@@ -49,7 +49,7 @@ def test_who_was_refused_for_want_of_an_answer(entry: str, kind: str, before: st
 def test_a_series_says_when_it_was_last() -> None:
     series = {"lastObservedTime": "2026-11-23T08:00:00.000001Z", "count": 20}
     found = refused_creation(event(FAILED.format(REQUIRED), series=series), "sidecar-injector")
-    assert found and (found.times, found.at.hour) == (20, 8)
+    assert found and found.at.hour == 8
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from injector.caches import OverlayCaches
 from injector.inject import guard, inject
 from injector.pods import receipt as receipts
 from injector.pods.context import Cluster, Namespace
-from injector.pods.defaults import TOKEN_PATH
+from injector.pods.differences import TOKEN_PATH
 from injector.pods.receipt import Receipt, read_receipt, write_receipt
 from injector.pods.seals import is_sealed, sealed_text
 from injector.reasons import Effect, Reason

@@ -15,10 +15,21 @@ from injector.pods.context import Namespace
 from injector.pods.delivery import GeneratedConfigMap
 from injector.telemetry import LogOutput, Metrics, make_logger, send_logs_to
 from injector.webhook.answer_cache import Answer, AnswerCache, key_of
-from injector.webhook.response import AdmissionResponse, answer_head, answer_tail, shorten_warnings
+from injector.webhook.response import AdmissionResponse, answer_head, answer_tail, shorten, shorten_warnings
 from injector.webhook.review import read_object, read_review
 from tests.messages import Golden
 from tests.unit.webhook.support import lines_of, pod, review, to_bytes
+
+
+def test_a_long_warning_is_cut_at_a_word() -> None:
+    text = "spec.containers[envoy].image: the pod's registry.example/envoy:1 stays; " * 3
+    cut = shorten(text, 120)
+    assert len(cut) <= 120
+    assert cut.endswith("…")
+    assert text.startswith(cut[:-1])
+    assert text[len(cut) - 1] in " ;"
+    assert shorten("x" * 500, 120) == "x" * 119 + "…"
+    assert shorten("short", 120) == "short"
 
 
 @settings(max_examples=200, deadline=None)
