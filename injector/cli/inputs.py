@@ -53,12 +53,10 @@ def read_inputs(names: Iterable[str], stdin: BinaryIO) -> list[Input]:
 
 def _lost(name: str, rest: list[str]) -> str:
     """That an input is not there, and what to type in its place."""
-    from injector.advice.commands import flags_of, missing_help, stray_value
+    from injector.advice.commands import missing_help
 
     context = click.get_current_context(silent=True)
-    command = (context.info_name if context else "") or "inject"
-    stray = "" if context is None else stray_value(command, flags_of(context), context.obj or (), name)
-    to_do = stray or missing_help(name, command, *rest[:1])
+    to_do = missing_help(name, (context.info_name if context else "") or "inject", *rest[:1])
     return f"{name}: {os.strerror(errno.ENOENT)}{f'; {to_do}' if to_do else ''}"
 
 

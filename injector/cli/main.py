@@ -115,7 +115,7 @@ def main(args: list[str] | None = None) -> int:
             sys.stdout.flush()
         sys.exit(result if isinstance(result, int) else 0)
     except click.ClickException as error:
-        _with_help(error, args).show()
+        _with_help(error).show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("Stopped.", err=True)
@@ -140,28 +140,13 @@ def main(args: list[str] | None = None) -> int:
         sys.exit(1)
 
 
-def _with_help(error: click.ClickException, args: list[str]) -> click.ClickException:
-    """The error of an option that there is not, of its value, or of a value that it does not take: what to type."""
-    from injector.advice.commands import choice_words, option_words
+def _with_help(error: click.ClickException) -> click.ClickException:
+    """The error of an option that there is not: what to type."""
+    from injector.advice.commands import option_words
 
     if isinstance(error, click.NoSuchOption) and (to_do := option_words(error)):
         return click.NoSuchOption(error.option_name, to_do, ctx=error.ctx)
-    if isinstance(error, click.BadParameter) and (to_do := choice_words(error)):
-        return click.UsageError(f"{error.format_message()} {to_do}", ctx=error.ctx)
-    if isinstance(error, click.UsageError) and (to_do := _stray_value(error, args)):
-        return click.UsageError(to_do, ctx=error.ctx)
     return error
-
-
-def _stray_value(error: click.UsageError, args: list[str]) -> str:
-    """What to say where an argument, or an option's value, is one too many; "" for other errors."""
-    from injector.advice.commands import flags_of, stray_value
-
-    of_option = isinstance(error, click.BadParameter) and not isinstance(error.param, click.Argument)
-    if of_option or isinstance(error, click.NoSuchOption):
-        return ""
-    flags = {error.option_name} if isinstance(error, click.BadOptionUsage) else flags_of(error.ctx) if error.ctx else ()
-    return stray_value(next(iter(args), ""), flags, args)
 
 
 def _show_error(error: InjectorError) -> None:

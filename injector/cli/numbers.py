@@ -63,7 +63,7 @@ def _service_link(value: str, param: click.Parameter | None) -> str:
 
 def _meant(kind: _Range, value: str, param: click.Parameter | None) -> str:
     """The number alone, where that is one of those that are taken."""
-    from injector.advice.units import seconds_of
+    from injector.advice.values import seconds_of
 
     found = _NUMBER.fullmatch(value)
     if not found or value == found[1]:
