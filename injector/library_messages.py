@@ -178,7 +178,6 @@ def toml_mistake(error: Exception) -> tuple[str, int, int]:
 
 #: Where a program's output speaks of a line, and what it has in quotes.
 _LINE = re.compile(r"\bline:? ?(\d+)", re.IGNORECASE)
-_QUOTED = re.compile(r"""['"`]([\w.@/:-]+)['"`]""")
 
 
 def named_line(output: str, file: str, files: Iterable[str]) -> tuple[str, int]:
@@ -190,11 +189,6 @@ def named_line(output: str, file: str, files: Iterable[str]) -> tuple[str, int]:
         return match[1], int(match[2])
     alone = _LINE.search(output)
     return (file, int(alone[1])) if alone else ("", 0)
-
-
-def quoted_names(output: str) -> list[str]:
-    """The names that a program's output has in quotes, each once."""
-    return list(dict.fromkeys(_QUOTED.findall(output)))
 
 
 def ran_out_of_memory(output: bytes) -> bool:

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from injector.advice import declarations, expressions
+from injector.advice.declarations import operator_help, selector_help, values_help
 from injector.advice.field_names import directive_help, renamed_field
-from injector.advice.selector_notations import operator_help, selector_help, values_help
 from injector.advice.shapes import help_at, item_help, shape_help
 from injector.advice.values import value_help
 from injector.diagnostics import Diagnostic, Path
@@ -78,7 +78,7 @@ _HELPS: dict[str, Callable[..., str]] = {
     "name": expressions.name_help,
     "call": expressions.call_help,
     "attached": expressions.attached_help,
-    "key": _of_parts(declarations.manifest_key_help),
+    "key": _of_parts(declarations.key_help),
     "keyword": _of_parts(declarations.keyword_help),
     "keyword-value": _of_parts(declarations.keyword_value_help),
     "format": _of_parts(declarations.format_help),

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Collection, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from injector.advice.units import boolean_of
 from injector.names import nearest
 
 _INJECT = "to put sidecars into manifests: injector inject FILE"
@@ -95,39 +92,11 @@ def option_words(error: click.NoSuchOption) -> str:
     return ""
 
 
-def choice_words(error: click.BadParameter) -> str:
-    """What to add about a value of --output or --templates-dir that is none; "" for nothing."""
-    if error.param is not None and "--templates-dir" in error.param.opts and error.ctx is not None:
-        return _folders(error.param, error.ctx)
-    is_output = error.param is not None and "--output" in error.param.opts and error.ctx is not None
-    return _output(error.ctx) if is_output and error.ctx and error.ctx.info_name in _WRITERS else ""
-
-
-def _folders(option: click.Parameter, context: click.Context) -> str:
-    """What to write for several folders in one value, of which each is there; "" where it is something else."""
-    typed = [text.removeprefix("--templates-dir=") for text in context.obj or ()]
-    variable = str(option.envvar or "")
-    for value in (*typed, os.environ.get(variable, "")):
-        folders = [part for part in re.split(r"[,:;\s]+", value) if part]
-        if len(folders) < 2 or Path(value).exists() or not all(Path(folder).is_dir() for folder in folders):
-            continue
-        if value not in typed:
-            return f"Separate folders by `:`; write {variable}={':'.join(folders)}."
-        return f"Write {' '.join(f'--templates-dir {folder}' for folder in folders)}."
-    return ""
-
-
 def _output(context: click.Context) -> str:
     """What --output is in this command."""
-    if context.info_name in _WRITERS:
-        to_file = "add > FILE, or use --in-place" if context.info_name == "inject" else "add > FILE"
-        return (
-            f"Manifests go to standard output, as YAML or JSON like the input; to write to a file, {to_file}. --output "
-            "sets the format of the report."
-        )
     option = next((parameter for parameter in context.command.params if "--output" in parameter.opts), None)
-    if option is None:
-        return "The output goes to standard output; to write to a file, add > FILE."
+    if option is None or context.info_name in _WRITERS:
+        return "The output goes to standard output, as YAML or JSON like the input; to write to a file, add > FILE."
     kinds = option.type.choices if isinstance(option.type, click.Choice) else (option.make_metavar(context),)
     return f"Write --output FORM: {', '.join(map(str, kinds))}."
 
@@ -142,10 +111,6 @@ KINDS = frozenset(
 )  # fmt: skip
 _LIVE = re.compile(r"([A-Za-z]+)(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _PARAMETER = re.compile(r"[a-z][-a-z0-9]*\.[A-Za-z][-A-Za-z0-9_]*=.*")
-#: How much, behind an option that is there or not.
-_NUMBER = re.compile(r"(\d+(?:\.\d+)?)%?")
-#: By command and option: what takes the number that people write behind that option.
-_LIMITS = {("test", "--coverage"): "for a limit write --fail-under"}
 #: Names in a folder that a missing one is compared with.
 _COMPARED = 1000
 
@@ -171,28 +136,6 @@ def missing_help(name: str, command: str, rest: str = "NAME") -> str:
             return f"to use a template, add --templates {name}; for its parameters, run injector docs {name}"
     near = nearest(Path(name).name, _beside(Path(name)), cutoff=0.75)
     return f"did you mean {Path(name).with_name(near)}?" if near else ""
-
-
-def flags_of(context: click.Context) -> set[str]:
-    """The options of a command that take no value."""
-    return {
-        name for parameter in context.command.params if getattr(parameter, "is_flag", False) for name in parameter.opts
-    }
-
-
-def stray_value(command: str, flags: Collection[str], typed: Sequence[str], given: str = "") -> str:
-    """What to say of a value behind an option that takes none, as in `--coverage 80`; "" where there is none.
-
-    `typed` are all arguments, `given` is the value that a command met, "" for any that is no file.
-    """
-    for flag, value in (*pairwise(typed), *(text.split("=", 1) for text in typed if "=" in text)):
-        number, answer = _NUMBER.fullmatch(value), boolean_of(value)
-        if flag not in flags or not (number or answer) or (given and value != given) or Path(value).exists():
-            continue
-        if number and (limit := _LIMITS.get((command, flag))):
-            return f"{flag} takes no value; {limit} {number[1]}"
-        return f"{flag} takes no value; remove {f'{flag} {value}' if answer == 'false' else value}"
-    return ""
 
 
 def _beside(file: Path) -> list[str]:

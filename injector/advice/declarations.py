@@ -1,13 +1,12 @@
-"""Keys in template.yaml and in files of cases as people write them for other tools, and how they are written here."""
+"""Keys in template.yaml and in files of cases, and label selectors, as people write them for other tools."""
 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping
 from typing import Any, Final
 
-from injector.names import WANTED, flow_value, legal_name, nearest
+from injector.names import WANTED, flow_value, is_dns_label, legal_name, nearest
 
 _IN_OVERLAY = "write it below `spec:` in overlay.yaml.j2"
 _NO_OBJECT = "template.yaml is not a Kubernetes object; it begins with `description:` and `parameters:`"
@@ -55,7 +54,7 @@ _FORMATS = {
 }
 
 
-def manifest_key_help(key: str) -> str:
+def key_help(key: str) -> str:
     """What to do about a key that template.yaml does not have; "" where its spelling tells."""
     return _OF_MANIFEST.get(key, "")
 
@@ -65,34 +64,32 @@ def keyword_help(key: str) -> str:
     return _KEYWORDS.get(key, "")
 
 
-def format_help(name: object) -> str:
+def format_help(name: str) -> str:
     """What to do about a format that there is not; "" where its spelling tells."""
-    return _FORMATS.get(str(name), "")
+    return _FORMATS.get(name, "")
 
 
 def type_help(name: str, declaration: Mapping[str, Any]) -> str:
     """What to write for the declaration of a parameter without a type that there is."""
-    kind = declaration.get("type")
-    nested = [key for key, value in declaration.items() if isinstance(value, Mapping) and "type" in value]
+    nested = [legal_name(key) for key, value in declaration.items() if isinstance(value, Mapping) and "type" in value]
     if nested and len(nested) == len(declaration):
-        names = ", ".join(f"{name}-{legal_name(key)}" for key in nested[:5])
-        return f"declare each parameter separately, as {names}"
+        return f"declare each parameter separately, as {', '.join(f'{name}-{part}' for part in nested[:5])}"
+    return _of_type(declaration.get("type"), declaration)
+
+
+def _of_type(kind: Any, declaration: Mapping[str, Any]) -> str:
     if kind is None:
-        default = declaration.get("default", declaration.get("enum"))
-        default = default[0] if isinstance(default, list) and "enum" in declaration and default else default
-        return f"write type: {_type_of(default)}"
+        choices = declaration.get("enum")
+        return f"write type: {_type_of(choices[0] if choices else declaration.get('default'))}"
     if kind == "enum":
         return "write `type: string` and `enum: [...]`"
     if isinstance(kind, list):
-        first = next((name_ for name_ in kind if name_ in tuple(WANTED)), "string")
-        return f"write type: {first}; a parameter that nobody sets is null"
-    if not isinstance(kind, str) or len(kind) > 60:
-        return ""
-    if inner := _LIST.fullmatch(kind.strip()):
-        return f"write type: array and items: {{type: {_type_named(next(filter(None, inner.groups())))}}}"
-    if (inner := _MAP.fullmatch(kind.strip())) and kind.lower() not in _TYPES:
+        return f"write type: {next(iter(kind), 'string')}; a parameter that nobody sets is null"
+    if inner := _LIST.fullmatch(str(kind)[:60]):
+        return f"write type: array and items: {{type: {_type_named(inner[1] or inner[2])}}}"
+    if (inner := _MAP.fullmatch(str(kind)[:60])) and kind not in _TYPES:
         return f"write type: object and additionalProperties: {{type: {_type_named(inner[1])}}}"
-    near = _TYPES.get(kind) or nearest(kind, tuple(WANTED))
+    near = _TYPES.get(str(kind)) or nearest(str(kind)[:60], tuple(WANTED))
     return f"did you mean {near}?" if near else ""
 
 
@@ -117,16 +114,8 @@ def keyword_value_help(key: str, value: Any) -> str:
         return "put it in quotes"
     if isinstance(value, Mapping):
         return f"write {key}: {flow_value([str(name) for name, chosen in value.items() if chosen is not False])}"
-    return f"write {key}: {flow_value(_items(key, value))}" if isinstance(value, str) and value.strip() else ""
-
-
-def _items(key: str, text: str) -> list[str]:
-    """The items of a list that is written as one text; those of a command are its words."""
-    try:
-        parts = shlex.split(text) if key == "validate" else re.split(r"[,|]", text)
-    except ValueError:
-        parts = [text]
-    return [part.strip() for part in parts if part.strip()]
+    parts = re.split(r"\s+" if key == "validate" else r"[,|]", value) if isinstance(value, str) else []
+    return f"write {key}: {flow_value([part.strip() for part in parts])}" if any(parts) else ""
 
 
 def pattern_help(pattern: str) -> str:
@@ -139,9 +128,8 @@ def pattern_help(pattern: str) -> str:
 
 #: Characters of somebody's own value that is written under another key.
 _LONGEST: Final = 80
-_EXPECT = "write the expected result in `expect:`, such as expect: {decision: injected}"
 _INPUT = "write the input in `pod:`, or in a file beside this one, and name that file in `file:`"
-_METADATA = "write it in the metadata of `pod:`"
+_OUTPUT = "write the expected result in `expect:`, such as expect: {decision: injected}"
 #: Keys of a case whose value stands under another key here.
 _RENAMED: Final = {
     **dict.fromkeys(("set", "values", "vars", "parameters"), "params"),
@@ -152,37 +140,21 @@ _RENAMED: Final = {
 }
 #: Keys of a case that have no such value.
 _CASE: Final = {
-    **dict.fromkeys(("asserts", "assert", "expected", "should", "then"), _EXPECT),
-    **dict.fromkeys(("given", "input", "manifest", "deployment", "when"), _INPUT),
-    **dict.fromkeys(("annotations", "labels", "metadata", "spec"), _METADATA),
-    **dict.fromkeys(("documentIndex", "documentSelector"), "leave it out: a case has one pod"),
-    "release": "remove it; the namespace is set by `namespace: {name: ...}`",
-    **dict.fromkeys(("chart", "skip", "only", "tags"), "leave it out"),
-    "capabilities": 'write kubernetes: "1.33"',
-    **dict.fromkeys(("decision", "reason", "message", "files", "golden", "warnings"), "write it in `expect:`"),
-    **dict.fromkeys(("error", "failedTemplate"), "write expect: {decision: failed, message: ...}"),
-    **dict.fromkeys(("snapshot", "matchSnapshot"), "write expect: {golden: NAME.golden.yaml}"),
+    **dict.fromkeys(("asserts", "assert", "expected", "should", "then", "decision", "reason", "files"), _OUTPUT),
+    **dict.fromkeys(("given", "input", "manifest", "deployment", "when", "metadata", "spec"), _INPUT),
 }
 _OF_POD = "write the part of the pod in `pod:`, such as pod: {spec: {containers: [{name: web}]}}"
 #: Keys within `expect`.
 _OF_EXPECT: Final = {
     **dict.fromkeys(("equal", "contains", "exists", "isSubset", "spec", "containers", "metadata"), _OF_POD),
-    **dict.fromkeys(
-        ("notExists", "notContains", "isNull"), "write !absent in `pod:` for what must not be in the output"
-    ),
+    **dict.fromkeys(("notExists", "notContains", "isNull"), "write !absent in `pod:` for what must not be there"),
     **dict.fromkeys(("matchSnapshot", "snapshot"), "write golden: NAME.golden.yaml"),
-    **dict.fromkeys(("failedTemplate", "error"), "write decision: failed and message: ..."),
-    **dict.fromkeys(("injected", "status"), "write decision: injected, or another decision"),
-    **dict.fromkeys(("configMap", "config"), "write files: {NAME: [...]}"),
 }
-_OF_FOLDER = "remove it: the cases in this file always test the template whose folder contains the file"
 #: Keys at the top of a file.
 CASE_FILE_KEYS: Final = {
     **dict.fromkeys(("suite", "name", "description"), "leave it out: each case has a `name:`"),
     "tests": "write cases:",
-    **dict.fromkeys(("templates", "template"), _OF_FOLDER),
-    **dict.fromkeys(("values", "set", "params"), "write `params:` in each case"),
-    **dict.fromkeys(("release", "capabilities", "settings", "namespace", "kubernetes"), "write it in each case"),
+    **dict.fromkeys(("values", "set", "params", "settings", "namespace", "kubernetes"), "write it in each case"),
 }
 
 
@@ -200,3 +172,82 @@ def case_key_help(key: str, value: str, steps: tuple[str | int, ...]) -> str:
         return _CASE.get(key, "")
     written = f"{renamed}: {value}" if value else ""
     return f"write {written if 0 < len(written) <= _LONGEST else f'{renamed}:'}"
+
+
+#: The label that the API server gives every namespace.
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+_EQUALS = re.compile(r"([\w./-]+)\s*(?:==?|:)\s*([\w.-]*)")
+#: Keys of other selectors that list names, by whether these are meant.
+_LISTS = {
+    **dict.fromkeys(("matchNames", "names", "include", "name"), "In"),
+    **dict.fromkeys(("exclude", "excludeNames"), "NotIn"),
+}
+#: Operators elsewhere.
+_OPERATORS = {
+    **dict.fromkeys(("=", "==", "Equals", "Equal"), "In"),
+    **dict.fromkeys(("!=", "NotEquals", "NotEqual"), "NotIn"),
+    **dict.fromkeys(("!", "NotExists"), "DoesNotExist"),
+}
+
+
+def selector_help(value: object, *, of_namespaces: bool = False) -> str:
+    """How a selector is written that is no mapping, or has other keys; "" where that is not plain.
+
+    `of_namespaces` says that it selects namespaces, which people like to name.
+    """
+    if isinstance(value, Mapping):
+        return _mapping_help(value, of_namespaces)
+    items = value if isinstance(value, list) else [value]
+    parts = [part.strip() for item in items for part in (item.split(",") if isinstance(item, str) else "") if part]
+    pairs = [_EQUALS.fullmatch(part) for part in parts]
+    if parts and all(pairs):
+        return f"write {_labels({pair[1]: pair[2] for pair in pairs if pair})}"
+    return f"write {_named('In', names)}" if of_namespaces and (names := _names(parts)) else ""
+
+
+def _mapping_help(value: Mapping[Any, Any], of_namespaces: bool) -> str:
+    for key, names in value.items() if of_namespaces else ():
+        if key in _LISTS and (listed := _names(names)):
+            return f"write {_named(_LISTS[key], listed)[1:-1]}"  # in place of the key that is there
+    plain = value and all(isinstance(inner, str | int | bool) for inner in value.values())
+    return f"write {_labels(value)[1:-1]}" if plain else ""
+
+
+def _names(value: object) -> list[str]:
+    """Names of namespaces, one or some; none where one of them cannot be a name."""
+    listed = [value] if isinstance(value, str) else value
+    return listed if isinstance(listed, list) and all(map(is_dns_label, listed)) else []
+
+
+def _labels(pairs: Mapping[Any, Any]) -> str:
+    """The selector of these labels, as it is written in YAML."""
+    return f"{{matchLabels: {{{', '.join(f'{key}: {_quoted(value)}' for key, value in pairs.items())}}}}}"
+
+
+def _quoted(value: object) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return text if re.fullmatch(r"[A-Za-z][\w.-]*", text) and text.lower() not in _NO_TEXTS else f'"{text}"'
+
+
+#: Words of YAML that are no texts without quotes.
+_NO_TEXTS = ("true", "false", "yes", "no", "on", "off", "y", "n", "null")
+
+
+def _named(operator: str, names: list[str]) -> str:
+    if len(names) == 1 and operator == "In":
+        return f"{{matchLabels: {{{NAMESPACE_NAME}: {names[0]}}}}}"
+    listed = ", ".join(names)
+    return f"{{matchExpressions: [{{key: {NAMESPACE_NAME}, operator: {operator}, values: [{listed}]}}]}}"
+
+
+def operator_help(operator: object) -> str:
+    """The operator that is meant by another word; "" where that is not plain."""
+    if operator is None:
+        return "write operator: Exists, or In with values"
+    near = _OPERATORS.get(str(operator)) or nearest(str(operator), ("In", "NotIn", "Exists", "DoesNotExist"))
+    return f"write {near}" if near else ""
+
+
+def values_help(value: object) -> str:
+    """How the values of a requirement are written; "" where that is not plain."""
+    return f"write values: [{_quoted(value)}]" if isinstance(value, str | int) else ""

@@ -71,19 +71,19 @@ def _of_token(line: str, at: int, wanted: str, symbol: str) -> str:
     if wanted.startswith("end of") and (filter_ := _FILTER.search(line, 0, at)):
         argument = re.split(r"-?[%}]\}|\|", line[at:])[0].strip(" :-")
         return f"a filter has its arguments in parentheses: write {filter_[1]}({argument[:40]})"
-    if wanted == "name" and re.search(r"\bis\s+(?:not\s+)?\Z", line[:at]):
-        return "`is` is for tests such as `is defined`; write == or != to compare"
     if symbol in ("then", "do"):
-        end = "endfor" if tag == "for" else "endif"
-        return f"leave `{symbol}` out, and write {{% {end} %}} at the end"
+        return f"leave `{symbol}` out, and write {{% {'endfor' if tag == 'for' else 'endif'} %}} at the end"
+    return _of_symbol(line[:at], line[at:], wanted, symbol)
+
+
+def _of_symbol(before: str, behind: str, wanted: str, symbol: str) -> str:
+    """What to write for a word that is no operator here, or has no meaning in front of what follows."""
+    if wanted == "name" and re.search(r"\bis\s+(?:not\s+)?\Z", before):
+        return "`is` is for tests such as `is defined`; write == or != to compare"
     if symbol == "for":
-        return (
-            "a loop inside brackets is not available; write {% for item in list %}, or a filter such as map or select"
-        )
-    left, right = _LEFT.search(line[:at]), _RIGHT.match(line, at + len(symbol))
-    if symbol in words.MEANINGS and left and right:
-        return words.help_with(symbol, [left[1], right[1]])
-    return ""
+        return "there is no loop inside brackets; write {% for item in list %}, or a filter such as map or select"
+    left, right = _LEFT.search(before), _RIGHT.match(behind, len(symbol))
+    return words.help_with(symbol, [left[1], right[1]]) if symbol in words.MEANINGS and left and right else ""
 
 
 def name_help(diagnostic: Diagnostic, name: str) -> str:

@@ -88,6 +88,8 @@ _MEANT: dict[str, dict[str, str]] = {
     "ResourceRequirements": {name: f"requests: {{{name}: ...}}" for name in ("cpu", "memory")},
 }
 _MEANT["EphemeralContainer"] = _MEANT["Container"]
+#: How the sentences begin that say what to do where there is nothing to write.
+_NOTHING = ("leave ", "it is ")
 #: Where else people look for a field of these types.
 _HOMES = {
     "PodSpec": "the pod's spec (beside `containers`)",
@@ -118,21 +120,10 @@ def clear_help(name: str, place: Field) -> str:
     The field may be of a Kubernetes that is newer than those known here, so only what people write elsewhere, another
     spelling or another place counts.
     """
-    fields, habit = list(place.fields.notations), _MEANT.get(place.type, {}).get(name, "")
+    habit = _MEANT.get(place.type, {}).get(name, "")
     if habit == _OF_WORKLOAD:
         return "it belongs in the spec of the workload (beside `template`)"
-    if habit and not habit.startswith(("leave ", "it is ")):
-        return f"write {habit}"
-    if near := nearest(name, fields, cutoff=0.86):
-        return f"did you mean {near}?"
-    homes = [] if habit else list(_homes(name, fields, place))
-    return f"it belongs in {' or in '.join(homes)}" if homes else ""
-
-
-def meant_field(name: str, place: Field) -> str:
-    """The field of a place that people mean by a name that it does not have; "" where no other tool has such a name."""
-    habit = _MEANT.get(place.type, {}).get(name, "")
-    return habit if habit in place.fields.notations else ""
+    return "" if habit.startswith(_NOTHING) else _plain_help(name, list(place.fields.notations), place, 0.86)
 
 
 def renamed_field(value: Mapping[str, object], place: Field, missing: str) -> str:
@@ -146,8 +137,8 @@ def renamed_field(value: Mapping[str, object], place: Field, missing: str) -> st
 
 def _meant(name: str, fields: list[str], place: Field) -> str:
     """The known field that another name stands for: in other tools, or as the end of it; "" for none."""
-    if field := meant_field(name, place):
-        return field
+    if (habit := _MEANT.get(place.type, {}).get(name, "")) in place.fields.notations:
+        return habit
     ends = [
         field_name
         for field_name in fields
@@ -158,19 +149,23 @@ def _meant(name: str, fields: list[str], place: Field) -> str:
 
 def field_help(name: str, fields: list[str], place: Field) -> str:
     """What to write in place of a field that a place does not have; `fields` are those that it has."""
-    if habit := _MEANT.get(place.type, {}).get(name):
-        return habit if habit.startswith(("leave ", "it is ")) else f"write {habit}"
-    if name in _ANYWHERE:
-        return _ANYWHERE[name]
-    if near := nearest(name, fields, cutoff=0.8):
-        return f"did you mean {near}?"
-    if homes := list(_homes(name, fields, place)):
-        return f"it belongs in {' or in '.join(homes)}"
+    if help_ := _plain_help(name, fields, place, 0.8) or _ANYWHERE.get(name):
+        return help_
     if habit := _meant(name, fields, place):
         return f"write {habit}"
     if nearest(name, fields) or len(fields) <= _FEW:
         return hint(name, fields).removeprefix("; ")
     return "Kubernetes has no field of that name here and drops it; leave it out"
+
+
+def _plain_help(name: str, fields: list[str], place: Field, cutoff: float) -> str:
+    """What other tools call by this name, a field that is spelled much like it, or where it belongs; else ""."""
+    if habit := _MEANT.get(place.type, {}).get(name):
+        return habit if habit.startswith(_NOTHING) else f"write {habit}"
+    if near := nearest(name, fields, cutoff=cutoff):
+        return f"did you mean {near}?"
+    homes = [] if name in _ANYWHERE else list(_homes(name, fields, place))
+    return f"it belongs in {' or in '.join(homes)}" if homes else ""
 
 
 def _homes(name: str, fields: list[str], place: Field) -> Iterator[str]:

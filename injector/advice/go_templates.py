@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from injector.advice import words
 from injector.templates.program import is_config_source
@@ -135,24 +134,15 @@ def _loop(over: str) -> str:
     return f"{{% for {item} in {path} %}} ... {{% endfor %}}, with {{{{ {item} }}}} in it{count}"
 
 
+#: A value of a call, and what ends it.
+_VALUE = re.compile(r"\s*((?:\"[^\"]*\"|'[^']*'|\([^()]*\)|\[[^\[\]]*\]|[^,()\[\]\"'])*)([,)]?)")
+
+
 def values_of_call(text: str) -> list[str]:
     """The values of a call, of which `text` is what follows the bracket."""
-    return [value for value in _values(text) if value]
-
-
-def _values(text: str) -> Iterator[str]:
-    depth, begin, quote = 0, 0, ""
-    for at, character in enumerate(text):
-        if quote:
-            quote = "" if character == quote else quote
-        elif character in "\"'":
-            quote = character
-        elif character in "([{":
-            depth += 1
-        elif character in ")]}" and depth:
-            depth -= 1
-        elif character in ",)" and not depth:
-            yield text[begin:at].strip()
-            begin = at + 1
-            if character == ")":
-                return
+    values, end = [], ","
+    while end == ",":
+        value = _VALUE.match(text)
+        values.append(value[1].strip() if value else "")
+        end, text = (value[2], text[value.end() :]) if value else ("", "")
+    return [value for value in values if value]

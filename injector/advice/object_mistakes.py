@@ -1,8 +1,10 @@
-"""What is wrong with an object of a manifest: its labels, its pod template, the app's own pod."""
+"""What is wrong with a manifest and its objects: files of other tools, labels, pod templates, the app's own pod."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -11,17 +13,19 @@ from injector.advice.shapes import misshapen
 from injector.diagnostics import Diagnostic, Path, spoken_path
 from injector.injection import Injection
 from injector.names import cut, kind_of, nearest
-from injector.pods.context import Object
+from injector.pods.constraints.pod_view import mapping
+from injector.pods.context import Namespace, Object
 from injector.pods.fields import CONTAINER_LISTS, POD
-from injector.pods.shape import spec_of, unknown_fields
+from injector.pods.shape import spec_of, string_map, unknown_fields
 from injector.pods.workloads import GROUPS, KINDS, pod_template_path, template_path_of
 from injector.reasons import Reason
 from injector.settings import Settings
+from injector.templates.choice import origins_of
+from injector.templates.families import declared_parameter
+from injector.templates.snapshot import Snapshot
 
 #: How much of a key is shown.
 _SHOWN = 60
-#: What people call a workload's pod template.
-_TEMPLATES = ("pod", "podTemplate", "podSpec", "podTemplateSpec", "jobTemplate", "job", "pods")
 _ADD = "add this field, or, if the object is a patch, build it first: kustomize build DIR | injector inject -"
 #: Mappings beside a template that are none.
 _KNOWN = ("metadata", "selector", "strategy", "updateStrategy", "status", "spec", "ordinals", "podFailurePolicy")
@@ -44,14 +48,12 @@ def taken_for_the_label(labels: Mapping[str, str], settings: Settings) -> tuple[
 
 def namespace_mistakes(namespace: Object, settings: Settings) -> Iterator[str]:
     """A sentence for each key of a Namespace that people take for the label which switches injection on."""
-    label, metadata = settings.namespace_label, _mapping(namespace.get("metadata"))
-    values = (label.enabled, label.required, label.disabled)
-    labels = _mapping(metadata.get("labels"))
-    right = f"only a label enables injection in a namespace: labels: {{{label.key}: {label.enabled}}}"
-    for key, value in _mapping(metadata.get("annotations")).items():
+    label, metadata = settings.namespace_label, mapping(namespace.get("metadata"))
+    labels, values = mapping(metadata.get("labels")), (label.enabled, label.required, label.disabled)
+    right = f"only the label {label.key} enables injection in a namespace: labels: {{{label.key}: {label.enabled}}}"
+    for key in mapping(metadata.get("annotations")):
         if key in (label.key, settings.inject_key):
-            setting = value if value in values else label.enabled
-            yield f"annotation {key} has no effect; {right.replace(label.enabled, setting)}"
+            yield f"annotation {key} has no effect; {right}"
     for key, value in labels.items():
         if key == settings.inject_key or str(key).startswith(f"{settings.prefix}/{label.key}"):
             yield f"label {key} has no effect; {right}"
@@ -76,36 +78,19 @@ def missing_template(obj: Object) -> Diagnostic | None:
         if not isinstance(owner.get(key), dict):
             break
         owner = owner[key]
-    kind, instead = str(obj.get("kind")), owner.get(str(path[-1])) if path[-1] in owner else None
-    article = "an" if kind[0] in "AEIOU" else "a"
-    message = (
-        f"it is {'missing' if instead is None else kind_of(instead)}, and {article} {kind} has its pod template there"
-    )
-    help_ = _instead(obj, owner, path, right)
-    return Diagnostic(Reason.MALFORMED_POD.label, "error" if help_ else "warning", message, help_ or _ADD, path)
-
-
-def _instead(obj: Object, owner: Object, path: Path, right: tuple[str, ...]) -> str:
-    """What to do with what stands there in place of a missing key; "" for nothing."""
-    missing = str(path[-1])
+    kind, missing = str(obj.get("kind")), str(path[-1])
+    candidates = [key for key, value in owner.items() if isinstance(value, dict) and key not in _KNOWN]
+    help_ = ""
     if owner.get(missing) is not None:
-        return "it has to be a mapping"
-    if (elsewhere := pod_template_path(obj)) is not None:
-        return f"put {spoken_path(elsewhere)} into {spoken_path(right[:-1])}"
-    mappings = [key for key, value in owner.items() if isinstance(key, str) and isinstance(value, dict)]
-    candidates = [key for key in mappings if key not in _KNOWN]
-    near = nearest(missing, candidates) or next(
-        (key for key in candidates if key in _TEMPLATES and missing in right[1:]), None
-    )
-    if near is not None:
-        return f"write {missing}, not {near}"
-    if "containers" in owner:
-        return f"put containers into {spoken_path((*right, 'spec'))}"
-    return ""
-
-
-def _mapping(value: Any) -> dict[Any, Any]:
-    return value if isinstance(value, dict) else {}
+        help_ = "it has to be a mapping"
+    elif (elsewhere := pod_template_path(obj)) is not None:
+        help_ = f"put {spoken_path(elsewhere)} into {spoken_path(right[:-1])}"
+    elif near := nearest(missing, map(str, candidates)):
+        help_ = f"write {missing}, not {near}"
+    elif "containers" in owner:
+        help_ = f"put containers into {spoken_path((*right, 'spec'))}"
+    message = f"there is no mapping here, and every {kind} has its pod template here"
+    return Diagnostic(Reason.MALFORMED_POD.label, "error" if help_ else "warning", message, help_ or _ADD, path)
 
 
 #: How many mistakes of each kind in one pod lead to a warning.
@@ -124,22 +109,17 @@ def mistakes_in(obj: Object, pod: Object) -> Iterator[str]:
         yield f"{spoken_path(path)}: {message}"
 
 
-def without_image(obj: Object, pod: Object, result: Injection, others: Collection[str]) -> Iterator[str]:
-    """A sentence for each container of the app that has no image after an injection, such as a misspelt sidecar.
-
-    `others` are the containers of other injectors. In kinds of other API groups, whose controllers may set an image,
-    only a container with nearly the name of a sidecar gets a warning.
-    """
-    if result.reason not in _WHOLE:
-        return
+def without_image(pod: Object, result: Injection) -> Iterator[str]:
+    """A sentence for each container of the app that has no image after an injection, and nearly a sidecar's name."""
     own = {name for _, name, _ in _containers(pod)}
     sidecars = [name for _, name, _ in _containers(result.object) if name not in own]
-    bare = [(field, name) for field, name, container in _containers(result.object) if not container.get("image")]
-    for field, name in [(field, name) for field, name in bare if name not in others][:_MOST]:
+    for field, name, container in _containers(result.object) if result.reason in _WHOLE else ():
         near = nearest(name, sidecars, cutoff=0.75)
-        if near or _is_kubernetes(obj):
-            help_ = f"did you mean {near}?" if near else "add an image"
-            yield f"spec.{field}[{cut(name, _SHOWN)}] has no image, so the API server refuses the pod; {help_}"
+        if near and name in own and not container.get("image"):
+            yield (
+                f"spec.{field}[{cut(name, _SHOWN)}] has no image, so the API server refuses the pod; "
+                f"did you mean {near}?"
+            )
 
 
 def _is_kubernetes(obj: Object) -> bool:
@@ -171,3 +151,118 @@ def _unknown_fields(pod: Object) -> Iterator[tuple[Path, str]]:
         name, place = str(path[-1]), POD.at(path[:-1])
         if path not in _TOLD_APART and (help_ := clear_help(name, place)):
             yield path, f"there is no field `{cut(name, _SHOWN)}` here; {help_}"
+
+
+def idle_annotations(
+    pod: Object, result: Injection, namespace: Namespace, snapshot: Snapshot, names: Sequence[str] | None
+) -> Iterator[str]:
+    """A sentence for each template that an annotation sets a parameter of, where the pod gets others.
+
+    `names` are the templates of the command line. Those at paths are left alone: a pod's annotations set their
+    parameters too.
+    """
+    settings, ending = snapshot.settings, snapshot.settings.parameter_suffix("")
+    gets = [name for name, _ in result.templates]
+    if not gets:
+        return
+    chosen = origins_of(pod, namespace, settings, snapshot.catalog, required=result.decision.required)
+    active = {*gets, *chosen, *(names or ()), *(name for path in settings.paths.values() for name in path.templates)}
+    option = "--templates " if names is not None else f"{settings.templates_key}: "
+    for key in string_map(pod, "annotations"):
+        name, found, _ = key.partition(ending)
+        if found and name in snapshot.catalog.injected_names and name not in active:
+            active.add(name)
+            yield (
+                f"pod annotation {cut(key, 120)} has no effect, because the pod gets only {', '.join(gets)}; to also "
+                f"get {name}, write {option}{','.join((*gets, name))}"
+            )
+
+
+#: A domain of a sidecar injector's.
+_INJECTS = re.compile(r"inject", re.IGNORECASE)
+
+
+def foreign_names(pod: Object, result: Injection, snapshot: Snapshot) -> Iterator[str]:
+    """A sentence for each annotation whose name is nearly one of ours, and for those of our prefix that are none."""
+    settings, catalog = snapshot.settings, snapshot.catalog
+    ours = {key.rpartition("/")[2]: key for key in (settings.inject_key, settings.templates_key)}
+    own = (*ours.values(), settings.status_key, settings.reason_key, settings.receipt_key)
+    reported = {warning.fields.get("key") for warning in result.warnings}
+    annotations = string_map(pod, "annotations")
+    for key in sorted(annotations.keys() - reported - set(own)):
+        domain, _, name = key.rpartition("/")
+        template, to_do = catalog.get(domain), ""
+        if template is not None and declared_parameter(template.parameters, name):
+            to_do = f"write {settings.parameter_suffix(domain)}{name}"
+        elif domain == settings.prefix and settings.status_key not in annotations:
+            parameter = f"{settings.parameter_suffix('<template>')}<name>"
+            to_do = f"write {' or '.join(ours.values())}, or, to set a parameter, {parameter}"
+        elif _INJECTS.search(domain or name) and not domain.endswith(settings.prefix):
+            near = nearest(name, ours, cutoff=0.75)
+            to_do = f"for this injector write {ours[near]}" if near else ""
+        if to_do:
+            yield f"pod annotation {cut(key, 120)} has no effect; {to_do}"
+
+
+_HELM = "render the chart first: helm template CHART | injector inject -"
+#: What is no manifest by the end of a file's name.
+_PROGRAMS = {
+    (".tgz", ".tar.gz"): "this is an archive; render a Helm chart first: helm template {} | injector inject -",
+    (".tpl", ".gotmpl"): "this is a Helm template; render the chart first: helm template | injector inject -",
+    (".j2",): "this is a part of a template; to see what it renders: injector render FOLDER",
+}
+#: Lists that tell a Kustomization without a kind.
+_KUSTOMIZATION = ("resources", "bases", "patches", "patchesStrategicMerge", "configMapGenerator", "secretGenerator")
+#: Keys that tell what a document without a kind is.
+_KEYS = (
+    (("services",), "this is a Compose file; convert it first: kompose convert"),
+    (("replicaCount", "nameOverride", "fullnameOverride", "global"), f"these are the values of a Helm chart; {_HELM}"),
+    (("cases",), "these are cases of a template; run them with injector test"),
+    (
+        ("parameters", "files"),
+        "this is the template.yaml of a template; to see what it renders: injector render FOLDER",
+    ),
+    (
+        ("prefix", "namespaceLabel", "podDefault", "templates", "neverSelector", "paths"),
+        "these are settings of the injector; give them with --settings",
+    ),
+)
+
+
+def foreign_source(name: str) -> str:
+    """What to say about an input by the end of its name; "" for one that may be a manifest."""
+    matching = (text for ends, text in _PROGRAMS.items() if name.lower().endswith(ends))
+    return next(matching, "").format(name)
+
+
+def foreign_object(value: Any, name: str = "") -> str:
+    """What to say about a document that is no Kubernetes object; "" for one that is. `name` is its file's."""
+    base = posixpath.basename(name).lower()
+    if not isinstance(value, dict):
+        return f"a manifest is a mapping with apiVersion and kind, and this is {kind_of(value)}"
+    version, kind = value.get("apiVersion"), value.get("kind")
+    if kind not in (None, "") and not str(version).startswith("kustomize.config.k8s.io/"):
+        return ""
+    if kind or base.startswith("kustomization.") or any(isinstance(value.get(key), list) for key in _KUSTOMIZATION):
+        return f"this is a {kind or 'Kustomization'}, not a manifest; {_build(name)}"
+    if base == "chart.yaml":
+        return f"this is the Chart.yaml of a Helm chart, not a manifest; {_HELM}"
+    known = [text for keys, text in _KEYS if version is None and not value.keys().isdisjoint(keys)]
+    if known or "values" in base or "repository" in mapping(value.get("image")):
+        return known[0] if known else f"these are the values of a Helm chart, not a manifest; {_HELM}"
+    near = nearest("kind", [key for key in value if isinstance(key, str) and value[key]])
+    to_do = f"write kind, not {near}" if near else _with_kind(mapping(value.get("spec")))
+    return f"it has no kind, so it is not a Kubernetes object; {to_do}"
+
+
+def _build(name: str) -> str:
+    folder = posixpath.dirname(name) or "."
+    return f"build it first: kustomize build {folder} | injector inject -"
+
+
+def _with_kind(spec: dict[Any, Any]) -> str:
+    if "containers" in spec:
+        return "add apiVersion: v1 and kind: Pod"
+    return (
+        "add apiVersion: apps/v1 and kind: Deployment" if "template" in spec else "a manifest has apiVersion and kind"
+    )

@@ -6,12 +6,13 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from injector.advice.field_names import renamed_field
-from injector.advice.units import boolean_of, seconds_in
+from injector.advice.values import boolean_of, seconds_in
 from injector.diagnostics import Path
-from injector.names import WANTED, flow_value, kind_of, nearest, quotes_help
+from injector.names import WANTED, flow_value, kind_of, quotes_help
 from injector.pods.fields import POD, Field
 from injector.pods.overlay import Overlay, bare_value
 
@@ -69,8 +70,10 @@ def misshapen(overlay: Overlay, field: Field = POD, path: Path = ()) -> Iterator
     if type(value) not in (kind,):  # a boolean is no integer
         in_list = bool(path) and isinstance(path[-1], int)
         name = f"an item of {field.address.partition('.')[2].removesuffix('[]')}" if in_list else field.name
-        to_do = help_at(path, value) if in_list else shape_help(value, field)
-        yield path, "; ".join(filter(None, (f"{name} is {kind_of(value)}", f"it has to be {expected}", to_do)))
+        yield (
+            path,
+            "; ".join(filter(None, (f"{name} is {kind_of(value)}", f"it has to be {expected}", help_at(path, value)))),
+        )
     elif field.kind == "mapping":
         for name, inner in value.items():
             if path or name in ("spec", "metadata"):
@@ -91,22 +94,24 @@ def shape_help(value: object, field: Field) -> str:
     """What to do about a value of another type than the field's; "" where that is plain from the type."""
     if not isinstance(value, str | int | float | list | dict) or (isinstance(value, str) and len(value) > _LONGEST):
         return ""
-    if field.kind in ("list", "mapping", "map") and isinstance(value, str) and _JSON.match(value):
+    if field.kind not in ("list", "mapping", "map"):
+        return _scalar_help(value, field) or quotes_help(value, (field.kind.replace("Quantity", "string"),))
+    if isinstance(value, str) and _JSON.match(value):
         return "write it without quotes (and in a template without `| tojson`)"
-    if field.kind == "list":
-        return _list_help(value, field)
-    if field.kind in ("mapping", "map"):
-        return _mapping_help(value, field)
-    if isinstance(value, dict) and field.kind == "string":
-        return _string_help(value, field)
-    if field.kind == "integer" and isinstance(value, str):
-        if (seconds := seconds_in(value)) is not None and seconds >= 1:
-            return f"write {int(seconds)}"
-        if field.name in ("runAsUser", "runAsGroup", "fsGroup") and not value.isdecimal():
-            return "write the number of the user or group, such as 101"
-    if field.kind == "boolean" and isinstance(value, str) and (boolean := boolean_of(value)):
-        return f"write {boolean}, without quotes"
-    return quotes_help(value, ("string" if field.kind == "Quantity" else field.kind,))
+    return _list_help(value, field) if field.kind == "list" else _mapping_help(value, field)
+
+
+def _scalar_help(value: object, field: Field) -> str:
+    if isinstance(value, dict):
+        return _image_help(value) if field.name == "image" else ""
+    if not isinstance(value, str):
+        return ""
+    if field.kind == "integer" and (seconds_in(value) or 0) >= 1:
+        return f"write {int(seconds_in(value) or 0)}"
+    if field.name in ("runAsUser", "runAsGroup", "fsGroup") and not value.isdecimal():
+        return "write the number of the user or group, such as 101"
+    boolean = boolean_of(value) if field.kind == "boolean" else ""
+    return f"write {boolean}, without quotes" if boolean else ""
 
 
 def item_help(item: object, field: Field) -> str:
@@ -128,11 +133,6 @@ def _unkeyed_help(item: dict[Any, Any], field: Field) -> str:
         text = ": ".join(map(str, *item.items()))
         is_plain = not isinstance(next(iter(item.values())), dict | list | bool) and len(text) <= _LONGEST
         return f"`: ` makes a mapping of it; put it in quotes{f': {_quoted(text)}' if is_plain else ''}"
-    for name, value in item.items():
-        if name in field.keys and value is not None:
-            return quotes_help(value, ("string",))
-        if isinstance(name, str) and (near := nearest(name, field.keys, cutoff=0.8)):
-            return f"write {near} in place of {name}"
     for key, default in field.key_defaults.items():
         if default is None and (renamed := renamed_field(item, field.element, key)):
             return renamed
@@ -149,8 +149,8 @@ def _in_full(kind: str, value: object) -> str:
     """The mapping of a type that is meant by one text or number; "" for none."""
     for pattern, written in _IN_ONE_TEXT.get(kind, ()):
         if match := re.fullmatch(pattern, str(value), re.DOTALL | re.IGNORECASE):
-            is_number = kind == "ContainerPort" or not isinstance(value, str)
-            return written % tuple(text if is_number or kind == _QUANTITIES else _flow(text) for text in match.groups())
+            bare = kind in ("ContainerPort", _QUANTITIES) or not isinstance(value, str)
+            return written % (match.groups() if bare else tuple(map(_flow, match.groups())))
     return ""
 
 
@@ -172,9 +172,6 @@ def _list_help(value: object, field: Field) -> str:
 
 
 def _mapping_help(value: object, field: Field) -> str:
-    texts = isinstance(value, list) and all(isinstance(item, str) for item in value)
-    if texts and field.type == "Capabilities":
-        return f"write {field.name}: {{{'drop' if value == ['ALL'] else 'add'}: {_flow(value)}}}"
     if field.type == "ExecAction" and isinstance(value, str | list):
         command = _quoted(_arguments(value)) if isinstance(value, str) else "[...]"
         return f"write {field.name}: {{command: {command}}}"
@@ -185,15 +182,10 @@ def _mapping_help(value: object, field: Field) -> str:
     return f"write {field.name}: {written}" if written else ""
 
 
-def _string_help(value: dict[Any, Any], field: Field) -> str:
-    image = next((part for key in ("repository", "name", "image") if isinstance(part := value.get(key), str)), None)
-    if field.name == "image" and image:
-        tag = value.get("tag") or value.get("version")
-        return f"write image: {_quoted(f'{image}:{tag}' if tag else image)}"
-    only = next(iter(value.values())) if len(value) == 1 else None
-    if field.name in ("serviceAccount", "serviceAccountName", "priorityClassName") and isinstance(only, str):
-        return f"write {field.name.removesuffix('Name')}Name: {_flow(only)}"
-    return ""
+def _image_help(value: dict[Any, Any]) -> str:
+    image = value.get("repository") or value.get("name") or value.get("image")
+    tag = value.get("tag") or value.get("version")
+    return f"write image: {_quoted(f'{image}:{tag}' if tag else image)}" if isinstance(image, str) else ""
 
 
 def _flow(value: object) -> str:
@@ -207,7 +199,6 @@ def _quoted(value: object) -> str:
 
 def _arguments(command: str) -> list[str]:
     """The words of a command as a shell reads them; all of it as one for a command that it does not read."""
-    try:
+    with suppress(ValueError):
         return shlex.split(command)
-    except ValueError:
-        return [command]
+    return [command]

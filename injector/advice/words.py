@@ -7,7 +7,7 @@ are.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from injector.templates.filters import FILTERS, TESTS
@@ -238,19 +238,6 @@ def _formatted(operands: Sequence[str]) -> str:
     if not form:
         return 'params.a ~ ":" ~ params.b'
     values = iter([operand for operand in operands if operand is not form])
-    parts: list[str] = []
-    for text, verb in _pieces(form[1:-1]):
-        parts.append(next(values, "...") if verb else f"{form[0]}{text}{form[0]}")
-    return " ~ ".join(parts) or form
-
-
-def _pieces(text: str) -> Iterable[tuple[str, bool]]:
-    """The parts of a text in order: what stands between its places for values, and these (True)."""
-    end = 0
-    for verb in _VERB.finditer(text):
-        if verb.start() > end:
-            yield text[end : verb.start()], False
-        yield verb[0], True
-        end = verb.end()
-    if end < len(text):
-        yield text[end:], False
+    parts = [part for part in re.split(f"({_VERB.pattern})", form[1:-1]) if part]
+    quoted = (next(values, "...") if _VERB.fullmatch(part) else f"{form[0]}{part}{form[0]}" for part in parts)
+    return " ~ ".join(quoted) or form

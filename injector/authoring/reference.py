@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -41,9 +42,7 @@ def code(text: str) -> str:
     text = " ".join(text.split())
     if not text:
         return ""
-    fence = "`"
-    while fence in text:
-        fence += "`"
+    fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{pad}{text}{pad}{fence}"
 
@@ -63,17 +62,14 @@ def _kind(schema: Mapping[str, Any]) -> str:
 
 
 def _range(schema: Mapping[str, Any]) -> Iterator[str]:
-    low, high = schema.get("minimum"), schema.get("maximum")
-    if low is not None and high is not None:
-        yield f"from {low} to {high}"
-    elif low is not None:
-        yield f"from {low}"
-    elif high is not None:
-        yield f"up to {high}"
-    if "exclusiveMinimum" in schema:
-        yield f"above {schema['exclusiveMinimum']}"
-    if "exclusiveMaximum" in schema:
-        yield f"below {schema['exclusiveMaximum']}"
+    for key, word in (
+        ("minimum", "from"),
+        ("maximum", "to"),
+        ("exclusiveMinimum", "above"),
+        ("exclusiveMaximum", "below"),
+    ):
+        if key in schema:
+            yield f"{'up ' if key == 'maximum' and 'minimum' not in schema else ''}{word} {schema[key]}"
 
 
 def _sizes(schema: Mapping[str, Any]) -> Iterator[str]:
@@ -81,12 +77,13 @@ def _sizes(schema: Mapping[str, Any]) -> Iterator[str]:
         low, high = schema.get(f"min{key}"), schema.get(f"max{key}")
         if key == "Length" and schema.get("format") == "dns-label":
             high = None  # the words of the format have it
+        counted = f"{high} {unit if high == 1 else units}"
         if low and high is not None:
-            yield f"{low} to {high} {units}" if low != high else f"{low} {unit if low == 1 else units}"
+            yield counted if low == high else f"{low} to {high} {units}"
         elif low:
             yield f"at least {low} {unit if low == 1 else units}"
         elif high is not None:
-            yield f"up to {high} {unit if high == 1 else units}"
+            yield f"up to {counted}"
 
 
 def _text(value: Any) -> str:

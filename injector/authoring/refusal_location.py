@@ -15,7 +15,7 @@ from injector.pods.context import Namespace, Object, Workload
 from injector.pods.delivery import config_map
 from injector.pods.fields import CONTAINER_LISTS, POD
 from injector.pods.keyed_pointers import has_key, step_of
-from injector.pods.overlay import EVERY_CONTAINER, bare_value, plain
+from injector.pods.overlay import EVERY_CONTAINER, bare_value, name_of, plain
 from injector.pods.shape import string_map
 from injector.reasons import Reason
 from injector.templates.parameters import Resolved, resolve
@@ -91,11 +91,7 @@ def path_in(overlay: Any, refusal: Diagnostic) -> Path:
     """
     about = [refusal.fields["field"]] if "field" in refusal.fields else []
     for path in ((*refusal.path, *about), refusal.fields.get("other_path", ())):
-        if len(path) < 2:
-            continue
-        root, field, *rest = path
-        lists = CONTAINER_LISTS if field in CONTAINER_LISTS else (field,)
-        own = max((_descend(overlay, (root, list_, *rest)) for list_ in lists), key=len)
+        own = _deepest(overlay, path)
         if "missing_keys" in refusal.fields:
             own = _nameless(overlay, own)
         if len(own) > 2:
@@ -103,12 +99,38 @@ def path_in(overlay: Any, refusal: Diagnostic) -> Path:
     return ()
 
 
+def overlay_path(overlay: Any, after: Object, path: Path) -> Path | None:
+    """The path in the overlay of what stands at `path` in the pod after injection, as far as the overlay has it.
+
+    None where the overlay has nothing of it.
+    """
+    value: Any = after
+    field, keyed = POD, list[str | int]()
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else value[step]
+        keyed.append(step_of(value, field) if isinstance(step, int) and field.aligned else step)
+        field = field.at((step,))
+    own = _deepest(overlay, tuple(keyed))
+    everywhere = len(own) > 2 and own[1] in CONTAINER_LISTS and name_of(value_at(overlay, own[:3])) == EVERY_CONTAINER
+    return None if len(own) < 2 or (everywhere and len(own) < len(path)) else own  # what "*" does not set is the app's
+
+
+def value_at(overlay: Any, path: Path) -> Any:
+    """What a path of an overlay leads to."""
+    for step in path:
+        overlay = bare_value(overlay)[step]
+    return overlay
+
+
+def _deepest(overlay: Any, path: Path) -> Path:
+    """How far a keyed path leads within an overlay, in whichever list its container stands there."""
+    lists = CONTAINER_LISTS if len(path) > 1 and path[1] in CONTAINER_LISTS else path[1:2]
+    return max((_descend(overlay, (*path[:1], list_, *path[2:])) for list_ in lists), key=len, default=())
+
+
 def _nameless(overlay: Any, path: Path) -> Path:
     """The first item without what it is merged by, of the list that a path leads to; else the path."""
-    value = overlay
-    for step in path:
-        value = bare_value(value)[step]
-    items = plain(value)
+    items = plain(value_at(overlay, path))
     for index, item in enumerate(items if isinstance(items, list) else ()):
         if not has_key(item, POD.at(path)):
             return (*path, index)

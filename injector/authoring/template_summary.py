@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,6 @@ from injector.templates.environment import Environment
 from injector.templates.render import render_overlay
 from injector.templates.samples import sample_contexts
 from injector.templates.template import OVERLAY, AppliesTo, Template
-
-#: Fields of a volume that are no source of it.
-_NO_SOURCE = ("name",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +162,7 @@ def _amounts(value: Any) -> tuple[str, ...]:
 
 
 def _volume(item: Object) -> str:
-    source = next((field for field in item if field not in _NO_SOURCE), "")
+    source = next((field for field in item if field != "name"), "")
     return f"{item.get('name')}: {source}" if source else str(item.get("name"))
 
 
@@ -185,7 +182,7 @@ def only_judges(template: Template) -> bool:
 
     Reads the text and does not render it: an object unlike all samples may get something that no sample gets.
     """
-    return not _adds(Environment(document=True).parse(template.sources[OVERLAY]).body)
+    return not _adds(Environment(document=True).parse(template.sources[OVERLAY]))
 
 
 def as_a_path(template: Template) -> str:
@@ -195,24 +192,18 @@ def as_a_path(template: Template) -> str:
     return f"paths:\n  /{verb}/{template.name}: {{{kind}templates: [{template.name}]}}\n"
 
 
-def _adds(body: Iterable[nodes.Node]) -> bool:
-    """Whether one of these nodes may put anything into the overlay; an unknown kind of node counts as yes."""
-    return any(_may_add(node) for node in body)
+#: Nodes that put nothing into the overlay by themselves, and those that do so by what is within them.
+_SILENT = (nodes.Expr, nodes.Macro, nodes.Assign, nodes.AssignBlock, nodes.Import, nodes.FromImport)
+_BLOCKS = (nodes.Template, nodes.If, nodes.For, nodes.With)
 
 
-def _may_add(node: nodes.Node) -> bool:
-    match node:
-        case nodes.Output():
-            return any(_writes(part) for part in node.nodes)
-        case nodes.If():
-            return _adds([*node.body, *node.elif_, *node.else_])
-        case nodes.For():
-            return _adds([*node.body, *node.else_])
-        case nodes.With():
-            return _adds(node.body)
-        case nodes.Macro() | nodes.Assign() | nodes.AssignBlock() | nodes.Import() | nodes.FromImport():
-            return False
-    return True
+def _adds(node: nodes.Node) -> bool:
+    """Whether a node may put anything into the overlay; an unknown kind of node counts as yes."""
+    if isinstance(node, nodes.Output):
+        return any(map(_writes, node.nodes))
+    if isinstance(node, _BLOCKS):
+        return any(map(_adds, node.iter_child_nodes()))
+    return not isinstance(node, _SILENT)
 
 
 def _writes(part: nodes.Expr) -> bool:

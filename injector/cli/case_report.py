@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import click
 
-from injector.authoring.cases.coverage import Coverage
 from injector.authoring.cases.run import CaseResult
-from injector.authoring.cases.runner import TemplateRun
+from injector.authoring.cases.runner import Coverage, TemplateRun
 from injector.authoring.cases.suite import TESTS
 from injector.authoring.diagnostic_formats import diagnostics_text, one_line, path_line
 from injector.cli.report import counted

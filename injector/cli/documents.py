@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, cast
 
-from injector.advice.manifests import foreign_object, foreign_source
+from injector.advice.object_mistakes import foreign_object, foreign_source
 from injector.authoring.yaml_stream import has_comment, split_yaml
 from injector.cli.inputs import STDIN, Input, read_inputs
 from injector.cli.json_stream import NotJsonError, looks_like_json, split_json

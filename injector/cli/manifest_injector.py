@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from injector.advice import advised_injection
-from injector.advice.manifests import foreign_object
-from injector.advice.object_mistakes import cause_of, missing_template, namespace_mistakes
+from injector.advice.object_mistakes import cause_of, foreign_object, missing_template, namespace_mistakes
 from injector.apply import Overrides
 from injector.authoring.author_warnings import AuthorWarnings, place_of
 from injector.authoring.diagnostic_formats import one_line

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from injector.advice.declarations import NAMESPACE_NAME
 from injector.advice.object_mistakes import missing_template, taken_for_the_label
-from injector.advice.selector_notations import NAMESPACE_NAME
 from injector.cli.documents import Document, added, rewritten
 from injector.cli.options import NamespaceOptions
 from injector.errors import DocumentError

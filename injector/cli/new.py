@@ -49,8 +49,7 @@ def new(name: str, original: str | None, resource: str | None, parent: Path) -> 
     injector new owners --for services
     injector new edge --from nginx --dir ./templates
     """
-    from injector.authoring.scaffold import POLICY, STARTER, scaffold
-    from injector.authoring.scaffold.renaming import write_goldens
+    from injector.authoring.scaffold import POLICY, STARTER, scaffold, write_goldens
     from injector.cli.injection_sources import template_folder
     from injector.cli.output_files import refuse_taken, write_folder
 

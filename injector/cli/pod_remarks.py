@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from injector.advice.annotations import CONTAINERS, foreign_choices, foreign_names, foreign_parameters, idle_annotations
-from injector.advice.object_mistakes import mistakes_in, without_image
+from injector.advice.object_mistakes import foreign_names, idle_annotations, mistakes_in, without_image
 from injector.cli.other_values import other_values
 from injector.cli.user_ranges import users_outside
 from injector.injection import Injection
@@ -17,14 +16,12 @@ from injector.templates.snapshot import Snapshot
 def remarks_on(
     obj: Object, pod: Object, result: Injection, namespace: Namespace, snapshot: Snapshot, names: Sequence[str] | None
 ) -> Iterator[str]:
-    """Warnings about an object's pod, a sentence each: what is for another injector, what is wrong with the app's own
-    part, and annotations without effect. `names` are the templates of the command line.
+    """Warnings about an object's pod, a sentence each: what is wrong with the app's own part, and annotations
+    without effect. `names` are the templates of the command line.
     """
-    yield from foreign_choices(pod, result, snapshot.settings)
-    yield from foreign_parameters(pod, result, snapshot.settings)
     if result.reason is not Reason.MALFORMED_POD:
         yield from mistakes_in(obj, pod)
-        yield from without_image(obj, pod, result, CONTAINERS)
+        yield from without_image(pod, result)
     yield from foreign_names(pod, result, snapshot)
     yield from idle_annotations(pod, result, namespace, snapshot, names)
     yield from other_values(pod, result, namespace, snapshot, names)

@@ -38,7 +38,6 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, strict: bool, f
     injection added. The command removes this, restores replaced values, and removes the ConfigMaps of the injection.
     Running pods do not change: apply the result, or restart the workload without injection.
     """
-    from injector.advice.annotations import foreign_sidecars
     from injector.cli.documents import read_manifests, write_manifests
     from injector.cli.earlier_injection import foreign_receipt, lost_receipt
     from injector.cli.injection_sources import load_settings
@@ -82,8 +81,7 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, strict: bool, f
                 )
                 line = replace(line, message=message, outcome="failed")
             else:
-                foreign = foreign_sidecars(pod)
-                line = replace(line, message=_NOTHING, warnings=(foreign,) if foreign else ())
+                line = replace(line, message=_NOTHING)
             report.lines.append(line)
             return None
         report.lines.append(line_for(obj, "", "uninjected", document.place))

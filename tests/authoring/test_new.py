@@ -15,8 +15,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from injector.authoring.scaffold import STARTER, scaffold
-from injector.authoring.scaffold.renaming import renamed
+from injector.authoring.scaffold import STARTER, renamed, scaffold
 from injector.authoring.schemas import schema_of
 from injector.authoring.template_summary import brought_by
 from injector.cli.demo_webhook import free_ports

@@ -6,12 +6,10 @@ template that runs is the one that is counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from jinja2 import nodes
-from jinja2.environment import Environment as JinjaEnvironment
 
 from injector.diagnostics import Place
 from injector.templates.holes import Text
@@ -87,31 +85,29 @@ class _Marked(Program):
     def _parse(self, environment: Any, loader: Any, source: str) -> nodes.Template:
         tree = super()._parse(environment, loader, source)
         environment.filters |= {_BODY: self._branches.reach, _VALUE: self._branches.reach_value}
-        elses = _elses(environment, normal(self._sources[source]))
-        _Marker(source, self._branches, elses).mark(tree)
+        _Marker(source, normal(self._sources[source]), self._branches).mark(tree)
         return tree
 
 
 class _Marker:
     """Puts marks into one tree. A node's `lineno` is the offset + 1 of where it begins, see `templates.places`."""
 
-    def __init__(self, source: str, branches: Branches, elses: list[int]) -> None:
+    def __init__(self, source: str, text: str, branches: Branches) -> None:
         self._source = source
+        self._text = text
         self._branches = branches
-        self._elses = iter(elses)
 
     def mark(self, node: nodes.Node) -> None:
         """Mark what is below a node, in the order in which it stands there."""
         if isinstance(node, nodes.If):
             self._if(node)
             return
-        else_line = next(self._elses, 0) if isinstance(node, nodes.For) else 0
         for child in list(node.iter_child_nodes()):
             self.mark(child)
         if isinstance(node, nodes.For):
             self._into(node.body, node.lineno, "for")
             if node.else_:
-                self._into(node.else_, else_line or node.lineno, "the `else` branch of a `for` loop")
+                self._into(node.else_, self._else(node.else_), "the `else` branch of a `for` loop")
         elif isinstance(node, nodes.Macro):
             self._into(node.body, node.lineno, f"macro {node.name}")
         elif isinstance(node, nodes.CondExpr):
@@ -120,7 +116,7 @@ class _Marker:
                 node.expr2 = self._value(node.expr2, "the `else` value of an inline `if`")
 
     def _if(self, node: nodes.If) -> None:
-        else_line = next(self._elses, 0) or node.lineno
+        else_line = self._else(node.else_) if node.else_ else 0
         parts = (node, *node.elif_)
         for part in parts:
             for child in (part.test, *part.body):
@@ -132,6 +128,10 @@ class _Marker:
         if node.else_:
             self._into(node.else_, else_line, "else")
 
+    def _else(self, body: list[nodes.Node]) -> int:
+        """The offset + 1 of the `else` before a body; the syntax tree does not keep it."""
+        return self._text.rfind("else", 0, body[0].lineno - 1) + 1
+
     def _into(self, body: list[nodes.Node], code: int, what: str) -> None:
         number = self._branches.add(Branch(self._source, code - 1, what))
         # without a place of its own: it is no hole that something rendered could be traced to
@@ -142,34 +142,3 @@ class _Marker:
         code = first_offset(node)
         number = self._branches.add(Branch(self._source, code - 1, what))
         return nodes.Filter(node, _VALUE, [nodes.Const(number)], [], None, None, lineno=node.lineno)
-
-
-def _elses(environment: JinjaEnvironment, text: str) -> list[int]:
-    """For each `if` and `for` statement in the order they begin: the offset + 1 of its `else`, 0 where it has none.
-
-    The syntax tree does not keep it.
-    """
-    lines: list[int] = []
-    open_: list[int] = []
-    for offset, word in _statements(environment, text):
-        if word in ("if", "for"):
-            open_.append(len(lines))
-            lines.append(0)
-        elif word == "else" and open_:
-            lines[open_[-1]] = offset
-        elif word in ("endif", "endfor") and open_:
-            open_.pop()
-    return lines
-
-
-def _statements(environment: JinjaEnvironment, text: str) -> Iterator[tuple[int, str]]:
-    """Offset + 1 and first word of each `{% ... %}`."""
-    begun = False
-    for offset, kind, value in environment.lex(text):
-        if kind == "block_begin":
-            begun = True
-        elif begun and kind == "name":
-            begun = False
-            yield offset, value
-        elif kind != "whitespace":
-            begun = False

@@ -15,14 +15,16 @@ from injector.authoring.yaml_stream import split_yaml
 from injector.errors import DocumentError
 from injector.pods.constraints.pod_view import mapping, mappings
 from injector.pods.context import Namespace, Object, Request
-from injector.pods.fields import POD
 from injector.pods.resource_kinds import Resource, lies_in, resource_of
 from injector.pods.workloads import pod_template
 from injector.policies.request import ObjectRequest, asked_of, named_resources
 from injector.settings import PathTemplates, Settings
 from injector.templates.template import Template
 
-_POD_SPEC = POD.fields["spec"].fields.notations
+_WRITE_POD = (
+    "write a Pod, or an object with a pod template such as a Deployment, with its apiVersion, kind and spec. To test a "
+    "template for a path (`paths:` in the settings), write `object`, or `file` together with `operation` or `path`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,34 +71,12 @@ def namespace_among(objects: Iterable[Object], name: str) -> Object:
 def given(objects: list[Object]) -> Given:
     """The one object with a pod among some. Raises ValueError where there is none, or more."""
     with_pod = [o for o in objects if pod_template(o) is not None]
-    if len(with_pod) == 1 and not (with_pod[0].get("spec") is None and _lacking(with_pod[0])):
+    if len(with_pod) == 1 and missing_template(with_pod[0]) is None and "containers" not in with_pod[0]:
         return Given(with_pod[0], tuple(o for o in objects if o is not with_pod[0]))
     if len(with_pod) > 1:
         raise ValueError(f"{len(with_pod)} objects with a pod; a case takes only one")
-    if lacking := next(filter(None, map(_lacking, with_pod or objects)), ""):
-        raise ValueError(f"there is no pod here; {lacking}")
-    raise ValueError(
-        "there is no pod here; write a Pod, or an object with a pod template such as a Deployment. To test a template "
-        "for a path (`paths:` in the settings), write `object`, or `file` together with `operation` or `path`"
-    )
-
-
-def _lacking(obj: Object) -> str:
-    """What to do about an object that is meant for a pod or a workload and is none; "" for other objects."""
-    if (mistake := missing_template(obj)) is not None:
-        return mistake.sentence
-    stray = [field for field in obj if field in _POD_SPEC and field not in POD.fields.notations]
-    spec = mapping(obj.get("spec"))
-    if not ({"containers", "template"} & spec.keys() or "containers" in stray):
-        return ""
-    own = {"apiVersion": "apps/v1", "kind": "Deployment"} if "template" in spec else {"apiVersion": "v1", "kind": "Pod"}
-    missing = [f"{field}: {value}" for field, value in own.items() if not obj.get(field)]
-    steps = []
-    if missing:
-        steps.append(f"add {' and '.join(missing)}")
-    if stray:
-        steps.append(f"move {' and '.join(stray)} below `spec:`")
-    return ", and ".join(steps)
+    lacking = next((mistake.sentence for o in objects if (mistake := missing_template(o)) is not None), _WRITE_POD)
+    raise ValueError(f"there is no pod here; {lacking}")
 
 
 def read_objects(folder: Path, name: str) -> list[Object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from injector.templates.yaml_errors import yaml_mistake
 
 _NODES = 100_000
 _ABSENT = "!absent"
+#: The tag in `{key: !absent}`, which is YAML, but libyaml wants a blank behind it.
+_UNSPACED = re.compile(rf"(?<=[:,\[{{] ){_ABSENT}(?=[,\]}}])|(?<=[,\[{{]){_ABSENT}(?=[,\]}}])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +50,15 @@ class CaseDocument:
         self.problem: Diagnostic | None = None  #: what keeps it from being read at all
         self.value: Any = None
         self._lines = text.split("\n")
-        self._text = text  # with a blank behind each `!absent`
+        self._text = _UNSPACED.sub(f"{_ABSENT} ", text)
         self._node: Node | None = None
-        self._blanks: dict[int, list[int]] = {}
         try:
-            self._node = self._composed(text)
+            self._node = compose(self._text)
             self.value = None if self._node is None else _Builder(_NODES).value(self._node)
         except YAMLError as error:
             message, offset = yaml_mistake(error, self._text)
-            self.problem = self.refuse_at(self._at_offset(offset or 0), f"not YAML: {message}")
+            at = place_at(self.name, self._text, offset or 0)
+            self.problem = self.refuse_at(self._placed(at.line - 1, at.column - 1), f"not YAML: {message}")
 
     @property
     def file(self) -> str:
@@ -83,32 +86,13 @@ class CaseDocument:
         """The problem that what stands at a place is not a case."""
         return Diagnostic("case", "error", one_line(message), help, place=place)
 
-    def _composed(self, text: str) -> Node | None:
-        """The nodes of a text. `{key: !absent}` is YAML, but libyaml wants a blank behind the tag: it gets one."""
-        lines = text.split("\n")
-        while True:
-            self._text = "\n".join(lines)
-            try:
-                return compose(self._text)
-            except YAMLError as error:
-                mark = getattr(error, "problem_mark", None)
-                line = lines[mark.line] if mark is not None and mark.line < len(lines) else ""
-                if mark is None or not line[: mark.column].endswith(_ABSENT) or line[mark.column] not in ",]}":
-                    raise
-                lines[mark.line] = f"{line[: mark.column]} {line[mark.column :]}"
-                self._blanks.setdefault(mark.line, []).append(mark.column)
-
     def _at(self, mark: Any) -> Place:
         return self._placed(0, 0) if mark is None else self._placed(mark.line, mark.column)
-
-    def _at_offset(self, offset: int) -> Place:
-        place = place_at(self.name, self._text, offset)
-        return self._placed(place.line - 1, place.column - 1)
 
     def _placed(self, line: int, column: int) -> Place:
         """A line and column of what was parsed, both from 0, as a place of the file."""
         text = self._lines[line] if line < len(self._lines) else ""
-        column -= sum(blank < column for blank in self._blanks.get(line, ()))
+        column -= sum(tag.end() < column for tag in _UNSPACED.finditer(text))
         return Place(self.name, line + 1, column + 1, text.rstrip("\r"), self.path)
 
 

@@ -1,7 +1,11 @@
-"""Config files held against what is expected of them, and the author's line that a program refuses."""
+"""Config files, and the whole output in golden files, held against what is expected."""
 
 from __future__ import annotations
 
+import difflib
+import os
+import pathlib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -10,43 +14,43 @@ from typing import Any
 import yaml
 
 from injector.apply import InjectionContext, containers_of, render_context
-from injector.authoring.cases.document import Absent, nested_values
+from injector.authoring.cases.case import decision_of
+from injector.authoring.cases.document import Absent, read_within, write_within
 from injector.authoring.cases.harness import Outcome
 from injector.authoring.cases.programs import ProgramRefusal
 from injector.authoring.cases.subset import mismatches_of, shown_text, without_tag
-from injector.authoring.cases.suite import Checked
-from injector.authoring.file_syntax import CHECKED, syntax_mistakes
+from injector.authoring.cases.suite import TESTS, Checked
+from injector.authoring.diagnostic_formats import one_line, quoted_lines
+from injector.authoring.file_syntax import CHECKED, syntax_mistake
 from injector.diagnostics import Diagnostic, Path, Place
-from injector.errors import InjectionError
+from injector.errors import DocumentError, InjectionError
 from injector.injection import Applied
-from injector.library_messages import quoted_names
 from injector.names import hint, nearest, shortened
+from injector.pods.context import Object
+from injector.pods.shape import string_map, with_annotations
 from injector.pods.workloads import workload_of_object
+from injector.settings import Settings
 from injector.templates.kubernetes_yaml import Node, YAMLError, compose, load_manifest
 from injector.templates.program import is_document
 from injector.templates.trace import Trace, trace
 from injector.templates.variables import Context
+from injector.templates.yaml_writer import dump
 
 
 def author_place(checked: Checked, outcome: Outcome, applied: Applied, refusal: ProgramRefusal) -> Place | None:
     """Where in the template the line comes from that a program complains about.
 
-    If the program names no line of a YAML or JSON file, but quotes one name, it is the place of that name. None where
-    there is no such place, or if a second render differs: an earlier template may have changed the pod.
+    None where the program names no line, or if a second render differs: an earlier template may have changed the pod.
     """
     template = applied.template
-    file = refusal.named or refusal.file
-    text = outcome.config_files.get(template.name, {}).get(file, "")
-    source = template.files[file].template
-    if not (refusal.named or is_document(source)):
+    if not refusal.named:
         return None
+    text, source = outcome.config_files[template.name][refusal.named], template.files[refusal.named].template
     try:
         traced = trace(template, _context(checked, outcome, applied), source)
         if not is_document(source):
             return _of_line(traced, text, refusal.line) if traced.value == text else None
-        if traced.value != load_manifest(text):
-            return None
-        path = _at_line(compose(text), refusal.line - 1) if refusal.named else _named(traced.value, refusal.output)
+        path = _at_line(compose(text), refusal.line - 1) if traced.value == load_manifest(text) else None
     except (InjectionError, YAMLError):
         return None
     return None if path is None else traced.place(path, key=True)
@@ -63,7 +67,7 @@ def unreadable(checked: Checked, outcome: Outcome, applied: Applied) -> Iterator
         except InjectionError:
             continue
         place_of = traced.place_of if traced.value == texts[spec.name] else partial(_no_place, spec.template)
-        for mistake in syntax_mistakes(texts[spec.name], spec.name, spec.syntax, place_of):
+        if mistake := syntax_mistake(texts[spec.name], spec.name, spec.syntax, place_of):
             place = replace(mistake.place, origin=template.origin or template.name)
             yield Diagnostic("validate", "error", mistake.message, mistake.help, place=place)
 
@@ -93,16 +97,6 @@ def _at_line(node: Node | None, line: int) -> Path | None:
         inner = _at_line(value, line)
         if inner is not None:
             return (step, *inner)
-    return None
-
-
-def _named(value: Any, output: str) -> Path | None:
-    """The path of the one key that a program has in quotes; failing that, of the one value."""
-    for by_key in (True, False):
-        for word in quoted_names(output):
-            paths = [path for path, inner in nested_values(value) if path and (path[-1] if by_key else inner) == word]
-            if len(paths) == 1:
-                return paths[0]
     return None
 
 
@@ -152,18 +146,10 @@ def _text(checked: Checked, name: str, expected: Any, text: str, *index: int) ->
             message = f"{name}: {shortened(part, 160)} must not be in it, and is in line {line}"
             yield checked.problem("files", message, "expect", "files", name, *index)
     elif part not in text:
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        near = nearest(part.strip(), lines)
-        rest = f"nearest is {shortened(near, 160)}" if near else _among(part, lines)
-        message = f"{name}: {shortened(part, 160)} is not in it{f'; {rest}' if rest else ''}"
+        near = nearest(part.strip(), [line.strip() for line in text.splitlines() if line.strip()])
+        rest = f"; nearest is {shortened(near, 160)}" if near else ""
+        message = f"{name}: {shortened(part, 160)} is not in it{rest}"
         yield checked.problem("files", message, "expect", "files", name, *index)
-
-
-def _among(part: str, lines: list[str]) -> str:
-    """The first line that begins with the same word."""
-    word = part.split(maxsplit=1)[0] if part.split() else ""
-    line = next((line for line in lines if word and line.split(maxsplit=1)[0] == word), None)
-    return f"a similar line is {shortened(line, 160)}" if line else ""
 
 
 def _document(checked: Checked, name: str, expected: Any, text: str) -> Iterator[Diagnostic]:
@@ -179,3 +165,87 @@ def _document(checked: Checked, name: str, expected: Any, text: str) -> Iterator
     for difference in mismatches_of(expected, actual, pod=False):
         message = f"{name}: {difference}"
         yield checked.problem("files", message, *steps, *difference.steps, key=difference.key)
+
+
+#: What a block scalar of YAML cannot hold.
+_UNPRINTABLE = re.compile(
+    "[^\\t\\n\\x20-\\x7e\\xa0-\\u2027\\u202a-\\ud7ff\\ue000-\\ufdcf\\ufdf0-\\ufffd\\U00010000-\\U0010ffff]"
+)
+#: Lines of a difference that are shown.
+_LINES = 120
+
+
+def case_output(checked: Checked, outcome: Outcome) -> str:
+    """The whole output of a case as one YAML document.
+
+    Without the receipt: it holds hashes of the template's sources, which change with every comment.
+    """
+    injection = outcome.injection
+    output: dict[str, Any] = {"decision": decision_of(injection), "reason": injection.reason.label}
+    if injection.message:
+        output["message"] = injection.message
+    if injection.warning_lines:
+        output["warnings"] = list(injection.warning_lines)
+    if outcome.asked is None:
+        output["pod"] = _without_receipt(injection.object, outcome.snapshot.settings)
+    else:
+        output["object"] = injection.object
+    head = f"# The whole output of the case “{checked.case.name}” of {checked.document.name.rpartition('/')[2]},\n"
+    texts = [file for owner in outcome.config_files.values() for file in sorted(owner.items())]
+    files = "".join(["files:\n", *(_config_file(name, text) for name, text in texts)]) if texts else ""
+    return f"{head}# as `injector test --update` wrote it.\n{dump(output)}{files}"
+
+
+def _config_file(name: str, text: str) -> str:
+    """A config file as an entry of a mapping, its lines as they are, so that a difference can be read."""
+    key = dump({name: 0})[:-3]
+    if _UNPRINTABLE.search(text) or not text.strip():
+        return f"  {key} {dump(text)}"
+    first = text.split("\n", 1)[0]
+    indent = "2" if not first.strip() or first.startswith(" ") else ""
+    body = text.rstrip("\n")
+    ends = len(text) - len(body)
+    style = "-" if ends == 0 else "" if ends == 1 else "+"
+    lines = "".join(f"    {line}\n" if line else "\n" for line in body.split("\n"))
+    return f"  {key} |{indent}{style}\n{lines}{chr(10) * (ends - 1)}"
+
+
+def _without_receipt(pod: Object, settings: Settings) -> Object:
+    receipt = settings.receipt_key
+    return with_annotations(pod, {receipt: None}) if receipt in string_map(pod, "annotations") else pod
+
+
+def golden_problem(
+    checked: Checked, outcome: Outcome, folder: pathlib.Path, *, update: bool
+) -> tuple[Diagnostic | None, bool]:
+    """What is not as in the golden file of a case, and whether the file was written (only with `update`).
+
+    Raises DocumentError where it cannot be read or written.
+    """
+    name = checked.case.expect.golden
+    assert name is not None  # noqa: S101
+    file = folder / TESTS / name
+    expected = case_output(checked, outcome)
+    try:
+        have = read_within(folder, f"{TESTS}/{name}") if os.path.lexists(file) else None
+        if have == expected:
+            return None, False
+        if update:
+            write_within(folder, f"{TESTS}/{name}", expected)
+            return None, True
+    except ValueError as error:
+        raise DocumentError(one_line(f"{file}: {error}")) from None
+    if have is None:
+        problem = checked.problem("golden", f"there is no {name} yet", "expect", "golden", help="--update writes it")
+        return problem, False
+    lines = list(
+        difflib.unified_diff(
+            have.splitlines(), expected.splitlines(), f"{TESTS}/{name}", "what came out", lineterm="", n=2
+        )
+    )
+    more = [f"... and {len(lines) - _LINES} lines more"] if len(lines) > _LINES else []
+    diff = "\n".join([*quoted_lines("\n".join(lines[:_LINES])), *more])
+    problem = checked.problem(
+        "golden", f"the output differs from {name}; --update writes the file again", "expect", "golden", help=diff
+    )
+    return problem, False

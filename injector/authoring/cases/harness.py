@@ -98,7 +98,10 @@ class Harness:
         if case.at_a_path:
             return self._run_at_path(checked, templates, overrides, snapshot)
         if self.template.why_not_injected and case.templates is None:
-            raise CaseError(self._not_injected(checked))
+            message = f"template {self.template.name} cannot be injected: {self.template.why_not_injected}"
+            help_ = "write such an object in `object:`, in place of the pod; with `file:`, add `operation:`"
+            steps = () if case.pod is None else ("pod",)
+            raise CaseError(checked.problem("case", message, *steps, help=help_, key=True))
         case_input = checked.given
         namespace = case_input.namespace(case.namespace, checked.names_namespace, settings)
         overrides = _with_examples(checked, templates, overrides, case_input.pod, namespace, settings)
@@ -130,20 +133,6 @@ class Harness:
         changed = self._given(request.subject, namespace, snapshot.settings, overrides)
         return Outcome(injection, snapshot, namespace, given=changed, asked=request)
 
-    def _not_injected(self, checked: Checked) -> Diagnostic:
-        message = (
-            f"template {self.template.name} cannot be injected into pods, because {self.template.why_not_injected}"
-        )
-        steps = () if checked.case.pod is None else ("pod",)
-        first = self.template.applies_to.operations[0]
-        return checked.problem(
-            "case",
-            message,
-            *steps,
-            help=f"write such an object in `object:`, in place of the pod; with `file:`, add `operation: {first}`",
-            key=True,
-        )
-
     def _given(
         self, pod: Object, namespace: Namespace, settings: Settings, overrides: Mapping[str, Mapping[str, Any]]
     ) -> frozenset[str]:
@@ -155,12 +144,9 @@ class Harness:
             )
         except InjectionError:  # a value that is not allowed: nothing is rendered with it
             return frozenset()
-        changed = set()
-        for parameter in self.template.parameters.values():
-            default = None if parameter.default is UNSET else parameter.default
-            if resolved.values[parameter.variable] != default:
-                changed.add(parameter.name)
-        return frozenset(changed)
+        parameters = self.template.parameters.values()
+        defaults = {p.name: None if p.default is UNSET else p.default for p in parameters}
+        return frozenset(p.name for p in parameters if resolved.values[p.variable] != defaults[p.name])
 
     def _settings(self, checked: Checked) -> Settings:
         try:
@@ -218,32 +204,24 @@ class Harness:
         """The parameters of a case: `app-port` of the template under test, `envoy.app-port` of another."""
         overrides: dict[str, dict[str, Any]] = {}
         for key, value in checked.case.params.items():
-            prefix, slash, bare = key.rpartition("/")
             owner, _, name = key.rpartition(".")
             owner = owner or self.template.name
-            if slash:
-                of = prefix.partition(".")[0]
-                parameter = f"{of}.{bare}" if of in templates and of != self.template.name and "." not in bare else bare
-                message = f"{key}: in `params`, write parameter names without {prefix}/; write {parameter}"
-                raise CaseError(checked.problem("case", message, "params", key, key=True))
-            template = templates.get(owner)
+            template, message, help_ = templates.get(owner), "", ""
+            declared = declared_parameter(template.parameters, name) if template is not None else None
             if template is None:
                 message = f"{key}: this case has no template {shortened(owner)}{hint(owner, templates, 'it has')}"
-                raise CaseError(checked.problem("case", message, "params", key, key=True))
-            declared = declared_parameter(template.parameters, name)
-            if declared is None:
-                message = (
-                    f"template {owner} has no parameter `{name}`{hint(name, similar_names(template.parameters, name))}"
-                )
-                raise CaseError(checked.problem("case", message, "params", key, key=True))
-            overrides.setdefault(owner, {})[name] = value
-            if checked.case.expect.decision in _GOOD and declared.member is None:
+            elif declared is None:
+                near = hint(name, similar_names(template.parameters, name))
+                message = f"template {owner} has no parameter `{name}`{near}"
+            elif checked.case.expect.decision in _GOOD and declared.member is None:
                 try:
                     value_of(declared, value)
                 except ValueError as error:
                     message = f"{key} = {shortened(declared.masked(value))}: {error}"
-                    to_do = value_help(declared, value)
-                    raise CaseError(checked.problem("case", message, "params", key, help=to_do)) from None
+                    help_ = value_help(declared, value)
+            if message:
+                raise CaseError(checked.problem("case", message, "params", key, help=help_, key=declared is None))
+            overrides.setdefault(owner, {})[name] = value
         return overrides
 
 

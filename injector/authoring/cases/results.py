@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree  # only written here, never read
 
-from injector.authoring.cases.coverage import Coverage, Missed
 from injector.authoring.cases.run import CaseResult
-from injector.authoring.cases.runner import TemplateRun
+from injector.authoring.cases.runner import Coverage, Missed, TemplateRun
 from injector.authoring.diagnostic_formats import add_junit, diagnostic_data, for_xml, json_text
 
 
@@ -103,11 +102,13 @@ def _coverage(coverage: Coverage) -> dict[str, Any]:
         "percent": round(coverage.percent, 1),
         "parameters": coverage.parameters,
         "branches": coverage.branches,
-        "missedParameters": [_missed(missed) for missed in coverage.missed_parameters],
-        "missedBranches": [_missed(missed) for missed in coverage.missed_branches],
+        "missedParameters": _missed(coverage.missed_parameters),
+        "missedBranches": _missed(coverage.missed_branches),
     }
 
 
-def _missed(missed: Missed) -> dict[str, Any]:
-    place = missed.place
-    return {"what": missed.what, "file": place.file, "line": place.line, "column": place.column}
+def _missed(all_missed: Sequence[Missed]) -> list[dict[str, Any]]:
+    return [
+        {"what": missed.what, "file": missed.place.file, "line": missed.place.line, "column": missed.place.column}
+        for missed in all_missed
+    ]

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from injector.authoring.cases.case import decision_of
-from injector.authoring.cases.expected_files import author_place, file_problems, unreadable
-from injector.authoring.cases.golden import golden_problem
+from injector.authoring.cases.expected_files import author_place, file_problems, golden_problem, unreadable
 from injector.authoring.cases.harness import CaseError, Harness, Outcome
 from injector.authoring.cases.programs import ProgramRefusal, Programs
 from injector.authoring.cases.subset import mismatches_of

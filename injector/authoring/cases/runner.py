@@ -1,22 +1,71 @@
-"""The cases of some templates that an expression chooses, several at once, and what came of each template."""
+"""The cases of some templates that an expression chooses, several at once; what came of each, and what none reached."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock
 
-from injector.authoring.cases.coverage import Coverage, coverage_of
 from injector.authoring.cases.harness import Harness, Outcome
 from injector.authoring.cases.run import CaseResult, Ways, inject_case, look_at_files
 from injector.authoring.cases.suite import TESTS, Checked, Suite, read_suite
-from injector.diagnostics import Diagnostic
+from injector.diagnostics import Diagnostic, Place
 from injector.errors import TemplateError
 from injector.loading.template_folders import is_template, no_templates, templates_of
+from injector.templates.manifest import manifest_place
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A parameter or a branch that no case has reached; `what` is for people."""
+
+    what: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of a template its cases have reached."""
+
+    parameters: int
+    branches: int
+    missed_parameters: tuple[Missed, ...]
+    missed_branches: tuple[Missed, ...]
+
+    @property
+    def percent(self) -> float:
+        """Of all parameters and branches those that were reached, 0 to 100."""
+        everything = self.parameters + self.branches
+        missed = len(self.missed_parameters) + len(self.missed_branches)
+        return 100.0 if not everything else 100.0 * (everything - missed) / everything
+
+    @property
+    def sentence(self) -> str:
+        """What is missing, in one line; empty where nothing is."""
+        counts = (
+            (len(self.missed_parameters), self.parameters, "parameters keep their default in every case"),
+            (len(self.missed_branches), self.branches, "branches are never reached"),
+        )
+        return ", and ".join(f"{missed} of {of} {what}" for missed, of, what in counts if missed)
+
+
+def coverage_of(bench: Harness, results: Iterable[CaseResult]) -> Coverage:
+    """The coverage after cases have run, with these results."""
+    template, branches = bench.template, bench.branches
+    parameters = frozenset[str]().union(*(result.given for result in results))
+    missed = [name for name in template.parameters if name not in parameters]
+    return Coverage(
+        parameters=len(template.parameters),
+        branches=len(set(branches.all.values())),
+        missed_parameters=tuple(
+            Missed(f"parameter {name}", manifest_place(template, ("parameters", name))) for name in missed
+        ),
+        missed_branches=tuple(Missed(branch.what, branches.place(branch)) for branch in branches.missed),
+    )
 
 
 @dataclass(slots=True)
@@ -181,79 +230,31 @@ def _bench(run: TemplateRun, cases: Sequence[Checked]) -> Harness | None:
 #: Whether a case is chosen, by what people call it.
 CaseFilter = Callable[[str], bool]
 
-_TOKEN = re.compile(r"\s*(?:(\()|(\))|\"([^\"]*)\"|'([^']*)'|([^\s()\"']+))")
+_TOKEN = re.compile(r"\s*(?:([()]|(?:and|or|not)(?![^\s()]))|\"([^\"]*)\"|'([^']*)'|([^\s()\"']+))")
+_HOW = 'write words with `and`, `or`, `not` and brackets, as in sidecar and not (redirect or "host network")'
 
 
 def chosen_by(expression: str) -> CaseFilter:
     """The choice that an expression makes: `sidecar and not (redirect or "host network")`.
 
     A word is a part of the name, in capitals or not; one in quotes may hold blanks. Raises ValueError saying what is
-    wrong.
+    wrong. Python reads the expression, with `word[0] in name` for its first word.
     """
-    parser = _Parser(expression)
-    choice = parser.either()
-    if parser.next() is not None:
-        raise ValueError(f"{parser.next()} has no `and` or `or` before it")
-    return choice
-
-
-class _Parser:
-    def __init__(self, expression: str) -> None:
-        self._tokens: list[tuple[str, bool]] = []
-        at, end = 0, len(expression.rstrip())
-        while at < end:
-            token = _TOKEN.match(expression, at)
-            if token is None:
-                raise ValueError(f"a quote in {expression[at:].strip()} is not closed")
-            quoted = next((text for text in token.group(3, 4) if text is not None), None)
-            self._tokens.append((quoted, True) if quoted is not None else (token[0].strip(), False))
-            at = token.end()
-        if not self._tokens:
-            raise ValueError("it is empty")
-
-    def next(self) -> str | None:
-        """The next token, None at the end."""
-        return self._tokens[0][0] if self._tokens else None
-
-    def either(self) -> CaseFilter:
-        """`a or b`."""
-        left = self._both()
-        while self._take("or"):
-            left = _either(left, self._both())
-        return left
-
-    def _both(self) -> CaseFilter:
-        left = self._one()
-        while self._take("and"):
-            left = _both(left, self._one())
-        return left
-
-    def _one(self) -> CaseFilter:
-        if self._take("not"):
-            inner = self._one()
-            return lambda name: not inner(name)
-        if self._take("("):
-            inner = self.either()
-            if not self._take(")"):
-                raise ValueError("a ( is not closed")
-            return inner
-        if not self._tokens:
-            raise ValueError("a word is missing at its end")
-        word, quoted = self._tokens.pop(0)
-        if not quoted and word in ("and", "or", ")"):
-            raise ValueError(f"a word is missing before {word}")
-        return lambda name: word.lower() in name.lower()
-
-    def _take(self, token: str) -> bool:
-        if self._tokens and self._tokens[0] == (token, False):
-            self._tokens.pop(0)
-            return True
-        return False
-
-
-def _either(left: CaseFilter, right: CaseFilter) -> CaseFilter:
-    return lambda name: left(name) or right(name)
-
-
-def _both(left: CaseFilter, right: CaseFilter) -> CaseFilter:
-    return lambda name: left(name) and right(name)
+    words: list[str] = []
+    code, at, end, complete = "", 0, len(expression.rstrip()), False
+    while at < end:
+        token = _TOKEN.match(expression, at)
+        if token is None:
+            raise ValueError(f"a quote in {expression[at:].strip()} is not closed")
+        if complete is (token[1] in (None, "(", "not")):
+            raise ValueError(_HOW)
+        complete = token[1] in (None, ")")
+        if not token[1]:
+            words.append((token[2] or token[3] or token[4] or "").lower())
+        code += f" {token[1] or f'word[{len(words) - 1}] in name'}"
+        at = token.end()
+    try:
+        choice = compile(code.strip(), "-k", "eval")
+    except (SyntaxError, MemoryError, RecursionError):
+        raise ValueError(_HOW) from None
+    return lambda name: bool(eval(choice, {"word": words, "name": name.lower()}))  # noqa: S307 - made of words above

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from injector.advice.field_names import field_help
-from injector.advice.shapes import misshapen, shape_help
 from injector.authoring.cases.document import Absent
 from injector.diagnostics import Path
-from injector.names import cut, nearest, shortened
+from injector.names import cut, hint, nearest, shortened
 from injector.pods.fields import ANY, POD, Field
 
 #: Characters of a value that a difference shows.
@@ -42,130 +41,101 @@ def mismatches_of(expected: Any, actual: Any, *, pod: bool) -> Iterator[Mismatch
     Mappings: every key expected is there. Lists of a pod (`pod`) with a merge key: every element expected is there, by
     its key; in other documents the same by `name`. Other lists: the same length, compared element by element.
     """
-    yield from _Comparison(pod).compare(expected, actual, (), "", POD if pod else ANY, {})
+    yield from _compared(expected, actual, _Spot((), "", POD if pod else ANY, pod), {})
 
 
-class _Comparison:
-    def __init__(self, pod: bool) -> None:
-        self._pod = pod
+class _Spot(NamedTuple):
+    """A place within what is expected: the steps to it, how people call it, and its field where it is a pod's."""
 
-    def compare(
-        self, expected: Any, actual: Any, steps: Path, dotted: str, field: Field, parent: dict[str, Any]
-    ) -> Iterator[Mismatch]:
-        if isinstance(expected, Absent):
-            yield Mismatch(steps, dotted, f"must not be there, but there is {shown_text(actual)}")
-        elif isinstance(expected, dict) and isinstance(actual, dict):
-            yield from self._mappings(expected, actual, steps, dotted, field)
-        elif isinstance(expected, list) and isinstance(actual, list):
-            yield from self._lists(expected, actual, steps, dotted, field, parent)
-        elif not equal(expected, actual):
-            to_do = shape_help(expected, field) if type(expected) is not type(actual) and field.kind != "map" else ""
-            rest = f"; {to_do}" if to_do else ""
-            message = f"expected {shown_text(expected, actual)}, found {shown_text(actual, expected)}{rest}"
-            yield Mismatch(steps, dotted, message)
+    steps: Path
+    dotted: str
+    field: Field
+    pod: bool
 
-    def _mappings(
-        self, expected: dict[str, Any], actual: dict[str, Any], steps: Path, dotted: str, field: Field
-    ) -> Iterator[Mismatch]:
-        for key, value in expected.items():
-            inner = _within(dotted, key)
-            if key in actual:
-                yield from self.compare(value, actual[key], (*steps, key), inner, field.fields[key], actual)
-            elif not isinstance(value, Absent):
-                rest = ""
-                if near := nearest(str(key), [k for k in actual if k not in expected]):
-                    rest = f"; there is {near}"
-                elif self._pod:
-                    rest = _wrong_field(dotted, str(key), value, field)
-                yield Mismatch((*steps, key), inner, f"expected {shown_text(value)}, and it is not there{rest}", True)
+    def below(self, step: str | int, dotted: str, field: Field) -> _Spot:
+        return _Spot((*self.steps, step), dotted, field, self.pod)
 
-    def _lists(
-        self, expected: list[Any], actual: list[Any], steps: Path, dotted: str, field: Field, parent: dict[str, Any]
-    ) -> Iterator[Mismatch]:
-        keys = self._keys(field, expected, actual)
-        if not expected or (keys is None and not field.grows):
-            yield from self._whole(expected, actual, steps, dotted, field.element)
-            return
+    def mismatch(self, message: str, key: bool = False) -> Mismatch:
+        return Mismatch(self.steps, self.dotted, message, key)
+
+
+def _compared(expected: Any, actual: Any, spot: _Spot, parent: dict[str, Any]) -> Iterator[Mismatch]:
+    if isinstance(expected, Absent):
+        yield spot.mismatch(f"must not be there, but there is {shown_text(actual)}")
+    elif isinstance(expected, dict) and isinstance(actual, dict):
+        yield from _mappings(expected, actual, spot)
+    elif isinstance(expected, list) and isinstance(actual, list):
+        yield from _lists(expected, actual, spot, parent)
+    elif not equal(expected, actual):
+        yield spot.mismatch(f"expected {shown_text(expected, actual)}, found {shown_text(actual, expected)}")
+
+
+def _mappings(expected: dict[str, Any], actual: dict[str, Any], spot: _Spot) -> Iterator[Mismatch]:
+    for key, value in expected.items():
+        below = spot.below(key, f"{spot.dotted}.{key}" if spot.dotted else str(key), spot.field.fields[key])
+        if key in actual:
+            yield from _compared(value, actual[key], below, actual)
+        elif not isinstance(value, Absent):
+            near = nearest(str(key), [other for other in actual if other not in expected])
+            rest = f"; there is {near}" if near else _wrong_field(spot, str(key))
+            yield below.mismatch(f"expected {shown_text(value)}, and it is not there{rest}", True)
+
+
+def _lists(expected: list[Any], actual: list[Any], spot: _Spot, parent: dict[str, Any]) -> Iterator[Mismatch]:
+    element, keys = spot.field.element, _keys(spot, expected, actual)
+    if keys is not None and expected:
         for index, item in enumerate(expected):
-            if keys is None:
-                yield from self._contained(item, actual, (*steps, index), dotted, field.element)
-            else:
-                yield from self._keyed(item, actual, (*steps, index), dotted, field, keys, parent)
-
-    def _contained(
-        self, expected: Any, actual: list[Any], steps: Path, dotted: str, element: Field
-    ) -> Iterator[Mismatch]:
-        """Whether a list without keys has an item that is as expected; with `!absent`, whether it has none."""
-        absent = isinstance(expected, Absent)
-        value = without_tag(expected)
-        contains = any(not list(self.compare(value, item, steps, dotted, element, {})) for item in actual)
-        if absent and contains:
-            yield Mismatch(steps, dotted, f"the list must not contain {shown_text(value)}, but it does")
-        elif not absent and not contains:
-            yield Mismatch(
-                steps, dotted, f"the list must contain {shown_text(value)}; it contains {shown_text(actual)}"
-            )
-
-    def _keyed(
-        self,
-        expected: Any,
-        actual: list[Any],
-        steps: Path,
-        dotted: str,
-        field: Field,
-        keys: tuple[str, ...],
-        parent: dict[str, Any],
-    ) -> Iterator[Mismatch]:
-        """Whether the element with the keys of the expected one is as expected; with `!absent`, whether it is not."""
-        value = without_tag(expected)
-        name = _name(value, keys, field)
-        if name is None:
-            needed = " and ".join(keys)
-            message = f"{shown_text(value)} needs {needed}: the test finds the elements of this list by {needed}"
-            yield Mismatch(steps, dotted, message)
-            return
-        at, rest = f"{dotted}[{name}]", _rest(value, keys)
-        matches = [item for item in actual if _name(item, keys, field) == name]
-        if not isinstance(expected, Absent):
-            if matches:
-                yield from self.compare(rest, matches[-1], steps, at, field.element, {})
-            else:
-                yield Mismatch(steps, at, self._lost(name, keys, actual, field, parent))
-        elif matches and not rest:
-            yield Mismatch(steps, at, "must not be there, but it is")
-        elif matches and not list(self.compare(value, matches[0], steps, at, field.element, {})):
-            yield Mismatch(steps, at, f"must not exist with {shown_text(rest)}, but it does")
-
-    def _keys(self, field: Field, expected: list[Any], actual: list[Any]) -> tuple[str, ...] | None:
-        """What names an element of this list."""
-        if self._pod:
-            return field.keys or None
-        items = [*map(without_tag, expected), *actual]
-        if expected and all(isinstance(item, dict) and isinstance(item.get("name"), str) for item in items):
-            return ("name",)
-        return None
-
-    def _whole(
-        self, expected: list[Any], actual: list[Any], steps: Path, dotted: str, element: Field
-    ) -> Iterator[Mismatch]:
-        if len(expected) != len(actual) or not all(isinstance(i, dict) for i in (*expected, *actual)):
-            if not equal(expected, actual):
-                yield Mismatch(steps, dotted, f"expected {shown_text(expected)}, found {shown_text(actual)}")
-            return
+            yield from _keyed(item, actual, spot.below(index, spot.dotted, spot.field), keys, parent)
+    elif spot.field.grows and expected:
+        for index, item in enumerate(expected):
+            yield from _contained(item, actual, spot.below(index, spot.dotted, element))
+    elif len(expected) == len(actual) and all(isinstance(item, dict) for item in (*expected, *actual)):
         for index, (value, item) in enumerate(zip(expected, actual, strict=True)):
-            yield from self.compare(value, item, (*steps, index), f"{dotted}[{index}]", element, {})
+            yield from _compared(value, item, spot.below(index, f"{spot.dotted}[{index}]", element), {})
+    elif not equal(expected, actual):
+        yield spot.mismatch(f"expected {shown_text(expected)}, found {shown_text(actual)}")
 
-    def _lost(self, name: str, keys: tuple[str, ...], actual: list[Any], field: Field, parent: dict[str, Any]) -> str:
-        """What to say about an element that is not there."""
-        names = [n for item in actual if (n := _name(item, keys, field)) is not None]
+
+def _keys(spot: _Spot, expected: list[Any], actual: list[Any]) -> tuple[str, ...] | None:
+    """What names an element of a list."""
+    if spot.pod:
+        return spot.field.keys or None
+    items = [*map(without_tag, expected), *actual]
+    return ("name",) if all(isinstance(item, dict) and isinstance(item.get("name"), str) for item in items) else None
+
+
+def _contained(expected: Any, actual: list[Any], spot: _Spot) -> Iterator[Mismatch]:
+    """Whether a list without keys has an item that is as expected; with `!absent`, whether it has none."""
+    absent, value = isinstance(expected, Absent), without_tag(expected)
+    if any(not list(_compared(value, item, spot, {})) for item in actual) is absent:
+        message = f"the list must {'not ' if absent else ''}contain {shown_text(value)}; it has {shown_text(actual)}"
+        yield spot.mismatch(message)
+
+
+def _keyed(
+    expected: Any, actual: list[Any], spot: _Spot, keys: tuple[str, ...], parent: dict[str, Any]
+) -> Iterator[Mismatch]:
+    """Whether the element with the keys of the expected one is as expected; with `!absent`, whether it is not."""
+    value, field = without_tag(expected), spot.field
+    name = _name(value, keys, field)
+    if name is None:
+        needed = " and ".join(keys)
+        yield spot.mismatch(f"{shown_text(value)} needs {needed}: the test finds the elements of this list by {needed}")
+        return
+    here = spot._replace(dotted=f"{spot.dotted}[{name}]", field=field.element)
+    rest = {key: item for key, item in value.items() if key not in keys}
+    matches = [item for item in actual if _name(item, keys, field) == name]
+    if isinstance(expected, Absent):
+        if matches and not (rest and list(_compared(value, matches[0], here, {}))):
+            yield here.mismatch(f"must not be there{f' with {shown_text(rest)}' if rest else ''}, but it is")
+    elif matches:
+        yield from _compared(rest, matches[-1], here, {})
+    else:
+        names = [other for item in actual if (other := _name(item, keys, field)) is not None]
         sibling, role = _SIBLINGS.get(field.name, ("", ""))
-        if self._pod and any(_name(item, keys, field) == name for item in parent.get(sibling) or []):
-            return f"is not there; it is in {sibling}, {role}"
-        if near := nearest(name, names):
-            return f"is not there; did you mean {near}?"
-        if names:
-            return f"is not there; there are: {', '.join(names)}"
-        return "is not there; there are none"
+        elsewhere = spot.pod and any(_name(item, keys, field) == name for item in parent.get(sibling) or [])
+        to_do = f"; it is in {sibling}, {role}" if elsewhere else hint(name, names, "there are")
+        yield here.mismatch(f"is not there{to_do}")
 
 
 def without_tag(expected: Any) -> Any:
@@ -184,33 +154,25 @@ def equal(expected: Any, actual: Any) -> bool:
     return type(expected) is not Absent and bool(expected == actual)
 
 
-def _wrong_field(dotted: str, key: str, value: Any, place: Field) -> str:
-    """What to say of a field that a pod does not have at a place, or has in another shape; "" for any other field."""
-    if of_workload := _of_workload(dotted, key, value):
-        return of_workload
-    if place.kind == "mapping" and key not in place.fields.notations:
-        if "[" in key or "." in key:
-            return "; write each part of the path on a line of its own, and `- name: ...` for an item of a list"
-        return f"; {field_help(key, list(place.fields.notations), place)}"
-    to_do = shape_help(value, place.fields[key]) if not _fits(value, place.fields[key]) else ""
-    return f"; {to_do}" if to_do else ""
+#: Fields of a workload, by where people expect them in a pod.
+_OF_WORKLOAD = {
+    "": ("apiVersion", "kind"),
+    "spec": ("template", "replicas", "selector", "strategy", "jobTemplate", "serviceName"),
+}
 
 
-def _fits(value: Any, field: Field) -> bool:
-    return next(misshapen(value, field), None) is None
-
-
-def _of_workload(dotted: str, key: str, value: Any) -> str:
-    """What to say of a field of a workload that is expected of a pod; "" for any other."""
-    is_a = "`pod` describes the pod, or the pod template of a workload"
-    if dotted == "spec" and key == "template":
-        parts = [f"{part}.{next(iter(inner), '...')}" for part, inner in value.items() if isinstance(inner, dict)]
-        return f"; {is_a}; write {' and '.join(parts) or 'spec'}, without spec.template" if parts else f"; {is_a}"
-    if dotted == "spec" and key in ("replicas", "selector", "strategy", "jobTemplate", "serviceName"):
-        return f"; {is_a}; leave {key} out"
-    if not dotted and key in ("apiVersion", "kind"):
-        return f"; {is_a}; leave {key} out"
-    return ""
+def _wrong_field(spot: _Spot, key: str) -> str:
+    """What to say of a field that a pod does not have at a place; "" for any other field."""
+    if not spot.pod or spot.field.kind != "mapping":
+        return ""
+    if key in _OF_WORKLOAD.get(spot.dotted, ()):
+        to_do = "write what is below spec.template" if key == "template" else f"leave {key} out"
+        return f"; `pod` describes the pod, or the pod template of a workload; {to_do}"
+    if key in spot.field.fields.notations:
+        return ""
+    if "[" in key or "." in key:
+        return "; write each part of the path on a line of its own, and `- name: ...` for an item of a list"
+    return f"; {field_help(key, list(spot.field.fields.notations), spot.field)}"
 
 
 def shown_text(value: Any, other: Any = None) -> str:
@@ -224,10 +186,6 @@ def shown_text(value: Any, other: Any = None) -> str:
     return text
 
 
-def _within(dotted: str, key: Any) -> str:
-    return f"{dotted}.{key}" if dotted else str(key)
-
-
 def _name(item: Any, keys: tuple[str, ...], field: Field) -> str | None:
     """The name of an element; None if a part of the name is missing."""
     if not isinstance(item, dict):
@@ -235,7 +193,3 @@ def _name(item: Any, keys: tuple[str, ...], field: Field) -> str | None:
     own = {key: part for key in keys if not isinstance(part := item.get(key), Absent | None)}
     parts = [own.get(key, field.key_defaults.get(key)) for key in keys]
     return None if None in parts else ",".join(map(str, parts))
-
-
-def _rest(value: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
-    return {key: item for key, item in value.items() if key not in keys}

@@ -131,14 +131,10 @@ def _manifests_of(document: CaseDocument) -> Iterator[str]:
 def _stranger(document: CaseDocument) -> Diagnostic:
     if document.value is None:
         return document.refuse((), "the file is empty; write `cases:` with at least one case")
-    keys = document.value if isinstance(document.value, dict) else ()
-    near = f"; write `cases:` in place of `{key}:`" if (key := nearest("cases", list(keys))) else ""
-    near = next(
-        (f"; {CASE_FILE_KEYS[key]}, not {key}:" for key in keys if CASE_FILE_KEYS.get(key) == CASE_FILE_KEYS["tests"]),
-        near,
-    )
-    message = f"this file has no `cases:`, and no case refers to it with `file:`{near}"
-    return document.refuse((), message)
+    keys = list(document.value) if isinstance(document.value, dict) else []
+    near = "tests" if "tests" in keys else nearest("cases", keys)
+    message = "this file has no `cases:`, and no case refers to it with `file:`"
+    return document.refuse((), f"{message}; write `cases:` in place of `{near}:`" if near else message)
 
 
 def _read_cases(document: CaseDocument, suite: Suite) -> None:

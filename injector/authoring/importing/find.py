@@ -124,14 +124,16 @@ def _in_object(source: ImportSource, steps: ObjectPath, value: Any, configs: Fou
         message = f"data.{key} must be a string; write `{key}: |` and indent the config below it"
         configs.problems.append(source.problem((*steps, "data", key), message))
     rest = dict(texts)
-    for key in texts:
-        if inner := _in_key(source, (*steps, "data", key), key, name, configs):
+    for key, text in texts.items():
+        if inner := _in_key(source, (*steps, "data", key), text, name, configs):
             configs.configs += inner
             del rest[key]
     if len(rest) == len(texts):
         configs.files.append(ConfigFiles(name, rest, source, steps, bool(value.get("binaryData"))))
-    else:
-        _left_aside(source, steps, rest, configs)
+        return
+    for key in rest:
+        message = f"the key {key} is not a sidecar config, so it is ignored"
+        configs.problems.append(source.problem((*steps, "data", key), message, severity="warning", key=True))
 
 
 def _stem(key: str) -> str:
@@ -139,34 +141,22 @@ def _stem(key: str) -> str:
     return re.sub(r"\.(?:ya?ml|json)\Z", "", key)
 
 
-def _in_key(source: ImportSource, steps: ObjectPath, key: str, config_map: str, configs: FoundConfigs) -> list[Config]:
+def _in_key(source: ImportSource, steps: ObjectPath, text: str, config_map: str, configs: FoundConfigs) -> list[Config]:
     """The config that a ConfigMap's key holds, or a list of them.
 
     A text that looks like a config, and cannot be parsed, is a problem.
     """
+    key = str(steps[-1])
     label = f"ConfigMap {config_map}, key {key}"
     try:
         inner = source.within(steps, label)
     except ImportProblems as error:
-        if _LIKELY.search(_text_at(source, steps)):
+        if _LIKELY.search(text):
             configs.problems += error.problems
         return []
     if isinstance(inner.value, list) and all(map(is_config, inner.value)):
         return [Config(inner, (i,), item, _stem(key), config_map) for i, item in enumerate(inner.value)]
     return [Config(inner, (), inner.value, _stem(key), config_map)] if is_config(inner.value) else []
-
-
-def _text_at(source: ImportSource, steps: ObjectPath) -> str:
-    value = source.value
-    for step in steps:
-        value = value[step]
-    return str(value)
-
-
-def _left_aside(source: ImportSource, steps: ObjectPath, texts: Iterable[str], configs: FoundConfigs) -> None:
-    for key in texts:
-        message = f"the key {key} is not a sidecar config, so it is ignored"
-        configs.problems.append(source.problem((*steps, "data", key), message, severity="warning", key=True))
 
 
 #: Lists of the pod's spec; they are merged into the pod's own by name.
@@ -203,22 +193,12 @@ class Teller:
         self.refused = False  #: whether something was an error
         self.inherits = config.folder is not None  #: whether what it inherits from is read
 
-    def tell(
-        self,
-        steps: ObjectPath,
-        message: str,
-        *,
-        help: str = "",  # noqa: A002
-        severity: Severity = "error",
-        key: bool = False,
-        about: str = "",
-    ) -> None:
+    def tell(self, steps: ObjectPath, message: str, severity: Severity = "error", **more: Any) -> None:
         """Say what is wrong at a place of the config."""
         self.refused = self.refused or severity == "error"
         at = (*self._config.steps, *steps)
-        problem = self._config.source.problem(at, message, help=help, severity=severity, key=key, about=about)
-        self._problems.append(problem)
+        self._problems.append(self._config.source.problem(at, message, severity=severity, **more))
 
-    def warn(self, steps: ObjectPath, message: str, *, help: str = "", about: str = "") -> None:  # noqa: A002
+    def warn(self, steps: ObjectPath, message: str, **more: Any) -> None:
         """Report, at the key of a field, what will differ from what is written there."""
-        self.tell(steps, message, help=help, severity="warning", key=True, about=about)
+        self.tell(steps, message, "warning", key=True, **more)

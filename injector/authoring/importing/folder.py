@@ -20,8 +20,10 @@ from injector.authoring.importing.sidecar_overlay import (
     source_of,
     value_text,
 )
+from injector.authoring.importing.source import RULE
 from injector.authoring.lint.sample_pods import SAMPLE
 from injector.authoring.reference import BEGIN, END, code, with_section
+from injector.authoring.refusal_location import path_in
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectorError
 from injector.pods.context import Object
@@ -86,18 +88,18 @@ def folder_of(name: str, sidecar: Sidecar, delivered: Delivered, problems: list[
     try:
         template = load_template(name, {path: text for path, text in files.items() if "/" not in path})
         files["README.md"] = with_section(_readme(name, sidecar, delivered), template)
-        reason = _failure(name, files)
+        causes = _causes(name, files)
     except InjectorError as error:
-        reason = str(error)
-    if reason:
-        message = f"the template made from this config does not work for a pod: {reason}"
-        problems.append(config.source.problem(config.steps, message))
-        return None
-    return Imported(name, files, sidecar)
+        causes = [Diagnostic(RULE, "error", str(error))]
+    for cause in causes:
+        steps = (*config.steps, *path_in({"spec": config.value}, cause)[1:])
+        message = f"the template made from this config does not work for a pod: {cause.headline}"
+        problems.append(config.source.problem(steps, message))
+    return None if causes else Imported(name, files, sidecar)
 
 
-def _failure(name: str, files: dict[str, str]) -> str:
-    """Why the template's own case does not pass; "" where it does."""
+def _causes(name: str, files: dict[str, str]) -> list[Diagnostic]:
+    """Why the template's own case does not pass; nothing where it does."""
     with tempfile.TemporaryDirectory(prefix="injector-import-") as parent:
         folder = Path(parent) / name
         for path, text in files.items():
@@ -109,8 +111,7 @@ def _failure(name: str, files: dict[str, str]) -> str:
         faults = [*suite.problems]
         for checked in suite.cases:
             faults += inject_case(bench, checked, Ways(Programs()))[0].problems
-    causes = [problem for problem in faults if problem.code != "decision"] or faults  # which says that it failed
-    return "; ".join(problem.headline for problem in causes[:3])
+    return [problem for problem in faults if problem.code != "decision"][:3] or faults  # which says that it failed
 
 
 def _manifest(sidecar: Sidecar, delivered: Delivered) -> str:

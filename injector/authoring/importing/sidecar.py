@@ -23,17 +23,18 @@ from injector.authoring.importing.find import (
     Config,
     Teller,
 )
-from injector.authoring.importing.pod_checks import check_names, without_duplicates
 from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, schema_errors, versions
 from injector.authoring.lint.rules.merge_rules import OF_PODS
 from injector.diagnostics import Diagnostic, Path
 from injector.names import KINDS, WANTED, hint, nearest, shortened
 from injector.pods.context import Object
-from injector.pods.fields import POD
+from injector.pods.fields import OBJECT, POD
+from injector.pods.keyed_pointers import step_of
+from injector.pods.overlay import EVERY_CONTAINER
+from injector.templates.parameter_keywords import FORMATS
 
 #: Characters that a template marks its holes with: Unicode's noncharacters are never text.
 _RESERVED = re.compile("[\ufdd0-\ufdd5]")
-_QUOTES = "put it in quotes: without quotes, YAML reads y, n, yes, no, on and off as booleans, and digits as numbers"
 _FIELD_TYPES: dict[str, type] = {
     **dict.fromkeys((*LISTS, *EVERYWHERE), list),
     **dict.fromkeys(METADATA, dict),
@@ -80,10 +81,10 @@ def read_sidecar(config: Config, problems: list[Diagnostic]) -> Sidecar | None:
         fields = _checked(fields, teller)
     if not teller.refused:
         fields = {
-            key: without_duplicates(key, value, (key,), teller) if isinstance(value, list) else value
+            key: _without_duplicates(key, value, (key,), teller) if isinstance(value, list) else value
             for key, value in fields.items()
         }
-        check_names(fields, teller)
+        _check_pod(fields, teller)
     return None if teller.refused else _sidecar(config, fields)
 
 
@@ -178,10 +179,7 @@ def _checked(fields: Object, teller: Teller) -> Object:
     copied = copy.deepcopy(fields)
     for error, steps in _errors(fields):
         if error.code != UNKNOWN_FIELD:
-            about = str(error.fields["about"])
-            teller.tell(
-                steps, error.message, help=_QUOTES if _is_unquoted(error, fields, steps) else error.help, about=about
-            )
+            teller.tell(steps, error.message, help=error.help, about=str(error.fields["about"]))
             continue
         name = str(error.path[-1])
         message = f"there is no field `{name}` here; Kubernetes drops it, so the import leaves it out"
@@ -199,14 +197,6 @@ def _checked(fields: Object, teller: Teller) -> Object:
     return copied
 
 
-def _is_unquoted(error: Diagnostic, fields: Object, steps: Path) -> bool:
-    """Whether a text is wanted where YAML, left without quotes, reads a number or a boolean."""
-    value: Any = fields
-    for step in steps:
-        value = value[step]
-    return isinstance(value, (bool, int, float)) and error.fields["types"] == ("string",)
-
-
 def _errors(fields: Object) -> Iterator[tuple[Diagnostic, Path]]:
     """What Kubernetes' schema has against the fields, with the place in the config."""
     newest = max(versions())
@@ -217,3 +207,72 @@ def _errors(fields: Object) -> Iterator[tuple[Diagnostic, Path]]:
     every: Object = {"name": "every", **{key: fields[key] for key in EVERYWHERE if key in fields}}
     for error in schema_errors({"metadata": {}, "spec": {"containers": [every]}}, newest):
         yield error, error.path[3:]
+
+
+def _without_duplicates(name: str, items: list[Any], steps: Path, teller: Teller) -> list[Any]:
+    """A list, and the lists within its items, with each key once.
+
+    Where Kubernetes gives two of one key a meaning, that is kept: of variables the last counts, host aliases of one
+    address are joined. Any other is told as an error.
+    """
+    inner = [_within(item, (*steps, number), teller) for number, item in enumerate(items)]
+    field = OBJECT.fields[name]
+    if not field.keys:
+        return inner
+    positions: dict[str, int] = {}
+    by_key: dict[str, Any] = {}
+    for number, item in enumerate(inner):
+        key = step_of(item, field)
+        if key not in by_key:
+            by_key[key] = item
+        elif name == "env":
+            teller.warn((*steps, positions[key], "name"), f"variable `{key}` is defined twice; the last value is used")
+            by_key.pop(key)
+            by_key[key] = item
+        elif name == "hostAliases":
+            hosts = [*by_key[key].get("hostnames", ()), *item.get("hostnames", ())]
+            by_key[key] = {**by_key[key], "hostnames": list(dict.fromkeys(hosts))}
+        elif name != "imagePullSecrets":
+            message = f"{name}: {key} is defined twice; keep one of the two"
+            teller.tell((*steps, number), message)
+        positions[key] = number
+    return list(by_key.values())
+
+
+def _within(value: Any, steps: Path, teller: Teller) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: _without_duplicates(key, item, (*steps, key), teller)
+        if isinstance(item, list)
+        else _within(item, (*steps, key), teller)
+        for key, item in value.items()
+    }
+
+
+def _check_pod(fields: Object, teller: Teller) -> None:
+    """Check what an injection would not refuse: a container called `*` would stand for all containers of the app, the
+    kubelet cannot read an image such as a chart's `{{ }}`, and pods have to bring volumes that the config lacks.
+    """
+    mounts: list[tuple[Path, Object]] = [
+        (("volumeMounts", number), mount) for number, mount in enumerate(fields.get("volumeMounts", []))
+    ]
+    form = FORMATS["image"]
+    for kind in ("initContainers", "containers"):
+        for number, container in enumerate(fields.get(kind, [])):
+            steps, image = (kind, number), container.get("image")
+            if container.get("name") == EVERY_CONTAINER:
+                teller.tell((*steps, "name"), f"a container cannot be called {EVERY_CONTAINER}")
+            if image and not form.allows(image):
+                message = f"image {shortened(image, 80)} is not an image reference"
+                teller.tell((*steps, "image"), message, help=f"write {form.words}")
+            mounts += [((*steps, "volumeMounts", n), m) for n, m in enumerate(container.get("volumeMounts", []))]
+    volumes = {volume.get("name") for volume in fields.get("volumes", [])}
+    for at, mount in mounts if not (teller.inherits and "inherits" in fields) else ():  # the base may have it
+        name = mount.get("name")
+        if name not in volumes:
+            near = nearest(str(name), volumes)
+            volumes.add(name)
+            more = f"; did you mean {near}?" if near else ""
+            message = f"no volume {shortened(name)} in the config, so each pod must define it{more}"
+            teller.warn((*at, "name"), message)

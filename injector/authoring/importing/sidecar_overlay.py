@@ -6,11 +6,12 @@ any more. Other references to them stay as they are.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import yaml
 
 from injector.authoring.importing.find import ConfigFiles
 from injector.authoring.importing.sidecar import Sidecar
@@ -23,9 +24,22 @@ from injector.templates.yaml_writer import dump
 
 #: What begins a hole, a tag or a comment of Jinja.
 _OPENING = re.compile(r"\{(?=[{%#])")
-#: A line of YAML whose value is a text in double quotes: what is before it, and the text.
-_QUOTED = re.compile(r'((?: *- )* *(?:(?:[A-Za-z0-9_./@-]+|"(?:[^"\\]|\\.)*"): )?)("(?:[^"\\]|\\.)*")\Z')
+#: Columns, more than a line has: no text is folded.
+_WIDTH = 1 << 20
 _FILES = "imported-config-files"
+
+
+class _BlockDumper(yaml.SafeDumper):
+    """Writes texts of several lines as blocks, and no anchors."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+_BlockDumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
+)
 
 
 def sidecar_containers(sidecar: Sidecar, field: str) -> list[Object]:
@@ -56,7 +70,7 @@ def overlay_text(sidecar: Sidecar, delivered: Collection[str] = ()) -> str:
     overlay = overlay_of(sidecar)
     if delivered:
         overlay["spec"]["volumes"] = [_delivered(v, delivered) for v in overlay["spec"]["volumes"]]
-    text = _escaped(_readable(dump(overlay) if overlay else ""))
+    text = _escaped(value_text(overlay) if overlay else "")
     text = text.replace(f"name: {_FILES}\n", 'name: "{{ files.configmap }}"\n')
     return text + _service_account(sidecar)
 
@@ -91,39 +105,9 @@ def _escaped(text: str) -> str:
     return _OPENING.sub('{{ "{" }}', text)
 
 
-def _readable(text: str) -> str:
-    """YAML with texts of several lines, such as scripts, as blocks."""
-    return "".join(_lines(text.splitlines(keepends=False)))
-
-
-def _lines(lines: Iterable[str]) -> Iterable[str]:
-    for line in lines:
-        quoted = _QUOTED.match(line)
-        block = _block(json.loads(quoted[2])) if quoted and "\\n" in quoted[2] else None
-        if quoted is None or block is None:
-            yield f"{line}\n"
-            continue
-        mark, parts = block
-        key = re.match(r"(?: *- )* *", quoted[1])
-        indent = " " * ((len(key[0]) if key else 0) + (0 if quoted[1].rstrip().endswith("-") else 2))
-        yield f"{quoted[1]}{mark}\n"
-        yield from (f"{indent}{part}\n" if part else "\n" for part in parts)
-
-
-def _block(text: str) -> tuple[str, list[str]] | None:
-    """How a text is written as a literal block: its mark and lines; None for one that is better quoted."""
-    lines = text.split("\n")
-    mark = "|" if text.endswith("\n") else "|-"
-    body = lines[:-1] if mark == "|" else lines
-    plain = all(line.isprintable() and not line.endswith(" ") for line in body)
-    if not plain or not body[0] or body[0].startswith(" ") or not body[-1] or len(body) < 2:
-        return None
-    return mark, body
-
-
 def value_text(value: Any) -> str:
-    """Any value as YAML, with blocks."""
-    return _readable(dump(value))
+    """Any value as YAML, with texts of several lines, such as scripts, as blocks."""
+    return yaml.dump(value, Dumper=_BlockDumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
 
 
 @dataclass(slots=True)

@@ -190,29 +190,23 @@ def _distinct(inner: Parameter, count: int) -> list[Any] | None:
     sample = sample_value(inner)
     if sample is UNSET:
         return [] if count == 0 else None
-    values = [sample]
-    for number in range(1, count):
-        values.append(_varied(inner, sample, number))
-    return values[:count]
+    return [sample, *(_varied(inner, sample, number) for number in range(1, count))][:count]
 
 
 def _varied(inner: Parameter, sample: Any, number: int) -> Any:
     if inner.schema.get("enum"):
         choices = inner.schema["enum"]
         return choices[number % len(choices)]
-    if isinstance(sample, bool):
-        return sample
-    if isinstance(sample, int | float):
-        neighbour = sample + number if _allowed(inner, sample + number) else sample - number
-        return neighbour if _allowed(inner, neighbour) else sample
-    if isinstance(sample, str):
-        text = f"{sample}{number}"
-        return text if _allowed(inner, text) else sample
     if isinstance(sample, dict):
         properties = inner.schema.get("properties") or {}
         parts = {k: _parameter(properties[k]) for k in sample if k in properties}
         return {k: v if (p := parts.get(k)) is None else _varied(p, v, number) for k, v in sample.items()}
-    return sample
+    near: tuple[Any, ...] = ()
+    if isinstance(sample, str):
+        near = (f"{sample}{number}",)
+    elif isinstance(sample, int | float):
+        near = sample + number, sample - number
+    return next((value for value in near if _allowed(inner, value)), sample)
 
 
 def _allowed(parameter: Parameter, value: Any) -> bool:

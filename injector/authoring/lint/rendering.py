@@ -18,14 +18,14 @@ from injector.inject import inject
 from injector.injection import Applied
 from injector.loading.limits import limited
 from injector.names import shortened
-from injector.pods.context import Cluster, Object, Request
+from injector.pods.context import Cluster, Request
 from injector.pods.decision import decide
 from injector.pods.delivery import config_map
 from injector.pods.shape import string_map
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.parameters import resolve
-from injector.templates.render import RenderError, render_files
+from injector.templates.render import render_files
 from injector.templates.samples import sample_value
 from injector.templates.snapshot import Catalog, Snapshot
 from injector.templates.template import MANIFEST, OVERLAY, UNSET, AppliesTo, Template
@@ -174,14 +174,21 @@ class _Renders:
         if injection.effect is Effect.SKIP or injection.reason in _ANSWERS:
             self.answered = self.answered or injection.reason is not Reason.HOST_NETWORK
             return None
+        if (mistake := injection.mistake) is not None:
+            # with the defaults for an ordinary pod this is a mistake in the template
+            broken = mistake.rule if sample is STANDARD and not parameters else ""
+            fault, hopeless = (
+                replace(mistake.diagnostic, place=mistake.place or Place(OVERLAY)),
+                mistake.rule == "limit",
+            )
+            failure = RenderFailure(title, parameters, injection.reason, fault, hopeless=hopeless, broken=broken)
+            return None if edge.invented else failure
         overlay = None
         try:
             context, texts = _context(sample, template, task, injection.applied)
             overlay = self._overlay(context)
             files = {file: self._file(context, file, text) for file, text in texts.items()}
             after = injection.object if injection.effect is Effect.INJECT else apply_templates(sample.pod, task).pod
-        except RenderError as error:
-            return None if edge.invented else _failure(error, sample, parameters, task, title)
         except InjectionError as error:
             if error.reason in _ANSWERS or edge.invented:
                 return None
@@ -216,27 +223,6 @@ class _Renders:
             file = self._sources[key] = RenderedSource(self._template, context, name, text)
             file.value = self._values.setdefault((name, text), file.value)
         return self._sources[key]
-
-
-def _failure(
-    error: RenderError, sample: SamplePod, parameters: Mapping[str, Any], task: InjectionContext, title: str
-) -> RenderFailure:
-    """That a template does not render; with the defaults for an ordinary pod this is a mistake in the template."""
-    hopeless, broken = error.rule == "limit", ""
-    if sample is STANDARD and not parameters:
-        error = _with_values(error, sample.pod, task)
-        broken = error.rule
-    fault = replace(error.diagnostic, place=error.place)
-    return RenderFailure(title, parameters, error.reason, fault, hopeless=hopeless, broken=broken)
-
-
-def _with_values(error: RenderError, pod: Object, task: InjectionContext) -> RenderError:
-    """The error as an injection raises it: with the values of the parameters that it is about."""
-    try:
-        apply_templates(pod, task)
-    except RenderError as of_injection:
-        return of_injection
-    return error
 
 
 def _context(

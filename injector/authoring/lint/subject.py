@@ -72,15 +72,10 @@ class RenderedSource:
     def items(self, list_: str) -> tuple[tuple[Path, Object], ...]:
         """Path and value, without tags, of each item of a list of the overlay's pod, as `containers`."""
         if list_ not in self._items:
-            self._items[list_] = tuple(self._plain_items(list_))
+            items = bare_value(plain_mapping(plain_mapping(self.value).get("spec")).get(list_))
+            values = enumerate(map(plain, items if isinstance(items, list) else ()))
+            self._items[list_] = tuple((("spec", list_, n), value) for n, value in values if isinstance(value, dict))
         return self._items[list_]
-
-    def _plain_items(self, list_: str) -> Iterator[tuple[Path, Object]]:
-        items = bare_value(plain_mapping(plain_mapping(self.value).get("spec")).get(list_))
-        for index, item in enumerate(items if isinstance(items, list) else []):
-            value = plain(item)
-            if isinstance(value, dict):
-                yield ("spec", list_, index), value
 
     def place(self, path: tuple[str | int, ...], key: bool = False) -> Place:
         """The author's place of a value, or of its key; of its nearest parent where there is none."""

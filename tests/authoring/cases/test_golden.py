@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from injector.authoring.cases.golden import _config_file
+from injector.authoring.cases.expected_files import _config_file
 from tests.authoring.cases.conftest import CONFIG, OVERLAY, Done
 from tests.messages import Golden
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from injector.authoring.cases.coverage import coverage_of
 from injector.authoring.cases.harness import Harness
 from injector.authoring.cases.programs import Programs
 from injector.authoring.cases.run import Ways
+from injector.authoring.cases.runner import coverage_of
 from injector.authoring.cases.suite import Suite, read_suite
 from tests.authoring.cases.conftest import Done
 from tests.authoring.cases.support import run_case

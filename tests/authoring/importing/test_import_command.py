@@ -205,8 +205,8 @@ REFUSED = [
     "containers: [{name: n, image: a}]",
     "containers: [{name: a, image: '{{ .Spec.Image }}'}]",
     "containers: [{name: a, image: '[[ .Image ]]'}]",
-    "initContainers: [{name: a, command: [b]}]",
-    "containers: [{name: a, image: a, resources: {requests: {memory: 1Gi}, limits: {memory: 64Mi}}}]",
+    "name: it\ninitContainers: [{name: a, command: [b]}]",
+    "name: it\ncontainers: [{name: a, image: a, resources: {requests: {memory: 1Gi}, limits: {memory: 64Mi}}}]",
     "name: it\ncontainers: [{name: a, image: a, resources: {requests: {cpu: 1}, limits: {cpu: 9mb}}}]",
     "containers:\n- null\n",
     "containers: &a\n- *a\n",
@@ -215,9 +215,9 @@ REFUSED = [
     "containers:\n- name: a\n  image: {{ .Values.image }}\n",
     "containers:\n{{- range .Values.x }}\n- name: a\n{{- end }}\n",
     "containers:\n- {name: a, image: a}\n- {name: a, image: b}\n",
-    "containers:\n- {name: a, image: a}\ninitContainers:\n- {name: a, image: b}\n",
+    "name: it\ncontainers:\n- {name: a, image: a}\ninitContainers:\n- {name: a, image: b}\n",
     'containers: [{name: "*", image: a}]',
-    "containers: [{name: '../x', image: a}]",
+    "name: it\ncontainers: [{name: '../x', image: a}]",
     'containers: [{name: a, image: "\\ufdd00\\ufdd1"}]',
     "containers:\n- name: a\n  image: a\n  ports: [{containerPort: 80}, {containerPort: 80}]\n",
     "serviceAccountName: [a]",
@@ -228,7 +228,7 @@ REFUSED = [
     "kind: Deployment\napiVersion: apps/v1\nmetadata: {name: web}\n",
     "kind: ConfigMap\nmetadata: {name: x}\ndata: {a: 5}\n",
     "[" * 400 + "]" * 400,
-    "volumes: [{name: v, emptyDir: {}}]\nvolumeMounts: [{name: v, mountPath: /x}]\n"
+    "name: it\nvolumes: [{name: v, emptyDir: {}}]\nvolumeMounts: [{name: v, mountPath: /x}]\n"
     "containers:\n- {name: a, image: a, volumeMounts: [{name: w, mountPath: /x}]}\n",
 ]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from injector.authoring.lint.suppressions import disables
+from injector.authoring.lint.engine import disables
 from tests.authoring.lint.support import BASE, found, write
 from tests.messages import Golden
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from injector.authoring.lint.boundary_values import boundary_values
-from injector.authoring.lint.overlay_origin import overlay_path
 from injector.authoring.lint.pod_schema import schema_errors
 from injector.authoring.lint.rendering import make_subject
 from injector.authoring.lint.sample_pods import SAMPLE_PODS
 from injector.authoring.lint.subject import Subject
+from injector.authoring.refusal_location import overlay_path
 from injector.loading.template_folders import read_folder
 from injector.templates.load import load_template
 from injector.templates.parameter_schema import make_parameter
@@ -227,12 +227,12 @@ def test_a_missing_field_is_told_where_it_is_missing(tmp_path: Path) -> None:
 def test_the_way_back_leads_to_replace_and_not_into_the_app(tmp_path: Path) -> None:
     overlay = 'spec:\n  containers:\n  - {name: "*", imagePullPolicy: !replace Always}\n  hostname: x\n'
     made = subject(tmp_path, {"template.yaml": "description: A tool.\n", "overlay.yaml.j2": overlay}).renderings[0]
-    assert overlay_path(made, ("spec", "containers", 0, "imagePullPolicy")) == (
+    assert overlay_path(made.overlay.value, made.after, ("spec", "containers", 0, "imagePullPolicy")) == (
         "spec", "containers", 0, "imagePullPolicy",
     )  # fmt: skip
-    assert overlay_path(made, ("spec", "containers", 0, "image")) is None
-    assert overlay_path(made, ("spec", "hostname")) == ("spec", "hostname")
-    assert overlay_path(made, ("metadata", "labels")) is None
+    assert overlay_path(made.overlay.value, made.after, ("spec", "containers", 0, "image")) is None
+    assert overlay_path(made.overlay.value, made.after, ("spec", "hostname")) == ("spec", "hostname")
+    assert overlay_path(made.overlay.value, made.after, ("metadata", "labels")) is None
 
 
 # ----------------------------------------------------------------------------------------------------- schema

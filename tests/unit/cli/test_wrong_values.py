@@ -154,11 +154,6 @@ def test_a_value_that_is_not_allowed_comes_with_one_that_is(tmp_path: Path, para
             """; write '{"LOG_LEVEL":"info"}'\n""",
         ),
         (
-            "{sidecar.injector/templates: vault-agent, vault-agent.sidecar.injector/address: 'https://vault.example', "
-            "vault-agent.sidecar.injector/role: web, vault-agent.sidecar.injector/secrets: secret/data/db}",
-            """; write '{"db":"secret/data/db"}'\n""",
-        ),
-        (
             "{sidecar.injector/templates: cloud-sql-proxy, "
             "cloud-sql-proxy.sidecar.injector/instances: 'shop-prod:europe-west1:orders=tcp:5433'}",
             '; write "shop-prod:europe-west1:orders?port=5433"\n',
@@ -187,38 +182,6 @@ def test_arguments_with_blanks_between_them(tmp_path: Path, args: str, meant: st
     done = said(tmp_path, "inject", *given, "web.yaml")
     assert done.code == 0
     assert ("joined-arguments" in done.err) is bool(meant)
-    golden(done.err)
-
-
-@pytest.mark.parametrize("name", ["inject", "explain"])
-@pytest.mark.parametrize(
-    ("annotations", "told"),
-    [
-        ('{sidecar.istio.io/inject: "false"}', True),
-        ("{linkerd.io/inject: disabled}", True),
-        ('{sidecar.istio.io/inject: "true"}', False),
-        ('{sidecar.istio.io/inject: "false", sidecar.injector/inject: "true"}', False),
-    ],
-)
-def test_a_no_to_another_injector(tmp_path: Path, name: str, annotations: str, told: bool) -> None:
-    done = said(tmp_path, name, "web.yaml", manifest=annotated(annotations))
-    words = 'no effect here; to get no sidecar from this injector, set the annotation sidecar.injector/inject: "false"'
-    assert (words in done.out + done.err) == told
-
-
-def test_a_yes_to_another_injector(tmp_path: Path, golden: Golden) -> None:
-    manifest = annotated("{linkerd.io/inject: enabled}")
-    done = said(tmp_path, "inject", "web.yaml", "--namespace-label", "injection=x", manifest=manifest)
-    golden(done.err)
-    args = ("inject", "--settings", "settings.yaml", "web.yaml")
-    own = said(tmp_path, *args, settings="prefix: linkerd.io\n", manifest=annotated("{linkerd.io/inject: disabled}"))
-    golden(own.err)
-
-
-def test_a_pod_of_another_injector_is_named(tmp_path: Path, golden: Golden) -> None:
-    manifest = WEB + "      - {name: linkerd-proxy, image: a}\n"
-    done = said(tmp_path, "uninject", "web.yaml", manifest=manifest)
-    assert (done.code, done.out) == (0, manifest)
     golden(done.err)
 
 
@@ -384,7 +347,7 @@ def test_a_workload_without_its_template(tmp_path: Path, golden: Golden) -> None
 def test_a_namespace_with_an_annotation_of_the_labels_name(tmp_path: Path, name: str) -> None:
     manifest = NAMESPACE.replace("labels", "annotations") % "enabled" + WEB
     done = said(tmp_path, name, "web.yaml", manifest=manifest)
-    right = "only a label enables injection in a namespace: labels: {injection: enabled}"
+    right = "only the label injection enables injection in a namespace: labels: {injection: enabled}"
     words = f"annotation injection has no effect; {right}"
     assert words in done.out + done.err
 
@@ -395,26 +358,6 @@ def test_a_receipt_with_another_prefix(tmp_path: Path, golden: Golden) -> None:
     assert (again.code, again.out) == (1, "")
     golden(again.err)
     golden(said(tmp_path, "inject", "web.yaml", manifest=once.out).err)
-
-
-@pytest.mark.parametrize(
-    "theirs",
-    [
-        "traffic.sidecar.istio.io/excludeOutboundPorts",
-        "config.linkerd.io/skip-outbound-ports",
-        "sidecar.istio.io/proxyCPULimit",
-    ],
-)
-def test_a_parameter_of_another_injector_that_a_template_of_the_pod_has_too(
-    tmp_path: Path, theirs: str, golden: Golden
-) -> None:
-    manifest = annotated(f'{{{theirs}: "100"}}')
-    done = said(tmp_path, "inject", "web.yaml", manifest=manifest)
-    golden(done.err)
-    assert (
-        "no effect"
-        not in said(tmp_path, "inject", "web.yaml", "--templates", "always-pull-images", manifest=manifest).err
-    )
 
 
 def test_a_yes_by_another_key(tmp_path: Path, golden: Golden) -> None:

@@ -23,17 +23,15 @@ URL = {"type": "string", "pattern": "^https?://[a-z.]+$"}
 @pytest.mark.parametrize(
     ("schema", "raw", "words"),
     [
-        (PORTS, "22 80", "separate items with commas: write 22,80"),
+        (PORTS, "22 80", "write 22,80"),
         (PORTS, "22/tcp,:80", "write 22,80"),
         (PORTS, "{22,80}", "write 22,80"),
-        (PORTS, "8080-8082", "separate items with commas: write 8080,8081,8082"),
-        (PORTS, "25,4444-4480", "list each number: a range is not available"),
-        (PORTS, '["443"]', "write it without quotes"),
-        (RANGES, "10.0.0.0/8\n172.16.0.0/12\n", "separate items with commas: write 10.0.0.0/8,172.16.0.0/12"),
-        (RANGES, "- 10.0.0.0/8\n- 10.1.0.0/16\n", "separate items with commas: write 10.0.0.0/8,10.1.0.0/16"),
+        (PORTS, "8080-8082", "write 8080,8081,8082"),
+        (PORTS, '["443"]', "write 443"),
+        (RANGES, "10.0.0.0/8\n172.16.0.0/12\n", "write 10.0.0.0/8,172.16.0.0/12"),
+        (RANGES, "- 10.0.0.0/8\n- 10.1.0.0/16\n", "write 10.0.0.0/8,10.1.0.0/16"),
         (RANGES, "['10.0.0.0/8']", "write 10.0.0.0/8"),
         (RANGES, "10.0.0.1", "write 10.0.0.1/32"),
-        (RANGES, "10.0.0.0-10.0.0.255", "write 10.0.0.0/24"),
         (RANGES, "10.0.0.0/255.0.0.0,fd00::1", "write 10.0.0.0/8,fd00::1/128"),
         (PATHS, "^/healthz$", "write /healthz"),
         (PATHS, "^/static/.*$", "write /static/*"),
@@ -56,7 +54,6 @@ URL = {"type": "string", "pattern": "^https?://[a-z.]+$"}
         ({"type": "string", "format": "quantity"}, "0,5", "write 0.5"),
         ({"type": "string", "format": "quantity"}, "2 cores", "write 2"),
         ({"type": "string", "format": "image"}, "docker://ghcr.io/a:1", "write ghcr.io/a:1"),
-        ({"type": "string", "format": "image"}, "ghcr.io/a:", "write a tag after the colon"),
         ({"type": "string", "format": "dns-label"}, "My_Web", "write my-web"),
         (LEVEL, "WARNING", "write warn"),
         (LEVEL, '"debug"', "write debug"),
@@ -66,9 +63,7 @@ URL = {"type": "string", "pattern": "^https?://[a-z.]+$"}
 def test_what_is_meant(schema: dict[str, Any], raw: str, words: str) -> None:
     parameter = make_parameter("v", schema)
     assert value_help(parameter, raw) == words
-    _, write, value = words.rpartition("write ")
-    if write and not words.startswith(("write it", "write a tag")):
-        value_of(parameter, value)
+    value_of(parameter, words.removeprefix("write "))
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,6 @@ _EXECUTABLE = 0o111
 #: Programs that run the path behind their options.
 _STARTERS = ("tini", "dumb-init", "catatonit", "env")
 _FIRST_COMMAND = re.compile(r"\s*(?:exec\s+)?(/[\w./+-]+)(?=\s|;|\Z)")
-_SHEBANG = re.compile(r"#!\s*(?:/usr/bin/env\s+)?\S*?([\w.+-]+)\s*(?:\n|\Z)")
 
 
 def not_executable(subject: Subject) -> Iterator[Finding]:
@@ -176,23 +175,13 @@ def not_executable(subject: Subject) -> Iterator[Finding]:
                 volume = _volume_of(container, program, volumes)
                 if volume is None or _is_executable(volume, program):
                     continue
-                read = [_interpreter(rendering, program), program]
                 alone = "command" in word_path and word_path[-1] == 0
-                more = ", ..." if alone and _follows(container, word_path) else ""
-                write = f"{word_path[-2]}: [{', '.join(read)}{more}]" if alone else " ".join(read)
+                write = f"command: [sh, {program}, ...]" if alone else f"sh {program}"
                 yield Finding(
                     f"{program} is a file of the volume {volume.get('name')}, whose files are not executable",
                     rendering.overlay.place((*path, *word_path)),
                     f"write {write}, or give the volume defaultMode: 0555",
                 )
-
-
-def _follows(container: Object, word_path: Path) -> bool:
-    """Whether a word stands behind the one at this path."""
-    value: Any = container
-    for step in word_path[:-1]:
-        value = value[step]
-    return len(value) > 1
 
 
 def _programs(container: Object) -> Iterator[tuple[Path, str]]:
@@ -234,13 +223,6 @@ def _sources(projected: Object) -> Iterator[Any]:
     """The sources within a projected volume."""
     for source in mappings(projected.get("sources")):
         yield from (mapping(source.get(kind)) for kind in _KINDS)
-
-
-def _interpreter(rendering: Rendering, program: str) -> str:
-    """What the first line of the template's file of that name says that reads it; else `sh`."""
-    file = rendering.files.get(PurePosixPath(program).name)
-    shebang = _SHEBANG.match(file.text) if file is not None else None
-    return shebang[1] if shebang else "sh"
 
 
 RULES = (

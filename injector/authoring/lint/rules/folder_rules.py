@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from injector.authoring.lint.engine import disables
 from injector.authoring.lint.rules._reading import sources_used
 from injector.authoring.lint.subject import Finding, Rendering, Subject
-from injector.authoring.lint.suppressions import disables
 from injector.names import hint
 from injector.pods.constraints.pod_view import mapping, sequence
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jinja2 import nodes
 
-from injector.advice.units import boolean_of
+from injector.advice.values import meant_value
 from injector.authoring.lint.subject import Finding, Subject
 from injector.names import WANTED, nearest, shortened
 from injector.templates.dependencies import chain
@@ -30,7 +29,6 @@ _EQUAL: dict[str, tuple[type, ...]] = {
     "array": (list, tuple),
     "object": (dict,),
 }
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?\Z")
 
 
 def parameter_type(subject: Subject) -> Iterator[Finding]:
@@ -129,21 +127,27 @@ def _comparisons(tree: nodes.Template, parameters: Mapping[str, Parameter]) -> I
         sides = [(node.expr, operand)] if operator in ("in", "notin") else [(node.expr, operand), (operand, node.expr)]
         for compared, side in sides if len(node.ops) == 1 and operator in _OPERATORS else ():
             path, constants = chain(compared), _constants(side, several=operator in ("in", "notin"))
-            if path is not None and constants and (of_request := _of_request(path, constants)):
-                yield first_offset(node) - 1, *of_request
-            if path is None or len(path) != 2 or path[0] != "params" or path[1] not in parameters or not constants:
-                continue
-            parameter = parameters[path[1]]
-            if (reason := _never(parameter, constants)) is not None:
-                name = f"params.{parameter.variable}"
-                instead = _comparison(parameter, name, operator, constants)
-                never = "never equals" if operator in ("eq", "in") else "always differs from"
-                listed = " or ".join(shortened(constant) for constant in constants)
-                yield (
-                    first_offset(node) - 1,
-                    f"{name} {reason} and {never} {listed}",
-                    f"write {instead}" if instead else f"compare it with {_wanted(parameter)}",
-                )
+            mistaken = _mistaken(path, operator, constants, parameters) if path and constants else None
+            if mistaken is not None:
+                yield first_offset(node) - 1, *mistaken
+
+
+def _mistaken(
+    path: tuple[str, ...], operator: str, constants: list[Any], parameters: Mapping[str, Parameter]
+) -> tuple[str, str] | None:
+    """What is wrong with a comparison of what a path leads to, and what to write; None where it may be right."""
+    parameter = parameters.get(path[1]) if len(path) == 2 and path[0] == "params" else None
+    if parameter is None:
+        return _of_request(path, constants)
+    reason = _never(parameter, constants)
+    if reason is None:
+        return None
+    name = f"params.{parameter.variable}"
+    instead = _comparison(parameter, name, operator, constants)
+    wanted = "one of these" if "enum" in parameter.schema else WANTED[parameter.type]
+    never = "never equals" if operator in ("eq", "in") else "always differs from"
+    message = f"{name} {reason} and {never} {' or '.join(map(shortened, constants))}"
+    return message, f"write {instead}" if instead else f"compare it with {wanted}"
 
 
 def _of_request(path: tuple[str, ...], constants: list[Any]) -> tuple[str, str] | None:
@@ -213,41 +217,22 @@ def _never(parameter: Parameter, constants: list[Any]) -> str | None:
 
 def _comparison(parameter: Parameter, name: str, operator: str, constants: list[Any]) -> str:
     """The comparison that is meant; "" where that is not plain."""
-    texts = {str(constant).lower() for constant in constants}
-    alike, sign = operator in ("eq", "in"), _OPERATORS[operator]
-    answers = {boolean_of(word) or "false" * (not word) for word in texts}
-    if parameter.type == "boolean" and len(answers) == 1 and "" not in answers:
-        return f"{{% if {name if alike is (answers == {'true'}) else f'not {name}'} %}}"
-    if texts == {""}:
-        test = f"{name} is none" if parameter.type in ("integer", "number") else f"not {name}"
-        return f"{{% if {test if alike else test.replace('not ', '').replace('is none', 'is not none')} %}}"
-    if parameter.type in ("integer", "number") and all(_NUMBER.match(word) for word in texts):
-        return f"{name} {sign} {_listed(operator, [str(constant) for constant in constants])}"
-    if (
-        parameter.type in ("array", "object")
-        and all(isinstance(constant, str) for constant in constants)
-        and len(texts) == 1
-    ):
-        return f"{shortened(constants[0])} {'in' if alike else 'not in'} {name}"
-    if parameter.type == "string" and "enum" in parameter.schema:
-        near = [nearest(str(constant), map(str, parameter.schema["enum"])) for constant in constants]
-        return (
-            f"{name} {sign} {_listed(operator, [shortened(constant) for constant in near if constant])}"
-            if all(near)
-            else ""
-        )
-    if parameter.type == "string" and all(isinstance(constant, bool | int | float) for constant in constants):
-        quoted = [f'"{str(constant).lower() if isinstance(constant, bool) else constant}"' for constant in constants]
-        return f"{name} {sign} {_listed(operator, quoted)}"
-    return ""
-
-
-def _wanted(parameter: Parameter) -> str:
-    return "one of these" if "enum" in parameter.schema else WANTED[parameter.type]
-
-
-def _listed(operator: str, values: list[str]) -> str:
-    return f"[{', '.join(values)}]" if operator in ("in", "notin") else values[0]
+    alike, several = operator in ("eq", "in"), operator in ("in", "notin")
+    if set(constants) == {""}:
+        is_number = parameter.type in ("integer", "number")
+        tests = (f"{name} is none", f"{name} is not none") if is_number else (f"not {name}", name)
+        return f"{{% if {tests[0] if alike else tests[1]} %}}"
+    if parameter.type in ("array", "object"):
+        is_one = len(constants) == 1 and isinstance(constants[0], str)
+        return f"{shortened(constants[0])} {'in' if alike else 'not in'} {name}" if is_one else ""
+    try:
+        values = [meant_value(str(constant).lower(), parameter.schema) for constant in constants]
+    except ValueError:
+        return ""
+    if parameter.type == "boolean":
+        return f"{{% if {name if alike is values[0] else f'not {name}'} %}}" if len(set(values)) == 1 else ""
+    listed = ", ".join(map(shortened, values))
+    return f"{name} {_OPERATORS[operator]} {f'[{listed}]' if several else listed}"
 
 
 def _fields(tree: nodes.Template, text: str, parameters: Mapping[str, Parameter]) -> Iterator[_Mistake]:

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from injector.advice import help_for
-from injector.advice.shapes import item_help, shape_help
-from injector.authoring.file_syntax import syntax_mistakes
-from injector.authoring.lint.overlay_origin import overlay_path
+from injector.advice.shapes import misshapen
+from injector.authoring.file_syntax import syntax_mistake
 from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, SchemasMissingError, schema_errors, versions
-from injector.authoring.lint.rules._values import APPS, numbered
+from injector.authoring.lint.rules._values import APPS
 from injector.authoring.lint.rules._volumes import missing_volumes
 from injector.authoring.lint.subject import Finding, RenderedSource, RenderFailure, Rendering, Subject
-from injector.authoring.refusal_location import path_in
-from injector.diagnostics import Diagnostic, Key, Path, Place
-from injector.names import nearest
-from injector.pods.fields import POD, Field
-from injector.pods.keyed_pointers import has_key, item_fault
-from injector.pods.overlay import bare_value, plain, plain_mapping
+from injector.authoring.refusal_location import overlay_path, path_in
+from injector.diagnostics import Diagnostic, Place
 from injector.reasons import Reason
 from injector.templates.template import OVERLAY
 
 SEVERITY = "error"
 
-#: The lists of a pod whose elements have names.
-_PARTS = ("containers", "initContainers", "volumes")
 #: Refusals that a template alone brings about.
 _REFUSALS = (Reason.INVALID_POD, Reason.CONFLICT, Reason.TOO_LARGE, Reason.INTERNAL_ERROR)
 
@@ -81,7 +73,7 @@ def renders(subject: Subject) -> Iterator[Finding]:
             fault = rendering.injection.failures[0]
             if fault.path not in reported:
                 reported.add(fault.path)
-                yield _finding(fault, _place(rendering, fault), rendering.title)
+                yield _finding(fault, _place(rendering.overlay, fault), rendering.title)
 
 
 def _unreadable(subject: Subject) -> Iterator[Finding]:
@@ -90,18 +82,17 @@ def _unreadable(subject: Subject) -> Iterator[Finding]:
     for rendering in subject.renderings:
         for name, file in rendering.files.items() if not (rendering.free or rendering.invented) else ():
             syntax = subject.template.files[name].syntax
-            for mistake in syntax_mistakes(file.text, name, syntax, file.place_of) if syntax else ():
-                if (mistake.place.file, mistake.place.line) not in lines:
-                    lines.add((mistake.place.file, mistake.place.line))
-                    yield Finding(
-                        mistake.message, mistake.place, mistake.help or f"found with this sample: {rendering.title}"
-                    )
+            mistake = syntax_mistake(file.text, name, syntax, file.place_of) if syntax else None
+            if mistake is not None and (mistake.place.file, mistake.place.line) not in lines:
+                lines.add((mistake.place.file, mistake.place.line))
+                to_do = mistake.help or f"found with this sample: {rendering.title}"
+                yield Finding(mistake.message, mistake.place, to_do)
 
 
 def _finding(fault: Diagnostic, place: Place, title: str) -> Finding:
     help_ = help_for(fault)
     to_do = f"{help_} (found with this sample: {title})" if help_ else f"found with this sample: {title}"
-    return Finding(fault.message, place, to_do, fault.path, about=_part(fault))
+    return Finding(fault.message, place, to_do, fault.path, about=fault.path[2:3])
 
 
 def _failed(subject: Subject, failure: RenderFailure) -> Iterator[Finding]:
@@ -113,41 +104,19 @@ def _failed(subject: Subject, failure: RenderFailure) -> Iterator[Finding]:
         return
     if "unknown_file" in failure.diagnostic.fields:
         return  # the rule unknown-file tells it at its place
-    in_overlay = slips(failure.overlay) if failure.overlay is not None else []
-    if in_overlay:  # in the author's words; where the pod has a part of that name, the merge speaks of the pod's
-        if not any(_schema_errors(subject, rendering) for rendering in subject.renderings):
-            yield from in_overlay
+    overlay = failure.overlay
+    wrong = list(misshapen(overlay.value)) if overlay is not None else []
+    is_shape = wrong or "missing_keys" in failure.diagnostic.fields
+    if is_shape and any(_schema_errors(subject, rendering) for rendering in subject.renderings):
+        return  # the rule schema tells it
+    if wrong and overlay is not None:  # where the pod has a part of that name, the merge speaks of the pod's
+        for path, message in wrong:
+            yield Finding(message, overlay.place(path, key=isinstance(path[-1], str)))
         return
     if failure.diagnostic.fields.get("taken_name") in APPS and subject.renderings:
         return  # the rule app-container tells it, and what to do
-    place = failure.place if failure.place.line else _merged_place(subject, failure)
+    place = failure.place if failure.place.line or overlay is None else _place(overlay, failure.diagnostic)
     yield _finding(failure.diagnostic, place, failure.title)
-
-
-def _merged_place(subject: Subject, failure: RenderFailure) -> Place:
-    """The place of the part that a merge did not take; the overlay's first line where it is about none."""
-    name = _part(failure.diagnostic)
-    place = _written(subject, name)
-    if place.line or failure.overlay is None:
-        return place
-    spec: Any = plain_mapping(plain_mapping(failure.overlay.value).get("spec"))
-    for list_ in _PARTS:
-        for index, item in numbered(bare_value(spec.get(list_))):
-            if name and item.get("name") == name:
-                return failure.overlay.place(("spec", list_, index, "name"))
-    return failure.overlay.place(("spec",), key=True)
-
-
-def _written(subject: Subject, name: str) -> Place:
-    """Where the overlay writes the name of a part."""
-    places = [subject.search(OVERLAY, f"{key}{name}") for key in ("name: ", "")] if name else []
-    return next((place for place in places if place.line), Place(OVERLAY))
-
-
-def _part(fault: Diagnostic) -> str:
-    """The name of the container or volume that a failure is about; empty where it is about none."""
-    name = fault.path[2] if len(fault.path) > 2 and fault.path[1] in _PARTS else None
-    return name if isinstance(name, Key) else ""
 
 
 def _told_elsewhere(subject: Subject, rendering: Rendering) -> bool:
@@ -165,61 +134,10 @@ def _schema_errors(subject: Subject, rendering: Rendering) -> bool:
         return False
 
 
-def _place(rendering: Rendering, fault: Diagnostic) -> Place:
-    """The place of the field that a failure is about, or else of the part."""
-    if path := path_in(rendering.overlay.value, fault):
-        return rendering.overlay.place(path)
-    name = _part(fault)
-    for path, value in [*rendering.containers(), *rendering.volumes()]:
-        if value.get("name") == name:
-            return rendering.overlay.place(path)
-    return rendering.overlay.place(("spec",), key=True)
-
-
-def slips(overlay: RenderedSource) -> list[Finding]:
-    """Where the overlay has another value in place of a list, and items of lists without their merge keys."""
-    return [*_no_lists(overlay), *_nameless(overlay)]
-
-
-def _no_lists(overlay: RenderedSource) -> Iterator[Finding]:
-    """Mappings and single values where Kubernetes has a list."""
-    for path, field, value in _merged(overlay.value, (), POD):
-        if value is not None and not isinstance(value, list):
-            kind = "a mapping" if isinstance(value, dict) else "one value"
-            yield Finding(
-                f"{field.name} is {kind}; it has to be a list",
-                overlay.place(path, key=True),
-                shape_help(plain(value), field) or "begin each item with `- `",
-            )
-
-
-def _nameless(overlay: RenderedSource) -> Iterator[Finding]:
-    """Items without what they are merged by."""
-    for path, field, value in _merged(overlay.value, (), POD):
-        items = plain(value) if field.keys else None
-        for index, item in enumerate(items if isinstance(items, list) else ()):
-            if not has_key(item, field):
-                keys = item if isinstance(item, dict) else ()
-                near = [key for key in keys if isinstance(key, str) and nearest(key, field.keys, cutoff=0.8)]
-                yield Finding(
-                    f"an item of {field.name} {item_fault(item, field)}",
-                    overlay.place((*path, index, *near[:1])),
-                    item_help(item, field),
-                )
-
-
-def _merged(value: Any, path: Path, field: Field) -> Iterator[tuple[Path, Field, Any]]:
-    """Path, field and value of what Kubernetes merges as lists, at any depth of a pod."""
-    bare = bare_value(value)
-    if isinstance(bare, dict):
-        for key, part in bare.items():
-            below = field.fields[key]
-            if path[:1] == ("spec",) and below.aligned:
-                yield (*path, key), below, bare_value(part)
-            yield from _merged(part, (*path, key), below)
-    elif isinstance(bare, list):
-        for index, part in enumerate(bare):
-            yield from _merged(part, (*path, index), field.element)
+def _place(overlay: RenderedSource, fault: Diagnostic) -> Place:
+    """The place of the field that a failure is about, or else of the name of the part."""
+    path = path_in(overlay.value, fault)
+    return overlay.place((*path, "name") if len(path) == 3 else path) if path else overlay.place(("spec",), key=True)
 
 
 #: A parameter that is a whole value.
@@ -289,7 +207,7 @@ def _to_do(error: Diagnostic, rendering: Rendering, subject: Subject) -> str:
 
 
 def _origin(rendering: Rendering, error: Diagnostic) -> Place:
-    path = overlay_path(rendering, error.path)
+    path = overlay_path(rendering.overlay.value, rendering.after, error.path)
     if path is None:
         return rendering.overlay.place(("spec",), key=True) if rendering.overlay.value else Place(OVERLAY)
     return rendering.overlay.place(path, key=error.code == UNKNOWN_FIELD or not path)
