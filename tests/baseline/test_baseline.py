@@ -1,4 +1,4 @@
-"""Everything but the generated pods, and what holds of the baseline itself."""
+"""Everything, of the generated pods in `make soak`, and what holds of the baseline itself."""
 
 import re
 
@@ -13,7 +13,9 @@ from tests.baseline.record import FILE, Difference, differences, grouped, look, 
 OTHERS = [name for name in PARTS if not name.startswith("pods/")]
 
 
-@pytest.mark.parametrize("part", OTHERS)
+@pytest.mark.parametrize(
+    "part", [*OTHERS, *(pytest.param(name, marks=pytest.mark.soak(minutes=10)) for name in PARTS if name not in OTHERS)]
+)
 def test_part(part: str) -> None:
     check(part)
 
