@@ -143,7 +143,9 @@ def may_change(value: Any) -> bool:
     return isinstance(value, dict) and "containers" in json.dumps(value)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(
+    "variant", [name if name == "ports" else pytest.param(name, marks=pytest.mark.soak(minutes=2)) for name in VARIANTS]
+)
 def test_all_at_once(variant, tmp_path, templates_once):
     """A folder of everything that can be read: what becomes of an object does not hang on what lies beside it."""
     names = [

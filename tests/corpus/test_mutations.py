@@ -95,7 +95,7 @@ def mutated(pod: Object, dice: random.Random) -> Object:
     return pod
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("version", [(1, 30), (1, 36)])
 def test_whatever_comes_in_there_is_a_verdict(seed: int, version: tuple[int, int]) -> None:
     dice = random.Random(f"{seed} {version}")

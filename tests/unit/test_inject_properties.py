@@ -72,7 +72,7 @@ def without_empty(pod: Object) -> Object:
     ("version", "templates"),
     [*((version, ("setup", "logger")) for version in VERSIONS), ((1, 36), ("always-pull-images", "resource-defaults"))],
 )
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(pod=odd_pods(), required=st.booleans())
 def test_inject_twice_is_once_and_uninject_undoes(
     version: tuple[int, int], templates: tuple[str, ...], pod: Object, required: bool
@@ -336,7 +336,7 @@ def test_nothing_of_the_namespace_changes_the_structure(way: str) -> None:
         assert {check(pod, make(value), way, expected) for value in (*SHORT, *LONG[-1:])} == {Reason.INJECTED}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     value=st.text(max_size=60)
     | st.text(alphabet="\ufdd0\ufdd1\ufdd2\ufdd30123 \n-:{}[]'\"#&*!|>%@`\\$ax", max_size=40),
