@@ -132,6 +132,52 @@ def start(
     return Running(args, ours)
 
 
+#: What a shell runs: it hands the call on, its signals too, and ends as that does. Little is imported for it.
+_PROGRAM = """#!{python} -IS
+import json, os, signal, socket, sys
+ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asked:
+    asked.connect({address!r})
+    call = dict(args=sys.argv[1:], cwd=os.getcwd(), env=dict(os.environ), limits=[])
+    socket.send_fds(asked, [json.dumps(call).encode()], [0, 1, 2, theirs.fileno()])
+theirs.close()
+pid = int(ours.recv({largest}))
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda number, _: os.kill(pid, number))
+code, _ = json.loads(ours.recv({largest}) or "[-9, 0]")
+if code < 0:
+    signal.signal(-code, signal.SIG_DFL)
+    os.kill(os.getpid(), -code)
+sys.exit(code)
+"""
+
+
+@functools.cache
+def on_path() -> Path:
+    """A folder with a program `injector`, for shells that tests start: each call is one of those above."""
+    folder = tempfile.TemporaryDirectory(prefix="injector-")
+    atexit.register(folder.cleanup)
+    program, address = Path(folder.name) / "injector", f"{folder.name}/socket"
+    program.write_text(_PROGRAM.format(python=sys.executable, address=address, largest=_LARGEST))
+    program.chmod(0o755)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listening.bind(address)
+    listening.listen()
+    threading.Thread(target=_hand_on, args=[listening], daemon=True).start()
+    return Path(folder.name)
+
+
+def _hand_on(listening: socket.socket) -> None:
+    while True:
+        with listening.accept()[0] as connection:
+            call, descriptors, *_ = socket.recv_fds(connection, _LARGEST, 4)
+        if call:
+            with _one_at_a_time:
+                socket.send_fds(_server(), [call], descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
 @functools.cache
 def _server() -> socket.socket:
     """The connection to the process that forks. It ends when this one does."""
