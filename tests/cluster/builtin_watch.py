@@ -12,7 +12,7 @@ from tests.cluster.processes import eventually
 from tests.cluster.stream import Seen, Stream
 
 
-def new_pods(installation: BuiltinInstallation, per_second: float = 10) -> Stream:
+def new_pods(installation: BuiltinInstallation, per_second: float = 5) -> Stream:
     """Pods that come into the `required` namespace while the block lasts."""
     return Stream(installation.api, installation.shop, "logger", per_second)
 
@@ -20,7 +20,7 @@ def new_pods(installation: BuiltinInstallation, per_second: float = 10) -> Strea
 def goes_on(seen: Seen, prober: Prober) -> None:
     """Wait until some more pods have come, and some more hands were shaken: with what is there by now."""
     created, looks = seen.created, prober.looks
-    eventually("pods and probes go on", lambda: seen.created > created + 10 and prober.looks > looks + 10)
+    eventually("pods and probes go on", lambda: seen.created > created + 5 and prober.looks > looks + 10)
 
 
 class Prober:
