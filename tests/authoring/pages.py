@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests import command
+
 #: What a page shows when a command does not end with 0.
 _FAILS = re.compile(
     r"(?m)^(?:Error: |Error from server|error: |FAILED |.*: (?:error|failed|refused): |  the pod is refused$)"
@@ -60,7 +62,7 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
 
 @dataclass
 class Typist:
-    """A person at a terminal in a folder. Finds `injector` where the tests run, and no program beyond the system's."""
+    """A person at a terminal in a folder. Finds `injector`, and no program beyond the system's."""
 
     folder: Path
     watching: subprocess.Popen[bytes] | None = None
@@ -73,7 +75,7 @@ class Typist:
     @property
     def environment(self) -> dict[str, str]:
         """What the shell knows."""
-        path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+        path = f"{command.on_path()}:{Path(sys.executable).parent}:/usr/bin:/bin"
         return {"PATH": path, "HOME": str(self.folder), "LC_ALL": "C.UTF-8", "COLUMNS": "120"}
 
     def type(self, page: str) -> None:
@@ -96,12 +98,12 @@ class Typist:
         if block.language == "console" and not block.text.startswith("$ "):
             self.wait_for(block)
         elif block.language == "console":
-            for command, shown in commands(block.text):
-                if "--watch" in command:
-                    self.watch(command)
+            for line, shown in commands(block.text):
+                if "--watch" in line:
+                    self.watch(line)
                     self.wait_for(Block("console", shown, "", block.line))
                 else:
-                    self.run(command, shown, block)
+                    self.run(line, shown, block)
         elif block.language == "diff":
             self.change(block)
         elif block.file:
@@ -109,10 +111,10 @@ class Typist:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text)
 
-    def run(self, command: str, shown: str, block: Block) -> None:
+    def run(self, line: str, shown: str, block: Block) -> None:
         """Run a command, and compare what it says and whether it fails."""
         done = subprocess.run(
-            ["bash", "-c", command],
+            ["bash", "-c", line],
             cwd=self.folder,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -122,15 +124,15 @@ class Typist:
             timeout=120,
             check=False,
         )
-        where = f"line {block.line}: $ {command}"
+        where = f"line {block.line}: $ {line}"
         assert shows(shown, done.stdout), f"{where}\nshown:\n{shown}\nreal:\n{done.stdout}"
         assert (done.returncode != 0) == bool(_FAILS.search(shown)), f"{where} ended with {done.returncode}"
 
-    def watch(self, command: str) -> None:
+    def watch(self, line: str) -> None:
         """Start a command in the second terminal."""
         with self.seen.open("wb") as stream:
             self.watching = subprocess.Popen(
-                ["bash", "-c", f"exec {command}"],
+                ["bash", "-c", f"exec {line}"],
                 cwd=self.folder,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,

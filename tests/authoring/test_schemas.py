@@ -420,7 +420,7 @@ def mappings(value: Any) -> Iterator[dict[str, Any]]:
         yield from mappings(part)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(changed(BASE))
 def test_what_the_loader_accepts_the_schema_accepts(document: dict[str, Any]) -> None:
     try:
@@ -432,7 +432,7 @@ def test_what_the_loader_accepts_the_schema_accepts(document: dict[str, Any]) ->
     assert faults("template", document) == []
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(changed(BASE_CASES))
 def test_cases_that_are_read_are_accepted(document: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -443,7 +443,7 @@ def test_cases_that_are_read_are_accepted(document: dict[str, Any]) -> None:
     assert faults("case", document) == []
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(changed(KEPT_SETTINGS))
 def test_settings_that_are_read_are_accepted(document: dict[str, Any]) -> None:
     try:

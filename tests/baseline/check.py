@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+import zlib
+from functools import cache
+
+from tests.baseline.parts import PARTS
 from tests.baseline.record import differences, present, recorded, told
+
+_recorded = cache(recorded)
+#: Generated pods come in rows of so many, of which each template gets every other one.
+_ROW = 50
 
 
 def check(part: str) -> None:
     """Fail where something differs, and say what."""
-    found = differences(part, recorded()[part], present(part))
+    found = differences(part, _recorded()[part], present(part))
+    assert not found, told(found)
+
+
+def check_half(part: str) -> None:
+    """The same for one half of the cases: the next part's half is the other one. `make soak` has all."""
+    turn = list(PARTS).index(part) % 2
+
+    def of_this_half(key: str) -> bool:
+        number = key.split()[0]
+        return (int(number) // _ROW if number.isdigit() else zlib.crc32(key.encode())) % 2 == turn
+
+    before = {key: answer for key, answer in _recorded()[part].items() if of_this_half(key)}
+    found = differences(part, before, present(part, of_this_half))
     assert not found, told(found)

@@ -12,7 +12,7 @@ from tests.cluster.processes import eventually
 from tests.cluster.stream import Seen, Stream
 
 
-def new_pods(installation: BuiltinInstallation, per_second: float = 25) -> Stream:
+def new_pods(installation: BuiltinInstallation, per_second: float = 5) -> Stream:
     """Pods that come into the `required` namespace while the block lasts."""
     return Stream(installation.api, installation.shop, "logger", per_second)
 
@@ -20,7 +20,7 @@ def new_pods(installation: BuiltinInstallation, per_second: float = 25) -> Strea
 def goes_on(seen: Seen, prober: Prober) -> None:
     """Wait until some more pods have come, and some more hands were shaken: with what is there by now."""
     created, looks = seen.created, prober.looks
-    eventually("pods and probes go on", lambda: seen.created > created + 20 and prober.looks > looks + 10)
+    eventually("pods and probes go on", lambda: seen.created > created + 5 and prober.looks > looks + 10)
 
 
 class Prober:
@@ -43,7 +43,7 @@ class Prober:
         self._thread.join(300)
 
     def _run(self) -> None:
-        while not self._end.wait(0.05):
+        while not self._end.wait(0.1):
             for server in list(self._installation.servers):
                 if server.process is None or server.process.popen.poll() is not None:
                     continue

@@ -92,7 +92,7 @@ def not_ready(server: InjectorServer) -> str:
 
 @pytest.mark.parametrize(
     ("authority_life", "signers", "certificates", "pods"),
-    [(90, 2, 3, 300), pytest.param(90, 3, 8, 2000, marks=pytest.mark.soak(minutes=8))],
+    [(90, 2, 3, 100), pytest.param(90, 3, 8, 2000, marks=pytest.mark.soak(minutes=8))],
 )
 def test_certificates_and_authorities_are_replaced_under_load(
     install: Install, authority_life: int, signers: int, certificates: int, pods: int
@@ -107,7 +107,7 @@ def test_certificates_and_authorities_are_replaced_under_load(
         installation.server()
     wait_in_order(installation)
     authorities = set()
-    with new_pods(installation, per_second=10) as seen, Prober(installation) as prober:
+    with new_pods(installation, per_second=3) as seen, Prober(installation) as prober:
         end = time.monotonic() + 800
         while time.monotonic() < end and (
             seen.created < pods or len(authorities) < signers or len(prober.served) < certificates

@@ -84,7 +84,7 @@ def test_who_overwrites_again_and_again_is_named_and_given_way_to(install: Insta
     while time.monotonic() < end:
         if installation.bundles_fit():
             installation.set_bundle(KINDS[0], stranger, manager="flux")
-        time.sleep(0.1)
+        time.sleep(0.25)
     eventually("it is told", lambda: "bundle-overwritten" in server.log)
     assert server.log.count("bundle-overwritten") == 1
     assert "flux" in server.log
@@ -142,8 +142,8 @@ def another(installation: BuiltinInstallation, before: CertificateState) -> bool
     "damage",
     [
         {"tls.crt": b"no PEM"},
-        {"tls.key": b""},
-        {"ca.key": b"no PEM"},
+        pytest.param({"tls.key": b""}, marks=pytest.mark.soak(minutes=3)),
+        pytest.param({"ca.key": b"no PEM"}, marks=pytest.mark.soak(minutes=3)),
         {"ca.crt": b"no PEM", "ca.key": b""},
     ],
     ids=lambda damage: "+".join(damage),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import random
 from collections import Counter
+from functools import cache
 
 import pytest
 
@@ -14,7 +15,7 @@ from injector.reasons import Effect, Reason
 from tests.cluster.api import ApiError
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
-from tests.corpus.test_mutations import PODS
+from tests.corpus.test_mutations import corpus
 from tests.unit.support import snapshot
 
 _TEMPLATES = (("envoy",), ("nginx",), ("setup", "logger"), ("placement", "agent"), ("noted",), ("envoy", "nginx"))
@@ -67,10 +68,10 @@ _SPECS: tuple[Object, ...] = (
 
 def crossed(dice: random.Random) -> Object:
     """A pod of the corpus with fields and containers of up to three others, and something that meets a sidecar."""
-    pod = copy.deepcopy(dice.choice(_WHOLE))
+    pod = copy.deepcopy(dice.choice(_whole()))
     spec = pod["spec"]
     for _ in range(dice.randrange(4)):
-        other = copy.deepcopy(dice.choice(_WHOLE)["spec"])
+        other = copy.deepcopy(dice.choice(_whole())["spec"])
         field = dice.choice(list(other))
         if field == "containers":
             have = {container["name"] for container in spec["containers"]}
@@ -111,7 +112,9 @@ def _is_whole(pod: Object) -> bool:
     return all(isinstance(container, dict) and isinstance(container.get("name"), str) for container in containers)
 
 
-_WHOLE = [pod for pod, _ in PODS if _is_whole(pod)]
+@cache
+def _whole() -> list[Object]:
+    return [pod for pod, _ in corpus() if _is_whole(pod)]
 
 
 @pytest.mark.parametrize("level", ["privileged", "baseline", "restricted"])
@@ -128,7 +131,7 @@ def test_crossed_pods(level: str, control_plane: ControlPlane, namespace: Namesp
         return None
 
     dice, seen = random.Random(level), Counter[Reason]()
-    for _ in range(500):
+    for _ in range(250):
         pod = restricted(crossed(dice)) if level == "restricted" else crossed(dice)
         if refusal(pod) is not None:
             continue
@@ -137,4 +140,4 @@ def test_crossed_pods(level: str, control_plane: ControlPlane, namespace: Namesp
         seen[result.reason] += 1
         if result.effect in (Effect.INJECT, Effect.MARK):
             assert refusal(result.object) is None, (result.templates, pod)
-    assert seen[Reason.INJECTED] > (20 if level == "restricted" else 100), seen
+    assert seen[Reason.INJECTED] > (10 if level == "restricted" else 50), seen

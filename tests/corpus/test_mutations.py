@@ -9,6 +9,7 @@ import copy
 import json
 import random
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -46,6 +47,7 @@ def flat(value: Any) -> Iterator[Object]:
         yield value
 
 
+@cache
 def corpus() -> list[tuple[Object, Workload | None]]:
     """Every pod of the corpus, with the workload that a pod template is of."""
     found = []
@@ -61,9 +63,6 @@ def corpus() -> list[tuple[Object, Workload | None]]:
             if pod is not None:
                 found.append((pod, None if pod is obj else workload_of_object(obj)))
     return found
-
-
-PODS = corpus()
 
 
 def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -96,14 +95,14 @@ def mutated(pod: Object, dice: random.Random) -> Object:
     return pod
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("version", [(1, 30), (1, 36)])
 def test_whatever_comes_in_there_is_a_verdict(seed: int, version: tuple[int, int]) -> None:
     dice = random.Random(f"{seed} {version}")
     snapshots = [snapshot(*templates, version=version) for templates in _TEMPLATES]
     injected = 0
     for _ in range(400):
-        original, workload = dice.choice(PODS)
+        original, workload = dice.choice(corpus())
         pod, current, namespace = mutated(original, dice), dice.choice(snapshots), dice.choice((ENABLED, REQUIRED))
         text = json.dumps(pod, sort_keys=True)
         first = inject(pod, namespace, current, workload=workload)

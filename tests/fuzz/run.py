@@ -17,7 +17,7 @@ from tests.fuzz.targets import Target
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "0"))
 SEEDS = 2
 #: Examples with one seed. What a failure prints has the seed, so it can be seen again.
-_EXAMPLES = 100
+_EXAMPLES = 60
 
 
 def seeds(seconds: float) -> Iterator[int]:

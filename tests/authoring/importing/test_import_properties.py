@@ -108,7 +108,7 @@ def without_nothing(value: Any) -> Any:
     return {k: v for k, v in pruned.items() if v != [] and not (k in nothing and v == {})}
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(config=configs(), write=st.sampled_from(WAYS))
 def test_a_pod_has_exactly_what_is_in_the_config(config: Object, write: Callable[[Object], str]) -> None:
     text = write(config)
@@ -126,7 +126,7 @@ def _trimmed(containers: list[Object]) -> list[Object]:
     return [{k: v for k, v in c.items() if v is not False} for c in containers]
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(config=configs())
 def test_native_sidecars_are_the_same_containers(config: Object) -> None:
     template = one(import_configs([("it.yaml", json.dumps(config).encode())], "it"))
@@ -139,7 +139,7 @@ def test_native_sidecars_are_the_same_containers(config: Object) -> None:
     assert found == {}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(text=st.one_of(st.text(max_size=60), st.sampled_from(ODD).map("containers: {}".format), st.binary(max_size=40)))
 def test_whatever_comes_in_something_is_said_of_it(text: str | bytes) -> None:
     data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
@@ -152,7 +152,7 @@ def test_whatever_comes_in_something_is_said_of_it(text: str | bytes) -> None:
 _TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\ufeff"), max_size=60)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(text=_TEXT, odd=st.sampled_from(ODD).filter(lambda text: "\r" not in text))
 def test_config_files_come_along_to_the_letter(text: str, odd: str) -> None:
     files = {"nginx.conf": text, "values.yaml": odd, "x": f"{text}{odd}\n", "overlay.yaml": f"{odd}{text}"}

@@ -113,8 +113,14 @@ def _beginnings(warnings: list[str]) -> list[str]:
     return [warning[:100] for warning in warnings]
 
 
-@pytest.mark.parametrize("template", ["proxy", "keeper"])
-@pytest.mark.parametrize("file", _FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    ("file", "template"),
+    [
+        pytest.param(file, template, id=f"{file.stem}-{template}", marks=[pytest.mark.soak(minutes=2)] * (turn % 2))
+        for number, file in enumerate(_FILES)
+        for turn, template in enumerate(("proxy", "keeper"), number)
+    ],
+)
 def test_what_is_foretold_is_done(
     control_plane: ControlPlane,
     injector: InjectorServer,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -87,6 +88,7 @@ def test_a_template_broken_while_a_hundred_requests_are_in_flight(control_plane:
         while not refused or len(made) < 3:
             labels = {"number": f"{number}-{len(made)}"}
             made.append(control_plane.api.create(pod("app", labels=labels), ns, dry_run=True))
+            time.sleep(0.3)
         return made
 
     with ThreadPoolExecutor(100) as threads:
@@ -147,6 +149,7 @@ def test_every_answer_is_of_one_generation(control_plane: ControlPlane, own: Own
             if left[1:] != right[1:]:
                 halves.append(made)
             seen.setdefault(left[1:], set()).add(made["annotations"].get(STATUS, ""))
+            time.sleep(0.02)
 
     with ThreadPoolExecutor(4) as threads:
         streams = [threads.submit(create, stream) for stream in range(4)]
@@ -237,6 +240,7 @@ def test_drain(
             count += 1
             if draining:
                 after.append(count)
+            time.sleep(0.02)
         return count
 
     with ThreadPoolExecutor(4) as threads:

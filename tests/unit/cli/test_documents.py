@@ -48,7 +48,7 @@ def test_untouched_documents_are_the_input(text):
     assert join_documents(found) == text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.lists(
         st.sampled_from(

@@ -212,7 +212,7 @@ def test_hostile_values_are_read_back(syntax: str) -> None:
     for value in _ENDS:
         check_read_back(syntax, value)
 
-    @settings(max_examples=60 if syntax in ("env", "sh") else 150, deadline=None)
+    @settings(max_examples=40 if syntax in ("env", "sh") else 75, deadline=None)
     @given(_TEXT)
     def any_text(value: str) -> None:
         check_read_back(syntax, value)
@@ -222,7 +222,7 @@ def test_hostile_values_are_read_back(syntax: str) -> None:
 
 @pytest.mark.parametrize("syntax", ["hcl", "json", "lua", "toml"])
 def test_lists_and_mappings_are_read_back(syntax: str) -> None:
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=50, deadline=None)
     @given(_DATA)
     @example(["a", {"b": [True, 1, "${x}"]}])
     def any_data(value: Any) -> None:
@@ -471,7 +471,7 @@ _PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(_PIECES, max_size=6).map("".join), st.lists(_PIECES, max_size=4).map("".join))
 @example('echo "', '"')
 @example("cat <<E\n", "\nE\n")

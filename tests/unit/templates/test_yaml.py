@@ -109,7 +109,7 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(_VALUES)
 def test_dumped_text_is_read_back_by_every_reader(value: Any) -> None:
     text = dump(value)
@@ -151,7 +151,7 @@ _FILLINGS = st.one_of(
 )
 
 
-@settings(max_examples=1000)
+@settings(max_examples=400)
 @given(_DOCUMENTS, st.lists(_FILLINGS, min_size=_HOLES, max_size=_HOLES))
 def test_a_document_with_holes_is_written_as_its_value_is(document: Any, values: list[Any]) -> None:
     text = re.sub('"(\ufdd0[0-9]\ufdd1)"', r"\1", dump(document))

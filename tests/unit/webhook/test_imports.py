@@ -12,7 +12,7 @@ RING = {
     "templates", "webhook",
 }  # fmt: skip
 #: The command itself.
-COMMAND = {"injector.cli", "injector.cli.main", "injector.cli.numbers", "injector.cli.serve"}
+COMMAND = {"injector.cli", "injector.cli.main", "injector.cli.serve"}
 MOST = 150
 
 

@@ -32,7 +32,7 @@ def test_a_long_warning_is_cut_at_a_word() -> None:
     assert shorten("short", 120) == "short"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.text(max_size=300), max_size=80))
 def test_warnings_keep_to_kubernetes_limits(warnings: list[str]) -> None:
     kept = shorten_warnings(warnings)

@@ -86,7 +86,7 @@ def test_a_review_never_sees_half_a_reload(loop: Loop, tmp_path: Path) -> None:
         try:
             count = 0
             with Client(app.port) as client:
-                while not stop.is_set():
+                while not stop.wait(0.005):
                     count += 1
                     body = to_bytes(review(pod(f"{name}-{count % 50}")))
                     response = client.ask(body).json["response"]
