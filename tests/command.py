@@ -23,10 +23,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tests import silence
 
@@ -140,8 +139,6 @@ ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asked:
     asked.connect({address!r})
     call = dict(args=sys.argv[1:], cwd=os.getcwd(), env=dict(os.environ), limits=[])
-    if {python_m!r} and sys.argv[1:2] == ["-m"]:
-        call.update(module=sys.argv[2], args=sys.argv[3:])
     socket.send_fds(asked, [json.dumps(call).encode()], [0, 1, 2, theirs.fileno()])
 theirs.close()
 pid = int(ours.recv({largest}))
@@ -157,17 +154,12 @@ sys.exit(code)
 
 @functools.cache
 def on_path() -> Path:
-    """A folder with a program `injector`, for shells that tests start: each call is one of those above. Beside it
-    `python -m MODULE` is for the injector's own processes.
-    """
+    """A folder with a program `injector`, for shells that tests start: each call is one of those above."""
     folder = tempfile.TemporaryDirectory(prefix="injector-")
     atexit.register(folder.cleanup)
-    address = f"{folder.name}/socket"
-    for name in ("injector", "python"):
-        program = Path(folder.name) / name
-        given = {"python": sys.executable, "address": address, "largest": _LARGEST, "python_m": name == "python"}
-        program.write_text(_PROGRAM.format(**given))
-        program.chmod(0o755)
+    program, address = Path(folder.name) / "injector", f"{folder.name}/socket"
+    program.write_text(_PROGRAM.format(python=sys.executable, address=address, largest=_LARGEST))
+    program.chmod(0o755)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listening.bind(address)
     listening.listen()
@@ -190,7 +182,7 @@ def _hand_on(listening: socket.socket) -> None:
 def _server() -> socket.socket:
     """The connection to the process that forks. It ends when this one does."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    command = [sys.executable, "-m", "tests.command", str(theirs.fileno()), str(on_path())]
+    command = [sys.executable, "-m", "tests.command", str(theirs.fileno())]
     # as the program has it: streams that are no terminal, and nothing that would change how Python starts
     process = subprocess.Popen(
         command, cwd=ROOT, env={}, pass_fds=[theirs.fileno()], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -205,28 +197,12 @@ def _server() -> socket.socket:
     return ours
 
 
-class _Interpreter:
-    """The module `sys` for who starts a process: its program is the one of `on_path`."""
-
-    def __init__(self, folder: Path) -> None:
-        self.executable = str(folder / "python")
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(sys, name)
-
-
-def trials_without_imports(folder: Path, patch: Callable[[object, str, object], None] = setattr) -> None:
-    """The processes that try templates, which this one starts from now on, are forked too."""
-    patch(importlib.import_module("injector.loading.trial"), "sys", _Interpreter(folder))
-
-
-def _serve(connection: socket.socket, folder: Path) -> str:
-    """Fork for each call. Returns in the forked process, which has become what was asked for, the module to run."""
+def _serve(connection: socket.socket) -> None:
+    """Fork for each call. Returns in the forked process, which has become what was asked for."""
     package = importlib.import_module("injector")
     for module in pkgutil.walk_packages(package.__path__, "injector."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    trials_without_imports(folder)
     gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers are nobody's to wait for
@@ -264,14 +240,7 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _become(
-    streams: list[int],
-    args: list[str],
-    cwd: str,
-    env: dict[str, str],
-    limits: list[tuple[int, int]],
-    module: str = "injector",
-) -> str:
+def _become(streams: list[int], args: list[str], cwd: str, env: dict[str, str], limits: list[tuple[int, int]]) -> None:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -280,14 +249,10 @@ def _become(
     os.environ.update(env)
     sys.path[0], sys.argv[1:] = cwd, args
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    mode = env.get(silence.MODE)
-    if mode and (module == "injector" or mode != "codes"):  # codes are what commands say
+    if mode := env.get(silence.MODE):
         silence.start(mode)
     for what, most in limits:
         resource.setrlimit(what, (most, most))
-    if module != "injector":
-        sys.modules.pop(module)  # it runs anew
-    return module
 
 
 def _end(code: int) -> None:
@@ -304,10 +269,9 @@ def _end(code: int) -> None:
 
 
 if __name__ == "__main__":
-    module = _serve(socket.socket(fileno=int(sys.argv[1])), Path(sys.argv[2]))
+    _serve(socket.socket(fileno=int(sys.argv[1])))
     try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
-        _end(0)
+        runpy.run_module("injector", run_name="__main__", alter_sys=True)
     except SystemExit as end:
         if isinstance(end.code, str):
             raise

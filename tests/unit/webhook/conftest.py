@@ -12,7 +12,6 @@ import pytest
 
 from injector.telemetry import LogOutput
 from injector.webhook.app import App, ServeOptions
-from tests import command
 from tests.unit.webhook.support import Loop, lines_of, make_certificate, running_loop
 
 TEMPLATE = {
@@ -26,14 +25,6 @@ def write_template(folder: Path, name: str = "proxy", **files: str) -> None:
     (folder / name).mkdir(parents=True, exist_ok=True)
     for file, text in {**TEMPLATE, **files}.items():
         (folder / name / file).write_text(text)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def trials() -> Iterator[None]:
-    """Templates are tried in processes that need not import the program."""
-    with pytest.MonkeyPatch.context() as patch:
-        command.trials_without_imports(command.on_path(), patch.setattr)
-        yield
 
 
 class Served:
