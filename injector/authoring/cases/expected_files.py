@@ -24,7 +24,7 @@ from injector.names import hint, nearest, shortened
 from injector.pods.workloads import workload_of_object
 from injector.templates.kubernetes_yaml import Node, YAMLError, compose, load_manifest
 from injector.templates.program import is_document
-from injector.templates.trace import Trace, trace
+from injector.templates.render import Trace
 from injector.templates.variables import Context
 
 
@@ -41,7 +41,7 @@ def author_place(checked: Checked, outcome: Outcome, applied: Applied, refusal: 
     if not (refusal.named or is_document(source)):
         return None
     try:
-        traced = trace(template, _context(checked, outcome, applied), source)
+        traced = Trace(template, _context(checked, outcome, applied), source)
         if not is_document(source):
             return _of_line(traced, text, refusal.line) if traced.value == text else None
         if traced.value != load_manifest(text):
@@ -59,7 +59,7 @@ def unreadable(checked: Checked, outcome: Outcome, applied: Applied) -> Iterator
         if spec.syntax not in CHECKED or spec.name not in texts:
             continue
         try:
-            traced = trace(template, _context(checked, outcome, applied), spec.template)
+            traced = Trace(template, _context(checked, outcome, applied), spec.template)
         except InjectionError:
             continue
         place_of = traced.place_of if traced.value == texts[spec.name] else partial(_no_place, spec.template)

@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from injector.authoring.lint.subject import Finding, Subject
-from injector.templates.line_ends import lost_line_ends
+from injector.templates.yaml_errors import lost_line_ends
 
 SEVERITY = "warning"
 
