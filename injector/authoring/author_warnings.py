@@ -20,8 +20,8 @@ from injector.errors import InjectionError
 from injector.injection import Applied
 from injector.pods.fields import POD
 from injector.pods.shape import unknown_fields
+from injector.templates.render import Trace
 from injector.templates.template import OVERLAY, Template
-from injector.templates.trace import trace
 
 #: The rules that need only a template's text, and those that look at what it renders for a pod.
 _OF_TEXT = {
@@ -160,7 +160,7 @@ def _of_files(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
     try:
         for spec in broken:
             context, rendered = attempt.context_and_files(template)
-            place_at = trace(template, context, spec.template).place_of
+            place_at = Trace(template, context, spec.template).place_of
             if mistake := syntax_mistake(rendered[spec.name], spec.name, spec.syntax, place_at):
                 yield Diagnostic("renders", "warning", mistake.message, mistake.help, place=mistake.place)
     except InjectionError:

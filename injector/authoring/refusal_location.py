@@ -19,10 +19,9 @@ from injector.pods.overlay import EVERY_CONTAINER, bare_value, name_of, plain
 from injector.pods.shape import string_map
 from injector.reasons import Reason
 from injector.templates.parameters import Resolved, resolve
-from injector.templates.render import render_files
+from injector.templates.render import Trace, render_files
 from injector.templates.snapshot import Snapshot
 from injector.templates.template import OVERLAY, Template
-from injector.templates.trace import Trace, trace
 from injector.templates.variables import Context
 
 #: Refusals that a template brings about.
@@ -62,7 +61,7 @@ class Attempt:
 
     def traced_overlay(self, template: Template) -> Trace:
         """The overlay that a template renders, with places. Raises InjectionError."""
-        return trace(template, self.context_and_files(template)[0], OVERLAY)
+        return Trace(template, self.context_and_files(template)[0], OVERLAY)
 
     def blamed_place(self, template: Template) -> Place | None:
         """The author's place of what the injection was refused for.

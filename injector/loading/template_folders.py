@@ -95,8 +95,8 @@ def no_manifest(folder: Path) -> str:
     """The words that say why a folder is not a template; they name a file that may have been meant as its manifest."""
     try:
         near = nearest(MANIFEST, [file.name for file in folder.iterdir()])
-    except OSError as error:
-        return f"the folder cannot be read: {error.strerror}"
+    except OSError:
+        return "there is no such folder, or it cannot be read"
     return f"no {MANIFEST}, but {near}" if near else f"no {MANIFEST}"
 
 

@@ -99,19 +99,13 @@ def _child(templates: Mapping[str, Mapping[str, str]]) -> tuple[list[TrialResult
         )
         output = process.stdout
         if process.returncode < 0:
-            cause = (
-                f"the process that tries the template with sample pods was killed by signal {-process.returncode}: the "
-                "template takes too much time or memory"
-            )
+            cause = f"was killed by signal {-process.returncode}: the template takes too much time or memory"
         elif process.returncode:
-            memory = ran_out_of_memory(process.stderr)
-            cause = (
-                "the process that tries the template with sample pods ended with exit code "
-                f"{process.returncode}{': the template takes too much memory' if memory else ''}"
-            )
+            memory = ": the template takes too much memory" if ran_out_of_memory(process.stderr) else ""
+            cause = f"ended with exit code {process.returncode}{memory}"
     except subprocess.TimeoutExpired as expired:
         output = expired.stdout or b""
-        cause = f"the process that tries the template with sample pods did not end within {timeout} s"
+        cause = f"did not end within {timeout} s"
     verdicts: list[TrialResult] = []
     at = ""
     for line in output.splitlines():
@@ -123,7 +117,8 @@ def _child(templates: Mapping[str, Mapping[str, str]]) -> tuple[list[TrialResult
                 at = ""
         except msgspec.MsgspecError:
             break
-    return verdicts, (at, cause) if at and cause else None
+    died = at, f"the process that tries the template with sample pods {cause}"
+    return verdicts, died if at and cause else None
 
 
 def try_one(name: str, sources: Mapping[str, str]) -> TrialResult:
@@ -165,7 +160,12 @@ def trial_main() -> None:
     set_limit(resource.RLIMIT_CORE, 0)
     for name, sources in templates.items():
         used = resource.getrusage(resource.RUSAGE_SELF)
-        _cpu_limit(int(used.ru_utime + used.ru_stime) + 1 + _CPU_SECONDS)
+        # the last limit, for code that the inner limit cannot interrupt: it ends the process
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        seconds = int(used.ru_utime + used.ru_stime) + 1 + _CPU_SECONDS
+        resource.setrlimit(
+            resource.RLIMIT_CPU, (seconds if hard == resource.RLIM_INFINITY else min(seconds, hard), hard)
+        )
         _say(_Start(name))
         try:
             with limited(name, seconds=_TEMPLATE_SECONDS):
@@ -180,12 +180,6 @@ def trial_main() -> None:
             message = cut(f"the injector itself failed while it tried the template: {type(error).__name__}: {error}")
             verdict = TrialResult(name, [Diagnostic("value", "error", message)])
         _say(TrialResult(name, [replace(problem, mistake=()) for problem in verdict.problems]))  # no author reads these
-
-
-def _cpu_limit(seconds: int) -> None:
-    """The last limit, for code that the inner limit cannot interrupt: it ends the process."""
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds if hard == resource.RLIM_INFINITY else min(seconds, hard), hard))
 
 
 def _say(line: msgspec.Struct) -> None:

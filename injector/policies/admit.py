@@ -18,7 +18,6 @@ from injector.caches import OverlayCaches
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.injection import Applied, Injection, patch_between
-from injector.names import nearest, suggestion
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.decision import Decision
 from injector.pods.fields import OBJECT
@@ -30,6 +29,7 @@ from injector.policies.object_merge import merge_object
 from injector.policies.request import ObjectRequest, is_for
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates
+from injector.templates.choice import named_template
 from injector.templates.parameters import resolve
 from injector.templates.render import Rendered, RenderError, render_overlay
 from injector.templates.snapshot import Snapshot
@@ -128,7 +128,8 @@ class _Run:
     def ask(self, name: str) -> None:
         """Apply a template, if it is for this object. Raises InjectionError if the object is refused."""
         try:
-            template = _find(name, self.snapshot)
+            catalog = self.snapshot.catalog
+            template = named_template(name, catalog, catalog.names, "listed under `paths:` in the settings")
             if is_for(template, self.object_request, self.namespace):
                 self._apply(template)
         except InjectionError as error:
@@ -205,8 +206,7 @@ def _merged(
         message = f"template {template.name} cannot change an object on DELETE, or that is not in the request"
         raise InjectionError(Reason.TEMPLATE_FAILED, message, fields={"template": template.name})
     if not object_request.is_pod:
-        filled = merge_object(state, overlay, defaults)
-        return filled.object, filled.differences
+        return merge_object(state, overlay, defaults)
     if not template.applies_to.only_pods:
         try:
             check_overlay(overlay)
@@ -236,18 +236,6 @@ def object_context(
         old_object=object_request.old_object,
         request={"operation": object_request.request.operation, **object_request.review},
     )
-
-
-def _find(name: str, snapshot: Snapshot) -> Template:
-    template = snapshot.catalog.get(name)
-    if template is None:
-        raise InjectionError(
-            Reason.UNKNOWN_TEMPLATE,
-            f'no template "{name[:60]}" (listed under `paths:` in the settings)',
-            help=suggestion(name, snapshot.catalog.names),
-            fields={"value": name, "nearest": nearest(name, snapshot.catalog.names)},
-        )
-    return template
 
 
 def _left(object_request: ObjectRequest, at: PathTemplates, snapshot: Snapshot, reason: Reason) -> Injection:

@@ -7,7 +7,7 @@ maps are filled in, and a list, as any other value, belongs whole to one side. W
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
@@ -19,23 +19,19 @@ from injector.pods.patch import same
 from injector.reasons import Reason
 
 
-class MergedObject(NamedTuple):
-    """The object, the same one where it lacks nothing, and each place where the template disagrees."""
+def merge_object(
+    obj: Object, overlay: Overlay, defaults: Collection[str] = ()
+) -> tuple[Object, tuple[Diagnostic, ...]]:
+    """An object with everything of the overlay that it lacks, and each place where the template disagrees.
 
-    object: Object
-    differences: tuple[Diagnostic, ...]
-
-
-def merge_object(obj: Object, overlay: Overlay, defaults: Collection[str] = ()) -> MergedObject:
-    """An object with everything of the overlay that it lacks. `Replace` overwrites; `Replace` of None removes.
-
+    The same object where it lacks nothing. `Replace` overwrites; `Replace` of None removes.
     A null of the object counts as lacking, as it does for Kubernetes. Messages contain no values: they may be secret.
     `defaults` are pointers to places where the object may have another value, and no difference is reported. Raises
     InjectionError with Reason.CONFLICT where the object has another shape than the overlay.
     """
     differences = Differences(())
     differences.silent.update(defaults)
-    return MergedObject(_mapping(obj, overlay, "", differences), tuple(differences.found))
+    return _mapping(obj, overlay, "", differences), tuple(differences.found)
 
 
 def _mapping(have: Object, overlay: Overlay, at: str, differences: Differences) -> Object:

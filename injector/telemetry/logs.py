@@ -10,7 +10,8 @@ import logging
 import sys
 import time
 import traceback
-from typing import BinaryIO
+from pathlib import PurePath
+from typing import BinaryIO, cast
 
 import msgspec
 import structlog
@@ -62,16 +63,8 @@ class LogOutput:
         return b"%b%03dZ" % (self._stamp, (now - second) * 1000)
 
 
-class _Logger:
-    """What structlog hands finished lines to."""
-
-    def __init__(self, output: LogOutput) -> None:
-        self._output = output
-
-    def msg(self, line: bytes) -> None:
-        self._output.write(line + b"\n")
-
-    debug = info = warning = error = critical = msg
+def _writer(output: LogOutput) -> structlog.BytesLogger:
+    return structlog.BytesLogger(cast(BinaryIO, output))
 
 
 def _stamp(output: LogOutput) -> structlog.types.Processor:
@@ -104,7 +97,7 @@ def _processors(output: LogOutput) -> list[structlog.types.Processor]:
 def make_logger(output: LogOutput) -> structlog.typing.FilteringBoundLogger:
     """A structlog logger that writes one JSON object a line to `output`; two servers in one process each have one."""
     logger: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
-        _Logger(output),
+        _writer(output),
         processors=_processors(output),
         wrapper_class=structlog.make_filtering_bound_logger("info"),
     )
@@ -132,7 +125,7 @@ def send_logs_to(output: LogOutput) -> None:
     structlog.configure(
         processors=_processors(output),
         wrapper_class=structlog.make_filtering_bound_logger("info"),
-        logger_factory=lambda *_: _Logger(output),
+        logger_factory=lambda *_: _writer(output),
         cache_logger_on_first_use=False,
     )
     root = logging.getLogger()
@@ -146,9 +139,5 @@ def where_it_failed(error: BaseException) -> list[str]:
 
     The exception's own text is left out on purpose: it may quote the pod.
     """
-    frames = traceback.extract_tb(error.__traceback__)
-    return [f"{_short(f.filename)}:{f.lineno} {f.name}" for f in frames[-12:]]
-
-
-def _short(filename: str) -> str:
-    return "/".join(filename.replace("\\", "/").split("/")[-3:])
+    frames = traceback.extract_tb(error.__traceback__)[-12:]
+    return [f"{'/'.join(PurePath(frame.filename).parts[-3:])}:{frame.lineno} {frame.name}" for frame in frames]

@@ -150,15 +150,18 @@ def origins_of(
     return {**origins, **{name: origin for name, origin in by_pod.items() if name not in origins}}
 
 
-def _find(name: str, catalog: Catalog, source: str) -> Template:
+def named_template(name: str, catalog: Catalog, names: Sequence[str], source: str) -> Template:
+    """The template of a name that comes from a source. Raises InjectionError: UNKNOWN_TEMPLATE, with one of `names`."""
     template = catalog.get(name)
     if template is None:
-        raise InjectionError(
-            Reason.UNKNOWN_TEMPLATE,
-            f'no template "{name[:60]}" ({source})',
-            help=suggestion(name, catalog.injected_names),
-            fields={"value": name, "nearest": nearest(name, catalog.injected_names), "origin": source},
-        )
+        fields = {"value": name, "nearest": nearest(name, names), "origin": source}
+        message = f'no template "{name[:60]}" ({source})'
+        raise InjectionError(Reason.UNKNOWN_TEMPLATE, message, help=suggestion(name, names), fields=fields)
+    return template
+
+
+def _find(name: str, catalog: Catalog, source: str) -> Template:
+    template = named_template(name, catalog, catalog.injected_names, source)
     if name not in catalog.injected_names:
         message = f"template {template.name} ({source}) cannot be injected, because {template.why_not_injected}"
         to_do, fields = "list it under `paths:` in the settings instead", {"template": template.name}

@@ -6,7 +6,7 @@ name counts as reading the whole. A part that one rendering did not come to is n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -73,11 +73,6 @@ class Facts:
         self.names.setdefault(path[0], code)
         if path[0] == "params" and len(path) > 1:
             self.params.setdefault(path[1], code)
-
-    def undeclared(self, names: set[str], defined: Set[str]) -> Iterator[tuple[str, int]]:
-        """Names that nothing defines, of those that Jinja found undeclared, with the code of where each is read."""
-        missing = names - NAMES - defined
-        yield from sorted(((name, self.names.get(name, 0)) for name in missing), key=lambda entry: entry[1])
 
 
 def chain(node: nodes.Node) -> NamePath | None:
@@ -166,10 +161,8 @@ def _item_reads(node: nodes.For, base: NamePath) -> set[NamePath] | None:
 
 def _filter_reads(node: nodes.Filter, base: NamePath) -> set[NamePath] | None:
     """What `| first`, `| length` and `| map(attribute="name")` read of the list."""
-    if node.name == "first" and not (node.args or node.kwargs):
-        return {(*base, FIRST)}
-    if node.name == "length" and not (node.args or node.kwargs):
-        return {(*base, EACH, "")}
+    if node.name in ("first", "length") and not (node.args or node.kwargs):
+        return {(*base, FIRST) if node.name == "first" else (*base, EACH, "")}
     if node.name == "map" and not node.args and [pair.key for pair in node.kwargs] == ["attribute"]:
         attribute = node.kwargs[0].value
         # a dot or a number would lead further

@@ -99,8 +99,7 @@ class MissingValue(StrictUndefined):  # `_undefined_...` are Jinja's documented 
         if owner is missing:
             return f"`{name}` has no value here; the line that sets it was not reached (see its {{% if %}} or loop)"
         if isinstance(owner, list | tuple):
-            many = f"{len(owner) or 'no'} item{'' if len(owner) == 1 else 's'}"
-            return f"the list has {many}, so there is no [{name}]; use `| default(...)`"
+            return f"there is no [{name}] in this list, whose length is {len(owner)}; use `| default(...)`"
         near = nearest(str(name), [key for key in owner if isinstance(key, str)]) if isinstance(owner, dict) else None
         rest = f"did you mean {near}?" if near else "use `| default(...)` or `is defined`"
         return f"there is nothing named {str(name)[:60]!r} here; {rest}"

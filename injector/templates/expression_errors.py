@@ -112,7 +112,7 @@ _PLAIN = {
 }
 _SYMBOLS = {
     "=": "a single = sets a value; write == to compare",
-    "|": "|| is not available; write `or`",
+    "name |": "|| is not available; write `or`",
 }
 
 
@@ -150,7 +150,7 @@ def _place_of_go(kind: str, values: tuple[str, ...], text: str, begin: int, offs
 
 def _explained(kind: str, values: tuple[str, ...], words: str, text: str, begin: int, offset: int) -> tuple[str, int]:
     opened = text[begin : begin + 2] if begin >= 0 else ""
-    closing = "%}" if opened == "{%" else "}}"
+    closing = {"{%": "%}"}.get(opened, "}}")
     open_string = kind == "wrong-character" and values[0] in "\"'"
     if opened and (open_string or kind == "early-end") and closing not in text[offset:].partition("\n")[0]:
         return f"the {opened} that begins here is not closed with {closing}", begin
@@ -183,7 +183,7 @@ def deepest(text: str) -> int:
 
 
 def _expected(wanted: str, symbol: str, text: str, begin: int, offset: int) -> tuple[str, int]:
-    closing = TOKENS.get(wanted, "a name" if wanted == "name" else f"`{wanted}`")
+    closing = {**TOKENS, "name": "a name"}.get(wanted, f"`{wanted}`")
     unexpected = TOKENS.get(symbol, f"`{symbol}`")
     is_end = closing in ("}}", "%}")
     if is_end and begin >= 0 and (symbol == "end of template" or "\n" in text[begin:offset]):
@@ -197,8 +197,8 @@ def _expected(wanted: str, symbol: str, text: str, begin: int, offset: int) -> t
         or (tag[1] == "set" and not re.match(r"[\w, ]+=", tag[2]))
     ):
         return f"{closing} is expected in this tag, not {unexpected}", begin
-    if symbol in _SYMBOLS and (symbol == "=" or wanted == "name"):
-        return _SYMBOLS[symbol], offset
+    if message := _SYMBOLS.get(symbol) or _SYMBOLS.get(f"{wanted} {symbol}"):
+        return message, offset
     end = " or an operator is expected here, not {}; join strings with ~" if is_end else " is expected here, not {}"
     return closing + end.format(unexpected), offset
 

@@ -8,16 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
 
 from injector.templates.parameter_schema import DeclarationError, make_parameter
 from injector.templates.parameter_values import value_of
 from injector.templates.template import UNSET, Parameter
-
-#: Keywords that would give a member another schema than its neighbours.
-_APART: Final = ("properties", "patternProperties")
-#: What stands for a member's name where people read of all of them.
-_ANY: Final = "<name>"
 
 
 def make_family(parameter: Parameter) -> Parameter:
@@ -32,7 +26,7 @@ def make_family(parameter: Parameter) -> Parameter:
             "a parameter whose name ends in * is a family, and its value is a map: write `type: object`, and "
             f"`additionalProperties: {{type: {parameter.type}}}` for each value",
         )
-    for keyword in _APART:
+    for keyword in ("properties", "patternProperties"):  # they would give a member another schema than its neighbours
         if keyword in schema:
             raise DeclarationError((keyword,), f"a family has one schema for all its members; leave {keyword} out")
     values = schema.get("additionalProperties")
@@ -65,14 +59,9 @@ def declared_parameter(parameters: Mapping[str, Parameter], name: str) -> Parame
     return max(members, key=lambda p: len(p.name), default=None)
 
 
-def member_name(family: Parameter, name: str) -> str:
-    """What a template calls a member: `db` for `secret-db`."""
-    return name[len(family.name) - 1 :]
-
-
 def shown_name(parameter: Parameter) -> str:
     """A parameter's name as people set it: `secret-<name>` for one of a family."""
-    return parameter.name if parameter.member is None else f"{parameter.name[:-1]}{_ANY}"
+    return parameter.name if parameter.member is None else f"{parameter.name[:-1]}<name>"
 
 
 def similar_names(parameters: Mapping[str, Parameter], name: str) -> list[str]:

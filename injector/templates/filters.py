@@ -5,10 +5,9 @@ Each takes values, never the author's text (see `holes`), and charges the render
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from operator import itemgetter
-from types import GeneratorType
 from typing import Any
 
 import msgspec
@@ -147,25 +146,13 @@ def _bounded(function: Any, prepare: Callable[[Any], Any]) -> Callable[..., Any]
         if kwargs:
             kwargs = {name: prepare(value) for name, value in kwargs.items()}
         result = function(*args, **kwargs)
-        return list(result) if isinstance(result, GeneratorType | Iterable) and _lazy(result) else result
+        return list(result) if isinstance(result, Iterator) else result
 
     return bounded
 
 
-def _beginning(value: Any) -> Any:
-    return compared(value[:1] if isinstance(value, list) else value)
-
-
-def _items_of(value: Any) -> Any:
-    return operand(value) if isinstance(value, list) else compared(value)
-
-
-def _lazy(value: object) -> bool:
-    return not isinstance(value, str | list | tuple | dict | range | Undefined)
-
-
 _map_all = _bounded(_JINJA["map"], compared)
-_map_attribute = _bounded(_JINJA["map"], _items_of)
+_map_attribute = _bounded(_JINJA["map"], lambda value: (operand if isinstance(value, list) else compared)(value))
 
 
 @wraps(_map_all)
@@ -196,7 +183,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     **{name: _bounded(function, operand) for name, function in _OWN.items()},
     **{name: _bounded(_JINJA[name], compared) for name in _FROM_JINJA},
     # What these leave alone is neither read nor paid for, see `dependencies`.
-    "first": _bounded(_JINJA["first"], _beginning),
+    "first": _bounded(_JINJA["first"], lambda value: compared(value[:1] if isinstance(value, list) else value)),
     "map": _map,
     "default": _default,
     "d": _default,

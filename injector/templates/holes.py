@@ -23,7 +23,7 @@ from injector.errors import FaultError, LimitError
 from injector.names import kind_of, shortened
 from injector.templates.quoted_places import with_bare_marks, with_marks, without_marks
 from injector.templates.quoting import Quoted, check_harmless, check_quoted
-from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, scalar_text, untagged
+from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, TAGGED, scalar_text
 
 #: How much work one render may do, in units of roughly a microsecond.
 WORK = 500_000
@@ -82,7 +82,7 @@ def plain_text(text: Text) -> str:
     if OPEN not in text:
         return without_marks(text)
     run = current.get()
-    pieces = HOLE.split(without_marks(untagged(text)) if run.tagged else text)
+    pieces = HOLE.split(without_marks(TAGGED.sub("", text)) if run.tagged else text)
     run.seen.update(run.later[int(index)] for index in pieces[1::2] if int(index) in run.later)
     pieces[1::2] = [scalar_text(run.values[int(index)]) for index in pieces[1::2]]
     check_length(sum(map(len, pieces)))

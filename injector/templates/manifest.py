@@ -11,7 +11,7 @@ import yaml
 
 from injector.diagnostics import Place, spoken_path
 from injector.errors import LimitError, TemplateError
-from injector.names import cut, hint, is_dns_label, legal_name, nearest, shortened, suggestion
+from injector.names import cut, hint, is_dns_label, legal_name, shortened, suggestion
 from injector.pods.selectors import SelectorError, check_selector
 from injector.templates.families import make_family
 from injector.templates.holes import EXPANSIONS
@@ -102,11 +102,7 @@ class Manifest:
         """One of some choices, the first where there is none."""
         value = self._data.get(key)
         if value is not None and value not in choices:
-            message, near = (
-                f"{key} is {shortened(value)}; it has to be {' or '.join(choices)}",
-                nearest(str(value), choices),
-            )
-            self.refuse((key,), message, help_=f"did you mean {near}?" if near else "")
+            self.refuse((key,), f"{key} is {shortened(value)}; it has to be {' or '.join(choices)}")
         return value or choices[0]
 
     def selector(self, key: str) -> dict[str, Any] | None:
@@ -170,11 +166,9 @@ class Manifest:
         except DeclarationError as error:
             path, message = ("parameters", name, *error.path), f"parameter `{name}`: {error.message}"
             self.refuse(path, message, rule=error.rule, help_=error.help, mistake=error.mistake)
-        except (RecursionError, OverflowError):
-            self.refuse(("parameters", name), f"parameter `{name}`: its schema is too deep or too large", rule="limit")
-        except LimitError:
-            text = f"parameter `{name}`: checking its default takes too much time; write a simpler schema"
-            self.refuse(("parameters", name), text, rule="limit")
+        except (RecursionError, OverflowError, LimitError):
+            message = f"parameter `{name}`: its schema is too deep or too large, or takes too much time to check"
+            self.refuse(("parameters", name), message, rule="limit")
 
     def _check_parameter_name(self, name: str) -> None:
         if _PARAMETER.match(name):
@@ -250,12 +244,9 @@ class Manifest:
         value = self._data.get("redirects")
         if value is None:
             return {}
-        if not isinstance(value, dict):
-            self.refuse(("redirects",), "redirects has to be a mapping, such as {envoy-redirect: envoy-sidecar}")
-        for init, sidecar in value.items():
-            for name in (init, sidecar):
-                if not isinstance(name, str) or not is_dns_label(name):
-                    self.refuse(("redirects", init), f"redirects: {shortened(name)} is not a container's name")
+        if not isinstance(value, dict) or not all(map(is_dns_label, (*value, *value.values()))):
+            message = "redirects has to be a mapping of containers' names, such as {envoy-redirect: envoy-sidecar}"
+            self.refuse(("redirects",), message)
         return value
 
     def applies_to(self) -> AppliesTo:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from injector.names import nearest, quotes_help, shortened, suggestion
 from injector.templates.parameter_keywords import (
@@ -18,9 +18,6 @@ from injector.templates.parameter_keywords import (
 from injector.templates.parameter_values import LONGEST_VALUE, wrong_with
 from injector.templates.template import SETTERS, UNSET, Parameter
 from injector.templates.value_check import ValueCheck, format_checker
-
-if TYPE_CHECKING:
-    from jsonschema.exceptions import SchemaError
 
 TYPES = ("string", "integer", "number", "boolean", "array", "object")
 #: Keywords of ours, which are no JSON Schema.
@@ -120,7 +117,13 @@ def _check_schema(schema: Mapping[str, Any]) -> None:
     try:
         Draft202012Validator.check_schema(schema, format_checker=format_checker())
     except SchemaError as error:
-        raise _schema_error(error) from None
+        key = next((str(step) for step in reversed(error.absolute_path) if isinstance(step, str)), "it")
+        message = f"{key} is not valid JSON Schema: {error.message[:200]}"
+        if error.validator == "type":
+            kind = error.validator_value if isinstance(error.validator_value, str) else "schema, such as {type: string}"
+            message = f"{key} is {shortened(error.instance)}; it has to be of type {kind}"
+        mistake = ("keyword-value", key, error.instance)
+        raise DeclarationError(tuple(error.absolute_path), message, mistake=mistake) from None
 
 
 def _check_rest(schema: Mapping[str, Any]) -> None:
@@ -203,17 +206,6 @@ def _is_open(value: Any, setters: tuple[str, ...]) -> bool:
             ("pods",), f"`from` leaves pods out, and `pods: {MAY_SET}` lets them set it; remove one of both"
         )
     return value is not None
-
-
-def _schema_error(error: SchemaError) -> DeclarationError:
-    """What is wrong with a schema, from the words of jsonschema."""
-    key = next((str(step) for step in reversed(error.absolute_path) if isinstance(step, str)), "it")
-    message = f"{key} is not valid JSON Schema: {error.message[:200]}"
-    if error.validator == "type":
-        kind = error.validator_value if isinstance(error.validator_value, str) else "schema, such as {type: string}"
-        message = f"{key} is {shortened(error.instance)}; it has to be of type {kind}"
-    mistake = ("keyword-value", key, error.instance)
-    return DeclarationError(tuple(error.absolute_path), message, mistake=mistake)
 
 
 def _check_enum(declaration: Mapping[str, Any]) -> None:

@@ -61,11 +61,6 @@ def _fits(value: Any) -> bool:
     return count <= _MOST
 
 
-def allowed(parameter: Parameter) -> str:
-    """What a parameter takes, in words that follow "must be"."""
-    return _allowed(parameter.schema)
-
-
 # ---------------------------------------------------------------------------------------------- reading strings
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}\Z")
@@ -109,7 +104,7 @@ def _json(text: str, kind: type) -> Any:
 
 def _unreadable(text: str, parameter: Parameter) -> str:
     """Why a string stands for no value of the parameter's type, with the place where it stops being what it must be."""
-    expected = f"must be {allowed(parameter)}"
+    expected = f"must be {allowed(parameter.schema)}"
     items = parameter.schema.get("items")
     if parameter.type == "object" or (parameter.type == "array" and text.lstrip().startswith("[")):
         try:
@@ -130,8 +125,6 @@ def _unreadable(text: str, parameter: Parameter) -> str:
 
 def wrong_with(parameter: Parameter, value: Any) -> str | None:
     """What is wrong with a typed value, or None."""
-    if isinstance(value, bool) and parameter.type in ("integer", "number"):
-        return f"must be {allowed(parameter)}"
     # the first is enough: there may be thousands, and each takes as long as it takes to find the nearest spelling
     error = next(parameter.check.errors(value), None)
     if error is None:
@@ -157,12 +150,12 @@ def _mistake(error: ValidationError, *, whole: bool) -> str:
     instance: Any = error.instance
     schema = error.schema if isinstance(error.schema, Mapping) else {}
     if list(error.absolute_schema_path)[-2:-1] == ["propertyNames"]:
-        return f"has the key {shortened(instance)}, which must be {_allowed({'type': 'string', **schema})}"
+        return f"has the key {shortened(instance)}, which must be {allowed({'type': 'string', **schema})}"
     if mistake := _mistake_of_keyword(error, schema):
         return mistake
     if error.validator in _SENTENCES or (error.validator == "pattern" and len(str(instance)) > LONGEST):
         return error.message
-    return f"must be {_allowed(schema)}" if whole or _says_what(schema) else f"is wrong: {error.message[:120]}"
+    return f"must be {allowed(schema)}" if whole or _says_what(schema) else f"is wrong: {error.message[:120]}"
 
 
 def _mistake_of_keyword(error: ValidationError, schema: Mapping[str, Any]) -> str:
@@ -171,13 +164,13 @@ def _mistake_of_keyword(error: ValidationError, schema: Mapping[str, Any]) -> st
     instance: Any = error.instance
     match error.validator:
         case "not" if _says_what(value):
-            return f"must not be {_allowed({'type': 'string', **value})}"
+            return f"must not be {allowed({'type': 'string', **value})}"
         case "required":
             missing = next(key for key in value if key not in instance)
             return f'has no key "{missing}"; it needs {", ".join(value)}'
         case "anyOf" | "oneOf" if all(_says_what(inner) for inner in value):
             kind = {"type": schema["type"]} if "type" in schema else {}
-            return f"must be {' or '.join(dict.fromkeys(_allowed({**kind, **inner}) for inner in value))}"
+            return f"must be {' or '.join(dict.fromkeys(allowed({**kind, **inner}) for inner in value))}"
         case "minItems" | "maxItems" | "minProperties" | "maxProperties":
             return f"must have {_count(error.validator, value)}, and has {len(instance)}"
     return ""
@@ -188,7 +181,8 @@ def _says_what(schema: Any) -> bool:
     return isinstance(schema, Mapping) and not {"type", "enum", "const", "format", "pattern"}.isdisjoint(schema)
 
 
-def _allowed(schema: Mapping[str, Any]) -> str:
+def allowed(schema: Mapping[str, Any]) -> str:
+    """What a schema takes, in words that follow "must be"."""
     if "const" in schema:
         return shortened(schema["const"])
     if "enum" in schema:
@@ -209,7 +203,7 @@ def _allowed(schema: Mapping[str, Any]) -> str:
     if limits := _limits(schema):
         text += f" {' and '.join(limits)}"
     items = schema.get("items")
-    return f"{text}, each {_allowed(items)}" if kind == "array" and isinstance(items, Mapping) else text
+    return f"{text}, each {allowed(items)}" if kind == "array" and isinstance(items, Mapping) else text
 
 
 def _limits(schema: Mapping[str, Any]) -> list[str]:
@@ -266,9 +260,6 @@ _COUNTS = {
 
 # ---------------------------------------------------------------------------------------------- writing them again
 
-#: Types whose values the settings have without quotes.
-_BARE = ("integer", "number", "boolean")
-
 
 def spelled(text: str, origin: str, parameter: Parameter) -> str:
     """A value as it may be pasted in the place that `origin` names: with quotes where YAML or a shell needs them."""
@@ -276,7 +267,7 @@ def spelled(text: str, origin: str, parameter: Parameter) -> str:
         return shlex.quote(text)
     quoted = "'{}'".format(text.replace("'", "''")) if '"' in text else flow_value(text)
     if origin.startswith("setting "):
-        return text if parameter.type in _BARE or text[:1] in ("[", "{") else quoted
+        return text if parameter.type in ("integer", "number", "boolean") or text[:1] in ("[", "{") else quoted
     return quoted if " annotation " in origin else text
 
 

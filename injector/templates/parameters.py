@@ -19,7 +19,7 @@ from injector.errors import InjectionError
 from injector.names import SEARCHES, cut, nearest, shortened, suggestion
 from injector.reasons import Reason
 from injector.settings import Settings
-from injector.templates.families import declared_parameter, member_name, shown_name, similar_names
+from injector.templates.families import declared_parameter, shown_name, similar_names
 from injector.templates.parameter_values import allowed, value_of
 from injector.templates.template import UNSET, Parameter, Template
 
@@ -158,7 +158,7 @@ def _check_missing(
     if not missing:
         return
     needs = "; and ".join(
-        f"{shown_name(parameter)} ({allowed(parameter.member or parameter)})" for parameter in missing
+        f"{shown_name(parameter)} ({allowed((parameter.member or parameter).schema)})" for parameter in missing
     )
     names = tuple(parameter.name for parameter in missing)
     misspelt = filter(None, (_meant(parameter, warnings) for parameter in missing))
@@ -179,7 +179,7 @@ def _read(template: Template, parameter: Parameter, name: str, origin: str, raw:
         message = f"{origin} = {shortened(raw)}: {error}"
         if parameter.secret:
             message = f"the value of {origin} is not allowed; it is secret, so it is not shown. It must be "
-            message, fields["value"] = f"{message}{allowed(parameter)}", ""
+            message, fields["value"] = f"{message}{allowed(parameter.schema)}", ""
         choices = [] if parameter.secret else [str(choice) for choice in parameter.schema.get("enum", ())]
         near = nearest(str(raw), choices, cutoff=0.7)
         help_ = f"write {near}" if near else ""
@@ -214,7 +214,9 @@ def _family(
     assert family.member is not None  # noqa: S101
     value: dict[str, Any] = dict(family.default) if family.default is not UNSET else {}
     for name, (origin, raw) in members.items():
-        value[member_name(family, name)] = _read(template, replace(family.member, name=name), name, origin, raw)
+        value[name.removeprefix(family.name[:-1])] = _read(
+            template, replace(family.member, name=name), name, origin, raw
+        )
         origins[name] = origin
     value = {name: value[name] for name in sorted(value)}
     _read(template, family, family.name, f"parameter `{family.name}`", value)

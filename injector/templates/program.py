@@ -15,7 +15,7 @@ from jinja2 import Template as JinjaTemplate
 from jinja2.environment import Environment as JinjaEnvironment
 from jinja2.meta import find_undeclared_variables
 
-from injector.caches import IdentityCache, Memo
+from injector.caches import Memo
 from injector.diagnostics import Place
 from injector.errors import TemplateError
 from injector.names import cut, hint
@@ -32,11 +32,10 @@ from injector.templates.dependencies import (
 )
 from injector.templates.environment import FUNCTIONS, Environment
 from injector.templates.expression_errors import ForbiddenError, deepest, explain_jinja, not_declared, undefined
-from injector.templates.line_ends import dash_before, joined_lines
 from injector.templates.quoted_places import BARE, END, START
 from injector.templates.source_map import Tagged, Tags, begin_with_first, expression_at, normal, place_at, word_at
 from injector.templates.structure import CLOSE, OPEN, TAG, Structure
-from injector.templates.yaml_errors import TAB, tab_in
+from injector.templates.yaml_errors import TAB, dash_before, joined_lines, tab_in
 
 _RESERVED = re.compile(f"[{OPEN}{CLOSE}{TAG}{START}{END}{BARE}]")
 _DOCUMENTS = (".yaml.j2", ".yml.j2", ".json.j2")
@@ -119,8 +118,6 @@ class Program:
 
     def _begin(self, name: str, origin: str, sources: dict[str, str], parameters: frozenset[str]) -> None:
         self._name, self._origin, self._sources, self._parameters = name, origin, sources, parameters
-        #: All parameters as a part of a key, by the very dict: pods that set none share one, and so do the files.
-        self.encoded_params: IdentityCache[bytes] = IdentityCache()
         self._environments: dict[bool, tuple[Environment, _Loader]] = {}
         self._tagging: dict[bool, tuple[Environment, Tags]] = {}
 
@@ -130,9 +127,7 @@ class Program:
             document: {file: marshal.dumps(code) for file, code in loader.code.items()}
             for document, (_, loader) in self._environments.items()
         }
-        roots = [
-            (root.source, root.document, root.syntax, root.reads, root.key, root.names) for root in self.roots.values()
-        ]
+        roots = [(r.source, r.document, r.syntax, r.reads, r.key, r.names) for r in self.roots.values()]
         return (self._name, self._origin, self._sources, self._parameters), code, roots
 
     def __setstate__(self, state: Any) -> None:
@@ -197,7 +192,7 @@ class Program:
         return place_at(file, text, word_at(text, offset, word) if word else offset)
 
     def joined_lines(self, file: str, offset: int, message: str) -> tuple[str, tuple[str, int]]:
-        """A mistake of YAML there, or what is wrong, and where, if tags join lines there; see `line_ends`."""
+        """A mistake of YAML there, or what is wrong, and where, if tags join lines there; see `yaml_errors`."""
         text = self._sources[file]
         joined = joined_lines(text, offset) or (dash_before(text, offset) + message, offset)
         return joined[0], (file, joined[1])
@@ -218,7 +213,7 @@ class Program:
         environment, loader = self._environment(document)
         self._compile(environment, source)
         used = self._reachable(environment, loader, source)
-        if document and (tab := tab_in(self._sources[source], environment.lexer)) is not None:
+        if document and (tab := tab_in(self._sources[source])) is not None:
             self._refuse(source, ForbiddenError(TAB, tab + 1, rule="yaml"))
         shared: set[str] = set().union(*(loader.facts[f].assigned for f in used))
         beyond_loops: set[str] = set().union(*(loader.facts[f].beyond_loops for f in used))
@@ -236,8 +231,8 @@ class Program:
             reads.update(normal_paths(facts.reads))
         # of the names of a review, one that the template gives a value is its own
         read = shortest_paths(reads, NAMES - (ASSIGNABLE & shared))
-        many = sum(path[0] == "params" for path in read) > _PARAMS_ONE_BY_ONE
         names = tuple(sorted({path[0] for path in read}))
+        many = sum(path[0] == "params" for path in read) > _PARAMS_ONE_BY_ONE
         key = shortest_paths({*read, ("params",)}, frozenset(names)) if many else read
         return Root(source, document, of_text, environment.get_template(source), read, key, names)
 
@@ -251,7 +246,8 @@ class Program:
     def _check_names(self, file: str, loader: _Loader, visible: Set[str], beyond_loops: Set[str]) -> None:
         """Refuse names, parameters and macros that a file uses and that are not there."""
         facts = loader.facts[file]
-        for name, code in facts.undeclared(loader.undeclared[file], visible | FUNCTIONS.keys()):
+        missing = loader.undeclared[file] - NAMES - visible - FUNCTIONS.keys()
+        for code, name in sorted((facts.names.get(name, 0), name) for name in missing):
             if name in facts.assigned and name in facts.outside:
                 text = (
                     f"`{name}` has a value only inside the loop or macro that sets it, not here; move this "

@@ -117,19 +117,15 @@ _COMMAND = re.compile(
 _TAG = re.compile(r"""<(?!!--)(?:[^<>"']|"[^"]*"|'[^']*')*\Z""")
 
 
-def _is_key(before: str) -> bool:
-    return not re.search("[=:]", _DELIMITERS.split(before)[-1])
-
-
-def _is_left(before: str) -> bool:
-    return not re.search("[=:]|\\A\\s*[#;!]", before)
-
-
 _OF_LITERALS = (
-    (_is_key, re.compile(r"[\w-]*\Z", re.ASCII), "a key"),
+    (
+        lambda before: not re.search("[=:]", _DELIMITERS.split(before)[-1]),
+        re.compile(r"[\w-]*\Z", re.ASCII),
+        "a key",
+    ),
     (lambda before: True, re.compile(r"[^=,]*\Z"), "one value"),
 )
-_OF_LINES = ((_is_left, re.compile(r"[^=:]*\Z"), "a key"),)
+_OF_LINES = ((lambda before: not re.search("[=:]|\\A\\s*[#;!]", before), re.compile(r"[^=:]*\Z"), "a key"),)
 #: By syntax: whether what stands on the line before a value makes its place one for a name, what a name there holds,
 #: and what it is called.
 _NAMES: dict[str, tuple[tuple[Callable[[str], object], re.Pattern[str], str], ...]] = {

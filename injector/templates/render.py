@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any, TypeVar, cast
 
 import msgspec
 
 from injector.budget import charge, charge_later
-from injector.caches import IdentityCache, Memo
-from injector.diagnostics import Path
+from injector.caches import Memo
+from injector.diagnostics import Path, Place
 from injector.errors import FaultError, InjectionError, LimitError
 from injector.names import kind_of
 from injector.pods.context import Object, mapping, sequence
@@ -111,6 +111,39 @@ def _file(template: Template, context: Context, source: str) -> str:
     return text
 
 
+class Trace:
+    """What a source renders, and where in the author's files each value comes from; `warnings` are the template's."""
+
+    def __init__(self, template: Template, context: Context, source: str = OVERLAY) -> None:
+        """Render `source` once more, slowly. Raises InjectionError as `render_overlay` does."""
+        check_source(template, context, source)
+        self._program = template.program
+        self._source = source
+        root = self._program.roots[source]
+        self._tagged = self._program.tagged(root, variables_of(root, context))
+        self.warnings = tuple(self._tagged.run.warnings)
+
+    @cached_property
+    def value(self) -> Any:
+        """The overlay (with `Replace` objects within) or the value of a YAML or JSON file; of a text file the text."""
+        if not self._program.roots[self._source].document:
+            return self._tagged.text
+        value = Structure(self._tagged.text, replace=self._source == OVERLAY).fill(self._tagged.run.values)
+        return {} if self._source == OVERLAY and value is None else take_defaults(value)[0]
+
+    def place(self, path: Sequence[str | int], key: bool = False) -> Place:
+        """The place of the value that a path of keys and list indices leads to, or of its key.
+
+        Of the nearest parent where there is no such value; for a text file of its beginning.
+        """
+        return self.place_of(self._tagged.offset_of(path, key=key) if self._program.roots[self._source].document else 0)
+
+    def place_of(self, offset: int) -> Place:
+        """The place of a character of the rendered text: for a text file, that of `value[offset]`."""
+        file, source_offset = self._tagged.source(offset) or (self._source, 0)
+        return self._program.place(file, source_offset)
+
+
 # ------------------------------------------------------------------------------------------------ one render
 
 
@@ -199,17 +232,15 @@ def _rendered(template: Template, structure: Structure, values: Sequence[Any], w
     for path in paths:
         if path in _WHOLE:
             raise OverlayError("`!default` cannot be used here; it is for single elements and fields", path)
-    keyed = pointer_to if only_pods else _pointer
-    defaults = frozenset(keyed(value, path) for path in paths)
+    pointers = (
+        pointer_to(value, path) if only_pods else "".join(f"/{escape(step)}" for step in path) for path in paths
+    )
+    defaults = frozenset(pointers)
     return Rendered(value, warnings, _containers(value), defaults, paths)
 
 
 #: Where `!default` cannot stand: here the pod always has something.
 _WHOLE = ((), ("metadata",), ("spec",), *(("spec", name) for name in CONTAINER_LISTS))
-
-
-def _pointer(value: Any, path: Path) -> str:
-    return "".join(f"/{escape(step)}" for step in path)
 
 
 def _containers(overlay: Object) -> tuple[str, ...]:
@@ -254,7 +285,7 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
     charge(1)
     variables = variables_of(root, context)
     for number, way in enumerate(root.ways):
-        key = _key(number, way, variables, template.program.encoded_params)
+        key = _key(number, way, variables)
         remembered = None if key is None else root.renders.get(key)
         if remembered is not None:
             try:
@@ -282,29 +313,17 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
     if make is not _overlay:
         job.run.seen.update(job.run.later.values())
     number, way = root.way(job.run.seen)
-    key = _key(number, way, variables, template.program.encoded_params)
+    key = _key(number, way, variables)
     if key is not None:
         root.renders.put(key, job.kept(result, way), size)
     charge(job.run.spent + (job.run.size >> 2))
     return result
 
 
-def _key(number: int, way: Sequence[NamePath], variables: dict[str, Any], cache: IdentityCache[bytes]) -> bytes | None:
+def _key(number: int, way: Sequence[NamePath], variables: dict[str, Any]) -> bytes | None:
     """A digest of everything that is read on a way through a root; None where that cannot be encoded."""
     try:
-        values = [
-            _all_params(variables["params"], cache) if path == _PARAMS else read(variables[path[0]], path)
-            for path in way
-        ]
-        values.append(number)
-        encoded = msgspec.msgpack.encode(values)
+        encoded = msgspec.msgpack.encode([*(read(variables[path[0]], path) for path in way), number])
     except (TypeError, ValueError, OverflowError, RecursionError):
         return None
     return encoded if len(encoded) <= 64 else blake2b(encoded, digest_size=32).digest()
-
-
-_PARAMS = ("params",)
-
-
-def _all_params(params: dict[str, Any], cache: IdentityCache[bytes]) -> bytes:
-    return cache.get(params) or cache.put(params, msgspec.msgpack.encode(params))

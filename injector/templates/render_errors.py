@@ -136,7 +136,7 @@ def _in_expression(template: Template, error: Exception) -> tuple[str, tuple[str
     message, word = _words(error), ""
     if isinstance(error, MissingValueError) and (word := error.name):
         expression = template.program.expression(*at)
-        message = _missing(expression, word, error.owner, template) or message
+        message = dotted_key(expression, word) or _missing(expression, word, error.owner, template) or message
     return message, at, word
 
 
@@ -164,15 +164,13 @@ def _missing(expression: str, name: str, owner: Any, template: Template) -> str:
 
     `expression` is the text of the expression that asks for it, in a file of the template.
     """
-    if dotted := dotted_key(expression, name):
-        return dotted
     path, base = _path(expression, name)
     root, _, variable = base.partition(".")
     if name in _METHODS.get(type(owner), ()):
         return f"`{name}` is a method here; write {base}.{name}()"
     if base in _FIXED:
         return f"`{base}` has no `{name}`{hint(name, _FIXED[base])}"
-    if not base or (isinstance(owner, dict) and nearest(name, filter(_is_text, owner))):
+    if not base or (isinstance(owner, dict) and nearest(name, [key for key in owner if isinstance(key, str)])):
         return ""
     parameter = next((one for one in template.parameters.values() if one.variable == variable), None)
     if root == "params" and parameter:
@@ -184,10 +182,6 @@ def _missing(expression: str, name: str, owner: Any, template: Template) -> str:
             f"`{base}` is {kind_of(owner)}, and has nothing named `{name}`{_IN_PLACE.get(type(owner), '').format(base)}"
         )
     return _in_pod(path, base, name) if template.applies_to.only_pods and root in ("pod", "object") else ""
-
-
-def _is_text(key: object) -> bool:
-    return isinstance(key, str)
 
 
 #: What to do with a value of a type that has nothing named.

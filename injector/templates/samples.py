@@ -13,7 +13,7 @@ from injector.pods.context import Cluster, Namespace, Object, Workload
 from injector.pods.resource_kinds import Resource, request_fields
 from injector.templates.parameter_values import value_of
 from injector.templates.template import UNSET, Parameter, Template
-from injector.templates.variables import Context
+from injector.templates.variables import Context, tcp_ports
 
 _WEB: Object = {"name": "web", "image": "example.com/web:1", "ports": [{"containerPort": 8080, "name": "http"}]}
 _METRICS: Object = {
@@ -89,15 +89,13 @@ def sample_contexts(template: Template) -> Iterator[Context]:
 def _pods(template: Template, params: dict[str, Any]) -> Iterator[Context]:
     for number, pod in enumerate(SAMPLES):
         containers = pod["spec"]["containers"]
-        declared = [port for container in containers for port in container.get("ports", ())]
-        ports = [port["containerPort"] for port in declared if port.get("protocol", "TCP") == "TCP"]
         yield Context(
             params=params,
             object=pod,
             namespace=Namespace("sample", {"injection": "enabled"} if number else {}, {}),
             workload=Workload("Deployment", "web", None) if number else Workload("Pod", "bare", None),
             containers=containers,
-            ports=ports,
+            ports=tuple(tcp_ports(containers)),
             app=_APP,
             cluster=Cluster(),
             native=number % 2 == 0,

@@ -69,9 +69,6 @@ class Catalog:
     def __iter__(self) -> Iterator[Template]:
         return iter(self._templates.values())
 
-    def __len__(self) -> int:
-        return len(self._templates)
-
 
 class SnapshotError(InjectorError):
     """A snapshot does not build; `errors` are all the reasons, each a TemplateError or a SettingsError."""
@@ -154,26 +151,20 @@ def _check_settings(
 ) -> tuple[list[Diagnostic], list[Diagnostic]]:
     """What the settings say about templates: bad values are errors, templates that do not exist (yet) are warnings."""
     problems = list(_selector_mistakes(settings))
-    named: list[tuple[Path, tuple[str, ...]]] = [(("templates",), settings.templates)]
+    named: list[tuple[Path, Iterable[str]]] = [(("templates",), settings.templates)]
     named += [(("paths", path, "templates"), at.templates) for path, at in settings.paths.items()]
-    warnings = [
-        _unknown("unknown-template", name, path, catalog.names, "warning")
-        for path, names in named
-        for name in names
-        if name not in sources
-    ]
+    named += [(("parameters", name), (name,)) for name in settings.parameters]
+    unknown = [(path, name) for path, names in named for name in names if name not in sources]
+    warnings = [_unknown("template", name, path, catalog.names, "warning") for path, name in unknown]
     for name, values in settings.parameters.items():
         template = catalog.get(name)
         if template is None:
-            if name not in sources:
-                warnings.append(_unknown("unknown-template", name, ("parameters", name), catalog.names, "warning"))
             continue
         for key, value in values.items():
-            path, parameter = ("parameters", name, key), declared_parameter(template.parameters, key)
+            path: Path = ("parameters", name, key)
+            parameter = declared_parameter(template.parameters, key)
             if parameter is None:
-                problems.append(
-                    _unknown("unknown-parameter", key, path, similar_names(template.parameters, key), "error")
-                )
+                problems.append(_unknown("parameter", key, path, similar_names(template.parameters, key), "error"))
                 continue
             if "settings" not in parameter.setters:
                 message, fields = f"it is ignored: {only(parameter)} may set it", {"allowed": parameter.setters}
@@ -188,11 +179,10 @@ def _check_settings(
     return problems, warnings
 
 
-def _unknown(code: str, name: str, path: Path, known: Iterable[str], severity: Severity) -> Diagnostic:
+def _unknown(noun: str, name: str, path: Path, names: Iterable[str], severity: Severity) -> Diagnostic:
     """A name in the settings that is not a template's or no parameter's."""
-    message = f"there is no {'template' if code == 'unknown-template' else 'parameter'} {shortened(name)}"
-    fields = {"value": name, "nearest": nearest(name, known)}
-    return Diagnostic(code, severity, message, suggestion(name, known), path, _SETTINGS, fields)
+    message, fields = f"there is no {noun} {shortened(name)}", {"value": name, "nearest": nearest(name, names)}
+    return Diagnostic(f"unknown-{noun}", severity, message, suggestion(name, names), path, _SETTINGS, fields)
 
 
 def _selector_mistakes(settings: Settings) -> Iterator[Diagnostic]:

@@ -29,7 +29,7 @@ from injector.library_messages import jinja_message
 from injector.templates.holes import Run, current, document
 from injector.templates.kubernetes_yaml import Builder, Node, YAMLError, compose, index
 from injector.templates.quoted_places import BARE, END, START, without_marks
-from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, TAG, scalar_text, untagged
+from injector.templates.structure import CLOSE, HOLE, OPEN, OUTPUT, TAG, TAGGED, scalar_text
 
 _LINE_END = re.compile(r"\r\n|\r")
 _END = re.compile(r"[}%]\}")
@@ -205,7 +205,7 @@ class Tagged:
             text = document(template.root_render_func(template.new_context(dict(variables))), self.run)
         finally:
             current.reset(token)
-        self.text = without_marks(untagged(text))
+        self.text = without_marks(TAGGED.sub("", text))
         self._starts: list[int] = []
         self._pieces: list[TaggedPiece] = []
         removed = 0

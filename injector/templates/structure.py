@@ -27,7 +27,7 @@ OPEN, CLOSE = "\ufdd0", "\ufdd1"
 HOLE = re.compile(f"{OPEN}([0-9]+){CLOSE}")
 #: Marks a placeholder that stands for nothing but a place, see `source_map`.
 TAG = "\ufdd2"
-_TAGGED = re.compile(f"{OPEN}{TAG}[0-9]+{CLOSE}")
+TAGGED = re.compile(f"{OPEN}{TAG}[0-9]+{CLOSE}")
 #: `name:web` within braces: to YAML a key without a value.
 _RUN_TOGETHER = re.compile(r"([A-Za-z][\w.-]*):(?!//|:)\S")
 #: How many values a template's document may have, aliases written out.
@@ -52,11 +52,6 @@ def scalar_text(value: Any) -> str:
         )
     to_do = "write the {{ ... }} alone and without quotes, or use `| tojson`"
     raise FaultError(f"{kind_of(value)} is used inside a string; {to_do}")
-
-
-def untagged(text: str) -> str:
-    """A text without the tags of `source_map`."""
-    return _TAGGED.sub("", text)
 
 
 @dataclass(slots=True, eq=False)

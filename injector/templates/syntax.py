@@ -41,13 +41,14 @@ from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.sandbox_operations import METHODS
 from injector.templates.source_map import first_offset
 
-#: The nodes of a syntax tree that authors may use.
-_ALLOWED = (
-    nodes.Template, nodes.Output, nodes.TemplateData, nodes.For, nodes.If, nodes.Macro, nodes.CallBlock, nodes.Assign,
-    nodes.AssignBlock, nodes.With, nodes.Include, nodes.Import, nodes.FromImport, nodes.Name, nodes.Const, nodes.Tuple,
-    nodes.List, nodes.Dict, nodes.Pair, nodes.Keyword, nodes.CondExpr, nodes.Filter, nodes.Test, nodes.Call,
-    nodes.Getitem, nodes.Getattr, nodes.Slice, nodes.Concat, nodes.Compare, nodes.Operand, nodes.Add, nodes.Sub,
-    nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod, nodes.And, nodes.Or, nodes.Not, nodes.Neg, nodes.Pos,
+#: The names of the nodes of a syntax tree that authors may use.
+_ALLOWED = frozenset(
+    (
+        "Template", "Output", "TemplateData", "For", "If", "Macro", "CallBlock", "Assign", "AssignBlock", "With",
+        "Include", "Import", "FromImport", "Name", "Const", "Tuple", "List", "Dict", "Pair", "Keyword",
+        "CondExpr", "Filter", "Test", "Call", "Getitem", "Getattr", "Slice", "Concat", "Compare", "Operand",
+        "Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "And", "Or", "Not", "Neg", "Pos",
+    )
 )  # fmt: skip
 _INNER_HOLE = re.compile(r"\{\{-?\s*(\w+)")
 
@@ -70,8 +71,8 @@ class _Checker(NodeTransformer):
         self._loops = 0
 
     def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:
-        if not isinstance(node, _ALLOWED):
-            name = type(node).__name__
+        name = type(node).__name__
+        if name not in _ALLOWED:
             raise ForbiddenError(
                 REFUSED.get(name, f"`{name.lower()}` is not available in templates"), node.lineno or first_offset(node)
             )

@@ -91,16 +91,13 @@ _TESTS: Mapping[str, Mapping[str, _Test]] = {
 }
 
 
-def _turn(keyword: str) -> int:
-    # required comes last: a misspelled key is unknown and missing, and its author sees the first of the two
-    return FIRST.index(keyword) if keyword in FIRST else len(FIRST) + (keyword == "required")
-
-
 def _ordered(schema: Any) -> Any:
     if not isinstance(schema, Mapping):
         return schema
     ordered: dict[str, Any] = {}
-    for key in sorted(schema, key=_turn):
+    # required comes last: a misspelled key is unknown and missing, and its author sees the first of the two
+    order = (*FIRST, *(key for key in schema if key not in FIRST and key != "required"), "required")
+    for key in [key for key in order if key in schema]:
         value = schema[key]
         if key in ONE:
             value = _ordered(value)

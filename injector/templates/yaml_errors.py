@@ -1,4 +1,5 @@
-"""What libyaml's errors mean to a person, and where that person has to look; tabs in branches that no render takes.
+"""What libyaml's errors mean to a person, and where to look: also for tabs in branches that no render takes, and for
+tags that take the end of a line away, so that two lines of a template are one line of what it renders.
 
 libyaml says what it did not find, at the place where it gave up: often a line or more behind the mistake.
 """
@@ -6,10 +7,9 @@ libyaml says what it did not find, at the place where it gave up: often a line o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import yaml
-from jinja2.lexer import Lexer
 
 from injector.library_messages import yaml_message
 from injector.templates.expression_errors import is_go
@@ -17,8 +17,10 @@ from injector.templates.kubernetes_yaml import index
 from injector.templates.structure import OPEN
 
 _TAB = re.compile(r"^ *\t", re.MULTILINE)
-#: Tokens of Jinja's that are the author's text, and that begin and end what leaves a value in it.
-_TEXT, _HOLE, _END = "data", "variable_begin", "variable_end"
+#: A hole that is alone on its line, a comment, a tag, and any other hole.
+_HOLE_OR_TAG = re.compile(
+    r"^[ \t]*\{\{(?:(?!\}\}).)*\}\}[ \t]*$|\{#.*?#\}|\{%.*?%\}|(?P<hole>\{\{.*?\}\})", re.MULTILINE | re.DOTALL
+)
 #: A key whose value follows without a blank.
 _RUN_TOGETHER = re.compile(r"([A-Za-z][\w.-]*):(?!//|:)\S")
 #: The end of a line on which a text of several lines begins.
@@ -33,7 +35,7 @@ _PROGRAM = re.compile(r"(?:\s|//[^\n]*\n)*(?=local\s+\w+\s*=|function\s*\()")
 LineOf = Callable[[int], str]
 #: What is said of a tab that indents.
 TAB = "tabs cannot be used here; YAML is indented with spaces only"
-_NO_KEY = "this line is neither `key: value` nor `- item`; is a colon, a space or a text's indentation missing?"
+_NO_KEY = "this line is no `key: value`, `- item` or # comment; is a colon, a space or a text's indentation missing?"
 #: Kinds of mistakes whose place is where the value begins.
 _AT_THE_START = ("open-quote", "no-anchor")
 #: By kind; `{line}` is that of what was begun, `{character}` the one at the place.
@@ -55,6 +57,17 @@ _SENTENCES = {
     "unknown-escape": "a backslash in double quotes begins an escape; for a plain backslash use single quotes",
     "no-question": "a ? cannot begin a value; put the text in quotes",
 }
+
+#: A tag or a comment of the template.
+_TAG_OR_COMMENT = re.compile(r"\{%(?:[^%{\n]|%(?!\})|\{(?!%))*%\}|\{#[^#\n]*#\}")
+#: A hole that renders nothing.
+_SAYS = re.compile(r"\{\{-?\s*(?:deny|fail|warn)\((?:[^{}\n]|\}(?!\})|\{(?!\{))*\}\}")
+#: Tags whose line end is within what they define.
+_ENDS_A_DEFINITION = re.compile(r"\{%-?\s*(?:endmacro|endset|raw|endraw|macro)\b")
+_LOOP = re.compile(r"\{%-?\s*for\b.*%\}\s*- .*\{%-?\s*endfor\b")
+_DASH = re.compile(r"\{[{%#]-|-[}%#]\}")
+#: How many lines above a mistake of YAML a dash may have made it.
+_DASH_LINES = 3
 
 
 def yaml_mistake(error: yaml.YAMLError, text: str, first: int = 1) -> tuple[str, int | None]:
@@ -86,19 +99,24 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
     if kind == "no-mapping":
         return _no_mapping(text, at)
     begin = at if start is None else start
+    if kind == "no-colon":
+        return _no_colon(text, begin)
+    return _plain(kind, values, text, at, begin, line_of(begin))
+
+
+def _plain(kind: str, values: tuple[str, ...], text: str, at: int, begin: int, line: str) -> tuple[str, int]:
+    """What is wrong where a sentence says it; `line` is that of what was begun."""
     above = text.rfind("\n", 0, max(text.rfind("\n", 0, at), 0)) + 1
     if kind in ("open-bracket", "no-value") and (comment := _COMMENT.search(text, min(begin, above), at + 2)):
         return (
             "this is no comment, or hides more than it should; a comment is # at the end of a line, or {# ... #}, and "
             "a value that begins with # needs quotes"
         ), comment.end()
-    if kind == "no-colon":
-        return _no_colon(text, begin)
     character = text[at : at + 1]
     if kind == "open-bracket" and character == ":":  # a key began before
         at = max(text.rfind(mark, 0, at) for mark in "\n \t,{[") + 1
     sentence = TAB if kind == "no-token" and character == "\t" else _SENTENCES[kind]
-    message = sentence.format(*values, line=line_of(begin), character=character)
+    message = sentence.format(*values, line=line, character=character)
     return message, begin if kind in _AT_THE_START else at
 
 
@@ -164,7 +182,7 @@ def _no_mapping(text: str, at: int) -> tuple[str, int]:
     return message, line + len(text[line:at]) - len(text[line:at].lstrip(" -"))
 
 
-def tab_in(text: str, lexer: Lexer) -> int | None:
+def tab_in(text: str) -> int | None:
     """The offset of the first tab that indents a line of a YAML file, whatever its tags do; None where there is none.
 
     All branches are read one after the other, token by token, so that a tab in a block scalar, in quotes or in brackets
@@ -172,40 +190,92 @@ def tab_in(text: str, lexer: Lexer) -> int | None:
     """
     if not _TAB.search(text):
         return None
+    blanked = _HOLE_OR_TAG.sub(_blanked, text)
     try:
-        for _ in yaml.scan(_author_text(text, lexer), Loader=yaml.CSafeLoader):
+        # a line of blanks would say how far a block scalar is indented
+        for _ in yaml.scan(re.sub(r"^[ \t]+$", "", blanked, flags=re.MULTILINE), Loader=yaml.CSafeLoader):
             pass
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         if mark is not None and yaml_message(error).kind in ("tab", "no-token"):
-            line = text.split("\n")[mark.line]
+            lines = text.split("\n")
+            line = lines[mark.line]
             if line[mark.column : mark.column + 1] == "\t" and not line[: mark.column].strip(" \t"):
-                return sum(len(before) + 1 for before in text.split("\n")[: mark.line]) + int(mark.column)
+                return sum(len(before) + 1 for before in lines[: mark.line]) + int(mark.column)
     except yaml.YAMLError:
         pass
     return None
 
 
-def _author_text(text: str, lexer: Lexer) -> str:
-    """A text with a word for each hole and blanks for each tag and comment, in the same lines and columns.
+def _blanked(match: re.Match[str]) -> str:
+    """A word for a hole within a line; blanks for a tag, a comment, and a hole alone on its line: it may be lines."""
+    return re.sub(r"[^\n]", "x" if match["hole"] else " ", match[0])
 
-    A hole that is alone on its line writes nothing (`warn()`), or lines of a macro's: blanks as well. Lines of blanks
-    are empty, as the first one of a block scalar would say how far that is indented.
+
+def lost_line_ends(text: str, *, document: bool) -> Iterator[tuple[int, str, str]]:
+    """Each tag that joins a line with the next or the one before: its offset, what is wrong, and what to write.
+
+    In YAML and JSON a dash takes the next line's indentation as well. A tag or comment at the end of a line takes the
+    line end by itself, as Jinja's `trim_blocks` has it.
     """
-    characters = [character if character == "\n" else " " for character in text]
-    begin = -1
-    for offset, token, piece in lexer.tokeniter(text, None):
-        end = offset - 1 + len(piece)
-        if token == _TEXT:
-            characters[offset - 1 : end] = piece
-        elif token == _HOLE:
-            begin = offset - 1
-        elif token == _END and not _alone(text, begin, end):
-            characters[begin:end] = ("\n" if character == "\n" else "x" for character in text[begin:end])
-    return "\n".join(line if line.strip() else "" for line in "".join(characters).split("\n"))
+    offset, before, raw = 0, "", False
+    lines = text.splitlines(keepends=True)
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        tags = [] if raw else list(_TAG_OR_COMMENT.finditer(line))
+        if tags and document:
+            yield from _dashes(line, before, following, offset + tags[0].start(), offset + tags[-1].start())
+        if tags and line.rstrip("\n").endswith(tags[-1][0]):
+            yield from _at_the_end(line, following, tags[-1][0], offset + tags[-1].start(), document=document)
+        raw = "{% raw" in line or (raw and "{% endraw" not in line)
+        before, offset = line, offset + len(line)
 
 
-def _alone(text: str, begin: int, end: int) -> bool:
-    """Whether there is nothing else on the lines of a part of a text."""
-    before, after = text[text.rfind("\n", 0, begin) + 1 : begin], text[end:].partition("\n")[0]
-    return not before.strip() and not after.strip()
+def _dashes(line: str, before: str, following: str, first: int, last: int) -> Iterator[tuple[int, str, str]]:
+    """The dashes of a line's first and last tag, which stand at these offsets."""
+    stripped = line.strip()
+    if stripped.startswith("{%-") and _holds_text(before):
+        message = "the dash in {%- removes the line break before it, so this line is joined to the line above"
+        yield first, message, "write {%"
+    if stripped.endswith("-%}") and following[:1] == " ":
+        yield last, "the dash in -%} removes the indentation of the next line", "write %}"
+
+
+def _at_the_end(line: str, following: str, tag: str, at: int, *, document: bool) -> Iterator[tuple[int, str, str]]:
+    """The tag or comment with which a line ends."""
+    if following.strip() and _holds_text(line) and not _ENDS_A_DEFINITION.match(tag):
+        message = f"{tag[:40]} at the end of a line removes the line break, so the next line is joined to this line"
+        instead = "put it on a line of its own"
+        if tag.startswith("{#") and document:
+            instead = "write the comment as # ... in place of {# ... #}"
+        yield at, message, instead
+
+
+def joined_lines(text: str, offset: int) -> tuple[str, int] | None:
+    """What is wrong, and where, if tags make one line of several in a YAML text that fails at an offset; else None."""
+    start = text.rfind("\n", 0, offset) + 1
+    line = text[start:].partition("\n")[0]
+    if _LOOP.search(line):
+        message = "this loop writes all its items into one line; put {% for %} and {% endfor %} on lines of their own"
+        return message, start + len(line) - len(line.lstrip())
+    above = text.rfind("\n", 0, max(start - 1, 0)) + 1
+    for at, reason, to_do in lost_line_ends(text[above : start + len(line)], document=True):
+        if above + at < start and not _DASH.search(text, above + at, start):
+            return f"{reason}; {to_do}", above + at
+    return None
+
+
+def dash_before(text: str, offset: int) -> str:
+    """What to say before a mistake of YAML at an offset: the last dash in or shortly above its line, which takes blanks
+    and line ends away from what YAML reads. Empty where there is none.
+    """
+    lines = (text[:offset] + text[offset:].partition("\n")[0]).split("\n")
+    dashes = _DASH.findall("\n".join(lines[-_DASH_LINES - 1 :]))
+    if not dashes:
+        return ""
+    plain = dashes[-1].replace("-", "")
+    return f"{dashes[-1]} removes a line break; write {plain} to keep it. If the dash is right, this is wrong: "
+
+
+def _holds_text(line: str) -> bool:
+    """Whether a line renders more than blanks."""
+    return bool(_SAYS.sub("", _TAG_OR_COMMENT.sub("", line)).strip())

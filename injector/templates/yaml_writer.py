@@ -10,17 +10,18 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeAlias
 
 from injector.templates.structure import FillPlan, ItemsPlan, MappingPlan, Structure
 
 #: Appends the lines of a value: value, indent, lines, what the first line starts with.
-_Write: TypeAlias = Callable[[Any, str, list[str], str], None]
+_Write: TypeAlias = Callable[[Any, str, list[Any], str], None]
 #: What writes the value of a part with holes, the part, and where it stands.
 _Hole: TypeAlias = tuple[_Write, FillPlan, str, str]
 
 #: Begins with a letter or slash, has no colon and no hash; the words that mean something are left out by `_WORDS`.
 _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./@-]*\Z")
+_SCALARS = frozenset((str, int, bool, float, type(None)))
 _WORDS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"])
 #: What a double-quoted scalar has to escape: all that YAML does not call printable, and what ends lines.
 _ESCAPED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
@@ -32,14 +33,7 @@ _SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 def dump(value: Any) -> str:
     """One document of dicts, lists and scalars, ending in a line end."""
-    lines: list[str] = []
-    if isinstance(value, dict) and value:
-        _mapping(value, "", lines, "")
-    elif isinstance(value, list) and value:
-        _list(value, "", lines, "")
-    else:
-        lines.append(_scalar(value))
-    return "\n".join(lines) + "\n"
+    return "\n".join(_lines(value)) + "\n"
 
 
 class YamlDocument(Structure):
@@ -51,10 +45,7 @@ class YamlDocument(Structure):
         """Parse a rendered text. Raises yaml.YAMLError with marks in that text."""
         super().__init__(text, replace=False)
         self._pieces: list[str | _Hole] = []
-        lines: list[Any] = []
-        if _is_spine(self.root):
-            _spine(self.root, "", lines, "")
-        for constant, run in groupby(lines, lambda line: isinstance(line, str)):
+        for constant, run in groupby(_lines(self.root), lambda line: isinstance(line, str)):
             if constant:
                 self._pieces.append("\n".join(run))
             else:
@@ -79,75 +70,70 @@ class YamlDocument(Structure):
         return dump(self.fill(values))
 
 
-def _spine(plan: MappingPlan | ItemsPlan, indent: str, lines: list[Any], first: str) -> None:
-    """The lines of a part with holes; a _Hole stands for those that depend on values."""
-    start = first or indent
-    if isinstance(plan, ItemsPlan):
-        for item in plan.items:
-            if _is_spine(item):
-                _spine(item, indent + "  ", lines, f"{start}- ")
-            else:
-                _line(_item, item, indent, lines, start)
-            start = indent
-        return
-    for key, item, _ in plan.entries:
-        name = _string(str(key))
-        if _is_spine(item) and len(name) <= LONGEST_KEY:
-            lines.append(f"{start}{name}:")
-            _spine(item, indent if isinstance(item, ItemsPlan) else indent + "  ", lines, "")
-        else:
-            _line(partial(_entry, name), item, indent, lines, start)
-        start = indent
+def _lines(value: Any) -> list[Any]:
+    """The lines of a document; a _Hole stands for those that depend on values."""
+    lines: list[Any] = []
+    inner = _inner(value)
+    if isinstance(inner, dict):
+        _mapping(inner, "", lines, "")
+    elif inner:
+        _list(inner, "", lines, "")
+    elif not isinstance(value, FillPlan):
+        lines.append(_scalar(value))
+    return lines
 
 
-def _line(write: _Write, item: Any, indent: str, lines: list[Any], start: str) -> None:
-    if isinstance(item, FillPlan):
-        lines.append((write, item, indent, start))
-    else:
-        write(item, indent, lines, start)
+def _inner(value: Any) -> dict[Any, Any] | list[Any] | None:
+    """What a mapping or a list holds that is as many lines whatever stands in its holes; None for all else."""
+    if type(value) in _SCALARS:
+        return None
+    if isinstance(value, ItemsPlan):
+        return value.items
+    if isinstance(value, MappingPlan) and len(value.plain) == len(value.entries):
+        return {key: item for key, item, _ in value.entries}
+    return None if isinstance(value, FillPlan) else value or None
 
 
-def _is_spine(plan: Any) -> TypeGuard[MappingPlan | ItemsPlan]:
-    """Whether a part has holes below it, and is a mapping or list of as many lines whatever stands in them."""
-    return isinstance(plan, ItemsPlan) or (isinstance(plan, MappingPlan) and len(plan.plain) == len(plan.entries))
-
-
-def _mapping(value: dict[str, Any], indent: str, lines: list[str], first: str) -> None:
-    """The lines of a mapping; `first` is what its first line starts with instead of the indent."""
-    start = first or indent
+def _mapping(value: dict[Any, Any], indent: str, lines: list[Any], start: str) -> None:
+    """The lines of a mapping; `start` is what its first line starts with."""
     for key, item in value.items():
         _entry(_string(key), item, indent, lines, start)
         start = indent
 
 
-def _entry(name: str, item: Any, indent: str, lines: list[str], start: str) -> None:
-    within = indent
-    head = f"{start}{name}:"
-    if len(name) > LONGEST_KEY:
-        lines.append(f"{start}? {name}")
-        head, within = f"{indent}:", indent + "  "
-    if type(item) is dict and item:
-        lines.append(head)
-        _mapping(item, indent + "  ", lines, "")
-    elif type(item) is list and item:
-        lines.append(head)
-        _list(item, within, lines, "")
-    else:
-        lines.append(f"{head} {_scalar(item)}")
-
-
-def _list(value: list[Any], indent: str, lines: list[str], first: str) -> None:
-    start = first or indent
+def _list(value: list[Any], indent: str, lines: list[Any], start: str) -> None:
     for item in value:
         _item(item, indent, lines, start)
         start = indent
 
 
-def _item(item: Any, indent: str, lines: list[str], start: str) -> None:
-    if type(item) is dict and item:
-        _mapping(item, indent + "  ", lines, f"{start}- ")
-    elif type(item) is list and item:
-        _list(item, indent + "  ", lines, f"{start}- ")
+def _entry(name: str, item: Any, indent: str, lines: list[Any], start: str) -> None:
+    within, head, deeper = indent, f"{start}{name}:", indent + "  "
+    inner = _inner(item)
+    if inner is None and isinstance(item, FillPlan):
+        lines.append((partial(_entry, name), item, indent, start))
+        return
+    if len(name) > LONGEST_KEY:
+        lines.append(f"{start}? {name}")
+        within, head = deeper, f"{indent}:"
+    if inner is None:
+        lines.append(f"{head} {_scalar(item)}")
+        return
+    lines.append(head)
+    if isinstance(inner, dict):
+        _mapping(inner, deeper, lines, deeper)
+    else:
+        _list(inner, within, lines, within)
+
+
+def _item(item: Any, indent: str, lines: list[Any], start: str) -> None:
+    inner = _inner(item)
+    if isinstance(inner, dict):
+        _mapping(inner, indent + "  ", lines, f"{start}- ")
+    elif inner:
+        _list(inner, indent + "  ", lines, f"{start}- ")
+    elif isinstance(item, FillPlan):
+        lines.append((_item, item, indent, start))
     else:
         lines.append(f"{start}- {_scalar(item)}")
 
@@ -179,8 +165,4 @@ def quoted(text: str) -> str:
     """A text in double quotes, on one line."""
     for character, escaped in _SHORT.items():
         text = text.replace(character, escaped)
-    return '"' + _ESCAPED.sub(_escape, text) + '"'
-
-
-def _escape(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
+    return '"' + _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + '"'

@@ -32,7 +32,7 @@ from injector.pods.workloads import workload_of_object
 from injector.settings import Settings
 from injector.templates.kubernetes_yaml import Node, YAMLError, compose, load_manifest
 from injector.templates.program import is_document
-from injector.templates.trace import Trace, trace
+from injector.templates.render import Trace
 from injector.templates.variables import Context
 from injector.templates.yaml_writer import dump
 
@@ -47,7 +47,7 @@ def author_place(checked: Checked, outcome: Outcome, applied: Applied, refusal: 
         return None
     text, source = outcome.config_files[template.name][refusal.named], template.files[refusal.named].template
     try:
-        traced = trace(template, _context(checked, outcome, applied), source)
+        traced = Trace(template, _context(checked, outcome, applied), source)
         if not is_document(source):
             return _of_line(traced, text, refusal.line) if traced.value == text else None
         path = _at_line(compose(text), refusal.line - 1) if traced.value == load_manifest(text) else None
@@ -63,7 +63,7 @@ def unreadable(checked: Checked, outcome: Outcome, applied: Applied) -> Iterator
         if spec.syntax not in CHECKED or spec.name not in texts:
             continue
         try:
-            traced = trace(template, _context(checked, outcome, applied), spec.template)
+            traced = Trace(template, _context(checked, outcome, applied), spec.template)
         except InjectionError:
             continue
         place_of = traced.place_of if traced.value == texts[spec.name] else partial(_no_place, spec.template)

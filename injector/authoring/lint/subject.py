@@ -18,10 +18,9 @@ from injector.reasons import Reason
 from injector.templates.environment import Environment
 from injector.templates.manifest import manifest_place
 from injector.templates.program import is_document
-from injector.templates.render import file_value, render_overlay
+from injector.templates.render import Trace, file_value, render_overlay
 from injector.templates.source_map import normal
 from injector.templates.template import OVERLAY, Parameter, Template
-from injector.templates.trace import Trace, trace
 from injector.templates.variables import Context, for_one
 
 #: The lists of an overlay that hold containers, in the order they are written.
@@ -40,7 +39,7 @@ class Finding(Diagnostic):
 
 
 class RenderedSource:
-    """Like `trace()`, but traces places only when somebody asks for one: most renderings have no findings."""
+    """Like `Trace`, but traces places only when somebody asks for one: most renderings have no findings."""
 
     def __init__(self, template: Template, context: Context, name: str = "", text: str = "") -> None:
         """`name` and `text` are those of a config file; without them it is the overlay.
@@ -87,7 +86,7 @@ class RenderedSource:
 
     @cached_property
     def _trace(self) -> Trace:
-        return trace(self._template, self._context, self.source)
+        return Trace(self._template, self._context, self.source)
 
 
 @dataclass(frozen=True)

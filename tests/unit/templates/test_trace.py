@@ -14,10 +14,9 @@ from injector.loading.template_folders import gallery_path, read_gallery
 from injector.pods.overlay import Replace, bare_value
 from injector.templates.load import load_template
 from injector.templates.manifest import manifest_place
-from injector.templates.render import render_files, render_overlay
+from injector.templates.render import Trace, render_files, render_overlay
 from injector.templates.samples import sample_contexts
 from injector.templates.template import OVERLAY
-from injector.templates.trace import Trace, trace
 from tests.unit.templates.build import context, template
 
 OVERLAY_TEXT = """\
@@ -93,7 +92,7 @@ PLACES: list[tuple[tuple[str | int, ...], str, tuple[int, int], tuple[int, int]]
 def traced(source: str = OVERLAY) -> Trace:
     parameters = {name: {"type": "string"} for name in ("tag", "policy")} | {"labels": {"type": "object"}}
     made = template(OVERLAY_TEXT, parameters, **FILES)
-    return trace(made, context({"tag": "v1", "policy": "Always", "labels": {"team": "a"}}), source)
+    return Trace(made, context({"tag": "v1", "policy": "Always", "labels": {"team": "a"}}), source)
 
 
 def test_value_is_what_is_rendered() -> None:
@@ -141,18 +140,18 @@ first: {{ block[0] }}
 """
     one = template(text, {"x": {"type": "string"}})
     seen = context({"x": "x"})
-    assert trace(one, seen).value == render_overlay(one, seen).overlay
-    assert trace(one, seen).value["length"] == 2
+    assert Trace(one, seen).value == render_overlay(one, seen).overlay
+    assert Trace(one, seen).value["length"] == 2
 
 
 def test_raises_as_rendering_does() -> None:
     one = template('{{ deny("no") }}')
     with pytest.raises(InjectionError, match="no"):
-        trace(one, context())
+        Trace(one, context())
 
 
 def test_empty_overlay() -> None:
-    one = trace(template("# nothing\n"), context())
+    one = Trace(template("# nothing\n"), context())
     assert one.value == {}
     assert one.place(("spec",)).file == OVERLAY
 
@@ -175,7 +174,7 @@ def test_gallery(name: str) -> None:
     for seen in sample_contexts(one):
         for source in (OVERLAY, *(spec.template for spec in one.files.values())):
             try:
-                found = trace(one, seen, source)
+                found = Trace(one, seen, source)
             except InjectionError:
                 continue
             if not one.program.roots[source].document:

@@ -11,9 +11,9 @@ from injector.authoring.lint.rules._reading import parsed, sources_used, uses_in
 from injector.authoring.lint.subject import Finding, ParsedFile, Subject
 from injector.templates.environment import Environment
 from injector.templates.holes import EXPANSIONS
-from injector.templates.line_ends import lost_line_ends
 from injector.templates.program import is_document
 from injector.templates.template import Parameter
+from injector.templates.yaml_errors import lost_line_ends
 
 SEVERITY = "warning"
 
