@@ -205,9 +205,10 @@ class BlockingClient:
         """
         names: set[str] = set().union(*map(service_namespaces, self.webhooks()))
         if len(names) != 1:
-            places = f"in namespaces {', '.join(sorted(names))}" if names else "nowhere"
+            several = f"injectors in namespaces {', '.join(sorted(names))}"
+            message = f"{self.host} has {several if names else 'no webhooks of an injector'} (label {INSTALLATION})"
             to_do = "name a namespace with -n or --injector-namespace, or choose another cluster with --context"
-            raise ClusterError(f"{self.host} has webhooks of an injector {places} (label {INSTALLATION})", to_do)
+            raise ClusterError(message, to_do)
         return names.pop()
 
     def settings_text(self, namespace: str) -> str | None:
