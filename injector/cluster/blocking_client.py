@@ -205,10 +205,12 @@ class BlockingClient:
         """
         names: set[str] = set().union(*map(service_namespaces, self.webhooks()))
         if len(names) != 1:
-            several = f"injectors in namespaces {', '.join(sorted(names))}"
-            message = f"{self.host} has {several if names else 'no webhooks of an injector'} (label {INSTALLATION})"
-            to_do = "name a namespace with -n or --injector-namespace, or choose another cluster with --context"
-            raise ClusterError(message, to_do)
+            present = "no webhooks of an injector"
+            to_do = "install the injector, or choose another cluster with --context"
+            if names:
+                present = f"injectors in namespaces {', '.join(sorted(names))}"
+                to_do = "name one of these namespaces with -n or --injector-namespace"
+            raise ClusterError(f"{self.host} has {present} (label {INSTALLATION})", to_do)
         return names.pop()
 
     def settings_text(self, namespace: str) -> str | None:
