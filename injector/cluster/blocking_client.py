@@ -205,9 +205,12 @@ class BlockingClient:
         """
         names: set[str] = set().union(*map(service_namespaces, self.webhooks()))
         if len(names) != 1:
-            places = f"in namespaces {', '.join(sorted(names))}" if names else "nowhere"
-            to_do = "name a namespace with -n or --injector-namespace, or choose another cluster with --context"
-            raise ClusterError(f"{self.host} has webhooks of an injector {places} (label {INSTALLATION})", to_do)
+            present = "no webhooks of an injector"
+            to_do = "install the injector, or choose another cluster with --context"
+            if names:
+                present = f"injectors in namespaces {', '.join(sorted(names))}"
+                to_do = "name one of these namespaces with -n or --injector-namespace"
+            raise ClusterError(f"{self.host} has {present} (label {INSTALLATION})", to_do)
         return names.pop()
 
     def settings_text(self, namespace: str) -> str | None:

@@ -9,12 +9,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from injector.webhook.exchange import Limits
+from injector.settings import ServerSettings
 from tests.cluster.processes import eventually
 from tests.unit.webhook.conftest import Served
 from tests.unit.webhook.support import HOST, Client, ask_once, get, pod, review, running_loop, to_bytes
@@ -25,7 +25,7 @@ FEW = replace(LIMITS, max_connections=20, idle_seconds=60, handshake_seconds=1.5
 
 
 @contextmanager
-def running(folder: Path, limits: Limits = FEW) -> Iterator[Running]:
+def running(folder: Path, limits: ServerSettings = FEW) -> Iterator[Running]:
     with running_loop() as loop:
         server = Running(loop, folder, limits)
         yield server
