@@ -370,7 +370,7 @@ def test_drain_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
                     lost.append((number, repr(error)))
                     client = None
 
-        threads = [threading.Thread(target=client_loop, args=(n,)) for n in range(12)]
+        threads = [threading.Thread(target=client_loop, args=(n,), daemon=True) for n in range(12)]
         for thread in threads:
             thread.start()
         eventually("everybody is served", lambda: min(answered) > 3)

@@ -130,7 +130,7 @@ def test_a_new_certificate_is_served_without_a_restart(loop: Loop, tmp_path: Pat
         except Exception as error:
             failures.append(repr(error))
 
-    threads = [threading.Thread(target=client_loop, args=(n % 2 == 0,)) for n in range(4)]
+    threads = [threading.Thread(target=client_loop, args=(n % 2 == 0,), daemon=True) for n in range(4)]
     for thread in threads:
         thread.start()
 
