@@ -155,14 +155,18 @@ _SIDECAR = "      - {name: NAME, resources: {limits: {memory: 512Mi}}}\n"
 
 
 @pytest.mark.parametrize("name", ["inject", "explain"])
-def test_a_sidecar_that_is_misspelt_has_no_image(tmp_path: Path, name: str) -> None:
-    manifest = annotated("{sidecar.injector/templates: envoy}") + _SIDECAR.replace("NAME", "envoy-sidcar")
+@pytest.mark.parametrize(
+    ("container", "words"),
+    [("envoy-sidcar", "did you mean envoy-sidecar?"), ("envoy", "add an image"), ("worker", "add an image")],
+)
+def test_a_container_without_an_image(tmp_path: Path, name: str, container: str, words: str) -> None:
+    manifest = annotated("{sidecar.injector/templates: envoy}") + _SIDECAR.replace("NAME", container)
     done = said(tmp_path, name, "web.yaml", manifest=manifest)
-    expected = "[envoy-sidcar] has no image, so the API server refuses the pod; did you mean envoy-sidecar?"
+    expected = f"spec.containers[{container}] has no image, so the API server refuses the pod; {words}"
     assert expected in done.out + done.err
 
 
-@pytest.mark.parametrize("container", ["envoy-sidecar", "istio-proxy"])
+@pytest.mark.parametrize("container", ["envoy-sidecar"])
 def test_a_sidecar_that_is_customised_needs_no_image(tmp_path: Path, container: str, golden: Golden) -> None:
     manifest = annotated("{sidecar.injector/templates: envoy}") + _SIDECAR.replace("NAME", container)
     done = said(tmp_path, "inject", "web.yaml", manifest=manifest)
