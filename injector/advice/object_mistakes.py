@@ -18,7 +18,7 @@ from injector.pods.context import Namespace, Object
 from injector.pods.fields import CONTAINER_LISTS, POD
 from injector.pods.shape import spec_of, string_map, unknown_fields
 from injector.pods.workloads import GROUPS, KINDS, pod_template_path, template_path_of
-from injector.reasons import Reason
+from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.choice import origins_of
 from injector.templates.families import declared_parameter
@@ -109,17 +109,18 @@ def mistakes_in(obj: Object, pod: Object) -> Iterator[str]:
         yield f"{spoken_path(path)}: {message}"
 
 
-def without_image(pod: Object, result: Injection) -> Iterator[str]:
-    """A sentence for each container of the app that has no image after an injection, and nearly a sidecar's name."""
+def without_image(obj: Object, pod: Object, result: Injection) -> Iterator[str]:
+    """A sentence for each container of the app that has no image after an injection, such as a misspelt sidecar.
+
+    In kinds of other API groups, whose controllers may set an image, only one with nearly the name of a sidecar.
+    """
     own = {name for _, name, _ in _containers(pod)}
     sidecars = [name for _, name, _ in _containers(result.object) if name not in own]
     for field, name, container in _containers(result.object) if result.reason in _WHOLE else ():
         near = nearest(name, sidecars, cutoff=0.75)
-        if near and name in own and not container.get("image"):
-            yield (
-                f"spec.{field}[{cut(name, _SHOWN)}] has no image, so the API server refuses the pod; "
-                f"did you mean {near}?"
-            )
+        if not container.get("image") and (near or _is_kubernetes(obj)):
+            to_do = f"did you mean {near}?" if near else "add an image"
+            yield f"spec.{field}[{cut(name, _SHOWN)}] has no image, so the API server refuses the pod; {to_do}"
 
 
 def _is_kubernetes(obj: Object) -> bool:
@@ -162,10 +163,13 @@ def idle_annotations(
     parameters too.
     """
     settings, ending = snapshot.settings, snapshot.settings.parameter_suffix("")
-    gets = [name for name, _ in result.templates]
-    if not gets:
+    settled = (Reason.ALREADY_INJECTED, Reason.NOTHING_TO_ADD)
+    if (result.effect is Effect.SKIP and result.reason not in settled) or result.reason is Reason.MALFORMED_POD:
         return
     chosen = origins_of(pod, namespace, settings, snapshot.catalog, required=result.decision.required)
+    gets = [name for name, _ in result.templates] or list(chosen if names is None else names)
+    if not gets or not all(name in snapshot.catalog.injected_names for name in gets):
+        return
     active = {*gets, *chosen, *(names or ()), *(name for path in settings.paths.values() for name in path.templates)}
     option = "--templates " if names is not None else f"{settings.templates_key}: "
     for key in string_map(pod, "annotations"):

@@ -9,7 +9,7 @@ from typing import Any
 
 from injector.advice.field_names import unknown_field
 from injector.advice.shapes import misshapen
-from injector.authoring.file_syntax import parse_error, syntax_mistake
+from injector.authoring.file_syntax import parse_error, syntax_mistakes
 from injector.authoring.lint.rule import findings_of, rules_in
 from injector.authoring.lint.rules.app_rules import home_of
 from injector.authoring.lint.rules.unlikely_value import unlikely_values
@@ -161,7 +161,7 @@ def _of_files(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
         for spec in broken:
             context, rendered = attempt.context_and_files(template)
             place_at = Trace(template, context, spec.template).place_of
-            if mistake := syntax_mistake(rendered[spec.name], spec.name, spec.syntax, place_at):
+            for mistake in syntax_mistakes(rendered[spec.name], spec.name, spec.syntax, place_at):
                 yield Diagnostic("renders", "warning", mistake.message, mistake.help, place=mistake.place)
     except InjectionError:
         return

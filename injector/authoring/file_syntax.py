@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 from xml.parsers import expat
@@ -14,9 +14,9 @@ from injector.diagnostics import Place
 from injector.library_messages import toml_mistake
 
 #: The syntaxes that there is a parser for.
-CHECKED = ("json", "toml", "xml", "nginx", "hcl")
+CHECKED = ("json", "toml", "xml", "nginx", "hcl", "env")
 #: What a syntax is called, where not by its name in capital letters.
-_NAMES = {"nginx": "nginx configuration"}
+_NAMES = {"nginx": "nginx configuration", "env": "content of an env file"}
 #: Braces, and the beginning of what a brace may stand in without being one, of files that have no parser here.
 _TOKENS = {
     "nginx": re.compile(r"[{}\"']|\$\{|(?<!\S)#"),
@@ -29,6 +29,8 @@ _ENDS = {
     **dict.fromkeys(("#", "//"), re.compile(r"[^\n]*")),
     "/*": re.compile(r".*?\*/", re.DOTALL),
 }
+#: How many values without quotes are told of in one file.
+_MOST = 20
 #: A hole that is a whole value: behind an equals sign, a colon, a comma or a bracket, and in front of the end of it.
 _BARE = re.compile(r"(?<=[=:,\[({])\s*(?P<hole>\{\{-?\s*(?P<value>[^{}]+?)\s*-?\}\})(?=\s*(?:[,\]})]|#|//|--|$))")
 #: An expression behind which a filter takes all of it.
@@ -49,23 +51,34 @@ class SyntaxMistake(NamedTuple):
     help: str = ""
 
 
-def syntax_mistake(text: str, name: str, syntax: str, place_of: Callable[[int], Place]) -> SyntaxMistake | None:
-    """What a parser does not take first of a rendered file with this name and syntax.
+def syntax_mistakes(text: str, name: str, syntax: str, place_of: Callable[[int], Place]) -> Iterator[SyntaxMistake]:
+    """What a parser does not take of a rendered file with this name and syntax: all values without quotes, or one.
 
     `place_of` gives the author's place of an offset in the text.
     """
-    mistake = parse_error(text, name, syntax)
-    if mistake is None:
-        return None
-    place = place_of(mistake[0])
-    hole = bare_hole(place.text, place.column - 1) if syntax in ("toml", "json") else None
-    if hole is None:
-        return SyntaxMistake(place, f"this is not valid {_NAMES.get(syntax, syntax.upper())}: {mistake[1]}")
-    if syntax == "toml" and place.text[: hole.start("hole")].rstrip().endswith(":"):
-        return SyntaxMistake(place, "in TOML, a key is followed by =, not by a colon", "write = in place of :")
-    message = f"this string is not in quotes, but {syntax.upper()} needs them"
-    value = hole["value"] if _FILTERED.match(hole["value"]) else f"({hole['value']})"
-    return SyntaxMistake(replace(place, column=hole.start("hole") + 1), message, f"write {{{{ {value} | quote }}}}")
+    for count in range(_MOST):
+        mistake = parse_error(text, name, syntax)
+        if mistake is None:
+            return
+        offset, reason = mistake
+        place = place_of(offset)
+        hole = bare_hole(place.text, place.column - 1) if syntax in ("toml", "json") else None
+        if hole is not None and syntax == "toml" and place.text[: hole.start("hole")].rstrip().endswith(":"):
+            yield SyntaxMistake(place, "in TOML, a key is followed by =, not by a colon", "write = in place of :")
+            return
+        if hole is None:
+            if not count:  # behind another mistake it may be no more than what that leads to
+                yield SyntaxMistake(place, f"this is not valid {_NAMES.get(syntax, syntax.upper())}: {reason}")
+            return
+        message = f"this string is not in quotes, but {syntax.upper()} needs them"
+        value = hole["value"] if _FILTERED.match(hole["value"]) else f"({hole['value']})"
+        at = replace(place, column=hole.start("hole") + 1)
+        yield SyntaxMistake(at, message, f"write {{{{ {value} | quote }}}}")
+        if syntax != "toml":
+            return
+        begin, end = text.rfind("\n", 0, offset) + 1, text.find("\n", offset)
+        end = len(text) if end < 0 else end
+        text = text[:begin] + " " * (end - begin) + text[end:]
 
 
 def bare_hole(line: str, column: int) -> re.Match[str] | None:
@@ -88,6 +101,8 @@ def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
             json.loads(text)
         except json.JSONDecodeError as error:
             return error.pos, error.msg[:1].lower() + error.msg[1:]
+    elif syntax == "env":
+        return _no_assignment(text)
     elif syntax in _TOKENS:
         return _unbalanced(text, _TOKENS[syntax])
     elif syntax == "xml":
@@ -96,6 +111,22 @@ def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
             parser.Parse(text.encode(errors="replace"), True)
         except expat.ExpatError as error:
             return _offset(text, error.lineno, error.offset), expat.ErrorString(error.code)
+    return None
+
+
+def _no_assignment(text: str) -> tuple[int, str] | None:
+    """The offset of a line of an env file without =, and what is wrong; quotes hold values of several lines."""
+    offset, quote = 0, ""
+    for line in text.splitlines(keepends=True):
+        bare = line.strip()
+        if not quote and bare and not bare.startswith("#") and "=" not in bare:
+            name = re.match(r"[A-Za-z_]\w*(?=\s*:)", bare)
+            message = "there is no = in this line" + (f"; write {name[0]}=..." if name else "")
+            return offset + len(line) - len(line.lstrip()), message
+        for character in bare if quote or not bare.startswith("#") else "":
+            if character in ("'", '"') and (not quote or quote == character):
+                quote = "" if quote else character
+        offset += len(line)
     return None
 
 

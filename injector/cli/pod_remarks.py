@@ -21,7 +21,7 @@ def remarks_on(
     """
     if result.reason is not Reason.MALFORMED_POD:
         yield from mistakes_in(obj, pod)
-        yield from without_image(pod, result)
+        yield from without_image(obj, pod, result)
     yield from foreign_names(pod, result, snapshot)
     yield from idle_annotations(pod, result, namespace, snapshot, names)
     yield from other_values(pod, result, namespace, snapshot, names)

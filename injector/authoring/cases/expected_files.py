@@ -21,7 +21,7 @@ from injector.authoring.cases.programs import ProgramRefusal
 from injector.authoring.cases.subset import mismatches_of, shown_text, without_tag
 from injector.authoring.cases.suite import TESTS, Checked
 from injector.authoring.diagnostic_formats import one_line, quoted_lines
-from injector.authoring.file_syntax import CHECKED, syntax_mistake
+from injector.authoring.file_syntax import CHECKED, syntax_mistakes
 from injector.diagnostics import Diagnostic, Path, Place
 from injector.errors import DocumentError, InjectionError
 from injector.injection import Applied
@@ -67,7 +67,7 @@ def unreadable(checked: Checked, outcome: Outcome, applied: Applied) -> Iterator
         except InjectionError:
             continue
         place_of = traced.place_of if traced.value == texts[spec.name] else partial(_no_place, spec.template)
-        if mistake := syntax_mistake(texts[spec.name], spec.name, spec.syntax, place_of):
+        for mistake in syntax_mistakes(texts[spec.name], spec.name, spec.syntax, place_of):
             place = replace(mistake.place, origin=template.origin or template.name)
             yield Diagnostic("validate", "error", mistake.message, mistake.help, place=place)
 

@@ -274,6 +274,14 @@ CASES = [
         )
     ),
     *(
+        Case("renders", f"lines of an env file: {text!r}", "", lines, _files("a.env", text))
+        for text, lines in (
+            ("A=1\nB: 2\n", [2]),
+            ("A\n", [1]),
+            ("# a\n\nexport A=1\nB='c\nd'\n", []),
+        )
+    ),
+    *(
         Case("variable-reference", text, f"    {text}\n    env: [{{name: PORT, value: '1'}}]\n", lines)
         for text, lines in (
             ('args: ["--a=${PORT}"]', [5]),
@@ -626,7 +634,7 @@ CASES = [
             _files(name, text, _string("x", "pattern: '^[a-z]+$', default: a")),
         )
         for rule, name, text, lines in [
-            ("renders", "a.toml", "b = {{ params.x }}\nc = {{ params.x | quote }}\nd = [{{ params.x }}]\n", [1]),
+            ("renders", "a.toml", "b = {{ params.x }}\nc = {{ params.x | quote }}\nd = [{{ params.x }}]\n", [1, 3]),
             ("renders", "a.xml", "<a>{{ params.x }}</b>\n", [1]),
             ("unquoted-text-value", "a.hcl", 'b = {{ params.x }}\nc = "{{ params.x }}"\n', [1]),
             ("unquoted-text-value", "a.lua", "b = {{ params.x }}\nc = {{ params.x | quote }}\n", [1]),

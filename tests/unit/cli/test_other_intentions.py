@@ -64,7 +64,7 @@ def test_a_container_without_an_image(tmp_path: Path, name: str, container: str,
     assert expected in done.out + done.err
 
 
-@pytest.mark.parametrize("container", ["envoy-sidecar", "istio-proxy"])
+@pytest.mark.parametrize("container", ["envoy-sidecar"])
 def test_a_sidecar_that_is_customised_needs_no_image(tmp_path: Path, container: str, golden: Golden) -> None:
     manifest = annotated("{sidecar.injector/templates: envoy}") + _SIDECAR.replace("NAME", container)
     done = said(tmp_path, "inject", "web.yaml", manifest=manifest)

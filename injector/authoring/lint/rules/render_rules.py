@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from injector.advice import help_for
 from injector.advice.shapes import misshapen
-from injector.authoring.file_syntax import syntax_mistake
+from injector.authoring.file_syntax import syntax_mistakes
 from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, SchemasMissingError, schema_errors, versions
 from injector.authoring.lint.rules._values import APPS
 from injector.authoring.lint.rules._volumes import missing_volumes
@@ -41,7 +41,7 @@ def renders(subject: Subject) -> Iterator[Finding]:
         # template.yaml
         description: A tool.
         parameters:
-          targets: {type: array, items: {type: string, format: dns-label}, maxItems: 5, default: [a], description: A.}
+          targets: {type: array, items: {type: string, format: dns-label}, maxItems: 5, default: [a], description: Hosts.}
         # overlay.yaml.j2
         metadata:
           annotations:
@@ -52,7 +52,7 @@ def renders(subject: Subject) -> Iterator[Finding]:
         metadata:
           annotations:
             example.com/first: "{{ params.targets | first | default('none') }}"
-    """
+    """  # noqa: E501 - the example as it is recorded
     if subject.not_served and subject.template.parameters:  # without any, it builds on another template
         yield Finding(
             f"the template works for none of the sample pods, so nothing was checked; it says: {subject.not_served}",
@@ -82,11 +82,11 @@ def _unreadable(subject: Subject) -> Iterator[Finding]:
     for rendering in subject.renderings:
         for name, file in rendering.files.items() if not (rendering.free or rendering.invented) else ():
             syntax = subject.template.files[name].syntax
-            mistake = syntax_mistake(file.text, name, syntax, file.place_of) if syntax else None
-            if mistake is not None and (mistake.place.file, mistake.place.line) not in lines:
-                lines.add((mistake.place.file, mistake.place.line))
-                to_do = mistake.help or f"found with this sample: {rendering.title}"
-                yield Finding(mistake.message, mistake.place, to_do)
+            for mistake in syntax_mistakes(file.text, name, syntax, file.place_of) if syntax else ():
+                if (mistake.place.file, mistake.place.line) not in lines:
+                    lines.add((mistake.place.file, mistake.place.line))
+                    to_do = mistake.help or f"found with this sample: {rendering.title}"
+                    yield Finding(mistake.message, mistake.place, to_do)
 
 
 def _finding(fault: Diagnostic, place: Place, title: str) -> Finding:
@@ -115,8 +115,14 @@ def _failed(subject: Subject, failure: RenderFailure) -> Iterator[Finding]:
         return
     if failure.diagnostic.fields.get("taken_name") in APPS and subject.renderings:
         return  # the rule app-container tells it, and what to do
-    place = failure.place if failure.place.line or overlay is None else _place(overlay, failure.diagnostic)
+    place = failure.place if failure.place.line or overlay is None else _merged_place(overlay, failure.diagnostic)
     yield _finding(failure.diagnostic, place, failure.title)
+
+
+def _merged_place(overlay: RenderedSource, fault: Diagnostic) -> Place:
+    """The place of what a merge did not take: of a part, its name."""
+    path = path_in(overlay.value, fault)
+    return overlay.place((*path, "name")) if len(path) == 3 else _place(overlay, fault)
 
 
 def _told_elsewhere(subject: Subject, rendering: Rendering) -> bool:
@@ -135,9 +141,9 @@ def _schema_errors(subject: Subject, rendering: Rendering) -> bool:
 
 
 def _place(overlay: RenderedSource, fault: Diagnostic) -> Place:
-    """The place of the field that a failure is about, or else of the name of the part."""
+    """The place of the field that a failure is about, or else of the part."""
     path = path_in(overlay.value, fault)
-    return overlay.place((*path, "name") if len(path) == 3 else path) if path else overlay.place(("spec",), key=True)
+    return overlay.place(path) if path else overlay.place(("spec",), key=True)
 
 
 #: A parameter that is a whole value.
