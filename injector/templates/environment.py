@@ -11,10 +11,13 @@ import sys
 from collections.abc import Callable
 from functools import cached_property, partial
 from inspect import signature
+from types import CodeType
 from typing import Any, NoReturn
 
 from jinja2 import StrictUndefined, Undefined, UndefinedError, nodes
+from jinja2.compiler import CodeGenerator, Frame
 from jinja2.environment import TemplateModule
+from jinja2.idtracking import VAR_LOAD_RESOLVE
 from jinja2.runtime import Context as JinjaContext
 from jinja2.runtime import LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -161,11 +164,27 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 _CALLABLE = frozenset(FUNCTIONS.values())
 
 
+class _Generator(CodeGenerator):
+    """Makes Python of a tree, and notes the names that it looks up when it runs.
+
+    `jinja2.meta` does the same, but calls filters of constants meanwhile.
+    """
+
+    environment: Environment
+
+    def enter_frame(self, frame: Frame) -> None:
+        """Begin a scope."""
+        super().enter_frame(frame)
+        loads = frame.symbols.loads.values()
+        self.environment.looked_up.update(name for how, name in loads if how == VAR_LOAD_RESOLVE and name is not None)
+
+
 class Environment(ImmutableSandboxedEnvironment):
     """Jinja's environment for documents (`document=True`: typed holes) or for text files."""
 
     intercepted_binops = frozenset(("+", "-", "*", "/", "//", "%", "**"))
     concat = staticmethod(concat)
+    code_generator_class = _Generator
 
     def __init__(self, *, document: bool) -> None:
         super().__init__(
@@ -182,6 +201,16 @@ class Environment(ImmutableSandboxedEnvironment):
         self.globals = dict(FUNCTIONS)
         self.filters = {**(FILTERS if document else TEXT_FILTERS), **INTERNAL}
         self.tests = dict(TESTS)
+        self.looked_up: set[str] = set()
+
+    def compiled(self, tree: nodes.Template, name: str) -> tuple[CodeType, set[str]]:
+        """The code of a file's tree, and the names that it looks up and that are no functions.
+
+        Raises what Jinja's `compile` raises.
+        """
+        self.looked_up = set()
+        code = self.compile(tree, name, name)
+        return code, self.looked_up - self.globals.keys()
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """`obj.attribute`."""

@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 from jinja2 import BaseLoader, TemplateSyntaxError, nodes
 from jinja2 import Template as JinjaTemplate
 from jinja2.environment import Environment as JinjaEnvironment
-from jinja2.meta import find_undeclared_variables
 
 from injector.caches import Memo
 from injector.diagnostics import Place
@@ -332,8 +331,5 @@ class _Loader(BaseLoader):
             raise TypeError("this loader serves the injector's own environment")
         if name not in self.code:
             tree = self._parse(environment, self, name)
-            self.code[name], self.undeclared[name] = (
-                environment.compile(tree, name, name),
-                find_undeclared_variables(tree),
-            )
+            self.code[name], self.undeclared[name] = environment.compiled(tree, name)
         return JinjaTemplate.from_code(environment, self.code[name], globals or {})
