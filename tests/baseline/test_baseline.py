@@ -1,33 +1,22 @@
-"""Everything but the generated pods, and what holds of the baseline itself."""
+"""Everything, of the generated pods in `make soak`, and what holds of the baseline itself."""
 
 import re
 
 import pytest
 
 from tests.baseline.case import TOLD
-from tests.baseline.check import check, check_half
+from tests.baseline.check import check
 from tests.baseline.generated import PODS
 from tests.baseline.parts import PARTS
 from tests.baseline.record import FILE, Difference, differences, grouped, look, recorded, told
 
-#: Those of generated pods are modules of their own; of these here the tests of the same cases show the other half.
-PODS_PARTS = [name for name in PARTS if name.startswith("pods/")]
-HALVES = [name for name in PARTS if name.startswith(("corpus/", "golden/", "broken/"))]
+OTHERS = [name for name in PARTS if not name.startswith("pods/")]
 
 
-@pytest.mark.parametrize("part", [name for name in PARTS if name not in (*PODS_PARTS, *HALVES)])
+@pytest.mark.parametrize(
+    "part", [*OTHERS, *(pytest.param(name, marks=pytest.mark.soak(minutes=10)) for name in PARTS if name not in OTHERS)]
+)
 def test_part(part: str) -> None:
-    check(part)
-
-
-@pytest.mark.parametrize("part", HALVES)
-def test_half_of_a_part(part: str) -> None:
-    check_half(part)
-
-
-@pytest.mark.soak(minutes=10)
-@pytest.mark.parametrize("part", [*PODS_PARTS, *HALVES])
-def test_a_whole_part(part: str) -> None:
     check(part)
 
 
