@@ -156,9 +156,12 @@ def _scalar(value: Any) -> str:
 
 
 def _string(text: str) -> str:
-    if _PLAIN.match(text) and text.lower() not in _WORDS:
-        return text
-    return quoted(text)
+    return text if is_plain(text) else quoted(text)
+
+
+def is_plain(text: str) -> bool:
+    """Whether every reader of YAML takes a text for the text itself when it stands without quotes."""
+    return _PLAIN.match(text) is not None and text.lower() not in _WORDS
 
 
 def quoted(text: str) -> str:

@@ -20,7 +20,7 @@ from injector.pods.constraints.pod_view import mapping
 from injector.pods.context import Object
 from injector.pods.overlay import EVERY_CONTAINER
 from injector.templates.template import FILE, MANIFEST, OVERLAY
-from injector.templates.yaml_writer import dump
+from injector.templates.yaml_writer import dump, is_plain
 
 #: What begins a hole, a tag or a comment of Jinja.
 _OPENING = re.compile(r"\{(?=[{%#])")
@@ -35,11 +35,15 @@ class _BlockDumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
+    def text(self, text: str) -> yaml.ScalarNode:
+        """A text, in quotes where YAML as Kubernetes reads it takes the text for something else."""
+        style = "|"
+        if "\n" not in text:
+            style = "" if is_plain(text) else '"'
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
-_BlockDumper.add_representer(
-    str,
-    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
-)
+
+_BlockDumper.add_representer(str, _BlockDumper.text)
 
 
 def sidecar_containers(sidecar: Sidecar, field: str) -> list[Object]:
