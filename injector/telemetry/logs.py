@@ -11,7 +11,7 @@ import sys
 import time
 import traceback
 from pathlib import PurePath
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 import msgspec
 import structlog
@@ -63,8 +63,16 @@ class LogOutput:
         return b"%b%03dZ" % (self._stamp, (now - second) * 1000)
 
 
-def _writer(output: LogOutput) -> structlog.BytesLogger:
-    return structlog.BytesLogger(cast(BinaryIO, output))
+class _Logger:
+    """What structlog hands finished lines to."""
+
+    def __init__(self, output: LogOutput) -> None:
+        self._output = output
+
+    def msg(self, line: bytes) -> None:
+        self._output.write(line + b"\n")
+
+    debug = info = warning = error = critical = msg
 
 
 def _stamp(output: LogOutput) -> structlog.types.Processor:
@@ -97,7 +105,7 @@ def _processors(output: LogOutput) -> list[structlog.types.Processor]:
 def make_logger(output: LogOutput) -> structlog.typing.FilteringBoundLogger:
     """A structlog logger that writes one JSON object a line to `output`; two servers in one process each have one."""
     logger: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
-        _writer(output),
+        _Logger(output),
         processors=_processors(output),
         wrapper_class=structlog.make_filtering_bound_logger("info"),
     )
@@ -125,7 +133,7 @@ def send_logs_to(output: LogOutput) -> None:
     structlog.configure(
         processors=_processors(output),
         wrapper_class=structlog.make_filtering_bound_logger("info"),
-        logger_factory=lambda *_: _writer(output),
+        logger_factory=lambda *_: _Logger(output),
         cache_logger_on_first_use=False,
     )
     root = logging.getLogger()

@@ -37,9 +37,9 @@ class _BlockDumper(yaml.SafeDumper):
 
     def text(self, text: str) -> yaml.ScalarNode:
         """A text, in quotes where YAML as Kubernetes reads it takes the text for something else."""
-        style = "|"
-        if "\n" not in text:
-            style = "" if is_plain(text) else '"'
+        style = "" if is_plain(text) else '"'
+        if "\n" in text and all(map(str.isprintable, text.split("\n"))):
+            style = "|"
         return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
