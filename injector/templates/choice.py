@@ -92,12 +92,11 @@ def misspelt_annotations(
         return
     spellings = {f"{of.name}.{name}": f"{of.name}.{start}{name}" for of in templates for name in of.parameters}
     spellings |= {parameter.rpartition(".")[2]: key for parameter, key in spellings.items()}
-    spellings |= {key.rpartition("/")[2]: key for key in asking_keys} | {
-        "enabled": settings.inject_key,
-        "templates": settings.templates_key,
-    }
+    words = {key.rpartition("/")[2]: key for key in asking_keys}
+    words |= {"enabled": settings.inject_key, "templates": settings.templates_key}
     for key in unknown[:SEARCHES]:
-        if near := spellings.get(nearest(key[len(start) :], spellings, cutoff=0.75) or ""):
+        name = key[len(start) :]
+        if near := spellings.get(name) or words.get(nearest(name, words, cutoff=0.75) or ""):
             message, fields = f"{kind} {cut(key, 120)} has no effect", {"key": key, "nearest": near}
             yield Diagnostic("unknown-annotation", "warning", message, f"did you mean {near}?", fields=fields)
     if more := len(unknown[SEARCHES:]):
