@@ -292,9 +292,11 @@ class Differences:
             if may_be_secret(pointer):
                 self.report(pointer, "the pod's value stays; the template has another value")
                 continue
-            mine = "nothing" if actual is None else shown_value(actual, SHOWN)
-            theirs = shown_value(expected_value, SHOWN)
-            message = f"the pod has {mine}, which stays; the template has {'another' if mine == theirs else theirs}"
+            mine, theirs = shown_value(actual, SHOWN), shown_value(expected_value, SHOWN)
+            stays = f"the pod's {mine.removeprefix('a ')} stays"
+            if actual is None:
+                stays = "the pod keeps it unset"
+            message = f"{stays}; the template has {'another' if mine == theirs else theirs}"
             self.report(pointer, message, value=actual, template=expected_value)
 
     def report(self, pointer: str, message: str, **fields: Any) -> None:

@@ -22,7 +22,7 @@ def calls() -> Iterator[dict[str, Counter[str]]]:
         for name, owner, function, what in (
             ("rendered", render._Job, "text", lambda job: job.root.source),
             ("parsed", structure, "compose", lambda text: text),
-            ("placed", subject, "trace", lambda template, context, source: source),
+            ("placed", subject, "Trace", lambda template, context, source: source),
             ("injected", rendering, "inject", lambda pod, namespace, snapshot: "pods"),
         ):
             patch.setattr(owner, function, _counted(getattr(owner, function), counts[name], what))

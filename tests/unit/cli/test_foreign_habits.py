@@ -39,10 +39,7 @@ def test_no_command_of_ours_is_called_one_of_others() -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (
-            ("inject", "-o", "yaml"),
-            "No such option '-o'. Manifests go to standard output, as YAML or JSON like the input",
-        ),
+        (("inject", "-o", "yaml"), "No such option '-o'. The output goes to standard output, as YAML or JSON like the"),
         (("lint", "-o", "json"), "No such option '-o'. Write --output FORM: text, json, sarif, github."),
         (("inject", "-k", "k"), "No such option '-k'; build it first: kustomize build DIR | injector inject -"),
         (("inject", "-R"), "No such option '-R'; remove it: a folder is always searched recursively"),

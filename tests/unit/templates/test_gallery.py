@@ -95,7 +95,8 @@ def test_structure_is_that_of_a_harmless_item(name: str, parameter: str, kind: s
         return documents(name, replace(seen, params={**seen.params, parameter: given}))
 
     harmless = []
-    for value in ("harmless.example.com", "harmless.example.com:1"):  # a template may tell IPv4 from IPv6 by a colon
+    # a template may tell IPv4 from IPv6 by a colon; a container's name has no dot
+    for value in ("harmless", "harmless.example.com", "harmless.example.com:1"):
         with suppress(InjectionError):  # an item that has to name something of the pod's: then none gets further
             harmless.append(made(value))
     refused, values = 0, values_for(name, parameter)
