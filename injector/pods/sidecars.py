@@ -65,26 +65,33 @@ class Placement(msgspec.Struct, frozen=True):
         own, since the container that it prepares starts only after these. Those that `last` names move behind all
         others, also behind those that came after they were injected.
         """
-        numbers = [*range(len(present))]
-        names, order = [*present], self.order()
+        positions = self._inserted(present, missing, self.order())
+        names = [*present, *missing]
+        return sorted(positions, key=lambda number: names[number] in last) if last else positions
+
+    def _inserted(self, present: Sequence[str], missing: Sequence[str], order: Sequence[str]) -> list[int]:
         turns = {name: turn for turn, name in enumerate(order)}
         if not present:
-            missing_turns = [turns.get(name, 0) for name in missing]
-            return sorted(range(len(missing)), key=lambda number: (missing[number] in last, missing_turns[number]))
+            return sorted(range(len(missing)), key=[turns.get(name, 0) for name in missing].__getitem__)
+        end = len(present) + len(missing)  # stands for both ends of a ring
+        after, before = [*range(1, end + 1), 0], [end, *range(end)]
+        after[len(present) - 1], before[end] = end, len(present) - 1
+        at = {name: number for number, name in reversed(list(enumerate(present)))}
         for number, name in enumerate(missing, len(present)):
             turn = turns.get(name, 0)
-            left = next((before for before in reversed(order[:turn]) if before in names), None)
-            right = next((after for after in order[turn + 1 :] if after in names), None)
-            if left is not None:
-                position = names.index(left) + 1
-            elif right is not None:
-                position = names.index(right)
-            else:
-                position = 0 if self.native else len(names)
-            names.insert(position, name)
-            numbers.insert(position, number)
-        both = [*present, *missing]
-        return sorted(numbers, key=lambda number: both[number] in last) if last else numbers
+            left = next((at[order[i]] for i in range(turn - 1, -1, -1) if order[i] in at), None)
+            if left is None:
+                right = next((at[order[i]] for i in range(turn + 1, len(order)) if order[i] in at), None)
+                left = before[right] if right is not None else end if self.native else before[end]
+            right = after[left]
+            after[left] = before[right] = number
+            before[number], after[number] = left, right
+            at[name] = number
+        inserted, number = [], after[end]
+        while number != end:
+            inserted.append(number)
+            number = after[number]
+        return inserted
 
 
 def place(pod: Object, overlay: Overlay, placement: Placement, caches: OverlayCaches) -> tuple[Overlay, Placement]:
