@@ -80,7 +80,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def diagnostic(self) -> Diagnostic | None:
         """What went wrong, where something did."""
-        return self.failures[0] if self.failures else None
+        return next(iter(self.failures), None)
 
     @property
     def sentence(self) -> str:

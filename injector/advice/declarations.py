@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from injector.names import WANTED, flow_value, is_dns_label, legal_name, nearest
+from injector.names import WANTED, did_you_mean, flow_value, is_dns_label, legal_name, nearest, to_write
+from injector.pods.context import as_list
 
 _IN_OVERLAY = "write it below `spec:` in overlay.yaml.j2"
 _NO_OBJECT = "template.yaml is not a Kubernetes object; it begins with `description:` and `parameters:`"
@@ -90,7 +91,7 @@ def _of_type(kind: Any, declaration: Mapping[str, Any]) -> str:
     if (inner := _MAP.fullmatch(str(kind)[:60])) and kind not in _TYPES:
         return f"write type: object and additionalProperties: {{type: {_type_named(inner[1])}}}"
     near = _TYPES.get(str(kind)) or nearest(str(kind)[:60], tuple(WANTED))
-    return f"did you mean {near}?" if near else ""
+    return did_you_mean(near)
 
 
 def _type_of(value: Any) -> str:
@@ -197,7 +198,7 @@ def selector_help(value: object, *, of_namespaces: bool = False) -> str:
     """
     if isinstance(value, Mapping):
         return _mapping_help(value, of_namespaces)
-    items = value if isinstance(value, list) else [value]
+    items = as_list(value)
     parts = [part.strip() for item in items for part in (item.split(",") if isinstance(item, str) else "") if part]
     pairs = [_EQUALS.fullmatch(part) for part in parts]
     if parts and all(pairs):
@@ -245,7 +246,7 @@ def operator_help(operator: object) -> str:
     if operator is None:
         return "write operator: Exists, or In with values"
     near = _OPERATORS.get(str(operator)) or nearest(str(operator), ("In", "NotIn", "Exists", "DoesNotExist"))
-    return f"write {near}" if near else ""
+    return to_write(near)
 
 
 def values_help(value: object) -> str:

@@ -81,8 +81,8 @@ def pass_through(envoy: str, pod: Object, folder: Path) -> Passage:
             app_port,
             status,
             added,
-            entries[0] if entries else "",
-            counted[0] if counted else "",
+            next(iter(entries), ""),
+            next(iter(counted), ""),
         )
 
 

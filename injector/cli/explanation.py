@@ -16,7 +16,7 @@ from injector.cli.manifest_objects import metadata_of
 from injector.cli.pod_remarks import remarks_on
 from injector.inject import inject
 from injector.injection import Applied, Injection
-from injector.pods.context import Namespace, Object
+from injector.pods.context import Namespace, Object, filled, string_field
 from injector.pods.receipt import read_receipt
 from injector.pods.resource_kinds import Resource
 from injector.pods.shape import string_map
@@ -96,7 +96,7 @@ class PathTrail:
             "type": self.at.type,
             "failurePolicy": self.at.failure_policy,
             "request": self.request,
-            **({"about": self.about} if self.about else {}),
+            **filled({"about": self.about}),
             "trail": [
                 {"template": look.template, "step": look.what, "saw": look.saw, "fits": look.fits}
                 for look in self.looks
@@ -179,7 +179,7 @@ class Explanation:
                     "parameters": [
                         {"name": name, "value": value, "from": origin} for name, value, origin in parameters_of(a)
                     ],
-                    **({"mirrored": dict(a.mirrored)} if a.mirrored else {}),
+                    **filled({"mirrored": dict(a.mirrored)}),
                 }
                 for a in result.applied
             ],
@@ -293,7 +293,7 @@ def _recorded(obj: Object, settings: Settings) -> Recorded | None:
     if obj.get("kind") != "Pod" or annotations.get(settings.status_key) != "failed":
         return None
     created = metadata_of(obj).get("creationTimestamp")
-    return Recorded(annotations.get(settings.reason_key, ""), created if isinstance(created, str) else "")
+    return Recorded(annotations.get(settings.reason_key, ""), string_field(created))
 
 
 def trails_of(admission: Admission, about: str = "", entry_of: EntryOf | None = None) -> tuple[PathTrail, ...]:
@@ -339,4 +339,4 @@ def telling_trail(trails: tuple[PathTrail, ...]) -> PathTrail | None:
     counting = [trail for trail in trails if trail.counts]
     order = (Effect.REFUSE, Effect.INJECT, Effect.SKIP)
     counting.sort(key=lambda t: (order.index(t.result.effect), t.result.reason is Reason.NOTHING_TO_ADD))  # type: ignore[union-attr]
-    return counting[0] if counting else None
+    return next(iter(counting), None)

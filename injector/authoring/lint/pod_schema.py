@@ -18,7 +18,7 @@ from injector.diagnostics import Diagnostic
 from injector.diagnostics import Path as ObjectPath
 from injector.errors import InjectorError
 from injector.names import WANTED, hint, quotes_help, shortened
-from injector.pods.context import Object
+from injector.pods.context import Object, as_list
 from injector.pods.fields import POD
 
 if TYPE_CHECKING:
@@ -165,8 +165,8 @@ def _types(schema: Mapping[str, Any]) -> tuple[str, ...]:
     """The types that a schema takes."""
     types: list[str] = []
     for part in [schema, *schema.get("oneOf", ())]:
-        kind = part.get("type", ())
-        types += [kind] if isinstance(kind, str) else kind
+        kind = part.get("type", [])
+        types += as_list(kind)
     return tuple(dict.fromkeys(kind for kind in types if kind in WANTED))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from injector.names import DNS_SUBDOMAIN, LABEL_NAME
+from injector.pods.context import as_list
 from injector.templates.parameter_keywords import FORMATS
 from injector.templates.parameter_schema import MAY_SET, TYPES
 from injector.templates.template import SETTERS
@@ -46,7 +47,7 @@ def or_null(schema: Schema) -> Schema:
     if "type" not in schema or "$ref" in schema or "enum" in schema:
         description = {"description": schema["description"]} if "description" in schema else {}
         return {**description, "anyOf": [schema, {"type": "null"}]}
-    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    kinds = as_list(schema["type"])
     return {**schema, "type": [*kinds, "null"]}
 
 

@@ -9,7 +9,7 @@ from jinja2 import nodes
 
 from injector.advice.values import meant_value
 from injector.authoring.lint.subject import Finding, Subject
-from injector.names import WANTED, nearest, shortened
+from injector.names import WANTED, nearest, shortened, to_write
 from injector.templates.dependencies import chain
 from injector.templates.manifest import manifest_place
 from injector.templates.parameter_keywords import OF_NUMBERS
@@ -147,7 +147,7 @@ def _mistaken(
     wanted = "one of these" if "enum" in parameter.schema else WANTED[parameter.type]
     never = "never equals" if operator in ("eq", "in") else "always differs from"
     message = f"{name} {reason} and {never} {' or '.join(map(shortened, constants))}"
-    return message, f"write {instead}" if instead else f"compare it with {wanted}"
+    return message, to_write(instead, f"compare it with {wanted}")
 
 
 def _of_request(path: tuple[str, ...], constants: list[Any]) -> tuple[str, str] | None:
