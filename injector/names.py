@@ -144,7 +144,7 @@ def shortened(value: object, length: int = 40) -> str:
     """A value as it may stand within a message: on one line, in double quotes if it is text, not longer than asked."""
     text = value if isinstance(value, str) else _spelled(value)
     text = printable(text[: length + 1])
-    text = text if len(text) <= length else text[: length - 3] + "..."
+    text = cut(text, length)
     return f'"{text}"' if isinstance(value, str) else text
 
 

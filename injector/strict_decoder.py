@@ -141,8 +141,8 @@ def _refused(kinds: tuple[inspect.Type, ...], value: object, path: Path) -> Diag
     if allowed:
         near = f"it has to be {' or '.join((*expected, *allowed))}"
         if isinstance(value, str) and not expected:
-            fields["nearest"] = nearest(value, allowed, _NEAR)
-            near = did_you_mean(fields["nearest"], near)
+            fields["nearest"] = close = nearest(value, allowed, _NEAR)
+            near = did_you_mean(close, near)
         return Diagnostic("not-allowed", "error", f"{shortened(value)} is not allowed", near, path, fields=fields)
     actual = "nothing" if value is None else KINDS.get(type(value).__name__, "not a value that YAML has")
     quoted = shortened(value) if isinstance(value, str | int | float) else ""

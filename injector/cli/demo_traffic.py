@@ -82,7 +82,7 @@ def pass_through(envoy: str, pod: Object, folder: Path) -> Passage:
             status,
             added,
             next(iter(entries), ""),
-            next(iter(counted), ""),
+            counted[0] if counted else "",
         )
 
 

@@ -20,7 +20,7 @@ from injector.pods.context import Namespace, Object, filled, string_field
 from injector.pods.receipt import read_receipt
 from injector.pods.resource_kinds import Resource
 from injector.pods.shape import string_map
-from injector.pods.workloads import object_name_of, pod_template, workload_of_object
+from injector.pods.workloads import object_name_of, pod_template, workload_with_pods
 from injector.policies.request import ObjectRequest, namespace_matches, selects
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates, Settings
@@ -256,7 +256,7 @@ def explanation_of(
         snapshot=sources.snapshot,
         names=templates,
         overrides=sources.overrides,
-        workload=None if is_pod else workload_of_object(obj),
+        workload=workload_with_pods(obj),
     )
     result = injected(pod)
     mistakes = [*remarks_on(obj, pod, result, namespace, sources.snapshot, templates), *mistakes]
@@ -313,10 +313,9 @@ def _trail(path: str, at: PathTemplates, admission: Admission, answer: Admission
     catalog = admission.snapshot.catalog
     templates = catalog.found(at.templates)
     looks = [Look(name, "exists", False, "there is no such template") for name in catalog.missing(at.templates)]
-    request = admission.asked if answer is None else answer.asked
+    request, result = (admission.asked, None) if answer is None else (answer.asked, answer.result)
     looks += [look for template in templates for look in looks_of(template, request, admission.namespace)]
     covered = any(template.applies_to.covers(request.request) for template in templates)
-    result = None if answer is None else answer.result
     sentence, refused_before = request_words(request.request), answer is None and covered
     return PathTrail(path, at, sentence, tuple(looks), result, about, refused_before=refused_before)
 

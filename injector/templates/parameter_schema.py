@@ -90,7 +90,7 @@ def _check_type(name: str, declaration: Mapping[str, Any]) -> None:
     if declaration and all(isinstance(value, Mapping) and "type" in value for value in declaration.values()):
         raise DeclarationError((), "it has no type, and parameters are declared below it", mistake=mistake)
     _check_keywords({k: v for k, v in declaration.items() if k != "required"}, _OURS)
-    near = nearest(kind, TYPES) if isinstance(kind, str) else None
+    near = nearest(str(kind), TYPES)
     message, help_ = f"type must be one of {', '.join(TYPES)}", did_you_mean(near)
     raise DeclarationError(("type",), message, help_, mistake=mistake)
 

@@ -52,7 +52,7 @@ class ValueCheck:
 
 def _plainly_fits(value: Any, schema: Any) -> bool:
     """Whether a value fits a schema beyond doubt. False says nothing: jsonschema knows the other keywords."""
-    kind = schema.get("type") if isinstance(schema, Mapping) else None
+    kind = mapping(schema).get("type")
     if not isinstance(kind, str) or type(value) not in _TYPES.get(kind, ()):
         return False
     tests = _TESTS[kind]

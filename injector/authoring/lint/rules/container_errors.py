@@ -262,14 +262,16 @@ def variable_reference(subject: Subject) -> Iterator[Finding]:
                     f"write $({name})",
                 )
             for word_path, name, variables in _references(container, names):
-                later = name in names
+                problem, to_do = (
+                    f"there is no such variable{hint(name, variables)}",
+                    f"add {name} to env; for a literal $ write $$",
+                )
+                if name in names:
+                    problem, to_do = "the variable is further down", "move the variable up"
                 yield Finding(
-                    f"$({name}) stays as it is: "
-                    + (
-                        "the variable is further down" if later else f"there is no such variable{hint(name, variables)}"
-                    ),
+                    f"$({name}) stays as it is: {problem}",
                     rendering.overlay.place((*path, *word_path)),
-                    "move the variable up" if later else f"add {name} to env; for a literal $ write $$",
+                    to_do,
                 )
 
 

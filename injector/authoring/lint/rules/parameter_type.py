@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jinja2 import nodes
@@ -200,7 +200,9 @@ def _always(tree: nodes.Template, parameters: Mapping[str, Parameter]) -> Iterat
 
 def _constants(node: nodes.Node, *, several: bool) -> list[Any]:
     """The values of constants; an empty list if one of them is null or not a constant."""
-    items = node.items if several and isinstance(node, nodes.List | nodes.Tuple) else [] if several else [node]
+    items: Sequence[nodes.Node] = [node]
+    if several:
+        items = node.items if isinstance(node, nodes.List | nodes.Tuple) else []
     values = [item.value for item in items if isinstance(item, nodes.Const)]
     return values if len(values) == len(items) and None not in values else []
 
