@@ -139,7 +139,7 @@ def _refused(kinds: tuple[inspect.Type, ...], value: object, path: Path) -> Diag
     expected = [WANTED[name] for name in types if name in WANTED]
     fields = {"value": value, "allowed": allowed, "types": tuple(types)}
     if allowed:
-        near = f"it has to be {' or '.join((*expected, *allowed))}"
+        near = f"it has to be one of: {', '.join((*expected, *allowed))}"
         if isinstance(value, str) and not expected:
             fields["nearest"] = close = nearest(value, allowed, _NEAR)
             near = did_you_mean(close, near)

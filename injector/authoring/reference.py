@@ -59,7 +59,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
     items = schema.get("items")
     if kind == "array" and isinstance(items, Mapping):
         return f"a list, comma-separated or as JSON, each {takes(items)}"
-    return " or ".join(_WORDS.get(k, "null") for k in (as_list(kind)))
+    return " or ".join(_WORDS.get(k, "null") for k in as_list(kind))
 
 
 def _range(schema: Mapping[str, Any]) -> Iterator[str]:

@@ -292,7 +292,7 @@ class PolicyEvaluator(Evaluator[ObjectRequest]):
         request, name = subject.request, subject.review.get("name")
         about = {
             "resource": resource_name(request),
-            "name": object_name(subject.subject) or (string_field(name)[:260]),
+            "name": object_name(subject.subject) or string_field(name)[:260],
             "operation": request.operation[:16],
         }
         return ReviewOutcome(response_to(injection), note_of(injection), about)

@@ -235,7 +235,7 @@ class Subject:
 def sidecars(overlay: RenderedSource | None) -> Iterator[tuple[Path, Object]]:
     """Path and value, without tags, of each container that runs beside the app: `containers` but `"*"`.
 
-    None where there is no overlay.
+    Nothing where there is no overlay.
     """
     if overlay is None:
         return iter(())
