@@ -28,8 +28,7 @@ class Memo(Generic[T]):
 
     def get(self, key: bytes | str) -> T | None:
         """The result under a key, or None."""
-        entry = self._items.get(key)
-        return None if entry is None else entry[0]
+        return self._items.get(key, (None,))[0]
 
     def put(self, key: bytes | str, value: T, size: int) -> None:
         """Remember a result of `size` bytes; one that is larger than a quarter of the memory is not kept."""

@@ -80,7 +80,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def diagnostic(self) -> Diagnostic | None:
         """What went wrong, where something did."""
-        return self.failures[0] if self.failures else None
+        return next(iter(self.failures), None)
 
     @property
     def sentence(self) -> str:
@@ -151,7 +151,7 @@ def with_origins_of_templates(
     if required and string_map(pod, "annotations").get(snapshot.settings.templates_key) is not None:
         sentences.append("in this namespace a pod's annotation can add templates, but cannot remove one")
     first, *rest = failed.failures
-    help_ = "; ".join([first.help, *sentences] if first.help else sentences)
+    help_ = "; ".join(filter(None, (first.help, *sentences)))
     fields = {**first.fields, "origins": {name: origin.text for name, origin in origins.items()}}
     return msgspec.structs.replace(failed, failures=(replace(first, help=help_, fields=fields), *rest))
 

@@ -171,9 +171,9 @@ _TOML = re.compile(r"(.*?)(?: \(at (?:line (\d+), column (\d+)|end of document)\
 def toml_mistake(error: Exception) -> tuple[str, int, int]:
     """What Python's reader of TOML says of a text, and the line and column; 0 and 0 for its end."""
     match = _TOML.fullmatch(str(error))
-    message = match[1] if match else str(error)
-    line, column = (int(match[2]), int(match[3])) if match and match[2] else (0, 0)
-    return message[:1].lower() + message[1:], line, column
+    assert match is not None  # noqa: S101 - every text matches
+    message, line, column = match.groups("0")
+    return message[:1].lower() + message[1:], int(line), int(column)
 
 
 #: Where a program's output speaks of a line, and what it has in quotes.

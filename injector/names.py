@@ -108,9 +108,17 @@ def suggestion(name: str, candidates: Iterable[str], introduction: str = "there 
     """The help with an unknown name: `did you mean x?`, or else what there is."""
     names = sorted(candidates)
     near = nearest(name, names)
-    if near is not None:
-        return f"did you mean {near}?"
-    return f"{introduction}: {', '.join(names)}" if names else "there are none"
+    return did_you_mean(near, f"{introduction}: {', '.join(names)}" if names else "there are none")
+
+
+def did_you_mean(near: str | None, other: str = "") -> str:
+    """The help with a name that may be meant; `other` where there is none."""
+    return f"did you mean {near}?" if near else other
+
+
+def to_write(text: str | None, other: str = "") -> str:
+    """The help with what is known to be right; `other` where nothing is."""
+    return f"write {text}" if text else other
 
 
 def legal_name(name: str) -> str:
@@ -136,7 +144,7 @@ def shortened(value: object, length: int = 40) -> str:
     """A value as it may stand within a message: on one line, in double quotes if it is text, not longer than asked."""
     text = value if isinstance(value, str) else _spelled(value)
     text = printable(text[: length + 1])
-    text = text if len(text) <= length else text[: length - 3] + "..."
+    text = cut(text, length)
     return f'"{text}"' if isinstance(value, str) else text
 
 

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import inspect
 
 from injector.diagnostics import Diagnostic, Path
-from injector.names import KINDS, WANTED, nearest, quotes_help, shortened, suggestion
+from injector.names import KINDS, WANTED, did_you_mean, nearest, quotes_help, shortened, suggestion
 
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
@@ -139,14 +139,10 @@ def _refused(kinds: tuple[inspect.Type, ...], value: object, path: Path) -> Diag
     expected = [WANTED[name] for name in types if name in WANTED]
     fields = {"value": value, "allowed": allowed, "types": tuple(types)}
     if allowed:
-        near = (
-            f"it has to be {' or '.join((*expected, *allowed))}"
-            if expected
-            else f"it has to be one of: {', '.join(allowed)}"
-        )
+        near = f"it has to be one of: {', '.join((*expected, *allowed))}"
         if isinstance(value, str) and not expected:
-            fields["nearest"] = nearest(value, allowed, _NEAR)
-            near = f"did you mean {fields['nearest']}?" if fields["nearest"] else near
+            fields["nearest"] = close = nearest(value, allowed, _NEAR)
+            near = did_you_mean(close, near)
         return Diagnostic("not-allowed", "error", f"{shortened(value)} is not allowed", near, path, fields=fields)
     actual = "nothing" if value is None else KINDS.get(type(value).__name__, "not a value that YAML has")
     quoted = shortened(value) if isinstance(value, str | int | float) else ""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from injector.names import nearest
+from injector.names import did_you_mean, nearest
 
 _INJECT = "to put sidecars into manifests: injector inject FILE"
 _APPLY = "injector inject does not change a cluster; to apply its output: injector inject FILE | kubectl apply -f -"
@@ -69,7 +69,7 @@ def command_help(name: str, commands: Sequence[str]) -> str:
     if Path(name).suffix.lower() in _MANIFESTS or Path(name).is_dir():
         return f"run injector inject {name}"
     near = nearest(name, commands)
-    return f"did you mean {near}?" if near else f"the commands are {', '.join(commands)}"
+    return did_you_mean(near, f"the commands are {', '.join(commands)}")
 
 
 def option_words(error: click.NoSuchOption) -> str:

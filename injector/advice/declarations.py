@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from injector.names import WANTED, flow_value, is_dns_label, legal_name, nearest
+from injector.names import WANTED, did_you_mean, flow_value, is_dns_label, legal_name, nearest, to_write
+from injector.pods.context import as_list, string_field
 
 _IN_OVERLAY = "write it below `spec:` in overlay.yaml.j2"
 _NO_OBJECT = "template.yaml is not a Kubernetes object; it begins with `description:` and `parameters:`"
@@ -90,7 +91,7 @@ def _of_type(kind: Any, declaration: Mapping[str, Any]) -> str:
     if (inner := _MAP.fullmatch(str(kind)[:60])) and kind not in _TYPES:
         return f"write type: object and additionalProperties: {{type: {_type_named(inner[1])}}}"
     near = _TYPES.get(str(kind)) or nearest(str(kind)[:60], tuple(WANTED))
-    return f"did you mean {near}?" if near else ""
+    return did_you_mean(near)
 
 
 def _type_of(value: Any) -> str:
@@ -106,7 +107,7 @@ def keyword_value_help(key: str, value: Any) -> str:
     """What to write for the value of a keyword, or a key of template.yaml, of another type; "" for nothing."""
     if key in ("items", "additionalProperties", "propertyNames"):
         if isinstance(value, list):
-            return f"write {key}: {{type: {_type_of(value[0]) if value else 'string'}}}"
+            return f"write {key}: {{type: {_type_of(next(iter(value), ''))}}}"
         return f"write {key}: {{type: {value}}}" if isinstance(value, str) else ""
     if isinstance(value, str) and re.fullmatch(r"-?\d+(?:\.\d+)?", value):
         return "write it without quotes"
@@ -114,7 +115,7 @@ def keyword_value_help(key: str, value: Any) -> str:
         return "put it in quotes"
     if isinstance(value, Mapping):
         return f"write {key}: {flow_value([str(name) for name, chosen in value.items() if chosen is not False])}"
-    parts = re.split(r"\s+" if key == "validate" else r"[,|]", value) if isinstance(value, str) else []
+    parts = re.split(r"\s+" if key == "validate" else r"[,|]", string_field(value))
     return f"write {key}: {flow_value([part.strip() for part in parts])}" if any(parts) else ""
 
 
@@ -170,8 +171,10 @@ def case_key_help(key: str, value: str, steps: tuple[str | int, ...]) -> str:
     renamed = _RENAMED.get(key)
     if renamed is None:
         return _CASE.get(key, "")
-    written = f"{renamed}: {value}" if value else ""
-    return f"write {written if 0 < len(written) <= _LONGEST else f'{renamed}:'}"
+    written = f"{renamed}: {value}"
+    if not value or len(written) > _LONGEST:
+        written = f"{renamed}:"
+    return f"write {written}"
 
 
 #: The label that the API server gives every namespace.
@@ -197,7 +200,7 @@ def selector_help(value: object, *, of_namespaces: bool = False) -> str:
     """
     if isinstance(value, Mapping):
         return _mapping_help(value, of_namespaces)
-    items = value if isinstance(value, list) else [value]
+    items = as_list(value)
     parts = [part.strip() for item in items for part in (item.split(",") if isinstance(item, str) else "") if part]
     pairs = [_EQUALS.fullmatch(part) for part in parts]
     if parts and all(pairs):
@@ -206,8 +209,8 @@ def selector_help(value: object, *, of_namespaces: bool = False) -> str:
 
 
 def _mapping_help(value: Mapping[Any, Any], of_namespaces: bool) -> str:
-    for key, names in value.items() if of_namespaces else ():
-        if key in _LISTS and (listed := _names(names)):
+    for key, names in value.items():
+        if of_namespaces and key in _LISTS and (listed := _names(names)):
             return f"write {_named(_LISTS[key], listed)[1:-1]}"  # in place of the key that is there
     plain = value and all(isinstance(inner, str | int | bool) for inner in value.values())
     return f"write {_labels(value)[1:-1]}" if plain else ""
@@ -245,7 +248,7 @@ def operator_help(operator: object) -> str:
     if operator is None:
         return "write operator: Exists, or In with values"
     near = _OPERATORS.get(str(operator)) or nearest(str(operator), ("In", "NotIn", "Exists", "DoesNotExist"))
-    return f"write {near}" if near else ""
+    return to_write(near)
 
 
 def values_help(value: object) -> str:

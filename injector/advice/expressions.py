@@ -7,6 +7,7 @@ import re
 from injector.advice import words
 from injector.advice.go_templates import go_help, values_of_call
 from injector.diagnostics import Diagnostic
+from injector.names import to_write
 
 #: A hole or a tag on one line: the tag's word and what stands within.
 _WITHIN = re.compile(r"\{\{-?\s*(?P<hole>.*?)\s*-?\}\}|\{%[-+]?\s*(?P<tag>\w+)\s*(?P<inner>.*?)\s*[-+]?%\}")
@@ -52,7 +53,7 @@ def syntax_help(diagnostic: Diagnostic, kind: str = "", *values: str) -> str:
     if go := go_help(line, diagnostic.place.file, at):
         return go
     if kind == "unknown-tag":
-        return f"write {words.TAGS[values[0]]}" if values[0] in words.TAGS else ""
+        return to_write(words.TAGS.get(values[0]))
     if kind in ("wrong-character", "unexpected"):
         return _CHARACTERS.get(line[at : at + 1] if kind == "wrong-character" else values[0], "")
     return _of_token(line, at, *values) if kind == "wrong-token" else ""

@@ -33,7 +33,7 @@ _HELM = re.compile(r"\.(?:Values|Release|Chart|Capabilities|Template|Files)\b")
 def go_help(line: str, file: str, column: int = 0) -> str:
     """What to write for the hole or tag of a Go template on a line, the one at a column if there are several."""
     holes = [hole for hole in _HOLE.finditer(line) if _is_go(hole)]
-    hole = next((part for part in holes if part.end() > column), holes[-1] if holes else None)
+    hole = next((part for part in holes if part.end() > column), next(reversed(holes), None))
     if hole is None:
         return ""
     written = _hole(hole["hole"]) if hole["hole"] is not None else _tag(hole["tag"] or "", hole["inner"])

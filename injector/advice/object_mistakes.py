@@ -12,7 +12,7 @@ from injector.advice.field_names import clear_help
 from injector.advice.shapes import misshapen
 from injector.diagnostics import Diagnostic, Path, spoken_path
 from injector.injection import Injection
-from injector.names import cut, kind_of, nearest
+from injector.names import cut, did_you_mean, kind_of, nearest, to_write
 from injector.pods.constraints.pod_view import mapping
 from injector.pods.context import Namespace, Object
 from injector.pods.fields import CONTAINER_LISTS, POD
@@ -119,7 +119,7 @@ def without_image(obj: Object, pod: Object, result: Injection) -> Iterator[str]:
     for field, name, container in _containers(result.object) if result.reason in _WHOLE else ():
         near = nearest(name, sidecars, cutoff=0.75)
         if not container.get("image") and (near or _is_kubernetes(obj)):
-            to_do = f"did you mean {near}?" if near else "add an image"
+            to_do = did_you_mean(near, "add an image")
             yield f"spec.{field}[{cut(name, _SHOWN)}] has no image, so the API server refuses the pod; {to_do}"
 
 
@@ -202,8 +202,7 @@ def foreign_names(pod: Object, result: Injection, snapshot: Snapshot) -> Iterato
             parameter = f"{settings.parameter_suffix('<template>')}<name>"
             to_do = f"write {' or '.join(ours.values())}, or, to set a parameter, {parameter}"
         elif _INJECTS.search(domain or name) and not domain.endswith(settings.prefix):
-            near = nearest(name, ours, cutoff=0.75)
-            to_do = f"for this injector write {ours[near]}" if near else ""
+            to_do = to_write(ours.get(nearest(name, ours, cutoff=0.75) or ""))
         if to_do:
             yield f"pod annotation {cut(key, 120)} has no effect; {to_do}"
 
@@ -253,7 +252,7 @@ def foreign_object(value: Any, name: str = "") -> str:
         return f"this is the Chart.yaml of a Helm chart, not a manifest; {_HELM}"
     known = [text for keys, text in _KEYS if version is None and not value.keys().isdisjoint(keys)]
     if known or "values" in base or "repository" in mapping(value.get("image")):
-        return known[0] if known else f"these are the values of a Helm chart, not a manifest; {_HELM}"
+        return next(iter(known), f"these are the values of a Helm chart, not a manifest; {_HELM}")
     near = nearest("kind", [key for key in value if isinstance(key, str) and value[key]])
     to_do = f"write kind, not {near}" if near else _with_kind(mapping(value.get("spec")))
     return f"it has no kind, so it is not a Kubernetes object; {to_do}"

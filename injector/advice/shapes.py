@@ -12,7 +12,7 @@ from typing import Any
 from injector.advice.field_names import renamed_field
 from injector.advice.values import boolean_of, seconds_in
 from injector.diagnostics import Path
-from injector.names import WANTED, flow_value, kind_of, quotes_help
+from injector.names import WANTED, flow_value, kind_of, quotes_help, to_write
 from injector.pods.fields import POD, Field
 from injector.pods.overlay import Overlay, bare_value
 
@@ -111,7 +111,7 @@ def _scalar_help(value: object, field: Field) -> str:
     if field.name in ("runAsUser", "runAsGroup", "fsGroup") and not value.isdecimal():
         return "write the number of the user or group, such as 101"
     boolean = boolean_of(value) if field.kind == "boolean" else ""
-    return f"write {boolean}, without quotes" if boolean else ""
+    return to_write(boolean and f"{boolean}, without quotes")
 
 
 def item_help(item: object, field: Field) -> str:
@@ -124,7 +124,7 @@ def item_help(item: object, field: Field) -> str:
     if not isinstance(item, str | int | float) or not field.element.type:
         return quotes_help(item, (field.element.kind,))
     written = _in_full(field.element.type, item)
-    return f"write {written}" if written else _begin_with_key(field)
+    return to_write(written, _begin_with_key(field))
 
 
 def _unkeyed_help(item: dict[Any, Any], field: Field) -> str:
@@ -179,7 +179,7 @@ def _mapping_help(value: object, field: Field) -> str:
         return "write its keys without `- `"
     written = "" if isinstance(value, list) else _in_full(_QUANTITIES if field.holds_quantities else field.type, value)
     written = written or ("{key: value}" if field.kind == "map" else "")
-    return f"write {field.name}: {written}" if written else ""
+    return to_write(written and f"{field.name}: {written}")
 
 
 def _image_help(value: dict[Any, Any]) -> str:

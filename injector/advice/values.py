@@ -17,6 +17,7 @@ import msgspec
 import yaml
 
 from injector.names import legal_name, nearest, quotes_help
+from injector.pods.context import mapping
 from injector.pods.quantity import near_quantities
 from injector.templates.kubernetes_yaml import load_manifest
 from injector.templates.parameter_values import spelled, spelled_list, value_of
@@ -68,7 +69,7 @@ def value_help(parameter: Parameter, raw: Any, origin: str = "") -> str:
 
 def meant_value(value: Any, schema: Any, name: str = "") -> Any:
     """The value that a schema accepts and that is meant by one. Raises ValueError where there is none."""
-    kind = schema.get("type") if isinstance(schema, Mapping) else None
+    kind = mapping(schema).get("type")
     if kind == "array":
         return [meant_value(item, schema.get("items"), name) for item in _items(value, schema.get("items"))]
     if kind == "object":
@@ -93,7 +94,7 @@ def _items(value: Any, schema: Any) -> list[Any]:
     loaded = load_manifest(value) if isinstance(value, str) else value
     if isinstance(loaded, list):
         return loaded
-    kind = schema.get("type") if isinstance(schema, Mapping) else None
+    kind = mapping(schema).get("type")
     if kind in ("object", "array"):
         return [loaded]
     parts = [part for part in re.split(r"[\s,;|]+", _text(value).strip().strip("{}[]")) if part]

@@ -97,8 +97,9 @@ def error_text(error: Exception) -> str:
             _error_line(fault.located if several and fault.place.file else f"{error.source}: {fault.sentence}")
             for fault in faults
         )
-    diagnostic = error.diagnostic if isinstance(error, DocumentError) else None
-    excerpt = f"\n{diagnostic.excerpt}" if diagnostic is not None and diagnostic.excerpt else ""
+    excerpt = ""
+    if isinstance(error, DocumentError) and error.diagnostic and error.diagnostic.excerpt:
+        excerpt = f"\n{error.diagnostic.excerpt}"
     message = error.format_message() if isinstance(error, click.ClickException) else str(error)
     return f"{_error_line(message)}{excerpt}"
 
@@ -172,7 +173,7 @@ def _result(problem: Diagnostic, names: Sequence[str]) -> dict[str, Any]:
         "ruleId": problem.code,
         "ruleIndex": names.index(problem.code),
         "level": problem.severity,
-        "message": {"text": f"{problem.headline}\n{help_}" if help_ else problem.headline},
+        "message": {"text": "\n".join(filter(None, (problem.headline, help_)))},
         "locations": [location],
     }
 

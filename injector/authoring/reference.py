@@ -10,6 +10,7 @@ from typing import Any
 from injector.authoring.template_summary import as_a_path, brought_by, covered_words, filled_by, only_judges
 from injector.diagnostics import Diagnostic
 from injector.names import WANTED
+from injector.pods.context import as_list
 from injector.settings import Settings
 from injector.templates.families import shown_name
 from injector.templates.parameter_keywords import FORMATS
@@ -58,7 +59,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
     items = schema.get("items")
     if kind == "array" and isinstance(items, Mapping):
         return f"a list, comma-separated or as JSON, each {takes(items)}"
-    return " or ".join(_WORDS.get(k, "null") for k in (kind if isinstance(kind, list) else [kind]))
+    return " or ".join(_WORDS.get(k, "null") for k in as_list(kind))
 
 
 def _range(schema: Mapping[str, Any]) -> Iterator[str]:

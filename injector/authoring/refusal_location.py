@@ -11,7 +11,7 @@ from injector.apply import InjectionContext, Overrides, containers_of, render_co
 from injector.diagnostics import Diagnostic, Path, Place
 from injector.errors import InjectionError
 from injector.injection import Injection
-from injector.pods.context import Namespace, Object, Workload
+from injector.pods.context import Namespace, Object, Workload, sequence
 from injector.pods.delivery import config_map
 from injector.pods.fields import CONTAINER_LISTS, POD
 from injector.pods.keyed_pointers import has_key, step_of
@@ -130,7 +130,7 @@ def _deepest(overlay: Any, path: Path) -> Path:
 def _nameless(overlay: Any, path: Path) -> Path:
     """The first item without what it is merged by, of the list that a path leads to; else the path."""
     items = plain(value_at(overlay, path))
-    for index, item in enumerate(items if isinstance(items, list) else ()):
+    for index, item in enumerate(sequence(items)):
         if not has_key(item, POD.at(path)):
             return (*path, index)
     return path

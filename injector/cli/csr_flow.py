@@ -33,7 +33,7 @@ from injector.cluster.signing import (
 )
 from injector.cluster.x509 import PrivateKey, new_key, read_certificates
 from injector.errors import InjectorError, SettingsError
-from injector.pods.context import Object
+from injector.pods.context import Object, filled
 
 
 class SecretTarget:
@@ -183,7 +183,7 @@ def _obtain(
         raise NotSignedError(f"{signing.signer} returned a certificate that is not for the requested key")
     authorities = authorities_of(chain, _candidates(live, wish.namespace))
     changes = {crt: chain, private: _pem(key), PENDING: None}
-    store.write(changes | ({"ca.crt": authorities} if authorities else {}))
+    store.write(changes | filled({"ca.crt": authorities}))
     _say(f"{store.words}: {crt} and {private}, good until {certificates[0].not_valid_after_utc:%Y-%m-%d}")
     return authorities
 

@@ -81,7 +81,7 @@ def pass_through(envoy: str, pod: Object, folder: Path) -> Passage:
             app_port,
             status,
             added,
-            entries[0] if entries else "",
+            next(iter(entries), ""),
             counted[0] if counted else "",
         )
 

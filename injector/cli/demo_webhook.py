@@ -27,7 +27,7 @@ import jsonpatch
 from injector.cli.throwaway_certificates import make_certificates
 from injector.cluster.x509 import service_names
 from injector.errors import InjectorError
-from injector.pods.context import Object
+from injector.pods.context import Object, filled
 
 #: The namespace of the demo's pods.
 NAMESPACE = "shop"
@@ -112,7 +112,7 @@ def pod_of_deployment(**annotations: str) -> Object:
         "metadata": {
             "generateName": "web-6d4cf56db6-",
             "labels": {"app": "web", "pod-template-hash": "6d4cf56db6"},
-            **({"annotations": annotations} if annotations else {}),
+            **filled({"annotations": annotations}),
             "ownerReferences": [{**owner, "controller": True, "blockOwnerDeletion": True}],
         },
         "spec": {

@@ -16,11 +16,11 @@ from injector.cli.manifest_objects import metadata_of
 from injector.cli.pod_remarks import remarks_on
 from injector.inject import inject
 from injector.injection import Applied, Injection
-from injector.pods.context import Namespace, Object
+from injector.pods.context import Namespace, Object, filled, string_field
 from injector.pods.receipt import read_receipt
 from injector.pods.resource_kinds import Resource
 from injector.pods.shape import string_map
-from injector.pods.workloads import object_name_of, pod_template, workload_of_object
+from injector.pods.workloads import object_name_of, pod_template, workload_with_pods
 from injector.policies.request import ObjectRequest, namespace_matches, selects
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates, Settings
@@ -96,7 +96,7 @@ class PathTrail:
             "type": self.at.type,
             "failurePolicy": self.at.failure_policy,
             "request": self.request,
-            **({"about": self.about} if self.about else {}),
+            **filled({"about": self.about}),
             "trail": [
                 {"template": look.template, "step": look.what, "saw": look.saw, "fits": look.fits}
                 for look in self.looks
@@ -179,7 +179,7 @@ class Explanation:
                     "parameters": [
                         {"name": name, "value": value, "from": origin} for name, value, origin in parameters_of(a)
                     ],
-                    **({"mirrored": dict(a.mirrored)} if a.mirrored else {}),
+                    **filled({"mirrored": dict(a.mirrored)}),
                 }
                 for a in result.applied
             ],
@@ -256,7 +256,7 @@ def explanation_of(
         snapshot=sources.snapshot,
         names=templates,
         overrides=sources.overrides,
-        workload=None if is_pod else workload_of_object(obj),
+        workload=workload_with_pods(obj),
     )
     result = injected(pod)
     mistakes = [*remarks_on(obj, pod, result, namespace, sources.snapshot, templates), *mistakes]
@@ -293,7 +293,7 @@ def _recorded(obj: Object, settings: Settings) -> Recorded | None:
     if obj.get("kind") != "Pod" or annotations.get(settings.status_key) != "failed":
         return None
     created = metadata_of(obj).get("creationTimestamp")
-    return Recorded(annotations.get(settings.reason_key, ""), created if isinstance(created, str) else "")
+    return Recorded(annotations.get(settings.reason_key, ""), string_field(created))
 
 
 def trails_of(admission: Admission, about: str = "", entry_of: EntryOf | None = None) -> tuple[PathTrail, ...]:
@@ -313,10 +313,9 @@ def _trail(path: str, at: PathTemplates, admission: Admission, answer: Admission
     catalog = admission.snapshot.catalog
     templates = catalog.found(at.templates)
     looks = [Look(name, "exists", False, "there is no such template") for name in catalog.missing(at.templates)]
-    request = admission.asked if answer is None else answer.asked
+    request, result = (admission.asked, None) if answer is None else (answer.asked, answer.result)
     looks += [look for template in templates for look in looks_of(template, request, admission.namespace)]
     covered = any(template.applies_to.covers(request.request) for template in templates)
-    result = None if answer is None else answer.result
     sentence, refused_before = request_words(request.request), answer is None and covered
     return PathTrail(path, at, sentence, tuple(looks), result, about, refused_before=refused_before)
 
@@ -339,4 +338,4 @@ def telling_trail(trails: tuple[PathTrail, ...]) -> PathTrail | None:
     counting = [trail for trail in trails if trail.counts]
     order = (Effect.REFUSE, Effect.INJECT, Effect.SKIP)
     counting.sort(key=lambda t: (order.index(t.result.effect), t.result.reason is Reason.NOTHING_TO_ADD))  # type: ignore[union-attr]
-    return counting[0] if counting else None
+    return next(iter(counting), None)

@@ -13,7 +13,7 @@ from typing import Any
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.retries import FAILED_CREATE, RefusedCreation, events_path, missing_pods, refused_creation
 from injector.inject import inject
-from injector.pods.context import Namespace, Object, Workload
+from injector.pods.context import Namespace, Object, Workload, filled
 from injector.pods.receipt import read_receipt
 from injector.pods.shape import string_map
 from injector.pods.workloads import workload_of_pod
@@ -48,7 +48,7 @@ class Row:
         """For a program; keys are stable."""
         data: dict[str, Any] = {"namespace": self.namespace, "pod": self.pod, "state": str(self.state)}
         data |= {"workload": f"{self.workload.kind.lower()}/{self.workload.name}", "templates": self.templates}
-        return data | ({"why": self.why} if self.why else {})
+        return data | filled({"why": self.why})
 
 
 class Fleet:

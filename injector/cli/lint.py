@@ -12,6 +12,7 @@ import click
 from injector.cli.options import OUTPUT_OPTION, VERSION_OPTION
 from injector.diagnostics import Diagnostic
 from injector.errors import TEMPLATE_ERRORS
+from injector.names import did_you_mean
 
 if TYPE_CHECKING:
     from injector.authoring.lint.rule import Rule
@@ -160,6 +161,6 @@ def _rule(name: str) -> Rule:
     by_name = rules()
     if name not in by_name:
         near = nearest(name, by_name)
-        to_do = f"did you mean {near}?" if near else "injector lint --rules says what each rule finds"
+        to_do = did_you_mean(near, "injector lint --rules says what each rule finds")
         raise click.UsageError(f"there is no rule `{name}`; {to_do}")
     return by_name[name]

@@ -35,7 +35,7 @@ from injector.pods.workloads import (
     object_name_of,
     pod_template,
     with_pod_template,
-    workload_of_object,
+    workload_with_pods,
 )
 from injector.reasons import Effect, Reason
 
@@ -180,7 +180,7 @@ class Injector:
     def _line(self, line: Line, obj: Object, pod: Object, result: Injection) -> Line:
         """The line of a pod, with what its injection came to and what there is to warn of."""
         sources, names = self._sources, self._names or ()
-        workload = None if pod is obj else workload_of_object(obj)
+        workload = workload_with_pods(obj)
         attempt = Attempt(result, pod, self._namespaces.of(obj), sources.snapshot, sources.overrides, workload)
         warnings = [
             *(warning.warning_line for warning in result.warnings),
@@ -235,7 +235,7 @@ class Injector:
             self._sources.snapshot,
             names=names,
             overrides=overrides,
-            workload=None if obj.get("kind") == "Pod" else workload_of_object(obj),
+            workload=workload_with_pods(obj),
             decision=decision,
         )
         return advised_injection(result)

@@ -34,7 +34,7 @@ from injector.loading.limits import limited
 from injector.names import hint, shortened
 from injector.pods.context import Namespace, Object
 from injector.pods.overlay import plain
-from injector.pods.workloads import pod_template, with_pod_template, workload_of_object
+from injector.pods.workloads import pod_template, with_pod_template, workload_with_pods
 from injector.policies.admit import admit
 from injector.policies.request import ObjectRequest, named_resources
 from injector.reasons import Effect, Reason
@@ -189,7 +189,7 @@ def _injected(obj: Object, pod: Object, namespace: Namespace, sources: Sources) 
 
     Raises PreviewRefusedError, TemplateError.
     """
-    workload = None if pod is obj else workload_of_object(obj)
+    workload = workload_with_pods(obj)
     [template] = sources.snapshot.catalog
     name = template.name
     with limited(name, template.origin):

@@ -229,7 +229,7 @@ def parts_of(pod: Object, settings: Settings, config_maps: int) -> str:
 
 def counted(number: int, noun: str, verb: str = "") -> str:
     """`1 case`, or with a verb `2 cases failed`."""
-    return f"{number} {noun if number == 1 else f'{noun}s'}{f' {verb}' if verb else ''}"
+    return f"{number} {noun if number == 1 else f'{noun}s'} {verb}".rstrip()
 
 
 def progress_bar(parts: Sequence[Any]) -> AbstractContextManager[Any]:

@@ -21,7 +21,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from injector.cluster.api_error import BAD_ANSWER, TIMEOUT, UNREACHABLE, WATCH_ENDED, ApiError, refusal_of
 from injector.cluster.connection import ConfigError, open_api
 from injector.errors import InjectorError
-from injector.pods.context import Object
+from injector.pods.context import Object, filled
 
 DEADLINE = 10.0  #: seconds for a request, unless the caller says otherwise
 _CONNECT = 5.0  # seconds to reach the API server; only for watches, all else has its deadline
@@ -161,7 +161,7 @@ class Client:
         deadline: float = DEADLINE,
     ) -> Page:
         """One page of at most `limit` objects; `page` is the `next_page` of the one before. Raises ApiError."""
-        full = {**(query or {}), "limit": str(limit), **({"continue": page} if page else {})}
+        full = {**(query or {}), "limit": str(limit), **filled({"continue": page})}
         listing = self._decode(_decode_list, await self._bytes("GET", path, None, full, "application/json", deadline))
         return Page(listing.items or [], listing.metadata.resource_version, listing.metadata.continue_)
 

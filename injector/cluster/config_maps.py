@@ -133,7 +133,7 @@ _TO_DO = {
 def _failure(file: GeneratedConfigMap, error: ApiError) -> InjectionError:
     """What the pod's owner is told."""
     name = f"{file.namespace}/{file.name}"
-    cause = error.causes[0] if error.causes else error.reason
+    cause = next(iter(error.causes), error.reason)
     for narrower, holds in (("OverQuota", error.over_quota), ("NoPermission", error.no_permission)):
         if holds and not error.causes:
             cause = narrower

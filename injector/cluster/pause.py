@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from injector.cluster.installation import API_VERSION
-from injector.pods.context import Object
+from injector.pods.context import Object, filled
 
 #: The field manager; `kubectl apply --server-side` by this name does and undoes the same.
 MANAGER = "sidecar-injector-pause"
@@ -24,7 +24,7 @@ NOTHING: Object = {"matchExpressions": [{"key": _KEY, "operator": "Exists"}, {"k
 def pausing(configuration: Object, by: str, now: datetime, reason: str = "") -> Object:
     """What to apply so that no entry of the configuration is called any more, and everybody sees since when and why."""
     annotations = {_BY: by, _AT: now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
-    metadata = {"annotations": annotations | ({_REASON: reason} if reason else {})}
+    metadata = {"annotations": annotations | filled({_REASON: reason})}
     names = [entry["name"] for entry in configuration.get("webhooks") or ()]
     return _applied(configuration, metadata) | {"webhooks": [{"name": n, "objectSelector": NOTHING} for n in names]}
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from injector.cluster.installation import GROUP, RESOURCES, Installation
+from injector.pods.context import filled
 
 #: Where the certificate comes from: the setting `certificates.source`.
 CertificateSourceName = Literal["files", "builtin", "cert-manager", "csr"]
@@ -36,7 +37,7 @@ class Permission:
     def rule(self) -> dict[str, list[str]]:
         """The line as a rule of a ClusterRole or Role."""
         rule = {"apiGroups": [self.group], "resources": list(self.resources), "verbs": list(self.verbs)}
-        return rule | ({"resourceNames": list(self.names)} if self.names else {})
+        return rule | filled({"resourceNames": list(self.names)})
 
 
 def permissions(

@@ -27,7 +27,7 @@ from injector.cluster.x509 import (
     pem_of,
     read_certificates,
 )
-from injector.pods.context import Object
+from injector.pods.context import Object, filled
 
 KUBELET_SERVING = "kubernetes.io/kubelet-serving"
 PATH = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
@@ -78,7 +78,7 @@ def signing_request(
         "apiVersion": "certificates.k8s.io/v1",
         "kind": "CertificateSigningRequest",
         "metadata": {"name": name, "labels": {"app.kubernetes.io/name": "sidecar-injector"}},
-        "spec": spec | ({"expirationSeconds": seconds} if seconds else {}),
+        "spec": spec | filled({"expirationSeconds": seconds}),
     }
 
 

@@ -27,6 +27,16 @@ def mappings(value: object) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
+def as_list(value: Any) -> list[Any]:
+    """The value if it is a list, else a list of it."""
+    return value if isinstance(value, list) else [value]
+
+
+def filled(fields: Object) -> Object:
+    """The fields that say something."""
+    return {key: value for key, value in fields.items() if value}
+
+
 def string_field(value: object) -> str:
     """The value if it is a string, else ""."""
     return value if isinstance(value, str) else ""

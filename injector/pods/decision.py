@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from injector.diagnostics import Diagnostic, Key
-from injector.names import nearest
+from injector.names import did_you_mean, nearest
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.selectors import matches
 from injector.pods.shape import string_map
@@ -203,7 +203,7 @@ def _unread(s: _Subject) -> tuple[Diagnostic, ...]:
         if value.strip().lower() not in answers:
             message = f'"{value[:30]}" is neither yes ({settings.yes_values[0]}) nor no ({settings.no_values[0]})'
             near = nearest(value.strip(), answers)
-            help_ = f"did you mean {near}?" if near else "it does not apply"
+            help_ = did_you_mean(near, "it does not apply")
             path, fields = ("metadata", f"{place}s", Key(settings.inject_key)), {"value": value, "allowed": answers}
             warnings.append(Diagnostic("unread-choice", "warning", message, help_, path, fields=fields))
     return tuple(warnings)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from injector.pods.context import Object, mapping
+from injector.pods.context import Object, filled, mapping
 from injector.pods.kubernetes_fields import CLUSTER_SCOPED
 
 
@@ -87,7 +87,7 @@ def request_fields(resource: Resource, obj: Object, namespace: str, operation: s
         "uid": "00000000-0000-0000-0000-000000000000",
         "kind": kind,
         "resource": target,
-        **({"subResource": below, "requestSubResource": below} if below else {}),
+        **filled({"subResource": below, "requestSubResource": below}),
         "requestKind": kind,
         "requestResource": target,
         "name": mapping(obj.get("metadata")).get("name") or "",

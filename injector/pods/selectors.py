@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from injector.diagnostics import Diagnostic, Path
-from injector.names import is_label_key, is_label_value, nearest, shortened
+from injector.names import did_you_mean, is_label_key, is_label_value, nearest, shortened
 from injector.pods.context import mapping
 
 _FIELDS = ("matchLabels", "matchExpressions")
@@ -115,7 +115,7 @@ def _check_fields(fields: dict[Any, Any], allowed: tuple[str, ...], path: Path, 
     for field in fields:
         if field not in allowed:
             near = nearest(str(field), allowed, cutoff=0.8)
-            to_do = f"did you mean {near}?" if near else f"the keys are {', '.join(allowed)}"
+            to_do = did_you_mean(near, f"the keys are {', '.join(allowed)}")
             whole = fields if not set(_FIELDS) & fields.keys() else {field: fields[field]}
             mistake = ("selector", whole, of_namespaces) if allowed is _FIELDS else ("values", fields[field])
             message = f"unknown key {shortened(field)}"

@@ -53,7 +53,7 @@ class OverlayError(ValueError):
 def string_map(pod: Object, field: str) -> dict[str, str]:
     """`metadata.labels` or `metadata.annotations` of a pod, or an empty map; entries that are not strings left out."""
     metadata = pod.get("metadata")
-    entries = metadata.get(field) if isinstance(metadata, dict) else None
+    entries = mapping(metadata).get(field)
     if not isinstance(entries, dict):
         return {}
     if len(entries) > SMALL:

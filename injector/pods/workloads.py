@@ -120,7 +120,7 @@ def _has_directive(value: Any) -> bool:
 def _as_made(obj: Object, path: tuple[str, ...]) -> Object:
     """The pod template at `path`, with what the controller adds to it; the template itself where that is nothing."""
     template = mapping(object_at(obj, path))
-    spec, owner = mapping(template.get("spec")), mapping(object_at(obj, path[:-1]) if path else None)
+    spec, owner = mapping(template.get("spec")), mapping(object_at(obj, path[:-1]))
     if not path or not isinstance(spec.get("containers"), list):
         return template
     first = f"{mapping(obj.get('metadata')).get('name') or ''}-0"
@@ -239,6 +239,11 @@ def workload_of_object(obj: Object) -> Workload:
         return Workload(owner["kind"], owner["name"])
     kind, name = obj.get("kind"), metadata.get("name") or metadata.get("generateName")
     return Workload(kind if isinstance(kind, str) and is_kind(kind) else "", _name(name))
+
+
+def workload_with_pods(obj: Object) -> Workload | None:
+    """The workload whose pods an object describes; None for a pod, which is asked itself."""
+    return None if obj.get("kind") == "Pod" else workload_of_object(obj)
 
 
 def object_name_of(obj: Object) -> str:

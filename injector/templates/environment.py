@@ -25,7 +25,7 @@ from jinja2.utils import missing
 
 from injector.errors import DENIED_CODE, FaultError, InjectionError, LimitError
 from injector.library_messages import undefined_message
-from injector.names import kind_of, nearest, shortened
+from injector.names import did_you_mean, kind_of, nearest, shortened
 from injector.reasons import Reason
 from injector.templates.expression_errors import explain_python
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
@@ -104,7 +104,7 @@ class MissingValue(StrictUndefined):  # `_undefined_...` are Jinja's documented 
         if isinstance(owner, list | tuple):
             return f"there is no [{name}] in this list, whose length is {len(owner)}; use `| default(...)`"
         near = nearest(str(name), [key for key in owner if isinstance(key, str)]) if isinstance(owner, dict) else None
-        rest = f"did you mean {near}?" if near else "use `| default(...)` or `is defined`"
+        rest = did_you_mean(near, "use `| default(...)` or `is defined`")
         return f"there is nothing named {str(name)[:60]!r} here; {rest}"
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from injector.names import nearest, quotes_help, shortened, suggestion
+from injector.names import did_you_mean, nearest, quotes_help, shortened, suggestion
 from injector.templates.parameter_keywords import (
     FORMATS,
     KEYWORDS,
@@ -90,8 +90,8 @@ def _check_type(name: str, declaration: Mapping[str, Any]) -> None:
     if declaration and all(isinstance(value, Mapping) and "type" in value for value in declaration.values()):
         raise DeclarationError((), "it has no type, and parameters are declared below it", mistake=mistake)
     _check_keywords({k: v for k, v in declaration.items() if k != "required"}, _OURS)
-    near = nearest(kind, TYPES) if isinstance(kind, str) else None
-    message, help_ = f"type must be one of {', '.join(TYPES)}", f"did you mean {near}?" if near else ""
+    near = nearest(str(kind), TYPES)
+    message, help_ = f"type must be one of {', '.join(TYPES)}", did_you_mean(near)
     raise DeclarationError(("type",), message, help_, mistake=mistake)
 
 
@@ -178,7 +178,7 @@ def _check_keywords(schema: Any, also: Iterable[str] = (), path: tuple[Any, ...]
     for key in schema:
         if key not in KEYWORDS and key not in also:
             near = nearest(str(key), (*KEYWORDS, *also))
-            help_ = f"did you mean {near}?" if near else "leave it out"
+            help_ = did_you_mean(near, "leave it out")
             message = f"unknown key {shortened(str(key))[1:-1]}"
             raise DeclarationError((*path, key), message, help_, mistake=("keyword", str(key)))
     for steps, inner in subschemas(schema):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from injector.names import WANTED, cut, flow_value, shortened
+from injector.pods.context import filled, mapping
 from injector.templates.parameter_keywords import FORMATS, LONGEST
 from injector.templates.template import UNSET, Parameter
 
@@ -88,8 +89,7 @@ def _read_items(text: str, schema: Mapping[str, Any]) -> Any:
         return _json(text, list)
     if text.count(",") > 2 * _MOST:
         raise ValueError(f"must hold no more than {_MOST} values")
-    items = schema.get("items")
-    inner = items if isinstance(items, Mapping) else {}
+    inner = mapping(schema.get("items"))
     values = [_read(part.strip(), inner) for part in text.split(",") if part.strip()]
     return UNSET if any(value is UNSET for value in values) else values
 
@@ -148,7 +148,7 @@ def _words(parameter: Parameter, value: Any, error: ValidationError) -> str:
 def _mistake(error: ValidationError, *, whole: bool) -> str:
     """The mistake by its keyword, to follow the name of what has it; `whole` where that is the parameter itself."""
     instance: Any = error.instance
-    schema = error.schema if isinstance(error.schema, Mapping) else {}
+    schema = mapping(error.schema)
     if list(error.absolute_schema_path)[-2:-1] == ["propertyNames"]:
         return f"has the key {shortened(instance)}, which must be {allowed({'type': 'string', **schema})}"
     if mistake := _mistake_of_keyword(error, schema):
@@ -169,7 +169,7 @@ def _mistake_of_keyword(error: ValidationError, schema: Mapping[str, Any]) -> st
             missing = next(key for key in value if key not in instance)
             return f'has no key "{missing}"; it needs {", ".join(value)}'
         case "anyOf" | "oneOf" if all(_says_what(inner) for inner in value):
-            kind = {"type": schema["type"]} if "type" in schema else {}
+            kind = filled({"type": schema.get("type")})
             return f"must be {' or '.join(dict.fromkeys(allowed({**kind, **inner}) for inner in value))}"
         case "minItems" | "maxItems" | "minProperties" | "maxProperties":
             return f"must have {_count(error.validator, value)}, and has {len(instance)}"

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from injector.caches import IdentityCache
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
-from injector.names import SEARCHES, cut, nearest, shortened, suggestion
+from injector.names import SEARCHES, cut, nearest, shortened, suggestion, to_write
 from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.families import declared_parameter, shown_name, similar_names
@@ -182,7 +182,7 @@ def _read(template: Template, parameter: Parameter, name: str, origin: str, raw:
             message, fields["value"] = f"{message}{allowed(parameter.schema)}", ""
         choices = [] if parameter.secret else [str(choice) for choice in parameter.schema.get("enum", ())]
         near = nearest(str(raw), choices, cutoff=0.7)
-        help_ = f"write {near}" if near else ""
+        help_ = to_write(near)
         mistake = () if parameter.secret else ("value", parameter, raw, origin)
         raise InjectionError(Reason.BAD_PARAMETER, message, help=help_, fields=fields, mistake=mistake) from None
 

@@ -204,7 +204,7 @@ def _literal(string: Callable[[str], str], around: str, pair: str) -> Callable[[
         if kind is str:
             return string(value)
         if kind is bool:
-            return "true" if value else "false"
+            return str(value).lower()
         if kind is list:
             return around[0] + ",".join(map(write, value)) + around[1]
         if kind is dict:

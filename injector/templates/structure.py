@@ -42,7 +42,7 @@ def scalar_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     if kind is bool:
-        return "true" if value else "false"
+        return str(value).lower()
     if kind is int or kind is float:
         return repr(value)
     if value is None:

@@ -14,6 +14,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from injector.names import hint, shortened
+from injector.pods.context import mapping
 from injector.templates.parameter_keywords import FIRST, FORMATS, LISTS, LONGEST, MAPPINGS, ONE, found
 
 # It takes longer to import than most commands to run, and most values are plainly right.
@@ -51,7 +52,7 @@ class ValueCheck:
 
 def _plainly_fits(value: Any, schema: Any) -> bool:
     """Whether a value fits a schema beyond doubt. False says nothing: jsonschema knows the other keywords."""
-    kind = schema.get("type") if isinstance(schema, Mapping) else None
+    kind = mapping(schema).get("type")
     if not isinstance(kind, str) or type(value) not in _TYPES.get(kind, ()):
         return False
     tests = _TESTS[kind]
@@ -135,7 +136,7 @@ def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterat
 
 
 def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    for name, value in instance.items() if isinstance(instance, dict) else ():
+    for name, value in mapping(instance).items():
         if len(name) > LONGEST:
             yield _mistake(
                 f"has a key longer than {LONGEST} characters, the most that can be checked against a pattern"
@@ -148,7 +149,7 @@ def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: An
 
 def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     patterns = schema.get("patternProperties", ())
-    for name, value in instance.items() if isinstance(instance, dict) else ():
+    for name, value in mapping(instance).items():
         if name in schema.get("properties", ()) or (patterns and len(name) > LONGEST):
             continue  # `_pattern_properties` has reported the name that is too long
         if any(found(pattern, name) for pattern in patterns):

@@ -143,7 +143,7 @@ def _scalar(value: Any) -> str:
     if kind is str:
         return _string(value)
     if kind is bool:
-        return "true" if value else "false"
+        return str(value).lower()
     if value is None:
         return "null"
     if kind is int:

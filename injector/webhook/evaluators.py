@@ -17,7 +17,7 @@ import structlog
 
 from injector.errors import InjectionError
 from injector.injection import Injection, failed_injection, skipped_injection
-from injector.pods.context import Namespace, Object, Request
+from injector.pods.context import Namespace, Object, Request, string_field
 from injector.pods.decision import Decision, creates_pod, decide, is_required
 from injector.policies.admit import admit, refused
 from injector.policies.request import ObjectRequest
@@ -292,7 +292,7 @@ class PolicyEvaluator(Evaluator[ObjectRequest]):
         request, name = subject.request, subject.review.get("name")
         about = {
             "resource": resource_name(request),
-            "name": object_name(subject.subject) or (name[:260] if isinstance(name, str) else ""),
+            "name": object_name(subject.subject) or string_field(name)[:260],
             "operation": request.operation[:16],
         }
         return ReviewOutcome(response_to(injection), note_of(injection), about)

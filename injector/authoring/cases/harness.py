@@ -26,7 +26,7 @@ from injector.names import hint, shortened
 from injector.pods.context import Cluster, Namespace, Object
 from injector.pods.delivery import file_annotation
 from injector.pods.shape import string_map
-from injector.pods.workloads import workload_of_object
+from injector.pods.workloads import workload_with_pods
 from injector.policies.admit import admit
 from injector.policies.request import ObjectRequest
 from injector.settings import Settings, parse_settings
@@ -105,7 +105,7 @@ class Harness:
         case_input = checked.given
         namespace = case_input.namespace(case.namespace, checked.names_namespace, settings)
         overrides = _with_examples(checked, templates, overrides, case_input.pod, namespace, settings)
-        workload = None if case_input.pod is case_input.obj else workload_of_object(case_input.obj)
+        workload = workload_with_pods(case_input.obj)
         names = None if case.templates == CHOSEN else list(templates)
         injection = inject(case_input.pod, namespace, snapshot, names=names, overrides=overrides, workload=workload)
         injection = advised_injection(injection)

@@ -9,6 +9,7 @@ from xml.etree import ElementTree  # only written here, never read
 from injector.authoring.cases.run import CaseResult
 from injector.authoring.cases.runner import Coverage, Missed, TemplateRun
 from injector.authoring.diagnostic_formats import add_junit, diagnostic_data, for_xml, json_text
+from injector.pods.context import filled
 
 
 def results_as_json(runs: Sequence[TemplateRun], seconds: float) -> str:
@@ -93,7 +94,7 @@ def _case(result: CaseResult) -> dict[str, Any]:
         "problems": [diagnostic_data(problem) for problem in result.problems],
         "validated": result.validated,
         "missingPrograms": sorted({program for program, _ in result.missing}),
-        **({"written": result.written} if result.written else {}),
+        **filled({"written": result.written}),
     }
 
 

@@ -118,8 +118,7 @@ def find_suites(paths: Sequence[str]) -> list[Suite]:
     suites: dict[tuple[Path, str | None], Suite] = {}
     for path in paths:
         resolved = Path(path).resolve()
-        only = resolved.name if resolved.is_file() else None
-        tests = resolved.parent if only else resolved
+        only, tests = (resolved.name, resolved.parent) if resolved.is_file() else (None, resolved)
         if only or (tests.name == TESTS and not is_template(tests)):
             folders = [_template_of(tests, path)]
         else:

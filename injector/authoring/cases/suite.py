@@ -20,7 +20,7 @@ from injector.diagnostics import Diagnostic
 from injector.diagnostics import Path as ObjectPath
 from injector.names import flow_value, hint, nearest, shortened
 from injector.pods.constraints.pod_view import mappings
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping
 from injector.pods.resource_kinds import resource_of
 from injector.reasons import Reason
 from injector.strict_decoder import decode
@@ -131,7 +131,7 @@ def _manifests_of(document: CaseDocument) -> Iterator[str]:
 def _stranger(document: CaseDocument) -> Diagnostic:
     if document.value is None:
         return document.refuse((), "the file is empty; write `cases:` with at least one case")
-    keys = list(document.value) if isinstance(document.value, dict) else []
+    keys = list(mapping(document.value))
     near = "tests" if "tests" in keys else nearest("cases", keys)
     message = "this file has no `cases:`, and no case refers to it with `file:`"
     return document.refuse((), f"{message}; write `cases:` in place of `{near}:`" if near else message)
@@ -239,8 +239,7 @@ def _beside(file: str) -> str:
 
 def _with_kind(pod: dict[str, Any]) -> dict[str, Any]:
     """A pod without a kind counts as a Pod if its spec is that of a pod."""
-    spec = pod.get("spec")
-    return {"apiVersion": "v1", "kind": "Pod", **pod} if isinstance(spec, dict) and "containers" in spec else pod
+    return {"apiVersion": "v1", "kind": "Pod", **pod} if "containers" in mapping(pod.get("spec")) else pod
 
 
 def _shared_golden_files(cases: list[Checked]) -> Iterator[Diagnostic]:

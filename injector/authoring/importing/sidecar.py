@@ -162,8 +162,7 @@ def _is_taken(key: str, value: Any, teller: Teller) -> bool:
             help="take it out of overlay.yaml.j2 if your injector ignored it",
         )
         return True
-    near = MISTAKEN.get(key) or nearest(key, CONFIG_FIELDS)
-    more = f"; did you mean {near}?" if near else hint(key, CONFIG_FIELDS)
+    more = hint(MISTAKEN.get(key, key), CONFIG_FIELDS)
     teller.warn((key,), f"there is no field {shortened(key)[1:-1]} in a sidecar config, so it is left out{more}")
     return False
 

@@ -70,7 +70,7 @@ class ImportSource:
         about: str = "",
     ) -> Diagnostic:
         """What is wrong at a place. `about` distinguishes it from other problems with the same field."""
-        fields = {"field": steps[-1] if steps else "", "about": about}
+        fields = {"field": next(reversed(steps), ""), "about": about}
         return Diagnostic(RULE, severity, message, help, place=self.place(steps, key=key), fields=fields)
 
     def within(self, steps: Path, label: str) -> ImportSource:
@@ -113,9 +113,8 @@ def read_sources(name: str, data: bytes) -> Iterator[ImportSource]:
     except DocumentError as error:
         pieces = _of_json(text, name)
         if not pieces:
-            message = error.diagnostic.message if error.diagnostic else str(error)
-            place = error.diagnostic.place if error.diagnostic else Place(name)
-            raise ImportProblems(Diagnostic(RULE, "error", f"not YAML: {message}", place=place)) from None
+            fault = error.diagnostic or Diagnostic(RULE, "error", str(error), place=Place(name))
+            raise ImportProblems(Diagnostic(RULE, "error", f"not YAML: {fault.message}", place=fault.place)) from None
     for piece in pieces:
         if piece.value is not None:
             yield _parsed(name, piece.before + piece.body + piece.after, piece.line)

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from injector.pods.context import mapping
 from injector.templates.parameter_schema import make_parameter
 from injector.templates.parameter_values import value_of
 from injector.templates.samples import sample_value
@@ -127,10 +128,9 @@ def _strings(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
 
 def _lists(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
     fewest, most = schema.get("minItems", 0), min(schema.get("maxItems", 1), _MANY)
-    items = schema.get("items")
-    inner = _parameter(items) if isinstance(items, Mapping) else None
+    inner = _parameter(schema.get("items"))
     for count in dict.fromkeys((fewest, 1, most)):
-        values = _distinct(inner, count) if inner is not None else None
+        values = _distinct(inner, count)
         if values is not None or count == 0:
             yield BoundaryValue(values or [], free=count == 0 and "minItems" not in schema)
     for edge in boundary_values(inner) if inner is not None else ():
@@ -141,8 +141,7 @@ def _lists(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
 
 def _objects(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
     yield BoundaryValue({}, free=True)
-    properties = schema.get("properties")
-    inner = {k: _parameter(v) for k, v in properties.items()} if isinstance(properties, Mapping) else {}
+    inner = {k: _parameter(v) for k, v in mapping(schema.get("properties")).items()}
     samples = {k: sample_value(p) for k, p in inner.items() if p is not None}
     required = schema.get("required")
     yield BoundaryValue(
@@ -172,7 +171,7 @@ _KINDS = {
 
 def _families(parameter: Parameter) -> Iterator[BoundaryValue]:
     """Two members, because a template makes something of each, and may make the same thing twice."""
-    values = _distinct(parameter.member, 2) if parameter.member is not None else None
+    values = _distinct(parameter.member, 2)
     if values:
         yield BoundaryValue({"a": values[0], "b": values[1]})
 
@@ -185,11 +184,10 @@ def _parameter(schema: Any) -> Parameter | None:
         return None
 
 
-def _distinct(inner: Parameter, count: int) -> list[Any] | None:
+def _distinct(inner: Parameter | None, count: int) -> list[Any] | None:
     """`count` values of a schema, all different if possible: two items of one name are a mistake, not an edge."""
-    sample = sample_value(inner)
-    if sample is UNSET:
-        return [] if count == 0 else None
+    if inner is None or (sample := sample_value(inner)) is UNSET:
+        return None
     return [sample, *(_varied(inner, sample, number) for number in range(1, count))][:count]
 
 

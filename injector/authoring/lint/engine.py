@@ -161,9 +161,8 @@ def _idle(subject: Subject, chosen: Mapping[str, Rule], comments: Iterable[Disab
     rule = chosen[_DISABLE]
     for comment in comments:
         if comment.rules and all(name in chosen for name in comment.rules):
-            noun, find = ("rules", "find") if len(comment.rules) > 1 else ("rule", "finds")
             names = ", ".join(f"`{name}`" for name in comment.rules)
-            message = f"the {noun} {names} {find} nothing here, so this comment switches nothing off"
+            message = f"nothing here is found by {names}, so this comment switches nothing off"
             finding = Diagnostic(rule.name, rule.severity, message, "take the comment out", place=comment.place)
             yield finding.of(subject.path)
 

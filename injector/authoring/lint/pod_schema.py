@@ -18,7 +18,7 @@ from injector.diagnostics import Diagnostic
 from injector.diagnostics import Path as ObjectPath
 from injector.errors import InjectorError
 from injector.names import WANTED, hint, quotes_help, shortened
-from injector.pods.context import Object
+from injector.pods.context import Object, as_list, mapping
 from injector.pods.fields import POD
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _validator(version: tuple[int, int], kind: str) -> Draft202012Validator:
 def _words(error: ValidationError, within: ObjectPath = ()) -> list[Diagnostic]:
     """An error in the words of a pod's author: one for each field that is too many or missing."""
     path = (*within, *error.absolute_path)
-    schema = error.schema if isinstance(error.schema, Mapping) else {}
+    schema = mapping(error.schema)
     instance: Any = error.instance
     limit: Any = error.validator_value
     if error.validator == "additionalProperties" and limit is False:
@@ -165,8 +165,8 @@ def _types(schema: Mapping[str, Any]) -> tuple[str, ...]:
     """The types that a schema takes."""
     types: list[str] = []
     for part in [schema, *schema.get("oneOf", ())]:
-        kind = part.get("type", ())
-        types += [kind] if isinstance(kind, str) else kind
+        kind = part.get("type", [])
+        types += as_list(kind)
     return tuple(dict.fromkeys(kind for kind in types if kind in WANTED))
 
 
@@ -175,7 +175,7 @@ def _shown(path: ObjectPath) -> str:
     fields = [step for step in path if isinstance(step, str)]
     if path and isinstance(path[-1], int):
         return f"an item of {fields[-1]}"
-    return fields[-1] if fields else "the pod"
+    return next(reversed(fields), "the pod")
 
 
 _VERSION = re.compile(r"v?(\d{1,2})\.(\d{1,3})(?:\D.*)?\Z")

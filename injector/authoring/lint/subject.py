@@ -11,7 +11,7 @@ from jinja2 import TemplateSyntaxError, nodes
 
 from injector.diagnostics import Diagnostic, Path, Place
 from injector.injection import Injection
-from injector.pods.context import Object
+from injector.pods.context import Object, sequence
 from injector.pods.overlay import EVERY_CONTAINER, bare_value, name_of, plain, plain_mapping
 from injector.policies.request import ObjectRequest
 from injector.reasons import Reason
@@ -72,7 +72,7 @@ class RenderedSource:
         """Path and value, without tags, of each item of a list of the overlay's pod, as `containers`."""
         if list_ not in self._items:
             items = bare_value(plain_mapping(plain_mapping(self.value).get("spec")).get(list_))
-            values = enumerate(map(plain, items if isinstance(items, list) else ()))
+            values = enumerate(map(plain, sequence(items)))
             self._items[list_] = tuple((("spec", list_, n), value) for n, value in values if isinstance(value, dict))
         return self._items[list_]
 
@@ -232,8 +232,13 @@ class Subject:
         return Place(file)
 
 
-def sidecars(overlay: RenderedSource) -> Iterator[tuple[Path, Object]]:
-    """Path and value, without tags, of each container that runs beside the app: `containers` but `"*"`."""
+def sidecars(overlay: RenderedSource | None) -> Iterator[tuple[Path, Object]]:
+    """Path and value, without tags, of each container that runs beside the app: `containers` but `"*"`.
+
+    Nothing where there is no overlay.
+    """
+    if overlay is None:
+        return iter(())
     return (
         (path, value)
         for path, value in _containers(overlay)

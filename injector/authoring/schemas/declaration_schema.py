@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from injector.names import DNS_SUBDOMAIN, LABEL_NAME
+from injector.pods.context import as_list, filled
 from injector.templates.parameter_keywords import FORMATS
 from injector.templates.parameter_schema import MAY_SET, TYPES
 from injector.templates.template import SETTERS
@@ -44,9 +45,8 @@ def strings(description: str, **more: Any) -> Schema:
 def or_null(schema: Schema) -> Schema:
     """A schema that takes null too: a key with no value counts as one that is not there."""
     if "type" not in schema or "$ref" in schema or "enum" in schema:
-        description = {"description": schema["description"]} if "description" in schema else {}
-        return {**description, "anyOf": [schema, {"type": "null"}]}
-    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        return {**filled({"description": schema.get("description")}), "anyOf": [schema, {"type": "null"}]}
+    kinds = as_list(schema["type"])
     return {**schema, "type": [*kinds, "null"]}
 
 

@@ -65,7 +65,7 @@ class CheckContext:
     def installation(self) -> Installation:
         """Its names, and what its admin chose for the webhook entries, as far as the cluster shows it."""
         names = [c["metadata"]["name"] for c in self.configurations]
-        name = names[0] if names else _DEFAULT.name
+        name = next(iter(names), _DEFAULT.name)
         bare = Installation(namespace=self.namespace, name=name)
         return chosen_entries(bare, self.entries, entries(self.settings, bare, self.path_templates))
 

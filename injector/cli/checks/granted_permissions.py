@@ -11,7 +11,7 @@ from injector.cluster.blocking_client import ClusterError
 from injector.cluster.permissions import Permission, permissions
 from injector.diagnostics import Diagnostic
 from injector.names import flow_value
-from injector.pods.context import Object
+from injector.pods.context import Object, filled
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
@@ -50,9 +50,8 @@ def _verdict(line: Permission, denied: list[Object], account: str) -> Diagnostic
     if not denied:
         return good(check, f"{line.feature}: may {permission_words(line)}")
     actions = ", ".join(dict.fromkeys(f"{a['verb']} {a['resource']}" for a in denied))
-    scope = "all namespaces" if line.everywhere else "its own namespace"
+    kind, scope = ("ClusterRole", "all namespaces") if line.everywhere else ("Role", "its own namespace")
     text = f"{line.feature}: service account {account} may not {actions} in {scope} ({line.reason})"
-    kind = "ClusterRole" if line.everywhere else "Role"
     rule = f"add the rule {flow_value(line.rule())} to the injector's {kind}"
     to_do = f"apply the chart again, or {rule}, and make sure that a {kind}Binding binds this {kind}"
     if line.optional:
@@ -72,7 +71,7 @@ def requests(line: Permission, namespace: str) -> Iterator[Object]:
         attributes = {"group": line.group, "resource": resource, "verb": verb}
         if not line.everywhere:
             attributes["namespace"] = namespace
-        yield attributes | ({"name": name} if name else {})
+        yield attributes | filled({"name": name})
 
 
 def review(kind: str, attributes: Object, more: Object | None = None) -> Object:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from injector.authoring.lint.rules._values import APPS, PROGRAMS, numbered
 from injector.authoring.lint.subject import Finding, Rendering, Subject
 from injector.diagnostics import Path
-from injector.names import nearest
+from injector.names import did_you_mean, nearest
 from injector.pods.constraints.pod_view import mappings
 from injector.pods.context import Object
 from injector.pods.fields import CONTAINER_LISTS, fields_of
@@ -280,7 +280,7 @@ def ignored_field(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     f"{field} is ignored: only metadata and spec are merged into a pod",
                     place,
-                    f"did you mean {near}?" if near else _to_do(str(field), place.file),
+                    did_you_mean(near, _to_do(str(field), place.file)),
                     about=str(field),
                 )
 

@@ -10,6 +10,7 @@ from injector.authoring.lint.rules._values import asked_ports, leaves, port_numb
 from injector.authoring.lint.rules.envoy_config import bindings
 from injector.authoring.lint.subject import Finding, Rendering, Subject
 from injector.diagnostics import Path, Place
+from injector.pods.context import string_field
 
 SEVERITY = "error"
 
@@ -106,7 +107,7 @@ def _bindings(rendering: Rendering) -> Iterator[tuple[str, int, Callable[[], Pla
     for container_path, container in rendering.sidecars():
         for field in ("command", "args", "env"):
             for path, word in leaves(container.get(field), (*container_path, field)):
-                for host, port, _ in _listens(word) if isinstance(word, str) else ():
+                for host, port, _ in _listens(string_field(word)):
                     yield host, port, partial(rendering.overlay.place, path)
 
 
@@ -119,8 +120,8 @@ def _listens(text: str) -> Iterator[tuple[str, int, int]]:
 def _addresses(config: object) -> Iterator[tuple[str, int, Path]]:
     """Host, port and path of each address in a YAML or JSON file whose key says that it is one to bind."""
     for path, value in leaves(config):
-        address = _ADDRESS.match(value) if isinstance(value, str) and _KEY.search(_key(path)) else None
-        if address is not None:
+        address = _KEY.search(_key(path)) and _ADDRESS.match(string_field(value))
+        if address:
             yield address["host"], int(address["port"]), path
 
 

@@ -14,7 +14,7 @@ from injector.authoring.lint.subject import Finding, Rendering, Subject
 from injector.diagnostics import Path
 from injector.names import nearest
 from injector.pods.constraints.pod_view import mapping, mappings, sequence
-from injector.pods.context import Object
+from injector.pods.context import Object, string_field
 from injector.pods.overlay import plain_mapping
 
 SEVERITY = "warning"
@@ -67,7 +67,7 @@ def file_path(subject: Subject) -> Iterator[Finding]:
 
     Proof: the API server does not know what is in an image.
     """
-    for rendering in usual(subject) if subject.template.files else ():
+    for rendering in usual(subject):
         for path, container in rendering.containers():
             places = seen(rendering, container, subject.template.files)
             for word_path, file in _paths(container) if places else ():
@@ -102,7 +102,7 @@ def _missing(rendering: Rendering, container: Object, file: str, places: dict[st
 def _paths(container: Object) -> Iterator[tuple[Path, str]]:
     for field in ("command", "args"):
         for index, word in enumerate(sequence(container.get(field))):
-            for file in _PATH.findall(word) if isinstance(word, str) else ():
+            for file in _PATH.findall(string_field(word)):
                 yield (field, index), file
 
 

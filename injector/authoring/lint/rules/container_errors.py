@@ -154,12 +154,11 @@ def probe_port(subject: Subject) -> Iterator[Finding]:
             names = port_numbers(container)
             for port_path, port in asked_ports(container):
                 if isinstance(port, str) and port not in names and not port.isdecimal():
-                    rest = hint(port, names, "its ports are") if names else ""
-                    declare = f"add a port with this name to the ports of {container.get('name')}"
+                    rest = hint(port, names, "its ports are")
                     yield Finding(
                         f"container `{container.get('name')}` has no port {shortened(port)}{rest}",
                         rendering.overlay.place((*path, *port_path)),
-                        "name one of its ports, or give the number" if names else f"{declare}, or give the number",
+                        "name one of its ports, add one with this name, or give the number",
                     )
 
 
@@ -200,7 +199,7 @@ def grace_period(subject: Subject) -> Iterator[Finding]:
     for rendering in usual(subject):
         for native in (True, False):
             overlay = rendered_for(subject, rendering.context, native=native, grace=_SHORT)
-            for path, container in sidecars(overlay) if overlay is not None else ():
+            for path, container in sidecars(overlay):
                 sleep = mapping(mapping(mapping(container.get("lifecycle")).get("preStop")).get("sleep"))
                 seconds = sleep.get("seconds")
                 if overlay is not None and isinstance(seconds, int) and seconds > _SHORT:
@@ -263,14 +262,16 @@ def variable_reference(subject: Subject) -> Iterator[Finding]:
                     f"write $({name})",
                 )
             for word_path, name, variables in _references(container, names):
-                later = name in names
+                problem, to_do = (
+                    f"there is no such variable{hint(name, variables)}",
+                    f"add {name} to env; for a literal $ write $$",
+                )
+                if name in names:
+                    problem, to_do = "the variable is further down", "move the variable up"
                 yield Finding(
-                    f"$({name}) stays as it is: "
-                    + (
-                        "the variable is further down" if later else f"there is no such variable{hint(name, variables)}"
-                    ),
+                    f"$({name}) stays as it is: {problem}",
                     rendering.overlay.place((*path, *word_path)),
-                    "move the variable up" if later else f"add {name} to env; for a literal $ write $$",
+                    to_do,
                 )
 
 

@@ -189,7 +189,7 @@ def termination(subject: Subject) -> Iterator[Finding]:
     """
     for rendering in usual(subject):
         overlay = rendered_for(subject, rendering.context, kind="Deployment", native=False)
-        for path, container in sidecars(overlay) if overlay is not None else ():
+        for path, container in sidecars(overlay):
             if (
                 overlay is not None
                 and _has_traffic(container)

@@ -165,7 +165,7 @@ def unmounted_files(subject: Subject) -> Iterator[Finding]:
         return
     left = unseen(subject)
     mounted: set[str] = set()
-    for rendering in subject.renderings if left else ():
+    for rendering in subject.renderings:
         for path, files in holdings(rendering, left).items():
             missing = sorted(files.keys() - mounted)
             mounted |= files.keys()
@@ -179,7 +179,7 @@ def unmounted_files(subject: Subject) -> Iterator[Finding]:
                 )
     other_maps = list(_other_maps(subject))
     for name in sorted(left - mounted):
-        place, map_name = other_maps[0] if other_maps else (subject.manifest(("files", name)), "")
+        place, map_name = next(iter(other_maps), (subject.manifest(("files", name)), ""))
         yield Finding(
             f"no container can read the file {name}: the overlay does not mount the generated ConfigMap",
             place,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jinja2 import nodes
 
 from injector.advice.values import meant_value
 from injector.authoring.lint.subject import Finding, Subject
-from injector.names import WANTED, nearest, shortened
+from injector.names import WANTED, nearest, shortened, to_write
 from injector.templates.dependencies import chain
 from injector.templates.manifest import manifest_place
 from injector.templates.parameter_keywords import OF_NUMBERS
@@ -147,7 +147,7 @@ def _mistaken(
     wanted = "one of these" if "enum" in parameter.schema else WANTED[parameter.type]
     never = "never equals" if operator in ("eq", "in") else "always differs from"
     message = f"{name} {reason} and {never} {' or '.join(map(shortened, constants))}"
-    return message, f"write {instead}" if instead else f"compare it with {wanted}"
+    return message, to_write(instead, f"compare it with {wanted}")
 
 
 def _of_request(path: tuple[str, ...], constants: list[Any]) -> tuple[str, str] | None:
@@ -200,7 +200,9 @@ def _always(tree: nodes.Template, parameters: Mapping[str, Parameter]) -> Iterat
 
 def _constants(node: nodes.Node, *, several: bool) -> list[Any]:
     """The values of constants; an empty list if one of them is null or not a constant."""
-    items = node.items if several and isinstance(node, nodes.List | nodes.Tuple) else [] if several else [node]
+    items: Sequence[nodes.Node] = [node]
+    if several:
+        items = node.items if isinstance(node, nodes.List | nodes.Tuple) else []
     values = [item.value for item in items if isinstance(item, nodes.Const)]
     return values if len(values) == len(items) and None not in values else []
 

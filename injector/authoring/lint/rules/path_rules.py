@@ -10,7 +10,7 @@ import msgspec
 from injector.authoring.lint.subject import Finding, ObjectRendering, RenderedSource, Subject
 from injector.diagnostics import Path
 from injector.errors import InjectionError
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping
 from injector.reasons import Reason
 from injector.templates.template import OVERLAY
 
@@ -205,14 +205,13 @@ def _stays(subject: Subject, rendering: ObjectRendering, path: Path) -> bool:
     except InjectionError:
         return False
     for step in path:
-        value = value.get(step) if type(value) is dict else None
+        value = mapping(value).get(step)
     return type(value) is list
 
 
 def _with(obj: Object, path: Path, value: Any) -> Object:
     head, *rest = path
-    below = obj.get(str(head))
-    return {**obj, str(head): _with(below if isinstance(below, dict) else {}, tuple(rest), value) if rest else value}
+    return {**obj, str(head): _with(mapping(obj.get(str(head))), tuple(rest), value) if rest else value}
 
 
 RULES = (

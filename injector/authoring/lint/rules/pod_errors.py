@@ -196,9 +196,10 @@ def field_path(subject: Subject) -> Iterator[Finding]:
 
 
 def _finding(rendering: Rendering, path: Path, field: str, valid: tuple[str, ...]) -> Finding:
-    key = f"name one of its keys, {field}['KEY']" if field in _MAPS else ""
-    message = f"a variable cannot hold all of {field}" if key else f"the downward API does not have {field}"
-    return Finding(f"{message}{'' if key else hint(field, valid)}", rendering.overlay.place(path), key)
+    message, help_ = f"the downward API does not have {field}{hint(field, valid)}", ""
+    if field in _MAPS:
+        message, help_ = f"a variable cannot hold all of {field}", f"name one of its keys, {field}['KEY']"
+    return Finding(message, rendering.overlay.place(path), help_)
 
 
 def _references(rendering: Rendering) -> Iterator[tuple[Path, dict[str, Any], tuple[str, ...]]]:

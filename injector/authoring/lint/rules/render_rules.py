@@ -90,8 +90,7 @@ def _unreadable(subject: Subject) -> Iterator[Finding]:
 
 
 def _finding(fault: Diagnostic, place: Place, title: str) -> Finding:
-    help_ = help_for(fault)
-    to_do = f"{help_} (found with this sample: {title})" if help_ else f"found with this sample: {title}"
+    to_do = "; ".join(filter(None, (help_for(fault), f"found with this sample: {title}")))
     return Finding(fault.message, place, to_do, fault.path, about=fault.path[2:3])
 
 
@@ -194,8 +193,7 @@ def schema(subject: Subject) -> Iterator[Finding]:
             if (error.path, about) not in reported:  # finding the author's place takes a render of its own
                 reported.add((error.path, about))
                 sample = f"found with this sample: {rendering.title}{_newer(error, rendering)}"
-                to_do = _to_do(error, rendering, subject)
-                to_do = f"{to_do} ({sample})" if to_do else sample
+                to_do = "; ".join(filter(None, (_to_do(error, rendering, subject), sample)))
                 yield Finding(error.message, _origin(rendering, error), to_do, about=about)
 
 

@@ -12,6 +12,7 @@ from injector.authoring.lint.rules._values import usual
 from injector.authoring.lint.subject import Finding, Rendering, Subject
 from injector.diagnostics import Path, Place, spoken_path
 from injector.names import nearest, shortened
+from injector.pods.context import as_list
 from injector.pods.fields import POD, Field
 from injector.pods.keyed_pointers import element_step, has_key
 from injector.pods.overlay import bare_value
@@ -123,7 +124,7 @@ def _origins(rendering: Rendering, path: Path, place: Place) -> list[str]:
     for step in path:
         value = bare_value(value[step])
     values = {name: rendering.context.params[name] for name in rendering.origins if "{{" in place.text}
-    lists = {name: set_to if isinstance(set_to, list) else [set_to] for name, set_to in values.items()}
+    lists = {name: as_list(set_to) for name, set_to in values.items()}
     giving = [name for name, items in lists.items() if value in items]
     in_line = [name for name in giving if name in place.text]
     return [rendering.origins[name] for name in in_line or giving]
@@ -226,7 +227,7 @@ def _twice(value: list[Any], field: Field, path: Path) -> Iterator[tuple[Path, s
 
 def _words(value: list[Any], field: Field, path: Path) -> Iterator[tuple[Path, str, str]]:
     """Several words in one item of a command."""
-    first = value[0] if value else None
+    first = next(iter(value), None)
     if field.name == "command" and isinstance(first, str) and " " in first.strip():
         message = "the first item of `command` is the name of a program, but this one contains a space"
         yield (*path, 0), message, "write each word as an item of its own"
