@@ -55,7 +55,9 @@ def namespace_mistakes(namespace: Object, settings: Settings) -> Iterator[str]:
         if key in (label.key, settings.inject_key):
             yield f"annotation {key} has no effect; {right}"
     for key, value in labels.items():
-        if key == settings.inject_key or str(key).startswith(f"{settings.prefix}/{label.key}"):
+        if not isinstance(value, str):
+            yield f"label {key} is {kind_of(value)}, and the API server refuses what is no string; put it in quotes"
+        elif key == settings.inject_key or str(key).startswith(f"{settings.prefix}/{label.key}"):
             yield f"label {key} has no effect; {right}"
         elif key == settings.templates_key or f".{settings.prefix}/" in str(key):
             yield f"label {cut(str(key), _SHOWN)} has no effect; write it as an annotation"

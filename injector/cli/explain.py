@@ -127,8 +127,10 @@ def _files(
     snapshot = sources.snapshot
     objects = [(o, d.place) for d in documents for o in objects_in([d])]
     telling = [(o, place) for o, place in objects if pod_template(o) is not None or _is_asked_about(o, snapshot)]
-    if not telling and not sources.settings.paths:
-        raise DocumentError(without_pod(objects) or f"{', '.join(files)}: no object has a pod or a pod template")
+    mistake = without_pod(telling)
+    if mistake or not (telling or sources.settings.paths):
+        mistake = mistake or without_pod(objects) or f"{', '.join(files)}: no object has a pod or a pod template"
+        raise DocumentError(mistake)
     for obj, place in telling or objects:
         mistakes, facts = [warning.located for warning in snapshot.warnings], [f"with {sources.origin}"]
         assumed = namespaces.assumed(obj)

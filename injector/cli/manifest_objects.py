@@ -111,7 +111,7 @@ class ManifestNamespaces:
             return ""
         label, own = (
             self.settings.namespace_label,
-            mapping(metadata_of(self.found.get(self.name_for(obj), {})).get("labels")),
+            _strings(metadata_of(self.found.get(self.name_for(obj), {})).get("labels")),
         )
         return "" if label.key in {**own, **self.labels} else f"{label.key}={label.enabled}"
 

@@ -10,6 +10,8 @@ from injector.names import cut, nearest
 from injector.pods.context import Object, mapping
 from injector.pods.fields import POD
 from injector.pods.workloads import (
+    GROUPS,
+    KINDS,
     object_at,
     object_name_of,
     pod_template,
@@ -28,6 +30,9 @@ _SHOWN = 60
 def misplaced_keys(obj: Object, settings: Settings) -> Iterator[str]:
     """A sentence for each of our annotations and labels that has no effect where it stands, and what is to be done."""
     metadata, pod = mapping(obj.get("metadata")), pod_template(obj)
+    kind, group = str(obj.get("kind")), str(obj.get("apiVersion", "")).rpartition("/")[0]
+    if pod is not None and group in GROUPS and kind not in KINDS and (near := nearest(kind, KINDS, cutoff=0.8)):
+        yield f"kind {cut(kind, _SHOWN)} is not known; did you mean {near}?"
     if pod is not None:
         path = pod_template_path(obj) or ()
         yield from _wrong_fields(obj, path)

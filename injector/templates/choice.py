@@ -71,6 +71,7 @@ def choose(
     choice = _serving(pod, namespace, templates, source, required)
     lost = (
         *misspelt_annotations("pod annotation", annotations, settings, choice.templates),
+        *misspelt_annotations("namespace annotation", namespace.annotations, settings, choice.templates),
         *_lost("pod", annotations, settings, catalog),
         *_lost("namespace", namespace.annotations, settings, catalog),
     )
