@@ -63,7 +63,9 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,19}\Z")
 
 
 def quotes_help(value: object, types: Collection[str]) -> str:
-    """What to do about a value whose type is wrong only because it has quotes or lacks them; "" for others."""
+    """What to do about a value whose type is wrong only because it has or lacks quotes, or brackets; "" for others."""
+    if "array" in types and isinstance(value, str | int | float):
+        return f"write [{shortened(value)}]"
     if isinstance(value, str):
         number = _WHOLE.match(value) and not {"integer", "number"}.isdisjoint(types)
         return "write it without quotes" if number or (value in ("true", "false") and "boolean" in types) else ""

@@ -12,7 +12,7 @@ from typing import Any
 from injector.budget import SMALL, charge
 from injector.diagnostics import Key, Path, spoken_path
 from injector.errors import InjectionError
-from injector.names import is_dns_label, kind_of, shortened
+from injector.names import is_dns_label, kind_of, quotes_help, shortened
 from injector.pods.context import Object, mapping
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Overlay, Replace, bare_value, name_of, plain
@@ -114,6 +114,8 @@ def _expect(value: Any, kind: type, path: Path, expected: str) -> Any:
         actual = "missing" if value is None else kind_of(value)
         message = f"it is {actual}" if path else f"the pod is {actual}"
         help_, mistake = f"it has to be {expected}", ("shape", value) if kind is list else ()
+        if kind is str and (quotes := quotes_help(value, ("string",))):
+            help_ = f"{help_}; {quotes}"
         raise InjectionError(Reason.MALFORMED_POD, message, help=help_, path=path, mistake=mistake)
     return value
 
