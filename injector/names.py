@@ -64,8 +64,8 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,19}\Z")
 
 def quotes_help(value: object, types: Collection[str]) -> str:
     """What to do about a value whose type is wrong only because it has or lacks quotes, or brackets; "" for others."""
-    if "array" in types and isinstance(value, str | int | float):
-        return f"write [{shortened(value)}]"
+    if tuple(types) == ("array",) and isinstance(value, str | int | float):
+        return f"write [{', '.join(shortened(item.strip()) for item in str(value).split(','))}]"
     if isinstance(value, str):
         number = _WHOLE.match(value) and not {"integer", "number"}.isdisjoint(types)
         return "write it without quotes" if number or (value in ("true", "false") and "boolean" in types) else ""
