@@ -27,6 +27,18 @@ GROUPS = ("apps", "batch", "extensions", "")
 _CRON_JOB = re.compile(r"(.+)-(?:2[5-9]|[3-5]\d)\d{6}\Z")
 #: Who makes ReplicaSets: the label that holds the suffix of their names, and the kind.
 _REPLICA_SET_MAKERS = (("pod-template-hash", "Deployment"), ("rollouts-pod-template-hash", "Rollout"))
+#: What the DaemonSet controller tolerates for its pods: a taint's name and its effect.
+_TAINTS = (
+    ("not-ready", "NoExecute"),
+    ("unreachable", "NoExecute"),
+    ("disk-pressure", "NoSchedule"),
+    ("memory-pressure", "NoSchedule"),
+    ("pid-pressure", "NoSchedule"),
+    ("unschedulable", "NoSchedule"),
+)
+_HOST_NETWORK_TAINTS = (("network-unavailable", "NoSchedule"),)
+#: The variable of an Indexed Job's pod, and the fields that hold its containers.
+_INDEX, _CONTAINERS = "JOB_COMPLETION_INDEX", ("initContainers", "containers")
 
 
 def pod_template_path(obj: Object) -> tuple[str, ...] | None:
@@ -124,10 +136,23 @@ def _as_made(obj: Object, path: tuple[str, ...]) -> Object:
     if not path or not isinstance(spec.get("containers"), list):
         return template
     first = f"{mapping(obj.get('metadata')).get('name') or ''}-0"
-    added = {**spec, **_with_claims(spec, owner, first)}
-    if str(obj.get("apiVersion")).startswith("serving.knative.dev/"):
-        added["containers"] = _named(spec["containers"])
+    kind, version = obj.get("kind"), str(obj.get("apiVersion"))
+    added = {**spec, **_with_claims(spec, owner, first), **_additions(kind, version, spec, owner, first)}
+    added = {field: value for field, value in added.items() if value is not None or field in spec}
     return template if added == spec else {**template, "spec": added}
+
+
+def _additions(kind: Any, version: str, spec: Object, owner: Object, first: str) -> Object:
+    """What the controller of this kind puts into a pod's spec; `first` is the name of a StatefulSet's first pod."""
+    if kind == "StatefulSet":
+        # https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#stable-network-id
+        return {"hostname": first, "subdomain": owner.get("serviceName")}
+    if kind in ("Job", "CronJob") and owner.get("completionMode") == "Indexed":
+        added = {f: [_indexed(c) for c in spec[f]] for f in _CONTAINERS if isinstance(spec.get(f), list)}
+        return {**added, "hostname": first} if kind == "Job" else added
+    if kind == "DaemonSet":
+        return {"tolerations": _tolerations(spec)}
+    return {"containers": _named(spec["containers"])} if version.startswith("serving.knative.dev/") else {}
 
 
 def _with_claims(spec: Object, owner: Object, first: str) -> Object:
@@ -142,6 +167,25 @@ def _with_claims(spec: Object, owner: Object, first: str) -> Object:
     if not claims or not isinstance(volumes, list):
         return {}
     return {"volumes": [*claims.values(), *(v for v in volumes if mapping(v).get("name") not in claims)]}
+
+
+def _indexed(container: Any) -> Any:
+    """https://kubernetes.io/docs/tasks/job/indexed-parallel-processing-static/."""
+    env = mapping(container).get("env") or []
+    if not isinstance(container, dict) or not isinstance(env, list):
+        return container
+    if any(mapping(variable).get("name") == _INDEX for variable in env):
+        return container
+    source = {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-completion-index']"}}
+    return {**container, "env": [*env, {"name": _INDEX, "valueFrom": source}]}
+
+
+def _tolerations(spec: Object) -> list[Any]:
+    """https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/#taints-and-tolerations."""
+    own = spec.get("tolerations") or []
+    taints = [*_TAINTS, *(_HOST_NETWORK_TAINTS if spec.get("hostNetwork") is True else ())]
+    added = [{"key": f"node.kubernetes.io/{k}", "operator": "Exists", "effect": effect} for k, effect in taints]
+    return [*own, *(toleration for toleration in added if toleration not in own)] if isinstance(own, list) else own
 
 
 def _named(containers: list[Any]) -> list[Any]:

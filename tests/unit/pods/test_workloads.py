@@ -15,6 +15,10 @@ from injector.pods.workloads import (
 
 #: What controllers add to the spec of a pod, by the rest of the object.
 CLAIM = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+INDEX = {
+    "name": "JOB_COMPLETION_INDEX",
+    "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-completion-index']"}},
+}
 TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "app"}]}}
 CRON_JOB = {"kind": "CronJob", "spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": TEMPLATE}}}}
 
@@ -173,12 +177,34 @@ def claimed(name):
         (
             {"kind": "StatefulSet", "metadata": {"name": "db"}},
             {"serviceName": "db", "volumeClaimTemplates": [CLAIM]},
-            {"volumes": [claimed("data-db-0")]},
+            {"volumes": [claimed("data-db-0")], "hostname": "db-0", "subdomain": "db"},
         ),
         (
             {"kind": "CloneSet", "apiVersion": "apps.kruise.io/v1alpha1", "metadata": {"name": "db"}},
             {"volumeClaimTemplates": [CLAIM]},
             {"volumes": [claimed("data-db-0")]},
+        ),
+        (
+            {"kind": "Job", "metadata": {"name": "sum"}},
+            {"completionMode": "Indexed"},
+            {"hostname": "sum-0", "containers": [{"name": "app", "env": [INDEX]}]},
+        ),
+        (
+            {"kind": "DaemonSet"},
+            {},
+            {
+                "tolerations": [
+                    {"key": f"node.kubernetes.io/{taint}", "operator": "Exists", "effect": effect}
+                    for taint, effect in (
+                        ("not-ready", "NoExecute"),
+                        ("unreachable", "NoExecute"),
+                        ("disk-pressure", "NoSchedule"),
+                        ("memory-pressure", "NoSchedule"),
+                        ("pid-pressure", "NoSchedule"),
+                        ("unschedulable", "NoSchedule"),
+                    )
+                ]
+            },
         ),
         ({"kind": "Deployment"}, {"volumeClaimTemplates": []}, {}),
     ],
