@@ -77,7 +77,7 @@ class Sections:
             before = self._sections[name].splitlines()
             changes = difflib.unified_diff(before, lines.splitlines(), "expected", "now", n=1)
             shown = "\n".join(changes)
-            assert not shown, f"{self.file.name}, section {name}; --update writes it anew:\n{shown}"
+            assert lines == self._sections[name], f"{self.file.name}, section {name}; --update writes it anew:\n{shown}"
 
     def write(self) -> None:
         """Write what is new; the rest stays."""

@@ -87,7 +87,9 @@ def missing_template(obj: Object) -> Diagnostic | None:
         help_ = "it has to be a mapping"
     elif (elsewhere := pod_template_path(obj)) is not None:
         help_ = f"put {spoken_path(elsewhere)} into {spoken_path(right[:-1])}"
-    elif near := nearest(missing, map(str, candidates)):
+    elif near := nearest(missing, map(str, candidates)) or next(
+        filter(lambda key: "spec" in owner[key], candidates), ""
+    ):
         help_ = f"write {missing}, not {near}"
     elif "containers" in owner:
         help_ = f"put containers into {spoken_path((*right, 'spec'))}"

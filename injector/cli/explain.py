@@ -127,7 +127,7 @@ def _files(
     snapshot = sources.snapshot
     objects = [(o, d.place) for d in documents for o in objects_in([d])]
     telling = [(o, place) for o, place in objects if pod_template(o) is not None or _is_asked_about(o, snapshot)]
-    mistake = without_pod(telling)
+    mistake = without_pod((o, place) for o, place in telling if pod_template(o) is not None)
     if mistake or not (telling or sources.settings.paths):
         mistake = mistake or without_pod(objects) or f"{', '.join(files)}: no object has a pod or a pod template"
         raise DocumentError(mistake)

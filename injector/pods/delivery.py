@@ -42,7 +42,7 @@ def config_map(
     owner: Object | None = None
     if workload.owner is not None:
         owner = {k: workload.owner[k] for k in ("apiVersion", "kind", "name", "uid") if k in workload.owner}
-    texts = [(file, _digest(text)) for file, text in sorted(files.items())]
+    texts = [(f, (_digest_of_short if len(text) < _SHORT else _digest)(text)) for f, text in sorted(files.items())]
     content = msgspec.json.encode([texts, owner, workload.kind, workload.name])
     digest = hashlib.blake2b(content, digest_size=8).hexdigest()
     return GeneratedConfigMap(
@@ -55,13 +55,11 @@ def config_map(
 
 
 def _digest(text: str) -> str:
-    return _digest_of_short(text) if len(text) < _SHORT else hashlib.blake2b(text.encode()).hexdigest()
-
-
-@lru_cache(maxsize=256)
-def _digest_of_short(text: str) -> str:
-    """The digest, remembered: rendered files are few and come again and again. At most 256 times _SHORT is kept."""
     return hashlib.blake2b(text.encode()).hexdigest()
+
+
+#: Remembered, as rendered files are few and come again and again: at most 256 times _SHORT characters.
+_digest_of_short = lru_cache(maxsize=256)(_digest)
 
 
 def file_annotation(template: str, file: str, settings: Settings) -> str:

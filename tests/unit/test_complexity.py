@@ -161,6 +161,7 @@ def assert_linear(make: Callable[[int], Object], mode: str, template: str = "eve
         _answer(mode, make(n), _snapshot(template))
     snapshots = _made if template == "as-much" else _snapshot  # what it renders for a pod is remembered
     one, few, many = (work(mode, make(n), snapshots(template)) for n in (1, FEW, 4 * FEW))
+    # of little growth, such as a search that is bounded, nothing is said: a square has thousands of lines at this size
     assert many - one <= MOST * max(few - one, 10 * FEW), f"{one} for 1, {few} for {FEW}, {many} for {4 * FEW}"
 
 

@@ -99,7 +99,7 @@ def test_a_namespace_without_mistakes(metadata: str) -> None:
             workload("CronJob", jobTemplate={"spec": {"templates": {"spec": POD}}}),
             "error",
         ),
-        (workload(pod={"spec": POD}), "warning"),
+        (workload(pod={"spec": POD}), "error"),
         (
             workload(**POD),
             "error",
