@@ -68,7 +68,7 @@ def check_manifests(
         raise click.UsageError(
             "The settings have no `paths`, so there are no policies. Give --settings FILE or --from-cluster."
         )
-    warned = warn_of(sources, [warning.located for warning in sources.snapshot.warnings])
+    warned = warn_of([*sources.warnings, *(warning.located for warning in sources.snapshot.warnings)])
     explicit = namespace_options.namespace is not None
     injector = Injector(sources, None, namespaces, explicit=explicit, documents=documents, user=user, sidecars=False)
     for _ in edit(documents, injector.change):

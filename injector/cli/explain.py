@@ -123,7 +123,7 @@ def _files(
 
     documents = read_manifests(files)
     sources, namespaces = sources_and_namespaces(*options, objects_in(documents), only=templates)
-    left_out, explanations = warn_of(sources, namespaces.mistaken_option()), list["Explanation"]()
+    warnings, explanations = [*sources.warnings, *namespaces.mistaken_option()], list["Explanation"]()
     snapshot = sources.snapshot
     objects = [(o, d.place) for d in documents for o in objects_in([d])]
     telling = [(o, place) for o, place in objects if pod_template(o) is not None or _is_asked_about(o, snapshot)]
@@ -149,7 +149,9 @@ def _files(
         explanation = explanation_of(obj, namespace, sources, place, mistakes, templates, user=user, facts=facts)
         explanation = replace(explanation, assumed=assumed)
         explanations.append(explanation if options[0].templates_dirs else _with_hint(explanation))
-    return explanations, left_out
+    if not any(explanation.bad for explanation in explanations):
+        warnings += sources.idle_parameters(name for explanation in explanations for name in explanation.templates)
+    return explanations, warn_of(warnings)
 
 
 def _with_hint(explanation: Explanation) -> Explanation:

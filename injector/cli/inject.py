@@ -106,9 +106,8 @@ def inject(
     objects = list(objects_in(documents))
     options = (source_options, namespace_options, cluster_options)
     sources, namespaces = sources_and_namespaces(*options, objects, only=templates)
-    warned = warn_of(
-        sources, [*(warning.located for warning in sources.snapshot.warnings), *namespaces.mistaken_option()]
-    )
+    of_snapshot = (warning.located for warning in sources.snapshot.warnings)
+    warned = warn_of([*sources.warnings, *of_snapshot, *namespaces.mistaken_option()])
     explicit = namespace_options.namespace is not None
     injector = Injector(
         sources,
@@ -127,6 +126,8 @@ def inject(
         edited = injector.report.following(edit(bar, injector.change))
         output = texts_by_source(edited) if to_files else spooled(document_stream(edited, as_json=as_json))
     injector.report.warnings += empty_inputs(documents)
+    if not injector.report.failed:  # of what failed nobody knows which templates it gets
+        injector.report.warnings += sources.idle_parameters(injector.report.templates)
     failed = injector.report.failed
     if isinstance(output, dict):
         before = texts_by_source(documents)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,17 @@ class Sources:
     def settings(self) -> Settings:
         """The settings of the snapshot."""
         return self.snapshot.settings
+
+    def idle_parameters(self, applied: Iterable[str]) -> Iterator[str]:
+        """A warning of each `--param` whose template no object gets; `applied` are those that objects get.
+
+        Templates at paths do not count: a policy that has nothing to say of an object was asked with its parameters.
+        """
+        active = {*applied, *(name for at in self.settings.paths.values() for name in at.templates)}
+        to_do = f"add it to --templates, or to the annotation {self.settings.templates_key}"
+        for template, parameters in self.overrides.items():
+            for name in parameters if template not in active else ():
+                yield f"--param {template}.{name} has no effect, because no object gets template {template}; {to_do}"
 
 
 def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None = None) -> Sources:
@@ -134,9 +145,8 @@ def _text(file: Path) -> str:
         raise SettingsError(f"{file}: {getattr(error, 'strerror', None) or 'is not UTF-8'}") from None
 
 
-def warn_of(sources: Sources, more: Iterable[str] = ()) -> bool:
-    """Tell, on standard error, of the templates that were left out, and `more`. Returns whether there was anything."""
-    warnings = (*sources.warnings, *more)
+def warn_of(warnings: Sequence[str]) -> bool:
+    """Tell of something on standard error. Returns whether there was anything."""
     for warning in warnings:
         click.echo(f"{click.style('warning', fg='yellow')}: {one_line(warning)}", err=True)
     return bool(warnings)

@@ -171,10 +171,10 @@ class Injector:
         names, overrides, catalog = self._names, self._sources.overrides, self._sources.snapshot.catalog
         receipt = None if self._reinject else read_receipt(pod, self._sources.settings)
         if receipt is not None and (fault := cannot_repeat(receipt, names, overrides, catalog)):
-            return replace(line, warnings=(fault,)), None
+            return replace(line, warnings=(fault,), templates=tuple(receipt.templates)), None
         result = self._inject(obj, pod)
         if receipt is not None and (difference := what_differs(receipt, result, names, overrides)):
-            return replace(line, warnings=(difference,)), None
+            return replace(line, warnings=(difference,), templates=tuple(receipt.templates)), None
         return self._line(line, obj, pod, result), result
 
     def _line(self, line: Line, obj: Object, pod: Object, result: Injection) -> Line:

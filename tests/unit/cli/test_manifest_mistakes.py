@@ -83,6 +83,34 @@ def test_names_of_others(tmp_path: Path, annotation: str) -> None:
     assert "no effect" not in said(tmp_path, "inject", "web.yaml", manifest=annotated(f"{{{annotation}}}")).err
 
 
+@pytest.mark.parametrize("name", ["inject", "explain"])
+@pytest.mark.parametrize(
+    ("annotations", "args", "idle"),
+    [
+        ("", (), True),
+        ("sidecar.injector/inject: 'no'", (), True),
+        ("sidecar.injector/templates: nginx", (), False),
+        ("", ("--templates", "nginx"), False),
+        ("sidecar.injector/templates: ngnix", (), False),  # what it gets is not known
+    ],
+)
+def test_a_parameter_of_the_command_line_that_no_object_uses(
+    tmp_path: Path, name: str, annotations: str, args: tuple[str, ...], idle: bool, golden: Golden
+) -> None:
+    given = (name, "web.yaml", "--param", "nginx.rate-limit=50", *args)
+    done = said(tmp_path, *given, manifest=annotated(f"{{{annotations}}}"))
+    assert ("--param nginx.rate-limit" in done.err) == idle
+    golden(done.err)
+    assert not idle or said(tmp_path, *given, "--strict").code == 1
+
+
+def test_a_parameter_of_an_earlier_injection_is_used(tmp_path: Path) -> None:
+    injected = said(tmp_path, "inject", "web.yaml", "--templates", "nginx").out
+    for value in ("50", "0"):
+        done = said(tmp_path, "inject", "web.yaml", "--param", f"nginx.rate-limit={value}", manifest=injected)
+        assert "no effect" not in done.err
+
+
 def test_an_injected_pod_keeps_templates_of_the_command_line(tmp_path: Path) -> None:
     manifest = annotated(f"{{{_NGINX}}}")
     injected = said(tmp_path, "inject", "web.yaml", "--templates", "nginx", manifest=manifest).out
