@@ -10,7 +10,7 @@ import msgspec
 
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
-from injector.names import SEARCHES, cut, nearest, shortened, suggestion, template_name
+from injector.names import SEARCHES, cut, nearest, shortened, suggestion, template_name, to_write
 from injector.pods.context import Namespace, Object, mapping, mappings
 from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map
@@ -18,6 +18,9 @@ from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.snapshot import Catalog
 from injector.templates.template import Template
+
+#: What people write in place of a comma, and what `template_name` makes of it.
+_BETWEEN = " ;|+&-"
 
 
 class Origin(NamedTuple):
@@ -154,10 +157,20 @@ def named_template(name: str, catalog: Catalog, names: Sequence[str], source: st
     """The template of a name that comes from a source. Raises InjectionError: UNKNOWN_TEMPLATE, with one of `names`."""
     template = catalog.get(name)
     if template is None:
-        fields = {"value": name, "nearest": nearest(name, names), "origin": source}
-        message = f'no template "{name[:60]}" ({source})'
-        raise InjectionError(Reason.UNKNOWN_TEMPLATE, message, help=suggestion(name, names), fields=fields)
+        several = _joined(name, names)
+        fields = {"value": name, "nearest": several or nearest(name, names), "origin": source}
+        message, help_ = f'no template "{name[:60]}" ({source})', to_write(several, suggestion(name, names))
+        raise InjectionError(Reason.UNKNOWN_TEMPLATE, message, help=help_, fields=fields)
     return template
+
+
+def _joined(name: str, names: Sequence[str]) -> str:
+    """The list of names of which this one is made, with something else than commas between them; "" for no such one."""
+    for first in names if name not in names else ():
+        rest = name.removeprefix(first)
+        if name != rest != (following := rest.lstrip(_BETWEEN)) and (more := _joined(following, names)):
+            return f"{first},{more}"
+    return name if name in names else ""
 
 
 def _find(name: str, catalog: Catalog, source: str) -> Template:

@@ -124,9 +124,25 @@ def test_a_version_is_a_part_of_the_name(golden: Golden) -> None:
     golden(result.message)
 
 
-def test_names_without_a_comma_between_them(golden: Golden) -> None:
-    result = inject(web({REQUEST: "logger;nginx"}), ENABLED, snapshot("logger", named_by=REQUEST))
+@pytest.mark.parametrize(
+    ("asked", "several"),
+    [
+        ("logger;nginx", "logger,nginx"),
+        ("envoy logger", "envoy,logger"),
+        ("logger | envoy", "logger,envoy"),
+    ],
+)
+def test_names_without_a_comma_between_them(asked: str, several: str, golden: Golden) -> None:
+    result = inject(web({REQUEST: asked}), ENABLED, snapshot("logger", "envoy", "nginx", named_by=REQUEST))
+    assert result.diagnostic is not None
+    assert (result.diagnostic.code, result.diagnostic.fields["nearest"]) == ("unknown-template", several)
     golden(result.message)
+
+
+def test_names_of_the_command_line_without_a_comma() -> None:
+    result = inject(web(), ENABLED, snapshot("logger", "envoy"), names=["logger envoy"])
+    assert result.diagnostic is not None
+    assert result.diagnostic.fields["nearest"] == "logger,envoy"
 
 
 def test_the_usual_annotation_is_not_counted_where_the_settings_have_another(golden: Golden) -> None:
