@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from injector.diagnostics import spoken_path
-from injector.names import cut, nearest
+from injector.names import cut, nearest, shortened
 from injector.pods.context import Object, mapping
 from injector.pods.fields import POD
 from injector.pods.workloads import (
-    GROUPS,
     KINDS,
     object_at,
     object_name_of,
@@ -30,8 +29,12 @@ _SHOWN = 60
 def misplaced_keys(obj: Object, settings: Settings) -> Iterator[str]:
     """A sentence for each of our annotations and labels that has no effect where it stands, and what is to be done."""
     metadata, pod = mapping(obj.get("metadata")), pod_template(obj)
-    kind, group = str(obj.get("kind")), str(obj.get("apiVersion", "")).rpartition("/")[0]
-    if pod is not None and group in GROUPS and kind not in KINDS and (near := nearest(kind, KINDS, cutoff=0.8)):
+    kind, version = str(obj.get("kind")), str(obj.get("apiVersion") or "")
+    known, ours = KINDS.get(kind, ""), "." not in version.rpartition("/")[0]
+    if known and ours and version != known:
+        fault = f"apiVersion {shortened(version)} has no kind {kind}, so the API server refuses it"
+        yield f"{fault}; write apiVersion: {known}"
+    elif pod is not None and ours and not known and (near := nearest(kind, KINDS, cutoff=0.8)):
         yield f"kind {cut(kind, _SHOWN)} is not known; did you mean {near}?"
     if pod is not None:
         path = pod_template_path(obj) or ()

@@ -30,12 +30,16 @@ def workload(kind: str = "Deployment", **spec: Any) -> dict[str, Any]:
         workload(annotations={"a": "b"}, template={"spec": POD}),
         workload(template={"metadata": {"labels": {KEY: "nginx"}}, "spec": POD}),
         workload(template={"metadata": {"labels": {"injection": "enabled"}}, "spec": POD}),
+        {**workload(template={"spec": POD}), "metadata": {"name": "w", "annotations": {KEY: "a"}}},
+        *({**workload(template={"spec": POD}), "apiVersion": text} for text in ("v1", "extensions/v1beta1", None)),
+        {**workload("Job", template={"spec": POD}), "apiVersion": "batch/v1beta1"},
+        {"apiVersion": "core/v1", "kind": "Pod", "spec": POD},
         {
-            "kind": "Deployment",
-            "metadata": {"name": "w", "annotations": {KEY: "a"}},
-            "spec": {"template": {"spec": POD}},
+            **workload(
+                "CronJob", jobTemplate={"metadata": {"annotations": {KEY: "a"}}, "spec": {"template": {"spec": POD}}}
+            ),
+            "apiVersion": "batch/v1",
         },
-        workload("CronJob", jobTemplate={"metadata": {"annotations": {KEY: "a"}}, "spec": {"template": {"spec": POD}}}),
     ],
 )
 def test_a_key_at_a_wrong_place(obj: dict[str, Any], golden: Golden) -> None:
@@ -51,8 +55,9 @@ def test_a_key_at_a_wrong_place(obj: dict[str, Any], golden: Golden) -> None:
             template={"metadata": {"labels": {"sidecar.injector/inject": "yes", "injection": "mine"}}, "spec": POD}
         ),
         {"apiVersion": "example.com/v1", "kind": "Thing", "spec": {"labels": {"a": "b"}, "template": {"spec": POD}}},
-        {"kind": "Pod", "metadata": None, "spec": POD},
-        {"kind": "Pod", "metadata": {"managedFields": [], "extra": 1}, "spec": POD},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": None, "spec": POD},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"managedFields": [], "extra": 1}, "spec": POD},
+        {**workload("Job", template={"spec": POD}), "apiVersion": "batch.volcano.sh/v1alpha1"},
     ],
 )
 def test_a_key_at_a_right_place(obj: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from injector.pods.workloads import KINDS
 from tests.messages import Golden
 from tests.unit.webhook.conftest import Served, write_template
 from tests.unit.webhook.support import Loop, ask_once, review, to_bytes
@@ -31,7 +32,8 @@ def workload(
     spec: dict[str, Any] = {"replicas": 1, "template": template}
     if kind == "CronJob":
         spec = {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": template}}}
-    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "web", "annotations": own or {}}, "spec": spec}
+    metadata = {"name": "web", "annotations": own or {}}
+    return {"apiVersion": KINDS[kind], "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def ask(app: Served, obj: Any, **fields: Any) -> dict[str, Any]:
