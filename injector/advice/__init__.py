@@ -16,7 +16,7 @@ from injector.advice import declarations, expressions
 from injector.advice.declarations import operator_help, selector_help, values_help
 from injector.advice.field_names import directive_help, renamed_field
 from injector.advice.shapes import help_at, item_help, shape_help
-from injector.advice.values import value_help
+from injector.advice.values import quantity_help, value_help
 from injector.diagnostics import Diagnostic, Path
 from injector.injection import Injection
 from injector.pods.fields import POD
@@ -88,6 +88,7 @@ _HELPS: dict[str, Callable[..., str]] = {
     "selector": _of_parts(lambda selector, of_namespaces: selector_help(selector, of_namespaces=of_namespaces)),
     "operator": _of_parts(operator_help),
     "values": _of_parts(values_help),
+    "quantity": _of_parts(quantity_help),
     "shape": _of_path(help_at),
     "item": _of_path(lambda path, item: item_help(item, POD.at(path))),
     "missing": _missing,

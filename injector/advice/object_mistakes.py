@@ -8,11 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from injector.advice import with_advice
 from injector.advice.field_names import clear_help
 from injector.advice.shapes import misshapen
 from injector.diagnostics import Diagnostic, Path, spoken_path
 from injector.injection import Injection
 from injector.names import cut, did_you_mean, kind_of, nearest, to_write
+from injector.pods.constraints import violations_of
 from injector.pods.constraints.pod_view import mapping
 from injector.pods.context import Namespace, Object
 from injector.pods.fields import CONTAINER_LISTS, POD
@@ -105,10 +107,18 @@ _TOLD_APART = (("spec", "annotations"), ("spec", "labels"))
 _WHOLE = (Reason.INJECTED, Reason.ALREADY_INJECTED, Reason.NOTHING_TO_ADD)
 
 
-def mistakes_in(obj: Object, pod: Object) -> Iterator[str]:
-    """A sentence for each mistake in an object's pod. Kinds of other API groups may have more fields than a pod."""
-    for path, message in islice(misshapen(pod), _MOST):
-        yield f"the API server refuses this pod: {spoken_path(path)}: {message}"
+def mistakes_in(obj: Object, pod: Object, result: Injection) -> Iterator[str]:
+    """A sentence for each mistake in an object's pod. Kinds of other API groups may have more fields than a pod.
+
+    What is not whole without a template, such as a container that customises a sidecar, is judged after the injection.
+    """
+    refused = [f"{spoken_path(path)}: {message}" for path, message in islice(misshapen(pod), _MOST)]
+    if not refused and _is_kubernetes(obj):
+        code, judged = Reason.INVALID_POD.label, violations_of(result.object, Namespace(""))
+        faults = (fault for fault in judged if fault.code == code and fault.path[-1:] != ("image",))
+        refused = [with_advice(fault).sentence for fault in islice(faults, _MOST)]
+    for sentence in dict.fromkeys(refused):
+        yield f"the API server refuses this pod: {sentence}"
     for path, message in islice(_unknown_fields(pod), _MOST) if _is_kubernetes(obj) else ():
         yield f"{spoken_path(path)}: {message}"
 

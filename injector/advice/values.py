@@ -67,6 +67,13 @@ def value_help(parameter: Parameter, raw: Any, origin: str = "") -> str:
     return f"write {spelled(text, origin, parameter)}" if text not in ("", raw) and len(text) <= _SHOWN else ""
 
 
+def quantity_help(resource: str, value: Any) -> str:
+    """`write QUANTITY`, of the one that is meant by a value of a resource which is none; "" for none."""
+    with suppress(ValueError):
+        return f"write {meant_value(value, {'type': 'string', 'format': 'quantity'}, resource)}"
+    return ""
+
+
 def meant_value(value: Any, schema: Any, name: str = "") -> Any:
     """The value that a schema accepts and that is meant by one. Raises ValueError where there is none."""
     kind = mapping(schema).get("type")

@@ -53,7 +53,7 @@ class AuthorWarnings:
                 self._reported.add(template.name)
                 warnings = (*text_warnings(template), *warnings)
             lines += [warning.located for warning in beside_refusal(warnings, blamed)]
-        return tuple(lines)
+        return tuple(dict.fromkeys(lines))
 
 
 def place_of(attempt: Attempt, names: Iterable[str]) -> Place | None:

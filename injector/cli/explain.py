@@ -113,12 +113,10 @@ def _files(
     """An explanation of each object with a pod, and whether there was a warning about none of them."""
     from injector.advice.object_mistakes import namespace_mistakes
     from injector.cli.documents import read_manifests
-    from injector.cli.earlier_injection import foreign_receipt
     from injector.cli.explanation import explanation_of
     from injector.cli.from_cluster import sources_and_namespaces
     from injector.cli.injection_sources import warn_of
     from injector.cli.manifest_objects import objects_in, without_pod
-    from injector.pods.misplaced_keys import misplaced_keys
     from injector.pods.workloads import pod_template
 
     documents = read_manifests(files)
@@ -134,15 +132,10 @@ def _files(
     for obj, place in telling or objects:
         mistakes, facts = [warning.located for warning in snapshot.warnings], [f"with {sources.origin}"]
         assumed = namespaces.assumed(obj)
-        if (pod := pod_template(obj)) is not None:
+        if pod_template(obj) is not None:
             name = namespaces.name_for(obj)
             of_namespace = namespace_mistakes(namespaces.found.get(name, {}), sources.settings)
-            mistakes = [
-                *(f"namespace/{name}: {mistake}" for mistake in of_namespace),
-                *misplaced_keys(obj, sources.settings),
-                *foreign_receipt(pod, sources.settings),
-                *mistakes,
-            ]
+            mistakes = [*(f"namespace/{name}: {mistake}" for mistake in of_namespace), *mistakes]
             if assumed:
                 facts.append(_assumed(name, sources.settings))
         namespace = namespaces.of(obj)
@@ -195,7 +188,6 @@ def _live(names: list[str], namespace: str | None, options: ClusterOptions, user
     from injector.cli.manifest_objects import metadata_of
     from injector.cluster.blocking_client import BlockingClient
     from injector.pods.context import Namespace
-    from injector.pods.misplaced_keys import misplaced_keys
     from injector.pods.workloads import pod_template
 
     explanations = []
@@ -211,7 +203,7 @@ def _live(names: list[str], namespace: str | None, options: ClusterOptions, user
                 aged = age_notes(live, pod, space, sources.settings) if pod is obj else ()
                 labels = metadata_of(pod).get("labels") or {}
                 called = webhook_notes(live, space, labels, sources.settings.paths)
-                mistakes = [*aged, *misplaced_keys(obj, sources.settings), *mistakes]
+                mistakes = [*aged, *mistakes]
                 facts = [*called, _REPLAYS]
             elif not sources.settings.paths:
                 raise DocumentError(

@@ -10,6 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from injector.advice import advised_injection
+from injector.authoring.author_warnings import AuthorWarnings
+from injector.authoring.refusal_location import Attempt
 from injector.cli.admission import Admission, AdmissionAnswer, admit_pod, asked_about_pod
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import metadata_of
@@ -254,17 +256,18 @@ def explanation_of(
         new = _without_warnings(mistakes, [trail.result for trail in trails])
         return Explanation(name, origin, namespace, None, settings, new, tuple(facts), trails)
 
-    is_pod = obj.get("kind") == "Pod"
+    is_pod, workload, snapshot = obj.get("kind") == "Pod", workload_with_pods(obj), sources.snapshot
     injected = partial(
         inject,
         namespace=namespace,
-        snapshot=sources.snapshot,
+        snapshot=snapshot,
         names=templates,
         overrides=sources.overrides,
-        workload=workload_with_pods(obj),
+        workload=workload,
     )
     result = injected(pod)
-    mistakes = [*remarks_on(obj, pod, result, namespace, sources.snapshot, templates), *mistakes]
+    attempt = Attempt(result, pod, namespace, snapshot, sources.overrides, workload)
+    mistakes = [*remarks_on(obj, attempt, templates, AuthorWarnings()), *mistakes]
     of_pods: tuple[PathTrail, ...] = ()
     if settings.paths and result.allowed and result.reason is not Reason.MALFORMED_POD:
         request = asked_about_pod(obj, result.object, namespace.name, user)

@@ -13,7 +13,7 @@ from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.refusal_location import Attempt
 from injector.cli.admission import Admission, admission_line, admit_pod, asked_about_pod, in_manifest
 from injector.cli.documents import Document
-from injector.cli.earlier_injection import cannot_repeat, foreign_receipt, repeated, what_differs
+from injector.cli.earlier_injection import cannot_repeat, repeated, what_differs
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import ManifestNamespaces, metadata_of, objects_in
 from injector.cli.object_places import ObjectPlaces, is_of_command, path_in_object, place_in_pod
@@ -26,7 +26,6 @@ from injector.injection import Injection
 from injector.loading.template_folders import gallery_path
 from injector.pods.context import Object, Request
 from injector.pods.decision import decide
-from injector.pods.misplaced_keys import misplaced_keys
 from injector.pods.receipt import read_receipt, take_off
 from injector.pods.shape import check_shape
 from injector.pods.workloads import (
@@ -182,21 +181,14 @@ class Injector:
         sources, names = self._sources, self._names or ()
         workload = workload_with_pods(obj)
         attempt = Attempt(result, pod, self._namespaces.of(obj), sources.snapshot, sources.overrides, workload)
-        warnings = [
-            *(warning.warning_line for warning in result.warnings),
-            *misplaced_keys(obj, sources.settings),
-            *foreign_receipt(pod, sources.settings),
-            *remarks_on(obj, pod, result, self._namespaces.of(obj), sources.snapshot, self._names),
-        ]
-        if result.reason is not Reason.MALFORMED_POD:
-            warnings += self._author_warnings.of(attempt, names)
+        remarks = remarks_on(obj, attempt, self._names, self._author_warnings)
         line = replace(
             line,
             outcome=_outcome(result),
             message=": ".join(filter(None, (_author_place(attempt, names), _message(result)))),
             templates=tuple(name for name, _ in result.templates),
             warned=bool(result.failures),
-            warnings=tuple(warnings),
+            warnings=(*(warning.warning_line for warning in result.warnings), *remarks),
         )
         if result.reason is Reason.INJECTED:
             adds = parts_of(result.object, sources.settings, len(result.files))

@@ -65,7 +65,7 @@ def check_constraints(
         parts.prove()
         return
     # Rare from here on: which of them does the pod have without the injection as well?
-    old_faults = set(map(fault, _violations(PodView(base), base, namespace, cluster)))
+    old_faults = set(map(fault, violations_of(base, namespace, cluster)))
     for found_violation in _violations(parts, base, namespace, cluster):
         if fault(found_violation) not in old_faults:
             reason = next(reason for reason in Reason if reason.label == found_violation.code)
@@ -77,6 +77,11 @@ def check_constraints(
                 fields=found_violation.fields,
                 mistake=found_violation.mistake,
             )
+
+
+def violations_of(pod: Object, namespace: Namespace, cluster: Cluster = _NEWEST) -> Violations:
+    """All that keeps a pod from starting as it stands."""
+    return _violations(PodView(pod), pod, namespace, cluster)
 
 
 def _violations(parts: PodView, base: Object, namespace: Namespace, cluster: Cluster) -> Violations:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from injector.budget import SMALL, charge
 from injector.diagnostics import Path
-from injector.names import shown_value
+from injector.names import did_you_mean, nearest, shown_value
 from injector.pods.constraints.pod_view import (
     ContainerView,
     PodView,
@@ -128,6 +128,7 @@ def _raise_to(total: Amounts, floor: dict[str, Any]) -> None:
 
 
 _PLAIN = ("cpu", "memory", "ephemeral-storage")
+_EXTENDED = "a resource that is not built into Kubernetes needs a domain in its name, as in example.com/gpu"
 
 
 def find(parts: PodView) -> Violations:
@@ -174,14 +175,14 @@ def _quantities(path: Path, amounts: object, quantities: dict[str, Decimal]) -> 
             yield invalid(
                 path,
                 f"there is no resource {shown_value(name)}",
-                "a resource that is not built into Kubernetes needs a domain in its name, as in example.com/gpu",
+                did_you_mean(nearest(name, _PLAIN), _EXTENDED),
                 value=name,
             )
             continue
         try:
             quantity = parse_quantity(value)
         except ValueError as error:
-            yield invalid((*path, name), str(error), value=value)
+            yield invalid((*path, name), str(error), "", ("quantity", name, value), value=value)
             continue
         if quantity < 0:
             yield wrong_value((*path, name), value, "it cannot be negative")

@@ -71,7 +71,7 @@ def _source(path: Path, volume: Object) -> Violations:
             if parse_quantity(size) < 0:
                 yield wrong_value(size_path, size, "it cannot be negative")
         except ValueError as error:
-            yield invalid(size_path, str(error), value=size)
+            yield invalid(size_path, str(error), "", ("quantity", "sizeLimit", size), value=size)
     for source in ("configMap", "downwardAPI", "projected", "secret"):
         mode = mapping(volume.get(source)).get("defaultMode")
         if isinstance(mode, int) and not 0 <= mode <= 0o777:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -24,7 +25,8 @@ SEVERITY = "warning"
 
 #: Bytes below which a number alone was meant to have a unit: no container starts with as little.
 _BYTES = Decimal(1 << 20)
-#: Processor cores from which a number alone was meant to be of thousandths.
+_SIZES = ("memory", "ephemeral-storage", "sizeLimit")
+#: Processor cores from which another unit was meant.
 _CORES = 50
 #: A key whose value is missing, as a comment begins there: indentation, key, comment.
 _COMMENTED = re.compile(r"( *(?:- +)*)([\w./-]+):[ \t]+(#[^\s!#][^\n]*)")
@@ -66,7 +68,7 @@ def unlikely_value(subject: Subject) -> Iterator[Finding]:
     The rule finds:
 
     - memory without a unit or in thousandths, such as `memory: 256m`, which is less than one byte;
-    - a large number of processor cores, such as `cpu: 100`;
+    - a large number of processor cores, such as `cpu: 100`, or `cpu: 1Gi` with the unit of memory;
     - several words in one item of a command, such as `command: ["sleep 3600"]`, which names a program `sleep 3600`, and
       an option with its value in one item, such as `args: ["--level info"]`;
     - a value that is missing because a comment begins there, such as `value: #ff0000`;
@@ -201,17 +203,21 @@ def _text(value: str, field: Field, path: Path) -> Iterator[tuple[Path, str, str
 
 
 def _amount(value: Any, name: str, path: Path) -> Iterator[tuple[Path, str, str]]:
-    """An amount of memory without a unit, or in thousandths; one of processor cores that no node has."""
+    """An amount of memory that is less than any container needs; one of processor cores that no node has.
+
+    The first has no unit or the one of processors, the second the one of memory or none.
+    """
     text = str(value)
-    number = text.removesuffix("m")
-    if not number.isdecimal():
-        return
-    amount = parse_quantity(text)
-    behind = ', or "{{ ... }}Mi" if the number is an expression' if isinstance(value, int) else ""
-    if name == "cpu" and text == number and amount >= _CORES:
-        yield path, f"cpu is {text}, and that is {text} cores", f"write {text}m for thousandths of a core"
-    elif name in ("memory", "ephemeral-storage", "sizeLimit") and 0 < amount < _BYTES:
-        yield path, f"{name} is {text}, and that is {amount.normalize():f} bytes", f"write {number}Mi{behind}"
+    number = text.rstrip("numkKMGTPEi")
+    with suppress(ValueError):
+        amount = parse_quantity(value)
+        behind = ', or "{{ ... }}Mi" if the number is an expression' if isinstance(value, int) else ""
+        if name == "cpu" and amount >= _CORES:
+            cores = "" if number == text else f"{number} for cores, or "
+            meaning = f"cpu is {text}, and that is {amount.normalize():f} cores"
+            yield path, meaning, f"write {cores}{number}m for thousandths of a core"
+        elif name in _SIZES and 0 < amount < _BYTES and number == text.removesuffix("m"):
+            yield path, f"{name} is {text}, and that is {amount.normalize():f} bytes", f"write {number}Mi{behind}"
 
 
 def _twice(value: list[Any], field: Field, path: Path) -> Iterator[tuple[Path, str, str]]:
