@@ -23,7 +23,7 @@ from injector.pods.workloads import GROUPS, KINDS, pod_template_path, template_p
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.choice import origins_of
-from injector.templates.families import declared_parameter
+from injector.templates.families import similar_names
 from injector.templates.snapshot import Snapshot
 
 #: How much of a key is shown.
@@ -200,25 +200,52 @@ def idle_annotations(
 _INJECTS = re.compile(r"inject", re.IGNORECASE)
 
 
-def foreign_names(pod: Object, result: Injection, snapshot: Snapshot) -> Iterator[str]:
-    """A sentence for each annotation whose name is nearly one of ours, and for those of our prefix that are none."""
-    settings, catalog = snapshot.settings, snapshot.catalog
+def foreign_names(pod: Object, result: Injection, namespace: Namespace, snapshot: Snapshot) -> Iterator[str]:
+    """A sentence for each annotation and label whose key is nearly one of ours, and for those of our prefix that are
+    none.
+    """
+    settings = snapshot.settings
     ours = {key.rpartition("/")[2]: key for key in (settings.inject_key, settings.templates_key)}
-    own = (*ours.values(), settings.status_key, settings.reason_key, settings.receipt_key)
+    own = {*ours.values(), settings.status_key, settings.reason_key, settings.receipt_key}
     reported = {warning.fields.get("key") for warning in result.warnings}
     annotations = string_map(pod, "annotations")
-    for key in sorted(annotations.keys() - reported - set(own)):
-        domain, _, name = key.rpartition("/")
-        template, to_do = catalog.get(domain), ""
-        if template is not None and declared_parameter(template.parameters, name):
-            to_do = f"write {settings.parameter_suffix(domain)}{name}"
-        elif domain == settings.prefix and settings.status_key not in annotations:
-            parameter = f"{settings.parameter_suffix('<template>')}<name>"
-            to_do = f"write {' or '.join(ours.values())}, or, to set a parameter, {parameter}"
-        elif _INJECTS.search(domain or name) and not domain.endswith(settings.prefix):
-            to_do = to_write(ours.get(nearest(name, ours, cutoff=0.75) or ""))
-        if to_do:
-            yield f"pod annotation {cut(key, 120)} has no effect; {to_do}"
+    if settings.status_key not in annotations:
+        parameter = f"{settings.parameter_suffix('<template>')}<name>"
+        for key in sorted(annotations.keys() - reported - own):
+            if key.startswith(f"{settings.prefix}/"):
+                to_do = f"write {' or '.join(ours.values())}, or, to set a parameter, {parameter}"
+                yield f"pod annotation {cut(key, _SHOWN)} has no effect; {to_do}"
+    for kind, entries in (
+        ("pod annotation", annotations),
+        ("pod label", string_map(pod, "labels")),
+        ("namespace annotation", namespace.annotations),
+    ):
+        for key in sorted(entries):
+            if to_do := to_write(_nearly_ours(key, ours, result, snapshot)):
+                yield f"{kind} {cut(key, 120)} has no effect; {to_do}"
+
+
+def _nearly_ours(key: str, ours: dict[str, str], result: Injection, snapshot: Snapshot) -> str:
+    """The key that may be meant by one with another prefix than ours; "" for none.
+
+    Prefix and name have to be nearly ours, so that the annotations of other tools are left alone.
+    """
+    settings, catalog = snapshot.settings, snapshot.catalog
+    domain, _, name = (key if "/" in key else key.replace(".", "/", 1)).rpartition("/")
+    if domain.endswith(settings.prefix):
+        return ""
+    prefixes = {settings.parameter_suffix(template.name)[:-1]: template for template in catalog}
+    near = nearest(domain, (settings.prefix, *prefixes), cutoff=0.75) if domain else None
+    template = catalog.get(domain) or prefixes.get(near or "")
+    owners = [template] if template is not None else [applied.template for applied in result.applied if near]
+    keys = {
+        parameter: f"{settings.parameter_suffix(owner.name)}{parameter}"
+        for owner in owners
+        for parameter in similar_names(owner.parameters, name)
+    }
+    if template is None and (near or _INJECTS.search(domain or name)):
+        keys |= ours
+    return keys.get(nearest(name, keys, cutoff=0.75) or "", "")
 
 
 _HELM = "render the chart first: helm template CHART | injector inject -"

@@ -35,7 +35,7 @@ def remarks_on(
         unlikely = (f"{spoken_path(path)}: {message}; {to_do}" for path, message, to_do in unlikely_values(pod))
         yield from [*mistakes_in(obj, pod, result)] or islice(unlikely, _MOST)
         yield from without_image(obj, pod, result)
-    yield from foreign_names(pod, result, snapshot)
+    yield from foreign_names(pod, result, namespace, snapshot)
     yield from idle_annotations(pod, result, namespace, snapshot, names)
     yield from other_values(pod, result, namespace, snapshot, names)
     if obj.get("kind") in ("Job", "CronJob") and result.effect is Effect.INJECT:

@@ -10,6 +10,7 @@ from injector.names import cut, nearest, shortened
 from injector.pods.context import Object, mapping
 from injector.pods.fields import POD
 from injector.pods.workloads import (
+    API_VERSIONS,
     KINDS,
     object_at,
     object_name_of,
@@ -30,7 +31,7 @@ def misplaced_keys(obj: Object, settings: Settings) -> Iterator[str]:
     """A sentence for each of our annotations and labels that has no effect where it stands, and what is to be done."""
     metadata, pod = mapping(obj.get("metadata")), pod_template(obj)
     kind, version = str(obj.get("kind")), str(obj.get("apiVersion") or "")
-    known, ours = KINDS.get(kind, ""), "." not in version.rpartition("/")[0]
+    known, ours = API_VERSIONS.get(kind, ""), "." not in version.rpartition("/")[0]
     if known and ours and version != known:
         fault = f"apiVersion {shortened(version)} has no kind {kind}, so the API server refuses it"
         yield f"{fault}; write apiVersion: {known}"

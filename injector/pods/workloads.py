@@ -13,14 +13,15 @@ from injector.pods.context import Object, Workload, mapping, mappings, sequence,
 
 #: Paths at which objects hold a pod template, in the order they are tried: PodTemplate; CronJob; everything else.
 _TEMPLATE_PATHS = (("template",), ("spec", "jobTemplate", "spec", "template"), ("spec", "template"))
-#: Kubernetes' own kinds of objects whose template is a pod's, also where it has no containers, and their apiVersion.
-WORKLOADS = {
+#: The apiVersion of Kubernetes' own kinds of objects that hold a pod.
+API_VERSIONS = {
     **dict.fromkeys(("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"), "apps/v1"),
-    "ReplicationController": "v1",
     **dict.fromkeys(("Job", "CronJob"), "batch/v1"),
+    **dict.fromkeys(("ReplicationController", "Pod", "PodTemplate"), "v1"),
 }
-#: The same with what else holds a pod.
-KINDS = {**WORKLOADS, "Pod": "v1", "PodTemplate": "v1"}
+KINDS = tuple(API_VERSIONS)
+#: Those whose template is a pod's, also where it has no containers.
+WORKLOADS = KINDS[:-2]
 #: Directives of a strategic merge patch:
 #: https://github.com/kubernetes/community/blob/main/contributors/devel/sig-api-machinery/strategic-merge-patch.md
 _DIRECTIVES = ("$patch", "$retainKeys", "$setElementOrder/", "$deleteFromPrimitiveList/")

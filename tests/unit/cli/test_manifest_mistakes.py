@@ -70,9 +70,37 @@ def test_names_that_are_nearly_ours(tmp_path: Path, name: str, annotation: str, 
 
 
 @pytest.mark.parametrize(
+    "key",
+    [
+        "envoy.sidecar-injector/app-port",
+        "envoy.injector/app-port",
+        "envoy.sidecar.injector.io/app_port",
+        "sidecar.injector.envoy/app-port",
+        "sidecar-injector/app-port",
+        "envoy.app-port",
+    ],
+)
+def test_a_parameter_with_nearly_our_prefix(tmp_path: Path, key: str) -> None:
+    right = "has no effect; write envoy.sidecar.injector/app-port"
+    manifest = annotated(f'{{{key}: "1"}}')
+    for name in ("inject", "explain"):
+        done = said(tmp_path, name, "web.yaml", manifest=manifest)
+        assert f"pod annotation {key} {right}" in done.out + done.err
+    done = said(tmp_path, "inject", "web.yaml", "--namespace-annotation", f"{key}=1")
+    assert f"namespace annotation {key} {right}" in done.err
+
+
+@pytest.mark.parametrize(
     "annotation",
     [
         'vault.hashicorp.com/agent-inject: "true"',
+        "vault.hashicorp.com/role: app",
+        'sidecar.istio.io/inject: "true"',
+        "linkerd.io/inject: enabled",
+        'prometheus.io/port: "8080"',
+        "sidecar.jaegertracing.io/inject: a",
+        "fluentbit.io/parser: json",
+        'dapr.io/app-port: "80"',
         "envoy/other: a",
         "example.com/inject: a",
         'sidecar.injector/inject: "true"',
@@ -134,6 +162,60 @@ _PORTS = "ports: [{containerPort: 8080}]}"
 def test_a_field_that_kubernetes_has_elsewhere(tmp_path: Path, name: str, after: str, golden: Golden) -> None:
     done = said(tmp_path, name, "web.yaml", manifest=WEB.replace(_PORTS, f"{_PORTS[:-1]}{after}"))
     golden(done.out + done.err)
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("spec.containers[web].resources.limits.memory", "resources: {limits: {memory: 512MB}}"),
+        ("spec.containers[web].resources.requests.cpu", "resources: {requests: {cpu: 2 cores}}"),
+        ("spec.containers[web].resources.limits", "resources: {limits: {mem: 1Gi}}"),
+        ("spec.containers[web].volumeMounts[/d]", "volumeMounts: [{name: data, mountPath: /d}]"),
+        ("spec.containers[web].imagePullPolicy", "imagePullPolicy: always"),
+        ("spec.containers[0].resources.limits.cpu", "resources: {limits: {cpu: 1Gi}}"),
+        ("spec.containers[0].resources.limits.memory", "resources: {limits: {memory: 512m}}"),
+        ("spec.containers[0].resources.limits.memory", "resources: {limits: {memory: 100}}"),
+        ("spec.containers[0].command[0]", 'command: ["sleep 3600"]'),
+    ],
+)
+def test_a_value_of_the_app_that_is_refused_or_that_nobody_means(
+    tmp_path: Path, path: str, field: str, golden: Golden
+) -> None:
+    manifest = WEB.replace(_PORTS, f"{_PORTS[:-1]}, {field}}}")
+    for name in ("inject", "explain"):
+        done = said(tmp_path, name, "web.yaml", manifest=manifest)
+        lines = [line for line in (done.out + done.err).splitlines() if f"{path}: " in line]
+        assert len(lines) == 1
+        golden(lines)
+
+
+def test_two_containers_of_one_name_are_told_once(tmp_path: Path, golden: Golden) -> None:
+    manifest = WEB.replace("      containers:\n", '      containers:\n      - {name: web, image: "a:1"}\n')
+    golden(said(tmp_path, "inject", "web.yaml", manifest=manifest).err)
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [
+        ("Deployment", "resources: {limits: {cpu: 500m, memory: 1Ki}}"),
+        ("Deployment", "volumeMounts: [{name: envoy-config, mountPath: /a}]"),  # of the template
+        ("Thing", "resources: {limits: {memory: 512MB}}"),
+    ],
+)
+def test_a_value_of_the_app_that_may_be_right(tmp_path: Path, kind: str, field: str) -> None:
+    manifest = WEB.replace(_PORTS, f"{_PORTS[:-1]}, {field}}}").replace("kind: Deployment", f"kind: {kind}")
+    manifest = manifest.replace("apps/v1", "apps/v1" if kind == "Deployment" else "example.com/v1")
+    assert "refuses" not in said(tmp_path, "inject", "web.yaml", manifest=manifest).err
+
+
+@pytest.mark.parametrize("value", ["memory-limit: 512m", "memory-limit: '100'", "cpu-limit: 1Gi", "cpu-limit: 100Mi"])
+def test_a_parameter_with_a_unit_of_another_resource(tmp_path: Path, value: str, golden: Golden) -> None:
+    manifest = annotated(f"{{envoy.sidecar.injector/{value}}}")
+    key = f"[unlikely-value origin=pod annotation envoy.sidecar.injector/{value.partition(':')[0]}"
+    for name in ("inject", "explain"):
+        done = said(tmp_path, name, "web.yaml", manifest=manifest)
+        assert key in done.out + done.err
+        golden([line for line in (done.out + done.err).splitlines() if key in line])
 
 
 def test_a_field_of_a_newer_kubernetes_is_left_alone(tmp_path: Path, golden: Golden) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from injector.pods.workloads import KINDS
+from injector.pods.workloads import API_VERSIONS
 from tests.messages import Golden
 from tests.unit.webhook.conftest import Served, write_template
 from tests.unit.webhook.support import Loop, ask_once, review, to_bytes
@@ -33,7 +33,7 @@ def workload(
     if kind == "CronJob":
         spec = {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": template}}}
     metadata = {"name": "web", "annotations": own or {}}
-    return {"apiVersion": KINDS[kind], "kind": kind, "metadata": metadata, "spec": spec}
+    return {"apiVersion": API_VERSIONS[kind], "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def ask(app: Served, obj: Any, **fields: Any) -> dict[str, Any]:
