@@ -13,13 +13,24 @@ from injector.advice.field_names import clear_help
 from injector.advice.shapes import misshapen
 from injector.diagnostics import Diagnostic, Path, spoken_path
 from injector.injection import Injection
-from injector.names import cut, did_you_mean, kind_of, nearest, to_write
+from injector.names import (
+    cut,
+    did_you_mean,
+    flow_value,
+    is_object_name,
+    kind_of,
+    legal_name,
+    nearest,
+    shortened,
+    to_write,
+)
 from injector.pods.constraints import violations_of
-from injector.pods.constraints.pod_view import mapping
+from injector.pods.constraints.pod_view import invalid, mapping
 from injector.pods.context import Namespace, Object
 from injector.pods.fields import CONTAINER_LISTS, POD
+from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map, unknown_fields
-from injector.pods.workloads import GROUPS, KINDS, pod_template_path, template_path_of
+from injector.pods.workloads import GROUPS, KINDS, object_name_of, pod_template_path, template_path_of
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.choice import origins_of
@@ -52,6 +63,7 @@ def namespace_mistakes(namespace: Object, settings: Settings) -> Iterator[str]:
     """A sentence for each key of a Namespace that people take for the label which switches injection on."""
     label, metadata = settings.namespace_label, mapping(namespace.get("metadata"))
     labels, values = mapping(metadata.get("labels")), (label.enabled, label.required, label.disabled)
+    spellings = (label.key, f"{settings.prefix}/{label.key}", f"{settings.prefix.partition('.')[0]}-{label.key}")
     right = f"only the label {label.key} enables injection in a namespace: labels: {{{label.key}: {label.enabled}}}"
     for key in mapping(metadata.get("annotations")):
         if key in (label.key, settings.inject_key):
@@ -63,7 +75,7 @@ def namespace_mistakes(namespace: Object, settings: Settings) -> Iterator[str]:
             yield f"label {key} has no effect; {right}"
         elif key == settings.templates_key or f".{settings.prefix}/" in str(key):
             yield f"label {cut(str(key), _SHOWN)} has no effect; write it as an annotation"
-        elif label.key not in labels and value in values and nearest(str(key), (label.key,), cutoff=0.8):
+        elif label.key not in labels and value in values and nearest(str(key), spellings, cutoff=0.8):
             yield f"label {key} has no effect; did you mean {label.key}?"
 
 
@@ -114,6 +126,8 @@ def mistakes_in(obj: Object, pod: Object, result: Injection) -> Iterator[str]:
     """
     refused = [f"{spoken_path(path)}: {message}" for path, message in islice(misshapen(pod), _MOST)]
     if not refused and _is_kubernetes(obj):
+        for fault in _of_workload(obj, pod):
+            yield f"the API server refuses {object_name_of(obj)}: {fault.sentence}"
         code, judged = Reason.INVALID_POD.label, violations_of(result.object, Namespace(""))
         faults = (fault for fault in judged if fault.code == code and fault.path[-1:] != ("image",))
         refused = [with_advice(fault).sentence for fault in islice(faults, _MOST)]
@@ -121,6 +135,24 @@ def mistakes_in(obj: Object, pod: Object, result: Injection) -> Iterator[str]:
         yield f"the API server refuses this pod: {sentence}"
     for path, message in islice(_unknown_fields(pod), _MOST) if _is_kubernetes(obj) else ():
         yield f"{spoken_path(path)}: {message}"
+
+
+def _of_workload(obj: Object, pod: Object) -> Iterator[Diagnostic]:
+    """What the API server refuses of an object that holds a pod, as its name, and of a workload beside its pods."""
+    name, path = mapping(obj.get("metadata")).get("name"), template_path_of(obj)
+    if name and not is_object_name(name):
+        yield invalid(("metadata", "name"), f"it is {shortened(name)}", to_write(legal_name(str(name))), value=name)
+    if path is None:
+        return
+    selector = mapping(mapping(mapping(obj.get("spec")).get("selector")).get("matchLabels"))
+    if not matches({"matchLabels": selector}, string_map(pod, "labels")):
+        help_ = f"give the pod template the labels {flow_value(selector)}"
+        yield invalid(("spec", "selector"), "it does not match the pod template", help_, value=selector)
+    policy = spec_of(pod).get("restartPolicy") or "Always"
+    allowed = dict.fromkeys(("Job", "CronJob"), ("OnFailure", "Never")).get(obj["kind"], ("Always",))
+    if policy not in allowed:
+        place, help_ = (*path, "spec", "restartPolicy"), f"allowed: {', '.join(allowed)}"
+        yield invalid(place, f"it is {shortened(policy)}", help_, value=policy, allowed=allowed)
 
 
 def without_image(obj: Object, pod: Object, result: Injection) -> Iterator[str]:
@@ -215,13 +247,14 @@ def foreign_names(pod: Object, result: Injection, namespace: Namespace, snapshot
             if key.startswith(f"{settings.prefix}/"):
                 to_do = f"write {' or '.join(ours.values())}, or, to set a parameter, {parameter}"
                 yield f"pod annotation {cut(key, _SHOWN)} has no effect; {to_do}"
-    for kind, entries in (
-        ("pod annotation", annotations),
-        ("pod label", string_map(pod, "labels")),
-        ("namespace annotation", namespace.annotations),
+    of_namespaces = {name: key for name, key in ours.items() if key == settings.templates_key}
+    for kind, entries, effective in (
+        ("pod annotation", annotations, ours),
+        ("pod label", string_map(pod, "labels"), ours),
+        ("namespace annotation", namespace.annotations, of_namespaces),
     ):
         for key in sorted(entries):
-            if to_do := to_write(_nearly_ours(key, ours, result, snapshot)):
+            if to_do := to_write(_nearly_ours(key, effective, result, snapshot)):
                 yield f"{kind} {cut(key, 120)} has no effect; {to_do}"
 
 
@@ -235,7 +268,7 @@ def _nearly_ours(key: str, ours: dict[str, str], result: Injection, snapshot: Sn
     if domain.endswith(settings.prefix):
         return ""
     prefixes = {settings.parameter_suffix(template.name)[:-1]: template for template in catalog}
-    near = nearest(domain, (settings.prefix, *prefixes), cutoff=0.75) if domain else None
+    near = nearest(domain, (settings.prefix, *prefixes), cutoff=0.75)
     template = catalog.get(domain) or prefixes.get(near or "")
     owners = [template] if template is not None else [applied.template for applied in result.applied if near]
     keys = {

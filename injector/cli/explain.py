@@ -143,7 +143,8 @@ def _files(
         explanation = replace(explanation, assumed=assumed)
         explanations.append(explanation if options[0].templates_dirs else _with_hint(explanation))
     if not any(explanation.bad for explanation in explanations):
-        warnings += sources.idle_parameters(name for explanation in explanations for name in explanation.templates)
+        results = (explanation.injection for explanation in explanations)
+        warnings += sources.idle_parameters(n for result in results if result for n, _ in result.templates)
     return explanations, warn_of(warnings)
 
 

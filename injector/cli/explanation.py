@@ -142,11 +142,6 @@ class Explanation:
         return fails or any(trail.refuses for trail in self.paths)
 
     @property
-    def templates(self) -> tuple[str, ...]:
-        """The templates that its pod gets."""
-        return () if self.injection is None else tuple(name for name, _ in self.injection.templates)
-
-    @property
     def warned(self) -> bool:
         """Whether there is anything to warn of."""
         results = [self.injection, *(trail.result for trail in self.paths)]

@@ -127,7 +127,7 @@ def inject(
         output = texts_by_source(edited) if to_files else spooled(document_stream(edited, as_json=as_json))
     injector.report.warnings += empty_inputs(documents)
     if not injector.report.failed:  # of what failed nobody knows which templates it gets
-        injector.report.warnings += sources.idle_parameters(injector.report.templates)
+        injector.report.warnings += sources.idle_parameters(n for line in injector.report.lines for n in line.templates)
     failed = injector.report.failed
     if isinstance(output, dict):
         before = texts_by_source(documents)

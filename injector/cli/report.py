@@ -97,11 +97,6 @@ class Report:
         return any(line.bad for line in self.lines) or self._too_strict
 
     @property
-    def templates(self) -> Iterator[str]:
-        """The templates that the objects get, or have."""
-        return (name for line in self.lines for name in line.templates)
-
-    @property
     def _too_strict(self) -> bool:
         return self.strict and (
             self.warned or bool(self.warnings) or any(line.warned or line.warnings for line in self.lines)

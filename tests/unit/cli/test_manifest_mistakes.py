@@ -189,6 +189,44 @@ def test_a_value_of_the_app_that_is_refused_or_that_nobody_means(
         golden(lines)
 
 
+@pytest.mark.parametrize(
+    ("path", "right", "wrong"),
+    [
+        ("metadata.name", "{name: web}", "{name: Web_App}"),
+        ("spec.selector", "matchLabels: {app: web}", "matchLabels: {app: other}"),
+        ("spec.template.spec.restartPolicy", _PORTS, f"{_PORTS}\n      restartPolicy: Never"),
+        ("spec.template.spec.restartPolicy", "apps/v1\nkind: Deployment", "batch/v1\nkind: Job"),
+    ],
+)
+def test_a_value_of_the_workload_that_is_refused(
+    tmp_path: Path, path: str, right: str, wrong: str, golden: Golden
+) -> None:
+    done = said(tmp_path, "inject", "web.yaml", manifest=WEB.replace(right, wrong))
+    lines = [line for line in done.err.splitlines() if f": {path}: " in line]
+    assert len(lines) == 1
+    golden(lines)
+
+
+@pytest.mark.parametrize(
+    ("label", "near"),
+    [
+        ("sidecar-injection", True),
+        ("sidecar-injector/injection", True),
+        ("istio-injection", False),
+        ("linkerd-injection", False),
+    ],
+)
+def test_a_label_of_a_namespace_with_nearly_our_prefix(tmp_path: Path, label: str, near: bool) -> None:
+    namespace = f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: default, labels: {{{label}: enabled}}}}\n---\n"
+    done = said(tmp_path, "inject", "web.yaml", manifest=f"{namespace}{WEB}")
+    assert (f"label {label} has no effect" in done.err) == near
+
+
+def test_the_label_as_an_annotation_of_the_namespace_is_told_once(tmp_path: Path) -> None:
+    done = said(tmp_path, "inject", "web.yaml", "--namespace-annotation", "injection=enabled")
+    assert "sidecar.injector/inject" not in done.err
+
+
 def test_two_containers_of_one_name_are_told_once(tmp_path: Path, golden: Golden) -> None:
     manifest = WEB.replace("      containers:\n", '      containers:\n      - {name: web, image: "a:1"}\n')
     golden(said(tmp_path, "inject", "web.yaml", manifest=manifest).err)
