@@ -14,6 +14,7 @@ from injector.errors import DocumentError
 from injector.names import LONGEST_NAME
 from injector.pods.constraints.pod_view import mapping
 from injector.pods.context import Namespace, Object
+from injector.pods.shape import string_map
 from injector.pods.workloads import object_name_of
 from injector.settings import Settings
 
@@ -109,10 +110,7 @@ class ManifestNamespaces:
         """The label that counts as that of an object's namespace because nothing says which it has; "" for none."""
         if self.unlabelled or self.in_cluster is not None:
             return ""
-        label, own = (
-            self.settings.namespace_label,
-            _strings(metadata_of(self.found.get(self.name_for(obj), {})).get("labels")),
-        )
+        label, own = self.settings.namespace_label, string_map(self.found.get(self.name_for(obj), {}), "labels")
         return "" if label.key in {**own, **self.labels} else f"{label.key}={label.enabled}"
 
     def mistaken_option(self) -> tuple[str, ...]:
@@ -129,18 +127,18 @@ class ManifestNamespaces:
     def of(self, obj: Object) -> Namespace:
         """The namespace of an object with all that is known about it."""
         name = self.name_for(obj)
-        own = metadata_of(self.found.get(name, {}))
+        own = self.found.get(name, {})
         label = self.settings.namespace_label
         before = Namespace(name, {label.key: label.enabled})
         if self.in_cluster is not None:
             before = self.in_cluster.get(name, Namespace(name))
-        labels = {NAMESPACE_NAME: name, **before.labels, **_strings(own.get("labels")), **self.labels}
+        labels = {NAMESPACE_NAME: name, **before.labels, **string_map(own, "labels"), **self.labels}
         if self.unlabelled:
             labels.pop(label.key, None)
         return Namespace(
             name=name,
             labels=labels,
-            annotations={**before.annotations, **_strings(own.get("annotations")), **self.annotations},
+            annotations={**before.annotations, **string_map(own, "annotations"), **self.annotations},
             quotas=(*before.quotas, *(q for q in self.quotas if self.name_for(q) == name)),
             limit_ranges=(*before.limit_ranges, *(r for r in self.limit_ranges if self.name_for(r) == name)),
         )
@@ -172,10 +170,3 @@ def namespaces_in(
         unlabelled="" in options.namespace_labels,
         annotations=options.namespace_annotations,
     )
-
-
-def _strings(value: Any) -> dict[str, str]:
-    """The entries of a map of labels or annotations that Kubernetes would accept."""
-    if not isinstance(value, dict):
-        return {}
-    return {k: v for k, v in value.items() if isinstance(k, str) and isinstance(v, str)}
