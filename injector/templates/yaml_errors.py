@@ -36,6 +36,8 @@ LineOf = Callable[[int], str]
 #: What is said of a tab that indents.
 TAB = "tabs cannot be used here; YAML is indented with spaces only"
 _NO_KEY = "this line is no `key: value`, `- item` or # comment; is a colon, a space or a text's indentation missing?"
+#: How a text in quotes holds the quote itself.
+_QUOTES = {"'": "''", '"': r"\""}
 #: Kinds of mistakes whose place is where the value begins.
 _AT_THE_START = ("open-quote", "no-anchor")
 #: By kind; `{line}` is that of what was begun, `{character}` the one at the place.
@@ -94,6 +96,8 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
     at, start = (None if mark is None else index(text, mark) for mark in marks)
     if at is None or kind not in (*_SENTENCES, "no-colon", "no-key", "no-mapping"):
         return " ".join(str(getattr(error, "problem", None) or error).split())[:200], start if at is None else at
+    if (quoted := _quoted_before(text, at if start is None or kind != "open-quote" else start)) is not None:
+        return _misplaced_quote(text, *quoted, line_of)
     if kind == "no-key":
         return _no_key(text, at, start, line_of), at
     if kind == "no-mapping":
@@ -102,6 +106,29 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
     if kind == "no-colon":
         return _no_colon(text, begin)
     return _plain(kind, values, text, at, begin, line_of(begin))
+
+
+def _quoted_before(text: str, at: int) -> tuple[int, int] | None:
+    """Where a text in quotes begins and ends, if it ends at an offset, or before it and has several lines."""
+    try:
+        for token in yaml.scan(text, Loader=yaml.CSafeLoader):
+            begin, end = index(text, token.start_mark), index(text, token.end_mark)
+            in_quotes = text[begin : begin + 1] in _QUOTES and not text[end:at].strip()
+            if in_quotes and (end == at or "\n" in text[begin:end]):
+                return begin, end
+            if end >= at:
+                break
+    except yaml.YAMLError:
+        pass
+    return None
+
+
+def _misplaced_quote(text: str, begin: int, end: int, line_of: LineOf) -> tuple[str, int]:
+    """What is wrong with a text in quotes behind which a mistake is: where it begins, if it takes several lines."""
+    if "\n" in text[begin:end]:
+        return f"the quote that begins here ends only on line {line_of(end)}; is its closing quote missing?", begin
+    mark, within = text[begin], _QUOTES[text[begin]]
+    return f"the text in quotes ends before this point; is a {mark} missing, or {within} for a {mark} in the text?", end
 
 
 def _plain(kind: str, values: tuple[str, ...], text: str, at: int, begin: int, line: str) -> tuple[str, int]:
