@@ -286,7 +286,10 @@ CASES = [
         for text, lines in (
             ('args: ["--a=${PORT}"]', [5]),
             ('args: [a, "$PORT"]', [5]),
-            ('args: ["--a=${OTHER}", "$$PORT", "$(PORT)"]', []),
+            ('args: ["--a=${other}", "$$PORT", "$(PORT)", "{print $NF}"]', []),
+            ('args: ["--a=${OTHER}"]', [5]),
+            ('command: [a, "$HOME/b"]', [5]),
+            ('command: [sh, -c, "cd $HOME"]', []),
             ('command: [sh, -c, "exec a $PORT"]', []),
         )
     ),
@@ -675,6 +678,18 @@ CASES = [
         "as plain containers only",
         "{% if not native %}\n    lifecycle: {preStop: {sleep: {seconds: 40}}}\n{% endif %}\n",
         [6],
+    ),
+    Case(
+        "variable-reference",
+        "for a shell, with names from elsewhere",
+        '    args: ["$HOME/a"]\n    envFrom: [{configMapRef: {name: a}}]\n',
+        [5],
+    ),
+    Case(
+        "variable-reference",
+        "for a shell, in a variable",
+        '    env:\n    - {name: A, value: b}\n    - {name: B, value: "$A:$OTHER"}\n',
+        [7],
     ),
     Case(
         "variable-reference", "further down", "    env:\n    - {name: A, value: $(B)}\n    - {name: B, value: b}\n", [6]

@@ -217,6 +217,8 @@ def grace_period(subject: Subject) -> Iterator[Finding]:
 _REFERENCE = re.compile(r"(?<!\$)(?:\$\$)*\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 #: The same as a shell has it.
 _OF_SHELL = re.compile(r"(?<!\$)\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
+#: A variable of the environment, whoever defines it; those of awk and jq are shorter.
+_CAPITALS = re.compile(r"[A-Z][A-Z0-9_]{2,}\Z")
 #: What kubelet adds for the services of a namespace.
 _OF_SERVICES = re.compile(r".*_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT(?:_[0-9]+_[A-Z_]+)?)\Z")
 
@@ -227,7 +229,8 @@ def variable_reference(subject: Subject) -> Iterator[Finding]:
     Kubernetes replaces `$(NAME)` by the value of the variable NAME in commands, in arguments and in the values of later
     variables. If it does not know the name, it changes nothing, and the program gets the text `$(NAME)`. Kubernetes
     expands variables in the order of the list, so define a variable before another one refers to it. `$NAME` and
-    `${NAME}` are for a shell; Kubernetes does not replace them.
+    `${NAME}` are for a shell; Kubernetes does not replace them. The rule reports them if the container has such a
+    variable, or if an argument has the name in capital letters, unless the command runs a shell.
 
     Source: Kubernetes docs, "Define Dependent Environment Variables", and API reference, Container: args, command.
 
@@ -252,15 +255,15 @@ def variable_reference(subject: Subject) -> Iterator[Finding]:
     """
     for rendering in subject.renderings:
         for path, container in rendering.containers():
-            if container.get("envFrom"):
-                continue  # whose names nobody knows here
             names = [string_field(variable.get("name")) for variable in mappings(container.get("env"))]
             for word_path, name, written in _of_shells(container, names):
                 yield Finding(
                     f"Kubernetes does not replace {written}, only $({name}); {written} works only in a shell",
                     rendering.overlay.place((*path, *word_path)),
-                    f"write $({name})",
+                    f"write $({name})" if name in names else f"write $({name}), and add {name} to env",
                 )
+            if container.get("envFrom"):
+                continue  # whose names nobody knows here
             for word_path, name, variables in _references(container, names):
                 problem, to_do = (
                     f"there is no such variable{hint(name, variables)}",
@@ -276,14 +279,17 @@ def variable_reference(subject: Subject) -> Iterator[Finding]:
 
 
 def _of_shells(container: Object, names: list[str]) -> Iterator[tuple[Path, str, str]]:
-    """Path, name, and the text of every reference to a variable of the container that only a shell replaces."""
+    """Path, name, and the text of every reference to a variable that only a shell replaces."""
     command = _words(container)
     if any(interpreter(word) for _, _, word in command):
         return  # a $ is the script's
-    for field, index, word in command:
+    words: list[tuple[Path, str]] = [((field, index), word) for field, index, word in command]
+    values = numbered(container.get("env"))
+    words += [(("env", index, "value"), string_field(variable.get("value"))) for index, variable in values]
+    for path, word in words:
         for match in _OF_SHELL.finditer(word):
-            if (name := match[1] or match[2]) in names:
-                yield (field, index), name, match[0]
+            if (name := match[1] or match[2]) in names or ("env" not in path and _CAPITALS.match(name)):
+                yield path, name, match[0]
 
 
 def _words(container: Object) -> list[tuple[str, int, str]]:
