@@ -274,6 +274,22 @@ CASES = [
         )
     ),
     *(
+        Case("renders", f"statements of nginx: {text!r}", "", lines, _files("a.nginx", text))
+        for text, lines in (
+            ("server {\n  listen 8080\n  root /a;\n}\n", [2]),
+            ("server {\n  listen 8080 # a\n\n  location / {\n    root /a;\n  }\n}\n", [2]),
+            ("user a\nevents {}\n", [1]),
+            ("server { listen 8080; root /a }\n", [1]),
+            ("server {\n  root '/a b'\n}\n", [2]),
+            ("server {\n  root /a;\n  if ($b = c)\n  {\n    return 403 d;\n  }\n}\n", []),
+            ("log_format a\n  'b'\n  'c';\nallow all;\n", []),
+            ("server_name a\n  b.example\n  d e;\n", []),
+            ("proxy_next_upstream error\n    http_500 http_502;\n", []),
+            ('map $a ${b} {\n  default 0;\n  ~^x{1} 1;\n  \'\' "\\";";\n}\n', []),
+            ("location / { content_by_lua_block { local a = 1 } }\n", []),
+        )
+    ),
+    *(
         Case("renders", f"lines of an env file: {text!r}", "", lines, _files("a.env", text))
         for text, lines in (
             ("A=1\nB: 2\n", [2]),
