@@ -114,6 +114,31 @@ def _definitions(version: tuple[int, int]) -> tuple[str, SchemaRegistry]:
     return definitions["$id"], Resource.from_contents(definitions) @ EMPTY_REGISTRY
 
 
+#: What a field's description says of its being deprecated, without the links.
+_DEPRECATED = re.compile(r"\bDeprecated[.:] (.*?)\.?(?: More info:.*)?\Z", re.DOTALL)
+
+
+@cache
+def _deprecations(version: tuple[int, int]) -> Mapping[str, str]:
+    """What the deprecated fields' descriptions say, by `TYPE.FIELD`."""
+    name, registry = _definitions(version)
+    return {
+        f"{kind.rpartition('.')[2]}.{field}": " ".join(note[1].split())
+        for kind, definition in mapping(registry.contents(name))["$defs"].items()
+        for field, schema in definition.get("properties", {}).items()
+        if kind.startswith("io.k8s.api.core.v1.") and (note := _DEPRECATED.search(schema.get("description", "")))
+    }
+
+
+def deprecation(path: ObjectPath, version: tuple[int, int]) -> str:
+    """What Kubernetes recommends in place of a deprecated field of a pod; "" for others, and without the schemas."""
+    field = POD.at(path)
+    try:
+        return _deprecations(version).get(field.address, "")
+    except SchemasMissingError:
+        return ""
+
+
 @cache
 def _validator(version: tuple[int, int], kind: str) -> Draft202012Validator:
     from jsonschema import Draft202012Validator

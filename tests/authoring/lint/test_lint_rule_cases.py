@@ -274,6 +274,15 @@ CASES = [
         )
     ),
     *(
+        Case("deprecated-field", text, text, lines)
+        for text, lines in (
+            ("  serviceAccount: a\n", [5]),
+            ("  serviceAccountName: a\n", []),
+            ("    lifecycle: {preStop: {tcpSocket: {port: 80}}}\n    startupProbe: {tcpSocket: {port: 80}}\n", [5]),
+            ("  volumes:\n  - {name: a, gitRepo: {repository: a}}\n  - {name: b, emptyDir: {}}\n", [6]),
+        )
+    ),
+    *(
         Case("renders", f"statements of nginx: {text!r}", "", lines, _files("a.nginx", text))
         for text, lines in (
             ("server {\n  listen 8080\n  root /a;\n}\n", [2]),
