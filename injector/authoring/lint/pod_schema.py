@@ -119,24 +119,18 @@ _DEPRECATED = re.compile(r"\bDeprecated[.:] (.*?)\.?(?: More info:.*)?\Z", re.DO
 
 
 @cache
-def _deprecations(version: tuple[int, int]) -> Mapping[str, str]:
-    """What the deprecated fields' descriptions say, by `TYPE.FIELD`."""
-    name, registry = _definitions(version)
+def deprecated_fields(version: tuple[int, int]) -> Mapping[str, str]:
+    """What Kubernetes says of its deprecated fields, by `TYPE.FIELD`; nothing without its schemas."""
+    try:
+        name, registry = _definitions(version)
+    except SchemasMissingError:
+        return {}
     return {
         f"{kind.rpartition('.')[2]}.{field}": " ".join(note[1].split())
         for kind, definition in mapping(registry.contents(name))["$defs"].items()
         for field, schema in definition.get("properties", {}).items()
         if kind.startswith("io.k8s.api.core.v1.") and (note := _DEPRECATED.search(schema.get("description", "")))
     }
-
-
-def deprecation(path: ObjectPath, version: tuple[int, int]) -> str:
-    """What Kubernetes recommends in place of a deprecated field of a pod; "" for others, and without the schemas."""
-    field = POD.at(path)
-    try:
-        return _deprecations(version).get(field.address, "")
-    except SchemasMissingError:
-        return ""
 
 
 @cache
