@@ -211,6 +211,7 @@ CASES = [
             "resources: {requests: {cpu: 100}}",
             "resources: {requests: {cpu: 10M}}",
             'workingDir: a"',
+            "volumeMounts: [{name: a, mountPath: '/a:ro'}]",
             "command: [a, '|', b]",
             "livenessProbe: {exec: {command: [a, '&&', b]}}",
             "command: [sh, -c, a, --b, c]",
@@ -943,6 +944,10 @@ CASES = [
         [2],
     ),
 ]
+
+
+def test_an_overlay_without_a_line(tmp_path: Path) -> None:
+    assert {p.code for p in found(write(tmp_path, {"overlay.yaml.j2": ""}))} == {"parameter-unused"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}: {case.what}")
