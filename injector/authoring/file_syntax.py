@@ -38,6 +38,8 @@ _BARE = re.compile(r"(?<=[=:,\[({])\s*(?P<hole>\{\{-?\s*(?P<value>[^{}]+?)\s*-?\
 _FILTERED = re.compile(r"[\w.\[\]\"']+(?:\s*\|.*)?\Z")
 
 
+#: A line of an env file, with the lines that its quotes hold.
+_ASSIGNMENT = re.compile(r"""\s*(?:#[^\n]*|[^\n=]*=(?:'[^']*'|"[^"]*"|[^\n])*)?(?:\n|\Z)""")
 #: What statements of nginx are made of: comments, what ends a statement or a block, and words.
 _NGINX = re.compile(
     r"""(?P<comment>#[^\n]*)|(?P<end>[;{}])|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|(?:\\.|\$\{|[^\s;{\\])+""", re.DOTALL
@@ -119,17 +121,15 @@ def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
 
 def _no_assignment(text: str) -> tuple[int, str] | None:
     """The offset of a line of an env file without =, and what is wrong; quotes hold values of several lines."""
-    offset, quote = 0, ""
-    for line in text.splitlines(keepends=True):
-        bare = line.strip()
-        if not quote and bare and not bare.startswith("#") and "=" not in bare:
-            name = re.match(r"[A-Za-z_]\w*(?=\s*:)", bare)
-            message = "there is no = in this line" + (f"; write {name[0]}=..." if name else "")
-            return offset + len(line) - len(line.lstrip()), message
-        for character in bare if quote or not bare.startswith("#") else "":
-            if character in ("'", '"') and (not quote or quote == character):
-                quote = "" if quote else character
-        offset += len(line)
+    at = 0
+    while at < len(text):
+        assignment = _ASSIGNMENT.match(text, at)
+        if assignment is None:
+            line = text[at:].partition("\n")[0]
+            name = re.match(r"\s*([A-Za-z_]\w*)\s*:", line)
+            message = "there is no = in this line" + (f"; write {name[1]}=..." if name else "")
+            return at + len(line) - len(line.lstrip()), message
+        at = assignment.end()
     return None
 
 
