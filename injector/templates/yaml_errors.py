@@ -147,11 +147,8 @@ def _plain(kind: str, values: tuple[str, ...], text: str, at: int, begin: int, l
     character = text[at : at + 1]
     if kind == "open-bracket" and character == ":":  # a key began before
         at = max(text.rfind(mark, 0, at) for mark in "\n \t,{[") + 1
-    before = text[:at].rstrip()
-    if kind == "open-bracket" and character == ":" and before.endswith(":"):
+    if kind == "open-bracket" and character == ":" and text[:at].rstrip().endswith(":"):
         return _NEEDS_QUOTES, at
-    if kind == "open-bracket" and "\n" in text[len(before) : at]:
-        at = len(before) - 1
     sentence = TAB if kind == "no-token" and character == "\t" else _SENTENCES[kind]
     message = sentence.format(*values, line=line, character=character)
     return message, begin if kind in _AT_THE_START else at

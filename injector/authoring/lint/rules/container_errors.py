@@ -245,7 +245,7 @@ def variable_reference(subject: Subject) -> Iterator[Finding]:
     the values of later variables, and nowhere else. If it does not know the name, it changes nothing, and the program
     gets the text `$(NAME)`. Kubernetes expands variables in the order of the list, so define a variable before another
     one refers to it. `$NAME` and `${NAME}` are for a shell; Kubernetes does not replace them. The rule reports them if
-    the container has such a variable, or if a command has the name in capital letters, unless the command runs a shell.
+    the container has such a variable, or if a command has `$NAME` in capital letters, unless the command runs a shell.
 
     Source: Kubernetes docs, "Define Dependent Environment Variables", and API reference, Container: args, command.
 
@@ -271,7 +271,7 @@ def variable_reference(subject: Subject) -> Iterator[Finding]:
     for rendering in subject.renderings:
         for path, container in rendering.containers():
             names = [string_field(variable.get("name")) for variable in mappings(container.get("env"))]
-            faults = [*_of_shells(container, names), *_elsewhere(container)]
+            faults = [*_of_shells(container, names), *_elsewhere(container, names)]
             if not container.get("envFrom"):  # whose names nobody knows here
                 faults += _references(container, names)
             for word_path, message, help_ in faults:
@@ -287,18 +287,23 @@ def _of_shells(container: Object, names: list[str]) -> Iterator[tuple[Path, str,
             continue  # a $ is the script's
         for path, word in words:
             for match in _OF_SHELL.finditer(string_field(word)):
-                if (name := match[1] or match[2]) in names or ("env" not in path and _CAPITALS.match(name)):
+                name, alone = (
+                    match[1] or match[2],
+                    match[2] or "",
+                )  # who expands ${NAME} itself may have it from its image
+                if name in names or ("env" not in path and _CAPITALS.match(alone)):
                     message = (
                         f"Kubernetes does not replace {match[0]}, only $({name}); {match[0]} works only in a shell"
                     )
                     yield path, message, f"write $({name})" + f", and add {name} to env" * (name not in names)
 
 
-def _elsewhere(container: Object) -> Iterator[tuple[Path, str, str]]:
-    """Path, message and help for each reference where Kubernetes replaces none."""
+def _elsewhere(container: Object, names: list[str]) -> Iterator[tuple[Path, str, str]]:
+    """Path, message and help for each reference to a variable of the container where Kubernetes replaces none."""
     for path, text in leaves(container):
         field = CONTAINER.at(path)
-        if field.address not in _EXPANDED and (reference := _REFERENCE.search(string_field(text))):
+        reference = _REFERENCE.search(string_field(text))
+        if field.address not in _EXPANDED and reference and reference[1] in names:
             help_ = to_write(_EXPANDING.get(field.name), "write the value itself")
             yield path, f"Kubernetes does not replace {reference[0]} in {field.name}", help_
 

@@ -82,7 +82,6 @@ def unlikely_value(subject: Subject) -> Iterator[Finding]:
     - quotes of word processors, such as `“on”`, and a quote at the end alone, such as `on"`, which are a part of it;
     - a list with one string in place of several, as in `[{{ params.hosts | join(", ") }}]`, and a value that `tojson`
       turns into a string although it would keep its own type without `tojson`;
-    - a mount path with a colon, such as `/data:ro`;
     - two items of a list with the same key, such as two variables of one name;
     - a word that Kubernetes spells otherwise, such as `medium: memory` or `add: [CAP_NET_ADMIN]`.
 
@@ -205,8 +204,6 @@ def _text(value: str, field: Field, path: Path) -> Iterator[tuple[Path, str, str
     choices = _CHOICES.get(field.address, "").split()
     if quoted := _QUOTES.match(value):
         yield path, f"the quotes {quoted[1]} and {quoted[2]} are part of the value", "write \" or ' in their place"
-    elif field.address == "VolumeMount.mountPath" and ":" in value:
-        yield path, "the API server refuses a path with a colon", "write the path alone; for :ro write readOnly: true"
     elif _STRAY.match(value):
         yield path, f"the {value[-1]} at the end is part of the value", "write the value without it, or in quotes"
     elif choices and value.partition("-")[0] not in choices and (near := nearest(value, choices, cutoff=0.8)):
