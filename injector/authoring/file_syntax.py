@@ -12,6 +12,7 @@ from xml.parsers import expat
 
 from injector.diagnostics import Place
 from injector.library_messages import toml_mistake
+from injector.names import shortened
 
 #: The syntaxes that there is a parser for.
 CHECKED = ("json", "toml", "xml", "nginx", "hcl", "env")
@@ -37,10 +38,14 @@ _BARE = re.compile(r"(?<=[=:,\[({])\s*(?P<hole>\{\{-?\s*(?P<value>[^{}]+?)\s*-?\
 _FILTERED = re.compile(r"[\w.\[\]\"']+(?:\s*\|.*)?\Z")
 
 
-#: The end of a line of nginx's after which another directive may begin, and a line that begins one or ends a block.
-_ENDED = re.compile(r".*[;{}]\s*\Z")
-_NEXT = re.compile(r"\s*(?:\}|[a-z][a-z0-9_]*\s+\S)")
-_COMMENT = re.compile(r"(?:\A|\s)#.*")
+#: A line of an env file, with the lines that its quotes hold.
+_ASSIGNMENT = re.compile(r"""\s*(?:#[^\n]*|[^\n=]*=(?:'[^']*'|"[^"]*"|[^\n])*)?(?:\n|\Z)""")
+#: What statements of nginx are made of: comments, what ends a statement or a block, and words.
+_NGINX = re.compile(
+    r"""(?P<comment>#[^\n]*)|(?P<end>[;{}])|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|(?:\\.|\$\{|[^\s;{\\])+""", re.DOTALL
+)
+#: The line of another statement, and the end of a block.
+_NEXT = re.compile(r"\}|[a-z][a-z0-9_]*[ \t]+(?!=)[^;{\n]*[;{]")
 
 
 class SyntaxMistake(NamedTuple):
@@ -104,7 +109,7 @@ def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
     elif syntax == "env":
         return _no_assignment(text)
     elif syntax in _TOKENS:
-        return _unbalanced(text, _TOKENS[syntax])
+        return _unbalanced(text, _TOKENS[syntax]) or (_unended(text) if syntax == "nginx" else None)
     elif syntax == "xml":
         parser = expat.ParserCreate()
         try:
@@ -116,17 +121,15 @@ def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
 
 def _no_assignment(text: str) -> tuple[int, str] | None:
     """The offset of a line of an env file without =, and what is wrong; quotes hold values of several lines."""
-    offset, quote = 0, ""
-    for line in text.splitlines(keepends=True):
-        bare = line.strip()
-        if not quote and bare and not bare.startswith("#") and "=" not in bare:
-            name = re.match(r"[A-Za-z_]\w*(?=\s*:)", bare)
-            message = "there is no = in this line" + (f"; write {name[0]}=..." if name else "")
-            return offset + len(line) - len(line.lstrip()), message
-        for character in bare if quote or not bare.startswith("#") else "":
-            if character in ("'", '"') and (not quote or quote == character):
-                quote = "" if quote else character
-        offset += len(line)
+    at = 0
+    while at < len(text):
+        assignment = _ASSIGNMENT.match(text, at)
+        if assignment is None:
+            line = text[at:].partition("\n")[0]
+            name = re.match(r"\s*([A-Za-z_]\w*)\s*:", line)
+            message = "there is no = in this line" + (f"; write {name[1]}=..." if name else "")
+            return at + len(line) - len(line.lstrip()), message
+        at = assignment.end()
     return None
 
 
@@ -158,10 +161,39 @@ def _offset(text: str, line: int, column: int) -> int:
     return sum(len(earlier) + 1 for earlier in lines[: line - 1]) + min(column, len(lines[line - 1]))
 
 
+def _unended(text: str) -> tuple[int, str] | None:
+    """The offset of the last word of an nginx statement without its `;`, and what is wrong.
+
+    The rest of a statement is indented further than its first line, or does not look like a statement.
+    """
+    for begin, last, below in _broken_statements(text):
+        if text[below] == "}" or _column(text, below) <= _column(text, begin):
+            return last, f"a ; is missing after {shortened(text[last:below].split()[0])}"
+    return None
+
+
 def unended_line(text: str, below: int) -> int:
     """The line of an nginx file that lacks its `;`, where nginx names the line `below`; 0 if that is not the cause."""
-    lines = [_COMMENT.sub("", line).rstrip() for line in text.split("\n")[:below]]
-    if len(lines) < below or not _NEXT.match(lines[-1]):
-        return 0
-    above = max((number for number, line in enumerate(lines[:-1], 1) if line), default=0)
-    return above if above and not _ENDED.match(lines[above - 1]) else 0
+    for _, last, offset in _broken_statements(text):
+        if text.count("\n", 0, offset) + 1 == below:
+            return text.count("\n", 0, last) + 1
+    return 0
+
+
+def _broken_statements(text: str) -> Iterator[tuple[int, int, int]]:
+    """The offsets of the first word, and of the last above, of nginx statements that go on with the line of another or
+    the end of a block, and the offset of that.
+
+    Blocks of Lua are no statements: nothing is said of a file that has one.
+    """
+    words: list[re.Match[str]] = []
+    for token in _NGINX.finditer(text if "_by_lua_block" not in text else ""):
+        if token["comment"] is None:
+            at = token.start()
+            if words and ("\n" in text[words[-1].end() : at] or token["end"] == "}") and _NEXT.match(text, at):
+                yield words[0].start(), words[-1].start(), at
+            words = [] if token["end"] else [*words, token]
+
+
+def _column(text: str, offset: int) -> int:
+    return offset - text.rfind("\n", 0, offset)

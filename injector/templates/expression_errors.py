@@ -95,6 +95,8 @@ _GO = re.compile(
 _GO_BLOCK = re.compile(r"\{\{-?\s*(?:if|range|with|define|block)\s[^\n]*")
 _GO_END = re.compile(r"\{\{-?\s*end\s*-?\}\}")
 _LOOKS_LIKE_GO = "this looks like a Go template"
+#: A hole in which another hole or a tag begins.
+_BEGINS_TWICE = re.compile(r"\{\{[-+]?\s*(?:\{(?=[{%])|(?=%))")
 #: What the parser wants in a tag whose own form is wrong: then its place is that of the tag.
 _FORMS = {
     "with": "=",
@@ -133,6 +135,8 @@ def explain_jinja(words: str, text: str, offset: int) -> ForbiddenError:
         message, at = _explained(kind, values, words, text, begin, offset)
         if kind == "unknown-tag" and not values[0].startswith(("end", "el")):
             near = suggestion(values[0], _TAGS)
+    if twice := _BEGINS_TWICE.search(text, text.rfind("\n", 0, offset) + 1, offset + 1):
+        message, at, near = "within {{ }} no other {{ or {% can begin", twice.end(), "write one pair of braces"
     return ForbiddenError(message, at + 1, help=near, mistake=("syntax", kind, *values))
 
 

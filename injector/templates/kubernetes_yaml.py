@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from yaml.constructor import ConstructorError
 
-from injector.names import nearest
+from injector.names import hint
 
 Node = yaml.Node
 YAMLError = yaml.YAMLError
@@ -183,8 +183,7 @@ class Builder:
 
     def tagged(self, node: Node, built: Any) -> Any:
         """The value of a node with a tag of its own."""
-        near = nearest(node.tag, self.tags)
-        raise _error(node, f"unknown tag {node.tag}{f'; did you mean {near}?' if near else ''}")
+        raise _error(node, f"unknown tag {node.tag}{hint(node.tag, self.tags)}")
 
     def make_mapping(self, pairs: dict[Any, Any], node: Node) -> Any:
         """The value of a mapping from its keys and values."""

@@ -175,10 +175,13 @@ def _check_keywords(schema: Any, also: Iterable[str] = (), path: tuple[Any, ...]
     """
     if not isinstance(schema, Mapping):
         return
-    for key in schema:
+    for key, before in zip(schema, (None, *schema), strict=False):
         if key not in KEYWORDS and key not in also:
             near = nearest(str(key), (*KEYWORDS, *also))
-            help_ = did_you_mean(near, "leave it out")
+            to_do, first = "leave it out", schema.get(before)
+            if schema[key] is None and isinstance(first, str):
+                to_do = f"write {before}: [{first}, {key}]"
+            help_ = did_you_mean(near, to_do)
             message = f"unknown key {shortened(str(key))[1:-1]}"
             raise DeclarationError((*path, key), message, help_, mistake=("keyword", str(key)))
     for steps, inner in subschemas(schema):

@@ -36,6 +36,9 @@ LineOf = Callable[[int], str]
 #: What is said of a tab that indents.
 TAB = "tabs cannot be used here; YAML is indented with spaces only"
 _NO_KEY = "this line is no `key: value`, `- item` or # comment; is a colon, a space or a text's indentation missing?"
+_NEEDS_QUOTES = "a value that holds `: ` needs quotes"
+#: How a text in quotes holds the quote itself.
+_QUOTES = {"'": "''", '"': r"\""}
 #: Kinds of mistakes whose place is where the value begins.
 _AT_THE_START = ("open-quote", "no-anchor")
 #: By kind; `{line}` is that of what was begun, `{character}` the one at the place.
@@ -94,6 +97,35 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
     at, start = (None if mark is None else index(text, mark) for mark in marks)
     if at is None or kind not in (*_SENTENCES, "no-colon", "no-key", "no-mapping"):
         return " ".join(str(getattr(error, "problem", None) or error).split())[:200], start if at is None else at
+    looked_at = {"open-quote": start}.get(kind) or at
+    return _misplaced_quote(text, looked_at, line_of) or _of_kind(kind, values, text, at, start, line_of)
+
+
+def _misplaced_quote(text: str, at: int, line_of: LineOf) -> tuple[str, int] | None:
+    """What is wrong if a text in quotes ends at an offset, or before it and has several lines; None if none does."""
+    try:
+        for token in yaml.scan(text, Loader=yaml.CSafeLoader):
+            begin, end = index(text, token.start_mark), index(text, token.end_mark)
+            mark, within = text[begin : begin + 1], _QUOTES.get(text[begin : begin + 1])
+            if within and not text[end:at].strip() and "\n" in text[begin:end]:
+                return (
+                    f"the quote that begins here ends only on line {line_of(end)}; is its closing quote missing?",
+                    begin,
+                )
+            if within and end == at:
+                message = "the text in quotes ends before this point"
+                return f"{message}; is a {mark} missing, or {within} for a {mark} in the text?", end
+            if end >= at:
+                break
+    except yaml.YAMLError:
+        pass
+    return None
+
+
+def _of_kind(
+    kind: str, values: tuple[str, ...], text: str, at: int, start: int | None, line_of: LineOf
+) -> tuple[str, int]:
+    """What is wrong by the kind of a mistake."""
     if kind == "no-key":
         return _no_key(text, at, start, line_of), at
     if kind == "no-mapping":
@@ -115,6 +147,8 @@ def _plain(kind: str, values: tuple[str, ...], text: str, at: int, begin: int, l
     character = text[at : at + 1]
     if kind == "open-bracket" and character == ":":  # a key began before
         at = max(text.rfind(mark, 0, at) for mark in "\n \t,{[") + 1
+    if kind == "open-bracket" and character == ":" and text[:at].rstrip().endswith(":"):
+        return _NEEDS_QUOTES, at
     sentence = TAB if kind == "no-token" and character == "\t" else _SENTENCES[kind]
     message = sentence.format(*values, line=line, character=character)
     return message, begin if kind in _AT_THE_START else at
@@ -164,7 +198,7 @@ def _no_mapping(text: str, at: int) -> tuple[str, int]:
     """What is wrong with a colon where no key can be, by the line above."""
     line = text.rfind("\n", 0, at) + 1
     if re.search(r":[ \t]", text[line:at]):
-        return "a value that holds `: ` needs quotes", at
+        return _NEEDS_QUOTES, at
     start = text.rfind("\n", 0, max(line - 1, 0)) + 1
     above = text[start:line]
     column = len(above) - len(above.lstrip(" "))
@@ -220,7 +254,7 @@ def lost_line_ends(text: str, *, document: bool) -> Iterator[tuple[int, str, str
     """
     offset, before, raw = 0, "", False
     lines = text.splitlines(keepends=True)
-    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+    for line, following in zip(lines, [*lines[1:], ""], strict=False):  # an empty text has no line
         tags = [] if raw else list(_TAG_OR_COMMENT.finditer(line))
         if tags and document:
             yield from _dashes(line, before, following, offset + tags[0].start(), offset + tags[-1].start())

@@ -114,6 +114,25 @@ def _definitions(version: tuple[int, int]) -> tuple[str, SchemaRegistry]:
     return definitions["$id"], Resource.from_contents(definitions) @ EMPTY_REGISTRY
 
 
+#: What a field's description says of its being deprecated, without the links.
+_DEPRECATED = re.compile(r"\bDeprecated[.:] (.*?)\.?(?: More info:.*)?\Z", re.DOTALL)
+
+
+@cache
+def deprecated_fields(version: tuple[int, int]) -> Mapping[str, str]:
+    """What Kubernetes says of its deprecated fields, by `TYPE.FIELD`; nothing without its schemas."""
+    try:
+        name, registry = _definitions(version)
+    except SchemasMissingError:
+        return {}
+    return {
+        f"{kind.rpartition('.')[2]}.{field}": " ".join(note[1].split())
+        for kind, definition in mapping(registry.contents(name))["$defs"].items()
+        for field, schema in definition.get("properties", {}).items()
+        if kind.startswith("io.k8s.api.core.v1.") and (note := _DEPRECATED.search(schema.get("description", "")))
+    }
+
+
 @cache
 def _validator(version: tuple[int, int], kind: str) -> Draft202012Validator:
     from jsonschema import Draft202012Validator

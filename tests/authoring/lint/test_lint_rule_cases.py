@@ -209,6 +209,11 @@ CASES = [
             "resources: {limits: {memory: 512m}}",
             "resources: {requests: {ephemeral-storage: '100'}}",
             "resources: {requests: {cpu: 100}}",
+            "resources: {requests: {cpu: 10M}}",
+            'workingDir: a"',
+            "command: [a, '|', b]",
+            "livenessProbe: {exec: {command: [a, '&&', b]}}",
+            "command: [sh, -c, a, --b, c]",
             "command: [sleep 3600]",
             "command: [sh, -level info]",
             "args: [--level info]",
@@ -230,6 +235,12 @@ CASES = [
             "resources: {requests: {cpu: 100m}}",
             "resources: {requests: {example.com/gpu: 100}}",
             "command: [sh, -c, sleep 3600]",
+            "command: [sh, -c, sleep 3600 && a, a]",
+            "command: [sh, -c, '\"$@\"', sh, a]",
+            "command: [find, /a, -exec, a, '{}', ;]",
+            "command: [python, -c, a, b]",
+            "workingDir: \"'a'\"",
+            "args: [a b', '\"']",
             "args: [--level=info, -Da=b -Dc=d, --flag, a b]",
             "workingDir: # a comment\n      /a",
             "ports: [{containerPort: 53}, {containerPort: 53, protocol: UDP}]",
@@ -274,6 +285,31 @@ CASES = [
         )
     ),
     *(
+        Case("deprecated-field", text, text, lines)
+        for text, lines in (
+            ("  serviceAccount: a\n", [5]),
+            ("  serviceAccountName: a\n", []),
+            ("    lifecycle: {preStop: {tcpSocket: {port: 80}}}\n    startupProbe: {tcpSocket: {port: 80}}\n", [5]),
+            ("  volumes:\n  - {name: a, gitRepo: {repository: a}}\n  - {name: b, emptyDir: {}}\n", [6]),
+        )
+    ),
+    *(
+        Case("renders", f"statements of nginx: {text!r}", "", lines, _files("a.nginx", text))
+        for text, lines in (
+            ("server {\n  listen 8080\n  root /a;\n}\n", [2]),
+            ("server {\n  listen 8080 # a\n\n  location / {\n    root /a;\n  }\n}\n", [2]),
+            ("user a\nevents {}\n", [1]),
+            ("server { listen 8080; root /a }\n", [1]),
+            ("server {\n  root '/a b'\n}\n", [2]),
+            ("server {\n  root /a;\n  if ($b = c)\n  {\n    return 403 d;\n  }\n}\n", []),
+            ("log_format a\n  'b'\n  'c';\nallow all;\n", []),
+            ("server_name a\n  b.example\n  d e;\n", []),
+            ("proxy_next_upstream error\n    http_500 http_502;\n", []),
+            ('map $a ${b} {\n  default 0;\n  ~^x{1} 1;\n  \'\' "\\";";\n}\n', []),
+            ("location / { content_by_lua_block { local a = 1 } }\n", []),
+        )
+    ),
+    *(
         Case("renders", f"lines of an env file: {text!r}", "", lines, _files("a.env", text))
         for text, lines in (
             ("A=1\nB: 2\n", [2]),
@@ -287,6 +323,14 @@ CASES = [
             ('args: ["--a=${PORT}"]', [5]),
             ('args: [a, "$PORT"]', [5]),
             ('args: ["--a=${OTHER}", "$$PORT", "$(PORT)"]', []),
+            ('args: ["--a=$other", "{print $NF}"]', []),
+            ('args: ["--a=$OTHER"]', [5]),
+            ("workingDir: $(OTHER)", []),
+            ('command: [a, "$HOME/b"]', [5]),
+            ('livenessProbe: {exec: {command: [a, "$HOME"]}}', [5]),
+            ("volumeMounts: [{name: a, mountPath: /a, subPath: $(PORT)}]", [5]),
+            ("volumeMounts: [{name: a, mountPath: /a/$(PORT)}, {name: a, mountPath: /b, subPathExpr: $(PORT)}]", [5]),
+            ('command: [sh, -c, "cd $HOME"]', []),
             ('command: [sh, -c, "exec a $PORT"]', []),
         )
     ),
@@ -677,6 +721,18 @@ CASES = [
         [6],
     ),
     Case(
+        "variable-reference",
+        "for a shell, with names from elsewhere",
+        '    args: ["$HOME/a"]\n    envFrom: [{configMapRef: {name: a}}]\n',
+        [5],
+    ),
+    Case(
+        "variable-reference",
+        "for a shell, in a variable",
+        '    env:\n    - {name: A, value: b}\n    - {name: B, value: "$A:$OTHER"}\n',
+        [7],
+    ),
+    Case(
         "variable-reference", "further down", "    env:\n    - {name: A, value: $(B)}\n    - {name: B, value: b}\n", [6]
     ),
     Case("variable-reference", "further up", "    env:\n    - {name: B, value: b}\n    - {name: A, value: $(B)}\n", []),
@@ -889,6 +945,10 @@ CASES = [
         [2],
     ),
 ]
+
+
+def test_an_overlay_without_a_line(tmp_path: Path) -> None:
+    assert {p.code for p in found(write(tmp_path, {"overlay.yaml.j2": ""}))} == {"parameter-unused"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}: {case.what}")

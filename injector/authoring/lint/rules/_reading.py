@@ -30,24 +30,9 @@ def sources_used(subject: Subject, *roots: str) -> set[str]:
 
 def parameters_read(subject: Subject) -> set[str] | None:
     """The parameters, by their names in templates, that files in use read; None where one takes `params` as a whole."""
-    read = set()
-    for file in sources_used(subject):
-        tree = parsed(subject.sources[file])
-        count = 0
-        for node in tree.find_all((nodes.Getattr, nodes.Getitem)):
-            inner = node.node  # type: ignore[attr-defined]
-            if not (isinstance(inner, nodes.Name) and inner.name == "params"):
-                continue
-            if isinstance(node, nodes.Getattr):
-                read.add(node.attr)
-            elif isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const):
-                read.add(str(node.arg.value))
-            else:
-                return None
-            count += 1
-        if count != sum(name.name == "params" for name in tree.find_all(nodes.Name)):
-            return None
-    return read
+    paths = (path for root in subject.template.program.roots.values() for path in root.reads if path[0] == "params")
+    read = {"".join(path[1:2]) for path in paths}
+    return read if read <= subject.variables().keys() else None
 
 
 @lru_cache(maxsize=256)

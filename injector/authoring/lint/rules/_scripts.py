@@ -55,7 +55,7 @@ def is_harmful(script: Script, offset: int) -> bool:
 def scripts(container: Object) -> Iterator[Script]:
     """The scripts of a container: of its command with its arguments, its probes and its lifecycle hooks."""
     for command in commands(container):
-        yield from _script(command)
+        yield from script_of(command)
 
 
 def commands(container: Object) -> Iterator[list[tuple[Path, Any]]]:
@@ -79,7 +79,7 @@ def _words(container: Object, path: tuple[str, ...]) -> list[tuple[Path, Any]]:
     return [((*path, index), word) for index, word in enumerate(sequence(value))]
 
 
-def _script(command: Sequence[tuple[Path, Any]]) -> Iterator[Script]:
+def script_of(command: Sequence[tuple[Path, Any]]) -> Iterator[Script]:
     """The script that a command runs, behind whatever starts the interpreter: `tini -- sh -ec SCRIPT`."""
     language, is_script, skipped = "", False, False
     for path, word in command:

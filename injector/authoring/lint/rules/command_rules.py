@@ -13,7 +13,7 @@ from injector.authoring.lint.rules._volumes import mount_over, seen
 from injector.authoring.lint.subject import Finding, Rendering, Subject
 from injector.diagnostics import Path
 from injector.names import nearest
-from injector.pods.constraints.pod_view import mapping, mappings, sequence
+from injector.pods.constraints.pod_view import mapping, mappings
 from injector.pods.context import Object, string_field
 from injector.pods.overlay import plain_mapping
 
@@ -100,10 +100,8 @@ def _missing(rendering: Rendering, container: Object, file: str, places: dict[st
 
 
 def _paths(container: Object) -> Iterator[tuple[Path, str]]:
-    for field in ("command", "args"):
-        for index, word in enumerate(sequence(container.get(field))):
-            for file in _PATH.findall(string_field(word)):
-                yield (field, index), file
+    for path, word in next(commands(container)):
+        yield from ((path, file) for file in _PATH.findall(string_field(word)))
 
 
 def _names(container: Object, right: list[str]) -> bool:

@@ -7,19 +7,22 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from injector.authoring.lint.rules._scripts import interpreter
-from injector.authoring.lint.rules._values import asked_ports, numbered, port_numbers, rendered_for, usual
+from injector.authoring.lint.rules._scripts import commands, interpreter
+from injector.authoring.lint.rules._values import asked_ports, leaves, numbered, port_numbers, rendered_for, usual
 from injector.authoring.lint.subject import Finding, Subject, sidecars
 from injector.diagnostics import Path
-from injector.names import hint, shortened
-from injector.pods.constraints.pod_view import mapping, mappings, sequence, string_field
+from injector.names import hint, shortened, to_write
+from injector.pods.constraints.pod_view import mapping, mappings, string_field
 from injector.pods.context import Object
+from injector.pods.fields import CONTAINER
 from injector.pods.overlay import plain_mapping
 from injector.pods.quantity import parse_quantity
 from injector.templates.parameter_keywords import FORMATS
 
 SEVERITY = "error"
 
+#: A name with its scheme, and the tag.
+_NAME_AND_TAG = re.compile(r"(?:\w+://)?(.*?)(:[^/:]*)?\Z")
 #: A tag behind a tag; a port is followed by a slash.
 _TWO_TAGS = re.compile(r":[\w.-]+:[\w.-]+\Z")
 
@@ -56,12 +59,14 @@ def image_name(subject: Subject) -> Iterator[Finding]:
         for path, container in (*rendering.containers(), *rendering.everywhere()):
             image = container.get("image")
             if isinstance(image, str) and image and not form.allows(image):
+                better = _NAME_AND_TAG.sub(lambda parts: parts[1].lower() + (parts[2] or ""), image)
+                help_ = to_write(next(filter(form.allows, (better,)), form.words))
                 yield Finding(
                     f"image {shortened(image, 80)} is not an image reference",
                     rendering.overlay.place((*path, "image")),
                     "it has two tags; write one"
                     if _TWO_TAGS.search(image)
-                    else f"write {form.words}; to check a parameter for this, set `format: image`",
+                    else f"{help_}; to check a parameter for this, set `format: image`",
                 )
 
 
@@ -217,6 +222,18 @@ def grace_period(subject: Subject) -> Iterator[Finding]:
 _REFERENCE = re.compile(r"(?<!\$)(?:\$\$)*\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 #: The same as a shell has it.
 _OF_SHELL = re.compile(r"(?<!\$)\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
+#: A variable of the environment, whoever defines it; those of awk and jq are shorter.
+_CAPITALS = re.compile(r"[A-Z][A-Z0-9_]{2,}\Z")
+#: The fields that are replaced, by those in whose place they stand.
+_EXPANDING = {"subPath": "subPathExpr"}
+#: The places where Kubernetes replaces `$(NAME)`.
+_EXPANDED = (
+    "Container.command[]",
+    "Container.args[]",
+    "EnvVar.value",
+    "VolumeMount.subPathExpr",
+    "ExecAction.command[]",
+)
 #: What kubelet adds for the services of a namespace.
 _OF_SERVICES = re.compile(r".*_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT(?:_[0-9]+_[A-Z_]+)?)\Z")
 
@@ -224,10 +241,11 @@ _OF_SERVICES = re.compile(r".*_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT
 def variable_reference(subject: Subject) -> Iterator[Finding]:
     """`$(NAME)` refers to a variable that the container does not have, or defines only later.
 
-    Kubernetes replaces `$(NAME)` by the value of the variable NAME in commands, in arguments and in the values of later
-    variables. If it does not know the name, it changes nothing, and the program gets the text `$(NAME)`. Kubernetes
-    expands variables in the order of the list, so define a variable before another one refers to it. `$NAME` and
-    `${NAME}` are for a shell; Kubernetes does not replace them.
+    Kubernetes replaces `$(NAME)` by the value of the variable NAME in commands, in arguments, in `subPathExpr` and in
+    the values of later variables, and nowhere else. If it does not know the name, it changes nothing, and the program
+    gets the text `$(NAME)`. Kubernetes expands variables in the order of the list, so define a variable before another
+    one refers to it. `$NAME` and `${NAME}` are for a shell; Kubernetes does not replace them. The rule reports them if
+    the container has such a variable, or if a command has `$NAME` in capital letters, unless the command runs a shell.
 
     Source: Kubernetes docs, "Define Dependent Environment Variables", and API reference, Container: args, command.
 
@@ -252,62 +270,59 @@ def variable_reference(subject: Subject) -> Iterator[Finding]:
     """
     for rendering in subject.renderings:
         for path, container in rendering.containers():
-            if container.get("envFrom"):
-                continue  # whose names nobody knows here
             names = [string_field(variable.get("name")) for variable in mappings(container.get("env"))]
-            for word_path, name, written in _of_shells(container, names):
-                yield Finding(
-                    f"Kubernetes does not replace {written}, only $({name}); {written} works only in a shell",
-                    rendering.overlay.place((*path, *word_path)),
-                    f"write $({name})",
-                )
-            for word_path, name, variables in _references(container, names):
-                problem, to_do = (
-                    f"there is no such variable{hint(name, variables)}",
-                    f"add {name} to env; for a literal $ write $$",
-                )
-                if name in names:
-                    problem, to_do = "the variable is further down", "move the variable up"
-                yield Finding(
-                    f"$({name}) stays as it is: {problem}",
-                    rendering.overlay.place((*path, *word_path)),
-                    to_do,
-                )
+            faults = [*_of_shells(container, names), *_elsewhere(container, names)]
+            if not container.get("envFrom"):  # whose names nobody knows here
+                faults += _references(container, names)
+            for word_path, message, help_ in faults:
+                yield Finding(message, rendering.overlay.place((*path, *word_path)), help_)
 
 
 def _of_shells(container: Object, names: list[str]) -> Iterator[tuple[Path, str, str]]:
-    """Path, name, and the text of every reference to a variable of the container that only a shell replaces."""
-    command = _words(container)
-    if any(interpreter(word) for _, _, word in command):
-        return  # a $ is the script's
-    for field, index, word in command:
-        for match in _OF_SHELL.finditer(word):
-            if (name := match[1] or match[2]) in names:
-                yield (field, index), name, match[0]
+    """Path, message and help for each reference to a variable that only a shell replaces."""
+    values = [(("env", index, "value"), variable.get("value")) for index, variable in numbered(container.get("env"))]
+    main, *others = commands(container)
+    for words in ([*main, *values], *others):
+        if any(interpreter(string_field(word)) for _, word in words):
+            continue  # a $ is the script's
+        for path, word in words:
+            for match in _OF_SHELL.finditer(string_field(word)):
+                name, alone = (
+                    match[1] or match[2],
+                    match[2] or "",
+                )  # who expands ${NAME} itself may have it from its image
+                if name in names or ("env" not in path and _CAPITALS.match(alone)):
+                    message = (
+                        f"Kubernetes does not replace {match[0]}, only $({name}); {match[0]} works only in a shell"
+                    )
+                    yield path, message, f"write $({name})" + f", and add {name} to env" * (name not in names)
 
 
-def _words(container: Object) -> list[tuple[str, int, str]]:
-    """Field, index and text of each word of a command."""
-    return [
-        (field, i, string_field(w))
-        for field in ("command", "args")
-        for i, w in enumerate(sequence(container.get(field)))
-    ]
+def _elsewhere(container: Object, names: list[str]) -> Iterator[tuple[Path, str, str]]:
+    """Path, message and help for each reference to a variable of the container where Kubernetes replaces none."""
+    for path, text in leaves(container):
+        field = CONTAINER.at(path)
+        reference = _REFERENCE.search(string_field(text))
+        if field.address not in _EXPANDED and reference and reference[1] in names:
+            help_ = to_write(_EXPANDING.get(field.name), "write the value itself")
+            yield path, f"Kubernetes does not replace {reference[0]} in {field.name}", help_
 
 
-def _references(container: Object, names: list[str]) -> Iterator[tuple[Path, str, list[str]]]:
-    """Path, name, and the names known there, of every reference that nothing answers."""
-    for index, variable in numbered(container.get("env")):
-        for name in _REFERENCE.findall(string_field(variable.get("value"))):
-            if name not in names[:index] and not _OF_SERVICES.match(name):
-                yield ("env", index, "value"), name, names[:index]
-    command = _words(container)
-    if any(interpreter(word) == "sh" for _, _, word in command):
-        return  # there it runs a command
-    for field, index, word in command:
-        for name in _REFERENCE.findall(word):
-            if name not in names and not _OF_SERVICES.match(name):
-                yield (field, index), name, names
+def _references(container: Object, names: list[str]) -> Iterator[tuple[Path, str, str]]:
+    """Path, message and help for each reference that nothing answers."""
+    env = [(("env", i, "value"), variable.get("value"), names[:i]) for i, variable in numbered(container.get("env"))]
+    command = [(path, word, names) for path, word in next(commands(container))]
+    if any(interpreter(string_field(word)) == "sh" for _, word, _ in command):
+        command = []  # there it runs a command
+    for path, word, known in (*env, *command):
+        for name in _REFERENCE.findall(string_field(word)):
+            if name in known or _OF_SERVICES.match(name):
+                continue
+            problem = f"there is no such variable{hint(name, known)}"
+            to_do = f"add {name} to env; for a literal $ write $$"
+            if name in names:
+                problem, to_do = "the variable is further down", "move the variable up"
+            yield path, f"$({name}) stays as it is: {problem}", to_do
 
 
 RULES = (

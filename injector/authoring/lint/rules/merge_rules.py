@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, SchemasMissingError, schema_errors
+from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, SchemasMissingError, deprecated_fields, schema_errors
+from injector.authoring.lint.rules._values import leaves
 from injector.authoring.lint.subject import Finding, RenderedSource, Rendering, Subject
 from injector.diagnostics import Path
 from injector.pods.constraints.pod_view import sequence
-from injector.pods.fields import CONTAINER, CONTAINER_LISTS, SPEC, Field
+from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Replace, bare_value, name_of, plain_mapping
 
 SEVERITY = "warning"
@@ -225,6 +226,46 @@ def _filled(rendering: Rendering) -> Iterator[Path]:
                     yield "spec", "containers", index, field
 
 
+def deprecated_field(subject: Subject) -> Iterator[Finding]:
+    """The overlay sets a field that is deprecated in Kubernetes.
+
+    The rule reports each field that the schema of the Kubernetes version calls deprecated, and says what the schema
+    recommends. `--kubernetes-version` names the version.
+
+    Why: the field may have no effect. For example, the API server reads `serviceAccount` only if the pod has no
+    `serviceAccountName`, and it does not check a `tcpSocket` in a lifecycle hook, which then fails.
+
+    Source: Kubernetes API reference, the descriptions of the fields.
+
+    Bad:
+        # overlay.yaml.j2
+        spec:
+          serviceAccount: shipper
+          containers:
+          - name: shipper
+            image: example.com/shipper:1.2
+
+    Good:
+        # overlay.yaml.j2
+        spec:
+          serviceAccountName: !replace shipper
+          containers:
+          - name: shipper
+            image: example.com/shipper:1.2
+
+    Proof: the API server accepts a deprecated field.
+    """
+    deprecations = deprecated_fields(subject.kubernetes)
+    checked: set[Path] = set()
+    for rendering in subject.renderings:
+        written = {path[:end] for path, _ in leaves(rendering.overlay.value) for end in range(2, len(path) + 1)}
+        for path in sorted(written - checked, key=str):
+            if to_do := deprecations.get(POD.at(path).address):
+                place = rendering.overlay.place(path, key=True)
+                yield Finding(f"Kubernetes calls {path[-1]} deprecated", place, to_do, about=path[-1])
+        checked |= written
+
+
 _IDENTITY = frozenset(
     {
         "hostNetwork",
@@ -304,5 +345,6 @@ RULES = (
     atomic_list,
     default_weakens,
     defaulted_field,
+    deprecated_field,
     replace,
 )

@@ -196,7 +196,8 @@ def field_path(subject: Subject) -> Iterator[Finding]:
 
 
 def _finding(rendering: Rendering, path: Path, field: str, valid: tuple[str, ...]) -> Finding:
-    message, help_ = f"the downward API does not have {field}{hint(field, valid)}", ""
+    same_end = next((name for name in valid if name.endswith(f".{field.rpartition('.')[2]}")), field)
+    message, help_ = f"the downward API does not have {field}{hint(same_end, valid)}", ""
     if field in _MAPS:
         message, help_ = f"a variable cannot hold all of {field}", f"name one of its keys, {field}['KEY']"
     return Finding(message, rendering.overlay.place(path), help_)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
+from injector.authoring.lint.rules._scripts import commands, script_of
 from injector.authoring.lint.rules._values import usual
 from injector.authoring.lint.subject import Finding, Rendering, Subject
 from injector.diagnostics import Path, Place, spoken_path
@@ -41,6 +42,12 @@ _AS_JSON = re.compile(
 _NO_VALUE = re.compile(r"\s*(?:#|\{[%#{]|\n|\Z)")
 #: Quotes of word processors around a value.
 _QUOTES = re.compile(r"([\u2018\u201c\u201e]).*([\u2019\u201c\u201d])\Z", re.DOTALL)
+#: A word with a quote at its end alone.
+_STRAY = re.compile(r"\w[^\"'\s]*[\"']\Z")
+#: What a shell reads as more than a word.
+_OPERATORS = ("&&", "||", "|", ">", ">>", "<", "2>&1", "&")
+#: An argument of a script.
+_ARGUMENT = re.compile(r"\$\{?[\d@*#]")
 #: An option with its value behind a blank.
 _OPTION = re.compile(r"(--?[A-Za-z][\w-]*) ([^\s=-][^\s=]*)\Z")
 #: The words that a field takes, by its type and name; some take more, so only what is near to one of them is wrong.
@@ -68,11 +75,13 @@ def unlikely_value(subject: Subject) -> Iterator[Finding]:
     The rule finds:
 
     - memory without a unit or in thousandths, such as `memory: 256m`, which is less than one byte;
-    - a large number of processor cores, such as `cpu: 100`, or `cpu: 1Gi` with the unit of memory;
+    - a large number of processor cores, such as `cpu: 100` or `cpu: 10M`, or `cpu: 1Gi` with the unit of memory;
     - several words in one item of a command, such as `command: ["sleep 3600"]`, which names a program `sleep 3600`, and
       an option with its value in one item, such as `args: ["--level info"]`;
+    - words that only a shell reads, such as `command: [tool, "|", tee, log]`, and words behind the script of a shell
+      that the script does not use, as in `command: [sh, -c, sleep, "3600"]`;
     - a value that is missing because a comment begins there, such as `value: #ff0000`;
-    - quotes of word processors, such as `“on”`, which are part of the value;
+    - quotes of word processors, such as `“on”`, and a quote at the end alone, such as `on"`, which are a part of it;
     - a list with one string in place of several, as in `[{{ params.hosts | join(", ") }}]`, and a value that `tojson`
       turns into a string although it would keep its own type without `tojson`;
     - two items of a list with the same key, such as two variables of one name;
@@ -138,11 +147,12 @@ def unlikely_values(value: Any, field: Field = POD, path: Path = ()) -> Iterator
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from unlikely_values(inner, field.fields[name], (*path, name))
+        if field.type == "Container":
+            yield from _words(value, path)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
             yield from unlikely_values(inner, field.element, (*path, index))
         yield from _twice(value, field, path)
-        yield from _words(value, field, path)
     elif field.holds_quantities:
         yield from _amount(value, str(path[-1]), path)
     elif isinstance(value, str):
@@ -196,6 +206,8 @@ def _text(value: str, field: Field, path: Path) -> Iterator[tuple[Path, str, str
     choices = _CHOICES.get(field.address, "").split()
     if quoted := _QUOTES.match(value):
         yield path, f"the quotes {quoted[1]} and {quoted[2]} are part of the value", "write \" or ' in their place"
+    elif _STRAY.match(value):
+        yield path, f"the {value[-1]} at the end is part of the value", "write the value without it, or in quotes"
     elif choices and value.partition("-")[0] not in choices and (near := nearest(value, choices, cutoff=0.8)):
         yield path, f"{shortened(value)} is not a valid value here", f"write {near}"
     elif field.address.startswith("Capabilities.") and value.upper().startswith("CAP_"):
@@ -231,16 +243,27 @@ def _twice(value: list[Any], field: Field, path: Path) -> Iterator[tuple[Path, s
             steps.add(step)
 
 
-def _words(value: list[Any], field: Field, path: Path) -> Iterator[tuple[Path, str, str]]:
-    """Several words in one item of a command."""
-    first = next(iter(value), None)
-    if field.name == "command" and isinstance(first, str) and " " in first.strip():
-        message = "the first item of `command` is the name of a program, but this one contains a space"
-        yield (*path, 0), message, "write each word as an item of its own"
-    for index, item in enumerate(value if field.name in ("command", "args") else ()):
-        if isinstance(item, str) and (option := _OPTION.match(item)):
-            message = f"the program gets {option[1]} and its value as one word"
-            yield (*path, index), message, "write two items: the option, and its value"
+def _words(container: Any, path: Path) -> Iterator[tuple[Path, str, str]]:
+    """Items of a container's commands that are several words, or that only a shell reads as their author means them."""
+    for command in commands(container):
+        words = [(step, word) for step, word in command if isinstance(word, str)]
+        for step, word in words:
+            option = _OPTION.match(word)
+            if option:
+                message = f"the program gets {option[1]} and its value as one word"
+                yield (*path, *step), message, "write two items: the option, and its value"
+            elif step[-2:] == ("command", 0) and " " in word.strip():
+                message = "the first item of `command` is the name of a program, but this one contains a space"
+                yield (*path, *step), message, "write each word as an item of its own"
+            elif word in _OPERATORS:
+                message = f"no shell reads this {word}: the program gets it as an argument"
+                yield (*path, *step), message, "let a shell run the whole command, as one item behind [sh, -c]"
+        for script in script_of(words):
+            behind = words[[step for step, _ in words].index(script.path) + 1 :]
+            one_word = len(script.text.split()) == 1
+            if behind and script.language == "sh" and one_word and not _ARGUMENT.search(script.text):
+                message = f"the shell runs only {shortened(script.text)}, without this word"
+                yield (*path, *behind[0][0]), message, "write the whole command as the one item behind -c"
 
 
 def _quoted(text: str) -> str:
