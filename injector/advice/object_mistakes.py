@@ -13,8 +13,7 @@ from injector.advice.shapes import misshapen
 from injector.diagnostics import Diagnostic, Path, spoken_path
 from injector.injection import Injection
 from injector.names import cut, did_you_mean, kind_of, nearest, to_write
-from injector.pods.constraints.pod_view import mapping
-from injector.pods.context import Namespace, Object
+from injector.pods.context import Namespace, Object, mapping
 from injector.pods.fields import CONTAINER_LISTS, POD
 from injector.pods.shape import spec_of, string_map, unknown_fields
 from injector.pods.workloads import GROUPS, KINDS, pod_template_path, template_path_of

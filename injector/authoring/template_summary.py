@@ -11,8 +11,8 @@ from jinja2 import nodes
 
 from injector.errors import InjectionError
 from injector.pods.constraints import baseline, restricted
-from injector.pods.constraints.pod_view import PodView, mapping, mappings
-from injector.pods.context import Object
+from injector.pods.constraints.pod_view import PodView
+from injector.pods.context import Object, mapping, mappings
 from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.kubernetes_fields import VERSION
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, plain

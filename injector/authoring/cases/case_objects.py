@@ -13,8 +13,7 @@ from injector.authoring.cases.case import Case, GivenNamespace
 from injector.authoring.cases.document import read_within
 from injector.authoring.yaml_stream import split_yaml
 from injector.errors import DocumentError
-from injector.pods.constraints.pod_view import mapping, mappings
-from injector.pods.context import Namespace, Object, Request
+from injector.pods.context import Namespace, Object, Request, mapping, mappings
 from injector.pods.resource_kinds import Resource, lies_in, resource_of
 from injector.pods.workloads import pod_template
 from injector.policies.request import ObjectRequest, asked_of, named_resources

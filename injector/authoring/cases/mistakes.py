@@ -10,8 +10,7 @@ from injector.authoring.cases.document import Absent, CaseDocument, nested_value
 from injector.authoring.lint.pod_schema import version_of
 from injector.diagnostics import Diagnostic, Path
 from injector.names import hint, shortened
-from injector.pods.constraints.pod_view import mapping
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping
 from injector.reasons import Reason
 from injector.templates.template import FILE, FOR
 

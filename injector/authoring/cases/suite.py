@@ -19,8 +19,7 @@ from injector.authoring.lint.sample_pods import SAMPLE
 from injector.diagnostics import Diagnostic
 from injector.diagnostics import Path as ObjectPath
 from injector.names import flow_value, hint, nearest, shortened
-from injector.pods.constraints.pod_view import mappings
-from injector.pods.context import Object, mapping
+from injector.pods.context import Object, mapping, mappings
 from injector.pods.resource_kinds import resource_of
 from injector.reasons import Reason
 from injector.strict_decoder import decode

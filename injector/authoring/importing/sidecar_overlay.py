@@ -16,8 +16,7 @@ import yaml
 from injector.authoring.importing.find import ConfigFiles
 from injector.authoring.importing.sidecar import Sidecar
 from injector.diagnostics import Diagnostic
-from injector.pods.constraints.pod_view import mapping
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping
 from injector.pods.overlay import EVERY_CONTAINER
 from injector.templates.template import FILE, MANIFEST, OVERLAY
 from injector.templates.yaml_writer import dump, is_plain

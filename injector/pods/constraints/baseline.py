@@ -8,16 +8,8 @@ from __future__ import annotations
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.names import shown_value
 from injector.pods.constraints.handlers import HOOKS, PROBES
-from injector.pods.constraints.pod_view import (
-    PodView,
-    Violations,
-    level_violation,
-    mapping,
-    mappings,
-    sequence,
-    string_field,
-)
-from injector.pods.context import Object
+from injector.pods.constraints.pod_view import PodView, Violations, level_violation
+from injector.pods.context import Object, mapping, mappings, sequence, string_field
 
 _LEVEL = "baseline"
 _CAPABILITIES = frozenset(

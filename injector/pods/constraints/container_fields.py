@@ -9,17 +9,8 @@ from typing import Any
 
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.names import WANTED, quotes_help, shown_value
-from injector.pods.constraints.pod_view import (
-    ContainerView,
-    PodView,
-    Violations,
-    chosen_members,
-    invalid,
-    mapping,
-    sequence,
-    wrong_value,
-)
-from injector.pods.context import Object
+from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, chosen_members, invalid, wrong_value
+from injector.pods.context import Object, mapping, sequence
 from injector.pods.fields import CONTAINER, Field
 from injector.pods.keyed_pointers import has_key, step_of
 

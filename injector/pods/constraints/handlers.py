@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from injector.diagnostics import Path
 from injector.names import shown_value
-from injector.pods.constraints.pod_view import PodView, Violations, chosen_members, invalid, mapping, wrong_value
+from injector.pods.constraints.pod_view import PodView, Violations, chosen_members, invalid, wrong_value
 from injector.pods.constraints.ports import PORT_NAME
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping
 from injector.pods.field_rules import RULES
 
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")

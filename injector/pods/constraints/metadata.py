@@ -10,8 +10,8 @@ from typing import Any
 
 from injector.diagnostics import Key
 from injector.names import is_dns_label, is_label_key, is_label_value, shown_value
-from injector.pods.constraints.pod_view import PodView, Violations, invalid, mapping, violation
-from injector.pods.context import Object
+from injector.pods.constraints.pod_view import PodView, Violations, invalid, violation
+from injector.pods.context import Object, mapping
 from injector.reasons import Reason
 
 _MOST_BYTES = 256 * 1024

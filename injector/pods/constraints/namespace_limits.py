@@ -12,9 +12,9 @@ from decimal import Decimal
 from typing import Any
 
 from injector.diagnostics import Path
-from injector.pods.constraints.pod_view import PodView, Violations, mapping, mappings, sequence, string_field, violation
+from injector.pods.constraints.pod_view import PodView, Violations, violation
 from injector.pods.constraints.requests_and_limits import Amounts, Ask, amounts, asking, pod_ask, pod_level
-from injector.pods.context import Namespace, Object
+from injector.pods.context import Namespace, Object, mapping, mappings, sequence, string_field
 from injector.pods.differences import ResourceDefaults
 from injector.pods.quantity import format_quantity
 from injector.reasons import Reason

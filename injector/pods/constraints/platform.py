@@ -7,16 +7,8 @@ reference, PodSpec `os`, `hostUsers` and `shareProcessNamespace`.
 from __future__ import annotations
 
 from injector.diagnostics import Path
-from injector.pods.constraints.pod_view import (
-    ContainerView,
-    PodView,
-    Violations,
-    chosen_members,
-    invalid,
-    mapping,
-    sequence,
-    wrong_value,
-)
+from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, chosen_members, invalid, wrong_value
+from injector.pods.context import mapping, sequence
 
 _NOT_ON_WINDOWS = (
     "allowPrivilegeEscalation",

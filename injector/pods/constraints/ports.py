@@ -11,16 +11,8 @@ import re
 
 from injector.diagnostics import Diagnostic, Path, spoken_path
 from injector.names import shown_value
-from injector.pods.constraints.pod_view import (
-    ContainerView,
-    PodView,
-    Violations,
-    invalid,
-    item_path,
-    mappings,
-    violation,
-)
-from injector.pods.context import Object
+from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, invalid, item_path, violation
+from injector.pods.context import Object, mappings
 from injector.reasons import Reason
 
 _PROTOCOLS = ("TCP", "UDP", "SCTP")

@@ -14,17 +14,8 @@ from typing import Any, NamedTuple
 from injector.budget import SMALL, charge
 from injector.diagnostics import Path
 from injector.names import shown_value
-from injector.pods.constraints.pod_view import (
-    ContainerView,
-    PodView,
-    Violations,
-    invalid,
-    mapping,
-    mappings,
-    string_field,
-    wrong_value,
-)
-from injector.pods.context import Object
+from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, invalid, wrong_value
+from injector.pods.context import Object, mapping, mappings, string_field
 from injector.pods.quantity import format_quantity, parse_quantity
 
 Amounts = dict[str, Decimal]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.names import shown_value
 from injector.pods.constraints.baseline import PROFILES
-from injector.pods.constraints.pod_view import PodView, Violations, level_violation, mapping, sequence, string_field
-from injector.pods.context import Object
+from injector.pods.constraints.pod_view import PodView, Violations, level_violation
+from injector.pods.context import Object, mapping, sequence, string_field
 
 _LEVEL = "restricted"
 _SET_IT = "set it in the template"

@@ -9,18 +9,8 @@ import re
 
 from injector.diagnostics import Key, Path
 from injector.names import shown_value
-from injector.pods.constraints.pod_view import (
-    ContainerView,
-    PodView,
-    Violations,
-    invalid,
-    item_path,
-    mapping,
-    mappings,
-    string_field,
-    wrong_value,
-)
-from injector.pods.context import Object
+from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, invalid, item_path, wrong_value
+from injector.pods.context import Object, mapping, mappings, string_field
 from injector.pods.fields import SPEC
 from injector.pods.quantity import parse_quantity
 

@@ -8,7 +8,7 @@ from typing import Any
 from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, SchemasMissingError, schema_errors
 from injector.authoring.lint.subject import Finding, RenderedSource, Rendering, Subject
 from injector.diagnostics import Path
-from injector.pods.constraints.pod_view import sequence
+from injector.pods.context import sequence
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, SPEC, Field
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Replace, bare_value, name_of, plain_mapping
 
