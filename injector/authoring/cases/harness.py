@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -83,10 +84,8 @@ class Harness:
 
     def prepare(self, checked: Checked) -> None:
         """Load what a case needs."""
-        try:
+        with suppress(CaseError):  # told when the case is run
             self._known(checked, self._settings(checked))
-        except CaseError:  # told when the case is run
-            return
 
     def run(self, checked: Checked) -> Outcome:
         """What inject() makes of a case, or admit(). Raises CaseError for an unknown name."""

@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree  # only written here, never read
 
 from injector.authoring.cases.run import CaseResult
-from injector.authoring.cases.runner import Coverage, Missed, TemplateRun
+from injector.authoring.cases.runner import Missed, TemplateRun
 from injector.authoring.diagnostic_formats import add_junit, diagnostic_data, for_xml, json_text
 from injector.pods.context import filled
 
@@ -79,7 +79,13 @@ def _template(run: TemplateRun) -> dict[str, Any]:
         "unusedGoldenFiles": run.suite.unused_golden_files(),
     }
     if run.coverage is not None:
-        data["coverage"] = _coverage(run.coverage)
+        data["coverage"] = {
+            "percent": round(run.coverage.percent, 1),
+            "parameters": run.coverage.parameters,
+            "branches": run.coverage.branches,
+            "missedParameters": _missed(run.coverage.missed_parameters),
+            "missedBranches": _missed(run.coverage.missed_branches),
+        }
     return data
 
 
@@ -95,16 +101,6 @@ def _case(result: CaseResult) -> dict[str, Any]:
         "validated": result.validated,
         "missingPrograms": sorted({program for program, _ in result.missing}),
         **filled({"written": result.written}),
-    }
-
-
-def _coverage(coverage: Coverage) -> dict[str, Any]:
-    return {
-        "percent": round(coverage.percent, 1),
-        "parameters": coverage.parameters,
-        "branches": coverage.branches,
-        "missedParameters": _missed(coverage.missed_parameters),
-        "missedBranches": _missed(coverage.missed_branches),
     }
 
 

@@ -219,17 +219,13 @@ def _warnings(checked: Checked, warnings: tuple[str, ...]) -> Iterator[Diagnosti
     expected = checked.case.expect.warnings
     if expected is None:
         return
+    short = [shortened(warning, 300) for warning in warnings]
     for index, part in enumerate(expected):
         if not any(part in warning for warning in warnings):
-            present = f"there are: {'; '.join(map(_one_line, warnings))}" if warnings else "there are none"
+            present = f"there are: {'; '.join(short)}" if warnings else "there are none"
             message = f"no warning with {shortened(part, 160)} in it; {present}"
             yield checked.problem("warnings", message, "expect", "warnings", index)
-    for warning in warnings:
+    for warning, words in zip(warnings, short, strict=True):
         if not any(part in warning for part in expected):
-            message = f"a warning that is not expected: {_one_line(warning)}"
+            message = f"a warning that is not expected: {words}"
             yield checked.problem("warnings", message, "expect", "warnings", key=True)
-
-
-def _one_line(warning: str) -> str:
-    """A warning as it stands in a sentence."""
-    return shortened(warning, 300)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
@@ -160,12 +160,14 @@ def _read_cases(document: CaseDocument, suite: Suite) -> None:
         if first != number:
             line = document.place(("cases", first, "name")).line
             problems.append(document.refuse((*steps, "name"), f"the case of line {line} has this name too"))
-        case_input = None if problems else _given(case, document, steps, suite, problems)
+        try:
+            if not problems:
+                names_namespace = "name" in mapping(item.get("namespace"))
+                suite.cases.append(Checked(case, document, number, _given(case, suite), names_namespace))
+        except ValueError as error:
+            message = f"{case.file or case.input_key}: {error}"
+            problems.append(document.refuse((*steps, case.input_key), message, key=case.file is None))
         suite.problems += problems
-        if case_input is not None:
-            namespace = item.get("namespace")
-            names_namespace = isinstance(namespace, dict) and "name" in namespace
-            suite.cases.append(Checked(case, document, number, case_input, names_namespace))
 
 
 def _case_problem(problem: Diagnostic, document: CaseDocument, steps: ObjectPath) -> Diagnostic:
@@ -190,55 +192,26 @@ def _case_problem(problem: Diagnostic, document: CaseDocument, steps: ObjectPath
     return replace(problem, code="case", message=one_line(message), help=to_do, path=at, place=place, fields=fields)
 
 
-def _given(
-    case: Case, document: CaseDocument, steps: ObjectPath, suite: Suite, problems: list[Diagnostic]
-) -> Given | None:
-    """The object of the case; None, with an added problem, if it cannot be read."""
+def _given(case: Case, suite: Suite) -> Given:
+    """The object of the case; at a path, of one that is deleted, the one before. Raises ValueError where that cannot be
+    read.
+    """
     if case.file is not None:
-        try:
-            objects = read_objects(suite.folder, _beside(case.file))
-            return _object(object_among(objects), objects) if case.at_a_path else given(objects)
-        except ValueError as error:
-            problems.append(document.refuse((*steps, "file"), f"{case.file}: {error}"))
-            return None
+        # joined like this, an absolute path stands for itself: it is not within the folder
+        objects = read_objects(suite.folder, str(PurePosixPath(TESTS, case.file)))
+        return _object(object_among(objects), objects) if case.at_a_path else given(objects)
     if case.at_a_path:
-        return _given_object(case, document, steps, problems)
+        return _object((case.old_object if case.operation == "DELETE" else case.object) or {}, ())
     if case.pod is None:
         return Given(SAMPLE)
-    pod = case.pod if "kind" in case.pod else _with_kind(case.pod)
-    try:
-        return given([pod])
-    except ValueError as error:
-        problems.append(document.refuse((*steps, "pod"), f"pod: {error}", key=True))
-        return None
-
-
-def _given_object(case: Case, document: CaseDocument, steps: ObjectPath, problems: list[Diagnostic]) -> Given | None:
-    """The object of a case at a path; of one that is deleted, the one before."""
-    field_, obj = ("oldObject", case.old_object) if case.operation == "DELETE" else ("object", case.object)
-    try:
-        return _object(obj or {}, ())
-    except ValueError as error:
-        problems.append(document.refuse((*steps, field_), f"{field_}: {error}", key=True))
-        return None
+    is_spec_alone = "kind" not in case.pod and "containers" in mapping(case.pod.get("spec"))
+    return given([{"apiVersion": "v1", "kind": "Pod", **case.pod} if is_spec_alone else case.pod])
 
 
 def _object(obj: Object, objects: Iterable[Object]) -> Given:
     """An object and those beside it. Raises ValueError where nobody can say what it is."""
     resource_of(obj)
     return Given(obj, tuple(beside for beside in objects if beside is not obj))
-
-
-def _beside(file: str) -> str:
-    """The path, within the template's folder, of a manifest that a case names. Raises ValueError for one elsewhere."""
-    if file.startswith("/"):  # joined, it would stand for itself
-        raise ValueError("is not within the folder; name a file beside the case file")
-    return f"{TESTS}/{file}"
-
-
-def _with_kind(pod: dict[str, Any]) -> dict[str, Any]:
-    """A pod without a kind counts as a Pod if its spec is that of a pod."""
-    return {"apiVersion": "v1", "kind": "Pod", **pod} if "containers" in mapping(pod.get("spec")) else pod
 
 
 def _shared_golden_files(cases: list[Checked]) -> Iterator[Diagnostic]:
