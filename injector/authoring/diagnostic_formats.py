@@ -192,7 +192,8 @@ def diagnostics_github(problems: Sequence[Diagnostic]) -> str:
             "col": place.column,
             "title": problem.code,
         }
-        written = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items() if value)
+        escaped = {key: _data(str(value)).replace(":", "%3A").replace(",", "%2C") for key, value in properties.items()}
+        written = ",".join(f"{key}={value}" for key, value in escaped.items() if properties[key])
         message = f"{problem.headline} ({help_})" if help_ else problem.headline
         lines.append(f"::{problem.severity} {written}::{_data(message)}\n")
     return "".join(lines)
@@ -200,10 +201,6 @@ def diagnostics_github(problems: Sequence[Diagnostic]) -> str:
 
 def _data(text: str) -> str:
     return "%0A".join(map(one_line, text.replace("%", "%25").split("\n")))
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def add_junit(case: Element, kind: str, problems: Sequence[Diagnostic]) -> None:

@@ -45,11 +45,6 @@ class Brought:
     lists: tuple[tuple[str, tuple[str, ...]], ...] = ()
     refuses: str = ""
 
-    @property
-    def anything(self) -> bool:
-        """Whether it adds anything."""
-        return bool(self.containers or self.lists)
-
 
 def brought_by(template: Template) -> Brought | None:
     """What the template adds to the sample pod with one port, as native sidecars; None where no value is known for a

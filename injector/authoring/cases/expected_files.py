@@ -8,7 +8,6 @@ import pathlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import yaml
@@ -26,10 +25,8 @@ from injector.diagnostics import Diagnostic, Path, Place
 from injector.errors import DocumentError, InjectionError
 from injector.injection import Applied
 from injector.names import hint, nearest, shortened
-from injector.pods.context import Object
 from injector.pods.shape import string_map, with_annotations
 from injector.pods.workloads import workload_of_object
-from injector.settings import Settings
 from injector.templates.kubernetes_yaml import Node, YAMLError, compose, load_manifest
 from injector.templates.program import is_document
 from injector.templates.render import Trace
@@ -66,14 +63,10 @@ def unreadable(checked: Checked, outcome: Outcome, applied: Applied) -> Iterator
             traced = Trace(template, _context(checked, outcome, applied), spec.template)
         except InjectionError:
             continue
-        place_of = traced.place_of if traced.value == texts[spec.name] else partial(_no_place, spec.template)
+        place_of = traced.place_of if traced.value == texts[spec.name] else lambda _, file=spec.template: Place(file)
         for mistake in syntax_mistakes(texts[spec.name], spec.name, spec.syntax, place_of):
             place = replace(mistake.place, origin=template.origin or template.name)
             yield Diagnostic("validate", "error", mistake.message, mistake.help, place=place)
-
-
-def _no_place(source: str, _: int) -> Place:
-    return Place(source)
 
 
 def _of_line(traced: Trace, text: str, line: int) -> Place | None:
@@ -187,7 +180,8 @@ def case_output(checked: Checked, outcome: Outcome) -> str:
     if injection.warning_lines:
         output["warnings"] = list(injection.warning_lines)
     if outcome.asked is None:
-        output["pod"] = _without_receipt(injection.object, outcome.snapshot.settings)
+        pod, receipt = injection.object, outcome.snapshot.settings.receipt_key
+        output["pod"] = with_annotations(pod, {receipt: None}) if receipt in string_map(pod, "annotations") else pod
     else:
         output["object"] = injection.object
     head = f"# The whole output of the case “{checked.case.name}” of {checked.document.name.rpartition('/')[2]},\n"
@@ -208,11 +202,6 @@ def _config_file(name: str, text: str) -> str:
     style = "-" if ends == 0 else "" if ends == 1 else "+"
     lines = "".join(f"    {line}\n" if line else "\n" for line in body.split("\n"))
     return f"  {key} |{indent}{style}\n{lines}{chr(10) * (ends - 1)}"
-
-
-def _without_receipt(pod: Object, settings: Settings) -> Object:
-    receipt = settings.receipt_key
-    return with_annotations(pod, {receipt: None}) if receipt in string_map(pod, "annotations") else pod
 
 
 def golden_problem(

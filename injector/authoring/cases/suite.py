@@ -99,7 +99,7 @@ def read_suite(folder: Path, path: str, only: str | None = None) -> Suite:
     for document in documents:
         if only is not None and document.name != f"{TESTS}/{only}":
             continue
-        if _has_cases(document):
+        if "cases" in mapping(document.value):
             _read_cases(document, suite)
         elif document.name not in manifests:
             suite.problems.append(document.problem or _stranger(document))
@@ -116,15 +116,10 @@ def _case_files(tests: Path) -> Iterator[str]:
             yield file.name
 
 
-def _has_cases(document: CaseDocument) -> bool:
-    return isinstance(document.value, dict) and "cases" in document.value
-
-
 def _manifests_of(document: CaseDocument) -> Iterator[str]:
     """The files that the cases of a document name."""
-    if _has_cases(document):
-        for case in mappings(document.value["cases"]):
-            yield from (case[key] for key in ("file", *_OBJECTS) if isinstance(case.get(key), str))
+    for case in mappings(mapping(document.value).get("cases")):
+        yield from (case[key] for key in ("file", *_OBJECTS) if isinstance(case.get(key), str))
 
 
 def _stranger(document: CaseDocument) -> Diagnostic:

@@ -129,14 +129,10 @@ def _name_problems(sidecars: Sequence[Sidecar], name: str) -> Iterator[Diagnosti
         return
     for sidecar in sidecars:
         if template_name(sidecar.name or name) != name:
-            yield _not_found(sidecar, name)
-
-
-def _not_found(sidecar: Sidecar, name: str) -> Diagnostic:
-    config = sidecar.config
-    effect = f"pods that ask for {shortened(sidecar.name)} do not get this template"
-    message = f"with --name {name}, {effect}; leave --name out, or change the name in the pods"
-    return config.source.problem((*config.steps, "name"), message, severity="warning")
+            effect = f"pods that ask for {shortened(sidecar.name)} do not get this template"
+            message = f"with --name {name}, {effect}; leave --name out, or change the name in the pods"
+            steps = (*sidecar.config.steps, "name")
+            yield sidecar.config.source.problem(steps, message, severity="warning")
 
 
 def _in_order(problems: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

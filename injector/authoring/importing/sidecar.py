@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from injector.advice.field_names import clear_help
+from injector.authoring.cases.document import nested_values
 from injector.authoring.importing.find import (
     CONFIG_FIELDS,
     EVERYWHERE,
@@ -75,7 +76,10 @@ def read_sidecar(config: Config, problems: list[Diagnostic]) -> Sidecar | None:
         teller.tell((), "a sidecar config is a mapping with `containers:`, `volumes:` and the like")
         return None
     config_fields = _without_nulls(config.value, (), teller)
-    _check_texts(config_fields, (), teller)
+    for at, value in nested_values(config_fields):
+        for text in (*at[-1:], value):  # the key, and what stands behind it
+            if isinstance(text, str) and (reserved := _RESERVED.search(text)):
+                teller.tell(at, f"the character U+{ord(reserved[0]):04X} is not allowed in a template; remove it")
     fields = {key: value for key, value in config_fields.items() if _is_taken(key, value, teller)}
     if not teller.refused:
         fields = _checked(fields, teller)
@@ -115,18 +119,6 @@ def _without_nulls(value: Any, steps: Path, teller: Teller) -> Any:
     return value
 
 
-def _check_texts(value: Any, steps: Path, teller: Teller) -> None:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            _check_texts(key, (*steps, key), teller)
-            _check_texts(item, (*steps, key), teller)
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            _check_texts(item, (*steps, number), teller)
-    elif isinstance(value, str) and (reserved := _RESERVED.search(value)):
-        teller.tell(steps, f"the character U+{ord(reserved[0]):04X} is not allowed in a template; remove it")
-
-
 def _is_taken(key: str, value: Any, teller: Teller) -> bool:
     """Whether a field of the config is used; if not, a problem says why."""
     type_ = _FIELD_TYPES.get(key)
@@ -136,35 +128,26 @@ def _is_taken(key: str, value: Any, teller: Teller) -> bool:
         kind = WANTED["boolean"] if type_ is bool else KINDS[type_.__name__]
         teller.tell((key,), f"{key} is {shortened(value)}; it has to be {kind}")
         return False
+    help_, taken = "", False
     if key in ORDER:
-        teller.warn(
-            (key,),
-            (
-                f"{key} is left out, because the order is fixed: native sidecars start before the app, and plain "
-                "ones come after the app's containers"
-            ),
+        message = (
+            f"{key} is left out, because the order is fixed: native sidecars start before the app, and plain "
+            "ones come after the app's containers"
         )
-        return False
-    if key in OF_PODS:
-        teller.warn(
-            (key,),
-            (
-                f"{key} becomes spec.{key}, but in a cluster the API server has already set this field, and that "
-                "value is kept"
-            ),
-            help="write `!replace` before its value in overlay.yaml.j2, or take it out",
+    elif key in OF_PODS:
+        message = (
+            f"{key} becomes spec.{key}, but in a cluster the API server has already set this field, and that "
+            "value is kept"
         )
-        return True
-    if _is_of_a_pod(key, value):
-        teller.warn(
-            (key,),
-            f"{key} becomes spec.{key} of every pod; some injectors with such configs ignore this field",
-            help="take it out of overlay.yaml.j2 if your injector ignored it",
-        )
-        return True
-    more = hint(MISTAKEN.get(key, key), CONFIG_FIELDS)
-    teller.warn((key,), f"there is no field {shortened(key)[1:-1]} in a sidecar config, so it is left out{more}")
-    return False
+        help_, taken = "write `!replace` before its value in overlay.yaml.j2, or take it out", True
+    elif _is_of_a_pod(key, value):
+        message = f"{key} becomes spec.{key} of every pod; some injectors with such configs ignore this field"
+        help_, taken = "take it out of overlay.yaml.j2 if your injector ignored it", True
+    else:
+        more = hint(MISTAKEN.get(key, key), CONFIG_FIELDS)
+        message = f"there is no field {shortened(key)[1:-1]} in a sidecar config, so it is left out{more}"
+    teller.warn((key,), message, help=help_)
+    return taken
 
 
 def _is_of_a_pod(key: str, value: Any) -> bool:
