@@ -16,7 +16,7 @@ from injector.pods.conformance import Permitted, protected_differences, skeleton
 from injector.pods.constraints.namespace_limits import filled_in
 from injector.pods.context import Object
 from injector.pods.delivery import file_annotation
-from injector.pods.differences import mismatches, with_plugins_additions
+from injector.pods.differences import says_the_same, with_plugins_additions
 from injector.pods.fields import CONTAINER_LISTS, POD
 from injector.pods.keyed_pointers import PointerIndex, escape, in_pod, steps_to
 from injector.pods.merge import merge
@@ -73,7 +73,7 @@ def with_guaranteed_parts(receipt: Receipt, pod: Object, applied_pod: AppliedPod
     A pod may bring a part of them itself, as the templates make it. The injection did not add that, but the policy for
     updates keeps what the receipt names, and this has to be kept as well.
     """
-    brought = _own_parts(pod, applied_pod) - set(receipt.added)
+    brought = _own_parts(pod, applied_pod).difference(receipt.added)
     return replace(receipt, guaranteed=tuple(sorted(brought))) if brought else receipt
 
 
@@ -84,13 +84,13 @@ def lacks_guaranteed_parts(receipt: Receipt | None, pod: Object, applied_pod: Ap
 
 def _own_parts(pod: Object, applied_pod: AppliedPod) -> set[str]:
     """The keyed pointers to the templates' containers and volumes that a pod has."""
-    own, spec = applied_pod.own, pod["spec"]
-    pointers: set[str] = set()
-    for field, names in {**dict.fromkeys(CONTAINER_LISTS, own), "volumes": _own_volumes(applied_pod)}.items():
-        pointers.update(
-            f"/spec/{field}/{escape(item['name'])}" for item in spec.get(field) or () if item.get("name") in names
-        )
-    return pointers
+    own = {**dict.fromkeys(CONTAINER_LISTS, applied_pod.own), "volumes": _own_volumes(applied_pod)}
+    return {
+        f"/spec/{field}/{escape(item['name'])}"
+        for field, names in own.items()
+        for item in pod["spec"].get(field) or ()
+        if item.get("name") in names
+    }
 
 
 def _own_volumes(applied_pod: AppliedPod) -> set[str]:
@@ -164,16 +164,12 @@ def _all_seen(pod: Object, applied_pod: AppliedPod, receipt: Receipt | None, tas
     hidden = [p for p in claims if "/".join(p.split("/")[:4]) not in compared]
     unmarked = take_off(pod, None, task.settings)
     have, expected = PointerIndex(unmarked), PointerIndex(applied_pod.pod)
-    if all(_is_as_made(have.at(pointer), expected.at(pointer), pointer) for pointer in hidden):
-        return applied_pod
-    return apply_templates(unmarked, task)
-
-
-def _is_as_made(have: object, expected: object, pointer: str) -> bool:
-    """Whether a pod has nothing at a place, or the same as the pod that the injection makes."""
-    if have is None or have in ({}, []):
-        return True
-    return next(mismatches(have, expected, POD.at(steps_to(pointer)), pointer, exact=True), None) is None
+    as_made = (
+        (value := have.at(pointer)) in (None, {}, [])
+        or says_the_same(value, expected.at(pointer), POD.at(steps_to(pointer)))
+        for pointer in hidden
+    )
+    return applied_pod if all(as_made) else apply_templates(unmarked, task)
 
 
 def _file_annotations(applied_pod: AppliedPod, settings: Settings) -> Iterator[str]:

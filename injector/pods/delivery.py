@@ -136,18 +136,14 @@ def _downward_items(listed: Any, annotations: Mapping[str, str]) -> list[Object]
 def uses_config_map(pod: Object, name: str) -> bool:
     """Whether a pod refers to a ConfigMap of this name: by a volume, a projected volume, or a container's env."""
     spec = pod.get("spec")
-    for volume in _objects(spec, "volumes"):
-        if _names(volume, "configMap", name):
-            return True
-        if any(_names(source, "configMap", name) for source in _objects(volume.get("projected"), "sources")):
-            return True
-    for field in ("initContainers", "containers"):
-        for container in _objects(spec, field):
-            if any(_names(source, "configMapRef", name) for source in _objects(container, "envFrom")):
-                return True
-            if any(_names(e.get("valueFrom"), "configMapKeyRef", name) for e in _objects(container, "env")):
-                return True
-    return False
+    volumes = _objects(spec, "volumes")
+    containers = [*_objects(spec, "initContainers"), *_objects(spec, "containers")]
+    return (
+        any(_names(volume, "configMap", name) for volume in volumes)
+        or any(_names(s, "configMap", name) for volume in volumes for s in _objects(volume.get("projected"), "sources"))
+        or any(_names(bulk, "configMapRef", name) for c in containers for bulk in _objects(c, "envFrom"))
+        or any(_names(e.get("valueFrom"), "configMapKeyRef", name) for c in containers for e in _objects(c, "env"))
+    )
 
 
 def _objects(owner: Any, field: str) -> list[Object]:
@@ -155,5 +151,4 @@ def _objects(owner: Any, field: str) -> list[Object]:
 
 
 def _names(owner: Any, field: str, name: str) -> bool:
-    reference = mapping(owner).get(field)
-    return mapping(reference).get("name") == name
+    return mapping(mapping(owner).get(field)).get("name") == name

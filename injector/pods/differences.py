@@ -162,13 +162,13 @@ def is_token_volume(volume: Any) -> bool:
     The plugin takes each volume whose name has its prefix for its own, even if an author wrote the volume.
     https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/#bound-service-account-token-volume
     """
-    projected = mapping(volume).get("projected")
-    if type(projected) is not dict or volume.keys() != {"name", "projected"}:
-        return False
-    if projected.keys() - {"sources", "defaultMode"} or projected.get("defaultMode", 0o644) != 0o644:
-        return False
-    sources = projected.get("sources")
-    return sources == _SOURCES or sources == [*_SOURCES, _OF_OPENSHIFT]
+    projected = mapping(mapping(volume).get("projected"))
+    return (
+        mapping(volume).keys() == {"name", "projected"}
+        and not projected.keys() - {"sources", "defaultMode"}
+        and projected.get("defaultMode", 0o644) == 0o644
+        and projected.get("sources") in (_SOURCES, [*_SOURCES, _OF_OPENSHIFT])
+    )
 
 
 class ResourceDefaults(NamedTuple):

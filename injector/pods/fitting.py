@@ -94,7 +94,8 @@ def fit(pod: Object, overlay: Overlay) -> tuple[Overlay, tuple[tuple[str, str, d
     spec, overlay_spec = pod.get("spec"), overlay.get("spec")
     if type(spec) is not dict or type(overlay_spec) is not dict:
         return overlay, ()
-    covered = _budget(spec.get("resources"))
+    resources = spec.get("resources")  # those that the pod's author has set for the pod as a whole
+    covered = frozenset((*_map(resources, "requests"), *_map(resources, "limits")))
     system = mapping(spec.get("os")).get("name")
     if not covered and system not in ("windows", "linux"):
         return overlay, ()
@@ -110,11 +111,6 @@ def fit(pod: Object, overlay: Overlay) -> tuple[Overlay, tuple[tuple[str, str, d
             if any(a is not b for a, b in zip(fitted, items, strict=True)):
                 new = {**new, field: fitted}
     return (overlay if new is overlay_spec else {**overlay, "spec": new}), (*budget.told(), *security.told())
-
-
-def _budget(resources: Any) -> frozenset[str]:
-    """The resources that the pod's author has set for the pod as a whole."""
-    return frozenset((*_map(resources, "requests"), *_map(resources, "limits")))
 
 
 def _container(item: Any, budget: _LeftOut, security: _LeftOut) -> Any:

@@ -305,10 +305,8 @@ def _name(value: object) -> str:
 
 def _controller(metadata: Object) -> Object | None:
     """The one ownerReference with `controller: true`, if its kind and its name can be those of an object."""
-    for owner in mappings(metadata.get("ownerReferences")):
-        if owner.get("controller") is True:
-            return owner if is_kind(owner.get("kind")) and is_object_name(owner.get("name")) else None
-    return None
+    owner = next((o for o in mappings(metadata.get("ownerReferences")) if o.get("controller") is True), {})
+    return owner if is_kind(owner.get("kind")) and is_object_name(owner.get("name")) else None
 
 
 def object_at(obj: Object, path: tuple[str, ...]) -> Object | None:

@@ -65,11 +65,11 @@ class ObjectRequest(msgspec.Struct, frozen=True):
 
 def is_for(template: Template, object_request: ObjectRequest, namespace: Namespace) -> bool:
     """Whether a template's `for`, `namespaces` and `selector` cover what is asked."""
-    if not template.applies_to.covers(object_request.request):
-        return False
-    if template.namespaces is not None and not namespace_matches(template.namespaces, object_request, namespace):
-        return False
-    return template.selector is None or selects(template.selector, object_request)
+    return (
+        template.applies_to.covers(object_request.request)
+        and (template.namespaces is None or namespace_matches(template.namespaces, object_request, namespace))
+        and (template.selector is None or selects(template.selector, object_request))
+    )
 
 
 def namespace_matches(selector: Object, object_request: ObjectRequest, namespace: Namespace) -> bool:

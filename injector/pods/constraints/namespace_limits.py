@@ -193,14 +193,12 @@ def _named(ask: Ask) -> Amounts:
 def _covers(quota: Object, spec: Object, container_defaults: Ask | None) -> bool:
     """Whether every scope of a quota covers the pod."""
     limits = mapping(quota.get("spec"))
-    for scope in sequence(limits.get("scopes")):
-        if not _in_scope(scope, "Exists", [], spec, container_defaults):
-            return False
-    for requirement in mappings(mapping(limits.get("scopeSelector")).get("matchExpressions")):
-        values = sequence(requirement.get("values"))
-        if not _in_scope(requirement.get("scopeName"), requirement.get("operator"), values, spec, container_defaults):
-            return False
-    return True
+    expressions = mappings(mapping(limits.get("scopeSelector")).get("matchExpressions"))
+    scopes: list[tuple[object, object, list[object]]] = [
+        *((scope, "Exists", []) for scope in sequence(limits.get("scopes"))),
+        *((e.get("scopeName"), e.get("operator"), sequence(e.get("values"))) for e in expressions),
+    ]
+    return all(_in_scope(*scope, spec, container_defaults) for scope in scopes)
 
 
 def _in_scope(
