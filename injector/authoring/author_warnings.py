@@ -118,10 +118,8 @@ def _of_overlay(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
     except InjectionError:
         return
     for path, fields_there, value in unknown_fields(source.value):
-        message, fields = (
-            unknown_field(str(path[-1]), fields_there, POD.at(path[:-1]), value),
-            {"unknown_field": path[-1]},
-        )
+        message = unknown_field(str(path[-1]), fields_there, POD.at(path[:-1]), value)
+        fields = {"unknown_field": path[-1]}
         yield Diagnostic("schema", "warning", message, place=source.place(path, key=True), fields=fields)
     for path, message in misshapen(source.value):
         yield Diagnostic("schema", "warning", message, place=source.place(path))

@@ -39,9 +39,8 @@ def config_map(
     template: str, files: dict[str, str], namespace: str, workload: Workload, settings: Settings
 ) -> GeneratedConfigMap:
     """The ConfigMap for one template's files. Its name is a hash of content and owner, so content never changes."""
-    owner: Object | None = None
-    if workload.owner is not None:
-        owner = {k: workload.owner[k] for k in ("apiVersion", "kind", "name", "uid") if k in workload.owner}
+    fields = ("apiVersion", "kind", "name", "uid")
+    owner = workload.owner and {k: workload.owner[k] for k in fields if k in workload.owner}
     texts = [(f, (_digest_of_short if len(text) < _SHORT else _digest)(text)) for f, text in sorted(files.items())]
     content = msgspec.json.encode([texts, owner, workload.kind, workload.name])
     digest = hashlib.blake2b(content, digest_size=8).hexdigest()
@@ -110,10 +109,8 @@ def _downward(volume: Any, config_map_name: str, annotations: Mapping[str, str])
     if not _names(volume, "configMap", config_map_name):
         return volume
     source = volume["configMap"]
-    items = _downward_items(source.get("items"), annotations)
-    downward: Object = {"items": items}
-    if "defaultMode" in source:
-        downward["defaultMode"] = source["defaultMode"]
+    mode = {key: value for key, value in source.items() if key == "defaultMode"}
+    downward = {"items": _downward_items(source.get("items"), annotations), **mode}
     return {**{k: v for k, v in volume.items() if k != "configMap"}, "downwardAPI": downward}
 
 

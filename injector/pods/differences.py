@@ -20,7 +20,7 @@ from injector.errors import InjectionError
 from injector.names import shown_value
 from injector.pods.context import Object, mapping
 from injector.pods.fields import CONTAINER_LISTS, Field
-from injector.pods.keyed_pointers import escape, in_pod, item_fault, mount_path, path_of, steps_of
+from injector.pods.keyed_pointers import escape, item_fault, mount_path, path_of, steps_of
 from injector.pods.quantity import parse_quantity
 from injector.reasons import Reason
 
@@ -304,10 +304,6 @@ class Differences:
         directive = pointer.rpartition("/")[2].startswith("$")  # which no pod has
         if not directive and not self.is_claimed(pointer) and not is_below(pointer, self.silent):
             self.found.append(difference_at(pointer, message, **fields))
-
-    def leave(self, defaults: Collection[str], pod: Object, app: Collection[str]) -> None:
-        """Say nothing where these keyed pointers into an overlay lead in the pod."""
-        self.silent.update(in_pod(defaults, pod, app))
 
     def is_claimed(self, pointer: str) -> bool:
         """Whether an earlier injection added this part or one around it."""

@@ -21,7 +21,7 @@ from injector.pods.differences import SHOWN, Differences, no_key, says_the_same,
 from injector.pods.env_order import with_new_variables
 from injector.pods.fields import POD, Field
 from injector.pods.fitting import fit, keep_requests_below_limits, with_implied_requests
-from injector.pods.keyed_pointers import element_step, escape, has_key, path_of, step_of, steps_of, tags
+from injector.pods.keyed_pointers import element_step, escape, has_key, in_pod, path_of, step_of, steps_of, tags
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, holds_replace, name_of, patch_of, plain
 from injector.pods.patch import same
 from injector.pods.sidecars import Placement, place
@@ -67,7 +67,7 @@ def merge(
     if (tagged := caches.tagged.get(overlay)) is None:
         tagged = caches.tagged.put(overlay, holds_replace(overlay))
     merger = _Merger(app, following, claimed, tagged, caches.new_parts)
-    merger.differences.leave(defaults, pod, app)
+    merger.differences.silent.update(in_pod(defaults, pod, app))
     for pointer, message, fields in changes:
         merger.differences.report(pointer, message, **fields)
     result = merger.mapping(pod, {k: v for k, v in fitted.items() if k in ("metadata", "spec")}, POD, "")

@@ -90,8 +90,7 @@ def with_pod_template(obj: Object, pod: Object) -> Object:
 
 def has_unknown_pods(obj: Object) -> bool:
     """Whether a resource of another API group runs containers, and nobody knows where it keeps its pod."""
-    version = obj.get("apiVersion")
-    group = string_field(version).rpartition("/")[0]
+    group = string_field(obj.get("apiVersion")).rpartition("/")[0]
     return "." in group and pod_template_path(obj) is None and _has_image(obj)
 
 
@@ -251,7 +250,8 @@ def workload_of_pod(pod: Object) -> Workload:
     metadata = mapping(pod.get("metadata"))
     owner = _controller(metadata)
     if owner is None:
-        return Workload("Pod", _own_name(metadata))
+        name, prefix = string_field(metadata.get("name")), string_field(metadata.get("generateName"))
+        return Workload("Pod", _name(prefix if not name or (prefix and name.startswith(prefix)) else name))
     kind, name = owner["kind"], owner["name"]
     if kind == "ReplicaSet":
         for label, maker in _REPLICA_SET_MAKERS:
@@ -262,11 +262,6 @@ def workload_of_pod(pod: Object) -> Workload:
     elif kind == "Job" and (parts := _CRON_JOB.match(name)) and is_object_name(parts[1]):
         return Workload("CronJob", parts[1], owner)
     return Workload(kind, name, owner)
-
-
-def _own_name(metadata: Object) -> str:
-    name, prefix = string_field(metadata.get("name")), string_field(metadata.get("generateName"))
-    return _name(prefix if not name or (prefix and name.startswith(prefix)) else name)
 
 
 def workload_of_object(obj: Object) -> Workload:

@@ -58,9 +58,8 @@ class ObjectRequest(msgspec.Struct, frozen=True):
     def is_pod(self) -> bool:
         """Whether it is a pod, or a subresource of one whose object is the whole pod."""
         request = self.request
-        if request.resource != "pods" or request.group:
-            return False
-        return "containers" in spec_of(self.object) if request.sub_resource else bool(self.object)
+        is_there = "containers" in spec_of(self.object) or (bool(self.object) and not request.sub_resource)
+        return request.resource == "pods" and not request.group and is_there
 
 
 def is_for(template: Template, object_request: ObjectRequest, namespace: Namespace) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from injector.diagnostics import Path
 from injector.names import shown_value
 from injector.pods.constraints.pod_view import PodView, Violations, chosen_members, invalid, wrong_value
-from injector.pods.constraints.ports import PORT_NAME
+from injector.pods.constraints.ports import PORT_NAME, is_port_number
 from injector.pods.context import Object, mapping
 from injector.pods.field_rules import RULES
 
@@ -88,6 +88,4 @@ def _sleep(path: Path, hook: Object, spec: Object) -> Violations:
 
 
 def _is_port(port: object) -> bool:
-    if isinstance(port, int) and not isinstance(port, bool):
-        return 1 <= port <= 65535
-    return isinstance(port, str) and PORT_NAME.match(port) is not None
+    return is_port_number(port) or (isinstance(port, str) and PORT_NAME.match(port) is not None)

@@ -45,10 +45,10 @@ def _own(container: ContainerView, on_host: bool) -> Violations:
     for port in mappings(container.body.get("ports")):
         path = item_path(container.path, "ports", port)
         number, host, name = port.get("containerPort"), port.get("hostPort"), port.get("name")
-        if not _in_range(number):
+        if not is_port_number(number):
             message = f"containerPort {shown_value(number)} is not one of 1 to 65535"
             yield invalid(path, message, field="containerPort", value=number)
-        if host not in (None, 0) and not _in_range(host):
+        if host not in (None, 0) and not is_port_number(host):
             yield invalid(path, f"hostPort {shown_value(host)} is not one of 1 to 65535", field="hostPort", value=host)
         elif on_host and host and host != number:
             message = f"with hostNetwork, hostPort {shown_value(host)} must be containerPort {shown_value(number)}"
@@ -99,5 +99,6 @@ def _clash(key: tuple[str, object, object], first: ContainerView, second: Contai
     )
 
 
-def _in_range(port: object) -> bool:
+def is_port_number(port: object) -> bool:
+    """Whether a value is the number of a port."""
     return isinstance(port, int) and not isinstance(port, bool) and 1 <= port <= 65535
