@@ -50,8 +50,9 @@ def guaranteed(pod: Object, receipt: Receipt | None, task: InjectionContext) -> 
         if not differences:
             return applied_pod, final
     first = differences[0]
-    help_ = _advice(first, afresh, task)
-    raise InjectionError(Reason.NOT_OVERRIDABLE, first.message, help=help_, path=first.path, fields=first.fields)
+    raise InjectionError(
+        Reason.NOT_OVERRIDABLE, first.message, help=_advice(first, afresh, task), path=first.path, fields=first.fields
+    )
 
 
 def check_guarantee(pod: Object, receipt: Receipt | None, task: InjectionContext) -> AppliedPod:
@@ -62,8 +63,12 @@ def check_guarantee(pod: Object, receipt: Receipt | None, task: InjectionContext
     applied_pod = _all_seen(pod, _make_unforged(pod, receipt, task), receipt, task)
     missing = _differences(pod, applied_pod, task)
     if missing:
-        message = f"the pod is not as its namespace requires: {missing[0].message}"
-        raise InjectionError(Reason.NOT_INJECTED, message, path=missing[0].path, fields=missing[0].fields)
+        raise InjectionError(
+            Reason.NOT_INJECTED,
+            f"the pod is not as its namespace requires: {missing[0].message}",
+            path=missing[0].path,
+            fields=missing[0].fields,
+        )
     return applied_pod
 
 

@@ -119,8 +119,9 @@ def _of_overlay(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
         return
     for path, fields_there, value in unknown_fields(source.value):
         message = unknown_field(str(path[-1]), fields_there, POD.at(path[:-1]), value)
-        fields = {"unknown_field": path[-1]}
-        yield Diagnostic("schema", "warning", message, place=source.place(path, key=True), fields=fields)
+        yield Diagnostic(
+            "schema", "warning", message, place=source.place(path, key=True), fields={"unknown_field": path[-1]}
+        )
     for path, message in misshapen(source.value):
         yield Diagnostic("schema", "warning", message, place=source.place(path))
     origins = {

@@ -153,8 +153,12 @@ def _decoded(path: Path, file: Path, origin: str) -> str:
 
         before = data[: error.start].decode("utf-8")
         place = place_at(file.name, normal(before + "?"), len(normal(before)))
-        mistake = f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8"
-        raise _unusable(path, origin, mistake, Place(place.file, place.line, place.column)) from None
+        raise _unusable(
+            path,
+            origin,
+            f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8",
+            Place(place.file, place.line, place.column),
+        ) from None
 
 
 def _unusable(path: Path, origin: str, message: str, place: Place | None = None, rule: str = "file") -> TemplateError:

@@ -123,8 +123,11 @@ def _downward_items(listed: Any, annotations: Mapping[str, str]) -> list[Object]
     for item in listed:
         key = str(item.get("key")) if isinstance(item, dict) else ""
         if key not in annotations:
-            message = f"a volume uses file {key}, which the template does not generate"
-            raise InjectionError(Reason.TEMPLATE_FAILED, message, fields={"unknown_file": key})
+            raise InjectionError(
+                Reason.TEMPLATE_FAILED,
+                f"a volume uses file {key}, which the template does not generate",
+                fields={"unknown_file": key},
+            )
         reference = {"apiVersion": "v1", "fieldPath": f"metadata.annotations['{annotations[key]}']"}
         items.append({**{k: v for k, v in item.items() if k != "key"}, "fieldRef": reference})
     return items

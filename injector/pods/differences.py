@@ -296,8 +296,12 @@ class Differences:
             stays = f"the pod's {mine.removeprefix('a ')} stays"
             if actual is None:
                 stays = "the pod keeps it unset"
-            message = f"{stays}; the template has {'another' if mine == theirs else theirs}"
-            self.report(pointer, message, value=actual, template=expected_value)
+            self.report(
+                pointer,
+                f"{stays}; the template has {'another' if mine == theirs else theirs}",
+                value=actual,
+                template=expected_value,
+            )
 
     def report(self, pointer: str, message: str, **fields: Any) -> None:
         """Add a difference, unless that place is claimed or silent, or of a directive such as `$patch`."""
@@ -318,5 +322,4 @@ def volume_source(volume: Object) -> str:
 def no_key(item: object, field: Field, pointer: str) -> InjectionError:
     """The error about an item of an overlay that the merge key of its list does not name."""
     message, fields = f"an item of the overlay {item_fault(item, field)}", {"missing_keys": field.keys}
-    path, mistake = path_of(pointer), ("item", item)
-    return InjectionError(Reason.TEMPLATE_FAILED, message, path=path, fields=fields, mistake=mistake)
+    return InjectionError(Reason.TEMPLATE_FAILED, message, path=path_of(pointer), fields=fields, mistake=("item", item))

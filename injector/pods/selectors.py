@@ -118,20 +118,31 @@ def _check_fields(fields: dict[Any, Any], allowed: tuple[str, ...], path: Path, 
             to_do = did_you_mean(near, f"the keys are {', '.join(allowed)}")
             whole = fields if not set(_FIELDS) & fields.keys() else {field: fields[field]}
             mistake = ("selector", whole, of_namespaces) if allowed is _FIELDS else ("values", fields[field])
-            message = f"unknown key {shortened(field)}"
-            raise SelectorError("unknown-key", (*path, field), message, to_do, mistake, value=field, allowed=allowed)
+            raise SelectorError(
+                "unknown-key",
+                (*path, field),
+                f"unknown key {shortened(field)}",
+                to_do,
+                mistake,
+                value=field,
+                allowed=allowed,
+            )
 
 
 def _check_key(key: object, path: Path) -> None:
     if not isinstance(key, str) or not is_label_key(key):
-        message = f"{shortened(key)} is not a label key, such as app or example.com/app"
-        raise SelectorError("not-allowed", path, message, value=key)
+        raise SelectorError(
+            "not-allowed", path, f"{shortened(key)} is not a label key, such as app or example.com/app", value=key
+        )
 
 
 def _check_value(value: object, path: Path) -> None:
     if not isinstance(value, str):
-        message = f"{shortened(value)} is not a string"
-        raise SelectorError("wrong-type", path, message, "put it in quotes", value=value)
+        raise SelectorError("wrong-type", path, f"{shortened(value)} is not a string", "put it in quotes", value=value)
     if not is_label_value(value):
-        message = f"{shortened(value)} is not a label value (at most 63 letters, digits, '-', '_', '.')"
-        raise SelectorError("not-allowed", path, message, value=value)
+        raise SelectorError(
+            "not-allowed",
+            path,
+            f"{shortened(value)} is not a label value (at most 63 letters, digits, '-', '_', '.')",
+            value=value,
+        )

@@ -201,16 +201,20 @@ def _merged(
     if not overlay:
         return state, ()
     if not object_request.object or object_request.request.operation == "DELETE":
-        message = f"template {template.name} cannot change an object on DELETE, or that is not in the request"
-        raise InjectionError(Reason.TEMPLATE_FAILED, message, fields={"template": template.name})
+        raise InjectionError(
+            Reason.TEMPLATE_FAILED,
+            f"template {template.name} cannot change an object on DELETE, or that is not in the request",
+            fields={"template": template.name},
+        )
     if not object_request.is_pod:
         return merge_object(state, overlay, defaults)
     if not template.applies_to.only_pods:
         try:
             check_overlay(overlay)
         except OverlayError as error:
-            message = f"{error} (template {template.name})"
-            raise InjectionError(Reason.TEMPLATE_FAILED, message, path=error.path) from None
+            raise InjectionError(
+                Reason.TEMPLATE_FAILED, f"{error} (template {template.name})", path=error.path
+            ) from None
     app, placement = containers_of(state), Placement(native=False)
     merged = merge(state, overlay, app=app, placement=placement, caches=caches, defaults=defaults)
     return merged.pod, merged.differences

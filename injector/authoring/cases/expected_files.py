@@ -65,8 +65,13 @@ def unreadable(checked: Checked, outcome: Outcome, applied: Applied) -> Iterator
             continue
         place_of = traced.place_of if traced.value == texts[spec.name] else lambda _, file=spec.template: Place(file)
         for mistake in syntax_mistakes(texts[spec.name], spec.name, spec.syntax, place_of):
-            place = replace(mistake.place, origin=template.origin or template.name)
-            yield Diagnostic("validate", "error", mistake.message, mistake.help, place=place)
+            yield Diagnostic(
+                "validate",
+                "error",
+                mistake.message,
+                mistake.help,
+                place=replace(mistake.place, origin=template.origin or template.name),
+            )
 
 
 def _of_line(traced: Trace, text: str, line: int) -> Place | None:
@@ -117,8 +122,9 @@ def file_problems(checked: Checked, files: Mapping[str, Mapping[str, str]], temp
             if name in texts:
                 yield checked.problem("files", f"{name}: this file must not be there, but it is", *steps)
         elif name not in texts:
-            message = f"{name}: no such config file was rendered{hint(name, texts)}"
-            yield checked.problem("files", message, *steps, key=True)
+            yield checked.problem(
+                "files", f"{name}: no such config file was rendered{hint(name, texts)}", *steps, key=True
+            )
         elif isinstance(expected, list) and all(isinstance(without_tag(e), str) for e in expected):
             for index, part in enumerate(expected):
                 yield from _text(checked, name, part, texts[name], index)
@@ -127,8 +133,11 @@ def file_problems(checked: Checked, files: Mapping[str, Mapping[str, str]], temp
         elif isinstance(expected, str):
             yield from _text(checked, name, expected, texts[name])
         else:
-            message = f"{name}: this is {shown_text(expected)}; give parts of the text, or a part of the YAML"
-            yield checked.problem("files", message, *steps)
+            yield checked.problem(
+                "files",
+                f"{name}: this is {shown_text(expected)}; give parts of the text, or a part of the YAML",
+                *steps,
+            )
 
 
 def _text(checked: Checked, name: str, expected: Any, text: str, *index: int) -> Iterator[Diagnostic]:
@@ -136,13 +145,20 @@ def _text(checked: Checked, name: str, expected: Any, text: str, *index: int) ->
     if isinstance(expected, Absent):
         if part in text:
             line = text.count("\n", 0, text.index(part)) + 1
-            message = f"{name}: {shortened(part, 160)} must not be in it, and is in line {line}"
-            yield checked.problem("files", message, "expect", "files", name, *index)
+            yield checked.problem(
+                "files",
+                f"{name}: {shortened(part, 160)} must not be in it, and is in line {line}",
+                "expect",
+                "files",
+                name,
+                *index,
+            )
     elif part not in text:
         near = nearest(part.strip(), [line.strip() for line in text.splitlines() if line.strip()])
         rest = f"; nearest is {shortened(near, 160)}" if near else ""
-        message = f"{name}: {shortened(part, 160)} is not in it{rest}"
-        yield checked.problem("files", message, "expect", "files", name, *index)
+        yield checked.problem(
+            "files", f"{name}: {shortened(part, 160)} is not in it{rest}", "expect", "files", name, *index
+        )
 
 
 def _document(checked: Checked, name: str, expected: Any, text: str) -> Iterator[Diagnostic]:
@@ -156,8 +172,7 @@ def _document(checked: Checked, name: str, expected: Any, text: str) -> Iterator
         yield checked.problem("files", f"{name}: the rendered file is not valid YAML: {error}", *steps, key=True)
         return
     for difference in mismatches_of(expected, actual, pod=False):
-        message = f"{name}: {difference}"
-        yield checked.problem("files", message, *steps, *difference.steps, key=difference.key)
+        yield checked.problem("files", f"{name}: {difference}", *steps, *difference.steps, key=difference.key)
 
 
 #: What a block scalar of YAML cannot hold.

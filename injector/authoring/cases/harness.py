@@ -277,8 +277,10 @@ def _settings_problem(checked: Checked, error: InjectorError) -> Diagnostic:
     if not isinstance(error, SettingsError) or not error.diagnostics:
         return checked.problem("case", str(error), "settings", key=True)
     first = error.diagnostics[0]
-    problem = checked.problem("case", first.message, "settings", *first.path, help=first.help, key=True)
-    return replace(problem, path=("settings", *first.path))
+    return replace(
+        checked.problem("case", first.message, "settings", *first.path, help=first.help, key=True),
+        path=("settings", *first.path),
+    )
 
 
 def config_files(injection: Injection, settings: Settings) -> dict[str, dict[str, str]]:

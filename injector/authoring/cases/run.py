@@ -166,8 +166,13 @@ def _wrong_decision(checked: Checked, outcome: Outcome, template: str) -> Iterat
     """That the decision is not the expected one, and the mistake in the template that led to it."""
     expected, injection = checked.case.expect.decision, outcome.injection
     cause = f"{injection.reason}, see below" if injection.mistake is not None else injection.message
-    message = f"decision: expected {expected}, found {decision_of(injection)}: {cause}"
-    yield checked.problem("decision", message, "expect", "decision", help=_why_not_for(outcome, template))
+    yield checked.problem(
+        "decision",
+        f"decision: expected {expected}, found {decision_of(injection)}: {cause}",
+        "expect",
+        "decision",
+        help=_why_not_for(outcome, template),
+    )
     if injection.mistake is not None:
         yield injection.mistake.diagnostic
     elif outcome.blamed is not None:
@@ -223,9 +228,11 @@ def _warnings(checked: Checked, warnings: tuple[str, ...]) -> Iterator[Diagnosti
     for index, part in enumerate(expected):
         if not any(part in warning for warning in warnings):
             present = f"there are: {'; '.join(short)}" if warnings else "there are none"
-            message = f"no warning with {shortened(part, 160)} in it; {present}"
-            yield checked.problem("warnings", message, "expect", "warnings", index)
+            yield checked.problem(
+                "warnings", f"no warning with {shortened(part, 160)} in it; {present}", "expect", "warnings", index
+            )
     for warning, words in zip(warnings, short, strict=True):
         if not any(part in warning for part in expected):
-            message = f"a warning that is not expected: {words}"
-            yield checked.problem("warnings", message, "expect", "warnings", key=True)
+            yield checked.problem(
+                "warnings", f"a warning that is not expected: {words}", "expect", "warnings", key=True
+            )

@@ -108,8 +108,9 @@ def _contained(expected: Any, actual: list[Any], spot: _Spot) -> Iterator[Mismat
     """Whether a list without keys has an item that is as expected; with `!absent`, whether it has none."""
     absent, value = isinstance(expected, Absent), without_tag(expected)
     if any(not list(_compared(value, item, spot, {})) for item in actual) is absent:
-        message = f"the list must {'not ' if absent else ''}contain {shown_text(value)}; it has {shown_text(actual)}"
-        yield spot.mismatch(message)
+        yield spot.mismatch(
+            f"the list must {'not ' if absent else ''}contain {shown_text(value)}; it has {shown_text(actual)}"
+        )
 
 
 def _keyed(

@@ -183,8 +183,15 @@ def _case_problem(problem: Diagnostic, document: CaseDocument, steps: ObjectPath
         text = "" if isinstance(written, Absent) else flow_value(written)
         to_do = case_key_help(value, text, problem.path[:-1]) or to_do
     place = document.place(at, key=at_key and bool(problem.path))
-    fields = {**problem.fields, "mistake": problem.code}
-    return replace(problem, code="case", message=one_line(message), help=to_do, path=at, place=place, fields=fields)
+    return replace(
+        problem,
+        code="case",
+        message=one_line(message),
+        help=to_do,
+        path=at,
+        place=place,
+        fields={**problem.fields, "mistake": problem.code},
+    )
 
 
 def _given(case: Case, suite: Suite) -> Given:

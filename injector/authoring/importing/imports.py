@@ -131,8 +131,7 @@ def _name_problems(sidecars: Sequence[Sidecar], name: str) -> Iterator[Diagnosti
         if template_name(sidecar.name or name) != name:
             effect = f"pods that ask for {shortened(sidecar.name)} do not get this template"
             message = f"with --name {name}, {effect}; leave --name out, or change the name in the pods"
-            steps = (*sidecar.config.steps, "name")
-            yield sidecar.config.source.problem(steps, message, severity="warning")
+            yield sidecar.config.source.problem((*sidecar.config.steps, "name"), message, severity="warning")
 
 
 def _in_order(problems: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
@@ -157,10 +156,10 @@ def read_whole(config: Config, problems: list[Diagnostic], before: tuple[Path, .
         return sidecar
     teller = Teller(config, problems)
     if config.folder is None:
-        message = (
-            "`inherits` works only in local config files. It is ignored here; your old injector ignores it as well"
+        teller.warn(
+            ("inherits",),
+            "`inherits` works only in local config files. It is ignored here; your old injector ignores it as well",
         )
-        teller.warn(("inherits",), message)
         return sidecar
     base = _base(config.folder / sidecar.inherits, teller, problems, before)
     return None if base is None else _merged(base, sidecar)

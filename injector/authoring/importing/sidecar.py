@@ -164,8 +164,11 @@ def _checked(fields: Object, teller: Teller) -> Object:
             teller.tell(steps, error.message, help=error.help, about=str(error.fields["about"]))
             continue
         name = str(error.path[-1])
-        message = f"there is no field `{name}` here; Kubernetes drops it, so the import leaves it out"
-        teller.warn(steps, message, help=clear_help(name, POD.at(error.path[:-1])))
+        teller.warn(
+            steps,
+            f"there is no field `{name}` here; Kubernetes drops it, so the import leaves it out",
+            help=clear_help(name, POD.at(error.path[:-1])),
+        )
         owner: Any = copied
         for step in steps[:-1]:
             owner = owner[step]
@@ -215,8 +218,7 @@ def _without_duplicates(name: str, items: list[Any], steps: Path, teller: Teller
             hosts = [*by_key[key].get("hostnames", ()), *item.get("hostnames", ())]
             by_key[key] = {**by_key[key], "hostnames": list(dict.fromkeys(hosts))}
         elif name != "imagePullSecrets":
-            message = f"{name}: {key} is defined twice; keep one of the two"
-            teller.tell((*steps, number), message)
+            teller.tell((*steps, number), f"{name}: {key} is defined twice; keep one of the two")
         positions[key] = number
     return list(by_key.values())
 
@@ -246,8 +248,11 @@ def _check_pod(fields: Object, teller: Teller) -> None:
             if container.get("name") == EVERY_CONTAINER:
                 teller.tell((*steps, "name"), f"a container cannot be called {EVERY_CONTAINER}")
             if image and not form.allows(image):
-                message = f"image {shortened(image, 80)} is not an image reference"
-                teller.tell((*steps, "image"), message, help=f"write {form.words}")
+                teller.tell(
+                    (*steps, "image"),
+                    f"image {shortened(image, 80)} is not an image reference",
+                    help=f"write {form.words}",
+                )
             mounts += [((*steps, "volumeMounts", n), m) for n, m in enumerate(container.get("volumeMounts", []))]
     volumes = {volume.get("name") for volume in fields.get("volumes", [])}
     for at, mount in mounts if not (teller.inherits and "inherits" in fields) else ():  # the base may have it
@@ -256,5 +261,4 @@ def _check_pod(fields: Object, teller: Teller) -> None:
             near = nearest(str(name), volumes)
             volumes.add(name)
             more = f"; did you mean {near}?" if near else ""
-            message = f"no volume {shortened(name)} in the config, so each pod must define it{more}"
-            teller.warn((*at, "name"), message)
+            teller.warn((*at, "name"), f"no volume {shortened(name)} in the config, so each pod must define it{more}")

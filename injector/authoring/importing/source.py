@@ -64,8 +64,14 @@ class ImportSource:
         about: str = "",
     ) -> Diagnostic:
         """What is wrong at a place. `about` distinguishes it from other problems with the same field."""
-        fields = {"field": next(reversed(steps), ""), "about": about}
-        return Diagnostic(RULE, severity, message, help, place=self.place(steps, key=key), fields=fields)
+        return Diagnostic(
+            RULE,
+            severity,
+            message,
+            help,
+            place=self.place(steps, key=key),
+            fields={"field": next(reversed(steps), ""), "about": about},
+        )
 
     def within(self, steps: Path, label: str) -> ImportSource:
         """The document that the text at a place is. Raises ImportProblems where it is not YAML."""

@@ -78,8 +78,9 @@ def find(parts: PodView, minor: int, *, hardened: bool) -> Violations:
 
 def _refused(path: Path, value: object, help_: str = "drop it", *, field: str = "", subject: str = "") -> Diagnostic:
     """A value that the level refuses, of the field at the end of the path, or of one below it."""
-    message = f"{subject}{shown_value(value)} is not allowed"
-    return level_violation(_LEVEL, path, message, help_, field=field or str(path[-1]), value=value)
+    return level_violation(
+        _LEVEL, path, f"{subject}{shown_value(value)} is not allowed", help_, field=field or str(path[-1]), value=value
+    )
 
 
 def _pod(parts: PodView, minor: int) -> Violations:

@@ -34,8 +34,13 @@ def find(parts: PodView) -> Violations:
         for field, allowed in _ENUMS.items():
             value = body.get(field)
             if value and value not in allowed:
-                path, help_ = (*container.path, field), f"allowed: {', '.join(allowed)}"
-                yield invalid(path, f"it is {shown_value(value)}", help_, value=value, allowed=allowed)
+                yield invalid(
+                    (*container.path, field),
+                    f"it is {shown_value(value)}",
+                    f"allowed: {', '.join(allowed)}",
+                    value=value,
+                    allowed=allowed,
+                )
         if container.list_name == "initContainers" and body.get("restartPolicy") is None:
             for field in chosen_members(body, _HELD_BACK):
                 yield invalid((*container.path, field), "only a container that keeps running can have it", "drop it")
@@ -50,9 +55,11 @@ def _environment(container: ContainerView) -> Violations:
         if isinstance(bulk, dict):
             sources = chosen_members(bulk, _BULK_SOURCES)
             if len(sources) != 1:
-                path, help_ = (*container.path, "envFrom"), f"name one of {', '.join(_BULK_SOURCES)}"
                 yield invalid(
-                    path, f"an entry has {' and '.join(sources) or 'no source'}", help_, allowed=_BULK_SOURCES
+                    (*container.path, "envFrom"),
+                    f"an entry has {' and '.join(sources) or 'no source'}",
+                    f"name one of {', '.join(_BULK_SOURCES)}",
+                    allowed=_BULK_SOURCES,
                 )
             for reference in sources:
                 yield from _reference((*container.path, "envFrom", reference), bulk[reference])

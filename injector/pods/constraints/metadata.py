@@ -42,16 +42,18 @@ def find(parts: PodView) -> Violations:
 
 def _entry(field: str, key: object, value: object) -> Violations:
     if not isinstance(key, str) or not _is_key(key, lower=field == "annotations"):
-        message = f"{shown_value(key)} is not a key"
-        yield invalid(("metadata", field), message, "write a key such as example.com/name", value=key)
+        yield invalid(
+            ("metadata", field), f"{shown_value(key)} is not a key", "write a key such as example.com/name", value=key
+        )
     if value is None:  # the API server reads null as an empty string
         return
     path = ("metadata", field, Key(key))
     if not isinstance(value, str):
         yield invalid(path, f"it is {shown_value(value)}, which is not a string", "put it in quotes", value=value)
     elif field == "labels" and not is_label_value(value):
-        message = f"{shown_value(value)} is not a label value"
-        yield invalid(path, message, "at most 63 letters, digits, - _ and .", value=value)
+        yield invalid(
+            path, f"{shown_value(value)} is not a label value", "at most 63 letters, digits, - _ and .", value=value
+        )
 
 
 def _is_key(key: str, *, lower: bool) -> bool:

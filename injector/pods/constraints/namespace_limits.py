@@ -107,11 +107,22 @@ def _compare(
     allowed = format_quantity(bound)
     fields = {"limit_range": name, "resource": resource, "side": bounded, side: allowed, "found": amount}
     if amount is None:
-        message = f"LimitRange {name} requires a {resource} {bounded} ({side} {allowed})"
-        yield violation(Reason.QUOTA, path, message, "set it", missing=True, **fields)
+        yield violation(
+            Reason.QUOTA,
+            path,
+            f"LimitRange {name} requires a {resource} {bounded} ({side} {allowed})",
+            "set it",
+            missing=True,
+            **fields,
+        )
     elif amount > bound if side == "maximum" else amount < bound:
-        message = f"{resource} {bounded} is {format_quantity(amount)}; the {side} of LimitRange {name} is {allowed}"
-        yield violation(Reason.QUOTA, path, message, f"{'lower' if side == 'maximum' else 'raise'} it", **fields)
+        yield violation(
+            Reason.QUOTA,
+            path,
+            f"{resource} {bounded} is {format_quantity(amount)}; the {side} of LimitRange {name} is {allowed}",
+            f"{'lower' if side == 'maximum' else 'raise'} it",
+            **fields,
+        )
 
 
 def _items(namespace: Namespace, kind: str) -> Iterator[tuple[str, Object]]:

@@ -57,13 +57,21 @@ def _pod(spec: dict[str, object], system: object) -> Violations:
             if field == "hostUsers" or spec[field] is True:
                 yield invalid(("spec", field), _NOT_FOR_WINDOWS, "drop it")
     if spec.get("shareProcessNamespace") is True and spec.get("hostPID") is True:
-        message = "it cannot be used together with spec.hostPID"
-        yield invalid(("spec", "shareProcessNamespace"), message, "drop one", other="hostPID")
+        yield invalid(
+            ("spec", "shareProcessNamespace"),
+            "it cannot be used together with spec.hostPID",
+            "drop one",
+            other="hostPID",
+        )
     if spec.get("hostUsers") is False:
         for field in _HOST_NAMESPACES:
             if spec.get(field) is True:
-                message = "it needs the host's user namespace, but spec.hostUsers is false"
-                yield invalid(("spec", field), message, "drop one", other="hostUsers")
+                yield invalid(
+                    ("spec", field),
+                    "it needs the host's user namespace, but spec.hostUsers is false",
+                    "drop one",
+                    other="hostUsers",
+                )
 
 
 def _of_system(path: Path, security: dict[str, object], system: object, unavailable: tuple[str, ...]) -> Violations:

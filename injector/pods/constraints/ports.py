@@ -46,17 +46,31 @@ def _own(container: ContainerView, on_host: bool) -> Violations:
         path = item_path(container.path, "ports", port)
         number, host, name = port.get("containerPort"), port.get("hostPort"), port.get("name")
         if not is_port_number(number):
-            message = f"containerPort {shown_value(number)} is not one of 1 to 65535"
-            yield invalid(path, message, field="containerPort", value=number)
+            yield invalid(
+                path,
+                f"containerPort {shown_value(number)} is not one of 1 to 65535",
+                field="containerPort",
+                value=number,
+            )
         if host not in (None, 0) and not is_port_number(host):
             yield invalid(path, f"hostPort {shown_value(host)} is not one of 1 to 65535", field="hostPort", value=host)
         elif on_host and host and host != number:
-            message = f"with hostNetwork, hostPort {shown_value(host)} must be containerPort {shown_value(number)}"
-            yield invalid(path, message, field="hostPort", value=host, other=number)
+            yield invalid(
+                path,
+                f"with hostNetwork, hostPort {shown_value(host)} must be containerPort {shown_value(number)}",
+                field="hostPort",
+                value=host,
+                other=number,
+            )
         protocol = port.get("protocol")
         if protocol is not None and protocol not in _PROTOCOLS:
-            message = f"protocol {shown_value(protocol)} is not one of {', '.join(_PROTOCOLS)}"
-            yield invalid(path, message, field="protocol", value=protocol, allowed=_PROTOCOLS)
+            yield invalid(
+                path,
+                f"protocol {shown_value(protocol)} is not one of {', '.join(_PROTOCOLS)}",
+                field="protocol",
+                value=protocol,
+                allowed=_PROTOCOLS,
+            )
         yield from _name(path, name, names)
 
 
@@ -65,8 +79,13 @@ def _name(path: Path, name: object, names: set[str]) -> Violations:
         return
     if not isinstance(name, str) or not PORT_NAME.match(name):
         message = f"{shown_value(name)} is not a port name"
-        help_ = "write at most 15 lower case letters, digits and single dashes, a letter among them"
-        yield invalid(path, message, help_, field="name", value=name)
+        yield invalid(
+            path,
+            message,
+            "write at most 15 lower case letters, digits and single dashes, a letter among them",
+            field="name",
+            value=name,
+        )
     elif name in names:
         yield invalid(path, f"two ports are called {shown_value(name)}", "rename one", field="name", twice=name)
     else:

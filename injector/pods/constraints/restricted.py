@@ -57,8 +57,9 @@ def _volumes(parts: PodView, server: int) -> Violations:
         sources = [key for key, value in volume.items() if key != "name" and value is not None]
         if sources and not any(key in allowed for key in sources):
             path = ("spec", "volumes", Key(string_field(volume.get("name"))))
-            help_ = f"use one of {', '.join(allowed)}"
-            yield level_violation(_LEVEL, path, f"{sources[0]} is not allowed", help_, field=sources[0])
+            yield level_violation(
+                _LEVEL, path, f"{sources[0]} is not allowed", f"use one of {', '.join(allowed)}", field=sources[0]
+            )
 
 
 def _hardening(path: Path, own: Object, of_pod: Object) -> Violations:

@@ -86,8 +86,14 @@ def _mounts(container: ContainerView, volumes: dict[str, Object]) -> Violations:
             place = item_path(container.path, field, mount)
             yield from _volume(place, field, volumes.get(string_field(name)), name, string_field(name) in devices)
             if not isinstance(path, str) or not path or (field == "volumeDevices" and ".." in path.split("/")):
-                message = f"the {key} of {shown_value(name)} is {shown_value(path)}"
-                yield invalid(place, message, "it must be a path", field=key, volume=name, value=path)
+                yield invalid(
+                    place,
+                    f"the {key} of {shown_value(name)} is {shown_value(path)}",
+                    "it must be a path",
+                    field=key,
+                    volume=name,
+                    value=path,
+                )
             elif path in paths:
                 yield invalid(place, f"two volumes are mounted at {shown_value(path)}", "move one", twice=path)
             else:
@@ -101,22 +107,33 @@ def _volume(place: Path, field: str, volume: Object | None, name: object, is_dev
     if volume is None:
         yield invalid(place, f"there is no volume {shown_value(name)}", "add it to spec.volumes", missing_volume=name)
     elif field == "volumeDevices" and not any(volume.get(kind) for kind in _BLOCK):
-        message = f"volume {shown_value(name)} is not a block device"
-        yield invalid(place, message, "use a persistentVolumeClaim", volume=name)
+        yield invalid(
+            place, f"volume {shown_value(name)} is not a block device", "use a persistentVolumeClaim", volume=name
+        )
     elif field == "volumeMounts" and is_device:
-        message = f"volume {shown_value(name)} is in volumeDevices of this container already"
-        yield invalid(place, message, "mount another", volume=name)
+        yield invalid(
+            place,
+            f"volume {shown_value(name)} is in volumeDevices of this container already",
+            "mount another",
+            volume=name,
+        )
 
 
 def _propagation(container: ContainerView, place: Path, path: object, propagation: object) -> Violations:
     fields = {"field": "mountPropagation", "at": path}
     if propagation not in _PROPAGATIONS:
-        message = f"mountPropagation at {shown_value(path)} is {shown_value(propagation)}"
-        yield invalid(place, message, f"allowed: {', '.join(filter(None, _PROPAGATIONS))}", **fields, value=propagation)
+        yield invalid(
+            place,
+            f"mountPropagation at {shown_value(path)} is {shown_value(propagation)}",
+            f"allowed: {', '.join(filter(None, _PROPAGATIONS))}",
+            **fields,
+            value=propagation,
+        )
     privileged = mapping(container.body.get("securityContext")).get("privileged") is True
     if propagation == "Bidirectional" and not privileged:
-        message = f"mountPropagation {propagation} at {shown_value(path)} needs a privileged container"
-        yield invalid(place, message, **fields)
+        yield invalid(
+            place, f"mountPropagation {propagation} at {shown_value(path)} needs a privileged container", **fields
+        )
 
 
 def _sub_path(mount_path: Path, mount: dict[str, object]) -> Violations:
