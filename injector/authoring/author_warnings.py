@@ -122,8 +122,7 @@ def _of_overlay(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
         yield Diagnostic(
             "schema", "warning", message, place=source.place(path, key=True), fields={"unknown_field": path[-1]}
         )
-    for path, message in misshapen(source.value):
-        yield Diagnostic("schema", "warning", message, place=source.place(path))
+    yield from (Diagnostic("schema", "warning", m, place=source.place(path)) for path, m in misshapen(source.value))
     origins = {
         parameter.variable: origin
         for name, parameter in template.parameters.items()

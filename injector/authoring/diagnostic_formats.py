@@ -23,6 +23,7 @@ from injector import __version__
 from injector.advice import help_for, with_advice
 from injector.diagnostics import Diagnostic, printable, printable_lines, spoken_path
 from injector.errors import DocumentError, SettingsError, TemplateError
+from injector.pods.context import filled
 from injector.templates.render import RenderError
 from injector.templates.snapshot import SnapshotError
 
@@ -159,22 +160,16 @@ def _uri(problem: Diagnostic, *, quoted: bool = True) -> str:
 
 def _result(problem: Diagnostic, names: Sequence[str]) -> dict[str, Any]:
     place, help_ = problem.place, help_for(problem)
-    physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(problem)}}
-    if place.line:
-        physical["region"] = {"startLine": place.line}
-        if place.column:
-            physical["region"]["startColumn"] = place.column
-        if place.text:
-            physical["region"]["snippet"] = {"text": place.text}
-    location: dict[str, Any] = {"physicalLocation": physical}
-    if problem.path:
-        location["logicalLocations"] = [{"fullyQualifiedName": spoken_path(problem.path)}]
+    snippet = filled({"text": place.text})
+    region = filled({"startLine": place.line, "startColumn": place.column, "snippet": snippet})
+    physical = {"artifactLocation": {"uri": _uri(problem)}, **filled({"region": place.line and region})}
+    logical = problem.path and [{"fullyQualifiedName": spoken_path(problem.path)}]
     return {
         "ruleId": problem.code,
         "ruleIndex": names.index(problem.code),
         "level": problem.severity,
         "message": {"text": "\n".join(filter(None, (problem.headline, help_)))},
-        "locations": [location],
+        "locations": [{"physicalLocation": physical, **filled({"logicalLocations": logical})}],
     }
 
 

@@ -220,11 +220,13 @@ def _equal(actual: Any, expected: Any, field: Field) -> bool:
 def with_plugins_additions(fresh: Object, before: Object) -> Object:
     """A pod that was made afresh, its containers with what the plug-ins had added to those of the same name before."""
     old = {c.get("name"): c for field in CONTAINER_LISTS for c in before["spec"].get(field) or []}
-    spec = dict(fresh["spec"])
-    for field in CONTAINER_LISTS:
-        if spec.get(field):
-            spec[field] = [_with(c, old[c["name"]]) if c["name"] in old else c for c in spec[field]]
-    return {**fresh, "spec": spec}
+    spec = fresh["spec"]
+    lists = {
+        field: [_with(c, old[c["name"]]) if c["name"] in old else c for c in spec[field]]
+        for field in CONTAINER_LISTS
+        if spec.get(field)
+    }
+    return {**fresh, "spec": {**spec, **lists}}
 
 
 def _with(container: Object, old: Object) -> Object:
@@ -306,12 +308,8 @@ class Differences:
     def report(self, pointer: str, message: str, **fields: Any) -> None:
         """Add a difference, unless that place is claimed or silent, or of a directive such as `$patch`."""
         directive = pointer.rpartition("/")[2].startswith("$")  # which no pod has
-        if not directive and not self.is_claimed(pointer) and not is_below(pointer, self.silent):
+        if not directive and not is_below(pointer, self.claimed) and not is_below(pointer, self.silent):
             self.found.append(difference_at(pointer, message, **fields))
-
-    def is_claimed(self, pointer: str) -> bool:
-        """Whether an earlier injection added this part or one around it."""
-        return is_below(pointer, self.claimed)
 
 
 def volume_source(volume: Object) -> str:

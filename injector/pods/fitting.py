@@ -147,8 +147,9 @@ def keep_requests_below_limits(had: Object, container: Object) -> tuple[Object, 
             continue
         if request == had_requests.get(name) and had_limits.get(name) is None:
             limits = {**limits, name: request}
-            sentence = f"the template's {limit} is raised to the request {request}"
-            changes.append((f"resources/limits/{escape(name)}", sentence))
+            changes.append(
+                (f"resources/limits/{escape(name)}", f"the template's {limit} is raised to the request {request}")
+            )
         else:
             requests = {**requests, name: limit}
             sentence = f"{request} is lowered to the limit {limit}; for more, raise the limit"

@@ -82,13 +82,9 @@ def _given(value: Any, kind: type, path: Path, message: str, mistake: tuple[Any,
 
 def _holds(expression: dict[str, Any], labels: dict[Any, Any]) -> bool:
     operator, key = expression.get("operator"), expression.get("key")
-    if operator == "In":
-        return key in labels and labels[key] in (expression.get("values") or ())
-    if operator == "NotIn":  # a label that is absent is not in any list: Kubernetes counts it as a match
-        return key not in labels or labels[key] not in (expression.get("values") or ())
-    if operator == "Exists":
-        return key in labels
-    return operator == "DoesNotExist" and key not in labels
+    if operator in ("In", "NotIn"):  # a label that is absent is not in any list: Kubernetes counts it as a match
+        return (key in labels and labels[key] in (expression.get("values") or ())) is (operator == "In")
+    return bool(operator == ("Exists" if key in labels else "DoesNotExist"))
 
 
 def _check_expression(expression: object, path: Path) -> None:

@@ -25,6 +25,7 @@ from injector.diagnostics import Diagnostic, Path, Place
 from injector.errors import DocumentError, InjectionError
 from injector.injection import Applied
 from injector.names import hint, nearest, shortened
+from injector.pods.context import filled
 from injector.pods.shape import string_map, with_annotations
 from injector.pods.workloads import workload_of_object
 from injector.templates.kubernetes_yaml import Node, YAMLError, compose, load_manifest
@@ -189,11 +190,14 @@ def case_output(checked: Checked, outcome: Outcome) -> str:
     Without the receipt: it holds hashes of the template's sources, which change with every comment.
     """
     injection = outcome.injection
-    output: dict[str, Any] = {"decision": decision_of(injection), "reason": injection.reason.label}
-    if injection.message:
-        output["message"] = injection.message
-    if injection.warning_lines:
-        output["warnings"] = list(injection.warning_lines)
+    output: dict[str, Any] = filled(
+        {
+            "decision": decision_of(injection),
+            "reason": injection.reason.label,
+            "message": injection.message,
+            "warnings": list(injection.warning_lines),
+        }
+    )
     if outcome.asked is None:
         pod, receipt = injection.object, outcome.snapshot.settings.receipt_key
         output["pod"] = with_annotations(pod, {receipt: None}) if receipt in string_map(pod, "annotations") else pod

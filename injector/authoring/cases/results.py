@@ -70,23 +70,22 @@ def _junit_case(suite: ElementTree.Element, result: CaseResult) -> None:
 
 
 def _template(run: TemplateRun) -> dict[str, Any]:
-    data: dict[str, Any] = {
+    coverage = run.coverage and {
+        "percent": round(run.coverage.percent, 1),
+        "parameters": run.coverage.parameters,
+        "branches": run.coverage.branches,
+        "missedParameters": _missed(run.coverage.missed_parameters),
+        "missedBranches": _missed(run.coverage.missed_branches),
+    }
+    return {
         "template": run.suite.name,
         "path": run.path,
         "cases": [_case(result) for result in run.results],
         "leftOut": run.left_out,
         "problems": [diagnostic_data(problem) for problem in run.problems],
         "unusedGoldenFiles": run.suite.unused_golden_files(),
+        **filled({"coverage": coverage}),
     }
-    if run.coverage is not None:
-        data["coverage"] = {
-            "percent": round(run.coverage.percent, 1),
-            "parameters": run.coverage.parameters,
-            "branches": run.coverage.branches,
-            "missedParameters": _missed(run.coverage.missed_parameters),
-            "missedBranches": _missed(run.coverage.missed_branches),
-        }
-    return data
 
 
 def _case(result: CaseResult) -> dict[str, Any]:

@@ -187,11 +187,10 @@ def _errors(fields: Object) -> Iterator[tuple[Diagnostic, Path]]:
     newest = max(versions())
     apart = (*EVERYWHERE, *METADATA, "name", "inherits")
     spec = {"containers": [], **{key: value for key, value in fields.items() if key not in apart}}
-    for error in schema_errors({"metadata": {}, "spec": spec}, newest):
-        yield error, error.path[1:]
+    yield from ((error, error.path[1:]) for error in schema_errors({"metadata": {}, "spec": spec}, newest))
     every: Object = {"name": "every", **{key: fields[key] for key in EVERYWHERE if key in fields}}
-    for error in schema_errors({"metadata": {}, "spec": {"containers": [every]}}, newest):
-        yield error, error.path[3:]
+    errors = schema_errors({"metadata": {}, "spec": {"containers": [every]}}, newest)
+    yield from ((error, error.path[3:]) for error in errors)
 
 
 def _without_duplicates(name: str, items: list[Any], steps: Path, teller: Teller) -> list[Any]:

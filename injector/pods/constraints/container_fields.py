@@ -10,7 +10,7 @@ from typing import Any
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.names import WANTED, quotes_help, shown_value
 from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, chosen_members, invalid, wrong_value
-from injector.pods.context import Object, mapping, sequence
+from injector.pods.context import Object, mapping, mappings
 from injector.pods.fields import CONTAINER, Field
 from injector.pods.keyed_pointers import has_key, step_of
 
@@ -48,21 +48,19 @@ def find(parts: PodView) -> Violations:
 
 
 def _environment(container: ContainerView) -> Violations:
-    for variable in sequence(container.body.get("env")):
-        if isinstance(variable, dict):
-            yield from _variable((*container.path, "env"), variable)
-    for bulk in sequence(container.body.get("envFrom")):
-        if isinstance(bulk, dict):
-            sources = chosen_members(bulk, _BULK_SOURCES)
-            if len(sources) != 1:
-                yield invalid(
-                    (*container.path, "envFrom"),
-                    f"an entry has {' and '.join(sources) or 'no source'}",
-                    f"name one of {', '.join(_BULK_SOURCES)}",
-                    allowed=_BULK_SOURCES,
-                )
-            for reference in sources:
-                yield from _reference((*container.path, "envFrom", reference), bulk[reference])
+    for variable in mappings(container.body.get("env")):
+        yield from _variable((*container.path, "env"), variable)
+    for bulk in mappings(container.body.get("envFrom")):
+        sources = chosen_members(bulk, _BULK_SOURCES)
+        if len(sources) != 1:
+            yield invalid(
+                (*container.path, "envFrom"),
+                f"an entry has {' and '.join(sources) or 'no source'}",
+                f"name one of {', '.join(_BULK_SOURCES)}",
+                allowed=_BULK_SOURCES,
+            )
+        for reference in sources:
+            yield from _reference((*container.path, "envFrom", reference), bulk[reference])
 
 
 def _variable(path: Path, variable: Object) -> Violations:

@@ -6,6 +6,7 @@ RFC 1123 label names; container names are unique over all lists.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from injector.diagnostics import Key
@@ -100,18 +101,13 @@ def find_names(parts: PodView) -> Violations:
 
 
 def _volume_names(parts: PodView) -> Violations:
-    names: set[str] = set()
-    twice: set[str] = set()
-    for volume in parts.volumes:
-        name = volume.get("name")
-        if isinstance(name, str):
-            (twice if name in names else names).add(name)
+    count = Counter[object](name for volume in parts.volumes if isinstance(name := volume.get("name"), str))
     for volume in parts.touched_volumes:
         name = volume.get("name")
         if (bad := _bad_name(name)) is not None:
             path = ("spec", "volumes", Key(name)) if isinstance(name, str) and name else ("spec", "volumes")
             yield invalid(path, bad, "rename the volume", value=name)
-        elif name in twice:
+        elif count[name] > 1:
             yield invalid(("spec", "volumes"), f"two volumes are called {shown_value(name)}", "rename one", twice=name)
 
 

@@ -24,11 +24,8 @@ def defaults(namespace: Namespace) -> Ask | None:
     """The requests and limits that containers without any get in this namespace; None without a LimitRange."""
     if not namespace.limit_ranges:
         return None
-    total = Ask({}, {})
-    for requests, limits in reversed(list(_given(namespace))):  # the first one counts
-        total.limits.update(limits)
-        total.requests.update(requests)
-    return total
+    asks = list(_given(namespace))[::-1]  # the first one counts
+    return Ask(*({name: amount for ask in asks for name, amount in ask[side].items()} for side in (0, 1)))
 
 
 def filled_in(namespace: Namespace) -> ResourceDefaults | None:

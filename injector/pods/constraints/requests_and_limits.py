@@ -72,10 +72,7 @@ def pod_ask(spec: Object, defaults: Ask | None = None) -> Ask:
     """What a pod asks for in all: its containers together, its own `resources` instead where it sets them, overhead."""
     ask = sum_of_asks(asking(spec, defaults))
     own = pod_level(spec)
-    requests = {**ask.requests, **own.limits, **own.requests}
-    for name in own.limits:
-        if name not in own.requests and name in ask.requests:
-            requests[name] = ask.requests[name]
+    requests = {**own.limits, **ask.requests, **own.requests}
     limits = {**ask.limits, **own.limits}
     for name, quantity in amounts(spec.get("overhead")).items():
         requests[name] = requests.get(name, Decimal(0)) + quantity
@@ -114,8 +111,7 @@ def _add(total: Amounts, more: Amounts) -> None:
 
 def _raise_to(total: Amounts, floor: dict[str, Any]) -> None:
     for name, quantity in floor.items():
-        if name not in total or total[name] < quantity:
-            total[name] = quantity
+        total[name] = max(total.get(name, quantity), quantity)
 
 
 _PLAIN = ("cpu", "memory", "ephemeral-storage")
