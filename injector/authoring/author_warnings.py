@@ -109,8 +109,7 @@ def _applied(attempt: Attempt, template: Template) -> Applied | None:
 
 def _of_overlay(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
     applied = _applied(attempt, template)
-    overlay = applied.overlay if applied is not None else None
-    if overlay is not None and _is_sound(overlay):
+    if applied is not None and _is_sound(applied.overlay):
         return
     try:
         context, parameters = attempt.context_and_files(template)[0], attempt.parameters(template)

@@ -39,11 +39,6 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "green"}
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 
 
-def encodable(text: str) -> str:
-    """The text in a form that UTF-8 can hold: half of a surrogate pair becomes U+FFFD."""
-    return _HALF.sub("\ufffd", text)
-
-
 def for_xml(text: str) -> str:
     """The text in a form that XML can hold: other characters become U+FFFD."""
     return _NO_XML.sub("\ufffd", text)
@@ -51,9 +46,9 @@ def for_xml(text: str) -> str:
 
 def one_line(text: str) -> str:
     """A text on one line, all of it to be seen: line ends and tabs are spelled as in Python, other control characters
-    become `?`.
+    become `?`, and half of a surrogate pair, which UTF-8 cannot hold, becomes U+FFFD.
     """
-    return "".join(map(_seen, encodable(text)))
+    return "".join(map(_seen, _HALF.sub("\ufffd", text)))
 
 
 def path_line(path: str) -> str:
@@ -64,7 +59,7 @@ def path_line(path: str) -> str:
 
 def quoted_lines(text: str) -> list[str]:
     """The lines of a program's output, each behind `| `, so that it is told from the words around it."""
-    return [f"| {''.join(map(_seen, encodable(line.expandtabs())))}".rstrip() for line in text.splitlines()]
+    return [f"| {one_line(line.expandtabs())}".rstrip() for line in text.splitlines()]
 
 
 def _seen(character: str) -> str:

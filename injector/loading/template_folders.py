@@ -68,9 +68,7 @@ def templates_of(folder: Path) -> list[Path]:
 
 def _within(entries: Iterable[Path], deeper: int) -> Iterator[Path]:
     """The templates among some files and folders, and in these so many levels deeper."""
-    for entry in entries:
-        if not entry.is_dir():
-            continue
+    for entry in filter(Path.is_dir, entries):
         if is_template(entry):
             yield entry
         elif deeper:

@@ -63,14 +63,11 @@ def try_templates(
                 failed[verdict.name] = TemplateError.of(
                     verdict.name, *(problem.of(origin) for problem in verdict.problems)
                 )
-        if died is None:
-            for name in left:
-                failed[name] = TemplateError(name, _NO_VERDICT, rule="limit", origin=origins.get(name, ""))
-            break
-        name, cause = died
         # what the child was at when it died is at fault; the others get another child
-        left.pop(name, None)
-        failed[name] = TemplateError(name, cause, rule="limit", origin=origins.get(name, ""))
+        causes = dict.fromkeys(left, _NO_VERDICT) if died is None else dict([died])
+        for name, cause in causes.items():
+            left.pop(name, None)
+            failed[name] = TemplateError(name, cause, rule="limit", origin=origins.get(name, ""))
     return failed
 
 

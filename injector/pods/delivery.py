@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from injector.errors import InjectionError
-from injector.pods.context import Object, Workload, mapping, mappings
+from injector.pods.context import Object, Workload, filled, mapping, mappings
 from injector.reasons import Reason
 from injector.settings import Settings
 
@@ -29,9 +29,8 @@ class GeneratedConfigMap(msgspec.Struct, frozen=True):
 
     def to_object(self) -> Object:
         """The ConfigMap as a manifest: immutable, owned by the pod's controller so that it goes with it."""
-        metadata: Object = {"name": self.name, "namespace": self.namespace, "labels": self.labels}
-        if self.owner is not None:
-            metadata["ownerReferences"] = [self.owner]
+        owners = filled({"ownerReferences": self.owner and [self.owner]})
+        metadata = {"name": self.name, "namespace": self.namespace, "labels": self.labels, **owners}
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True, "data": self.data}
 
 
@@ -99,9 +98,7 @@ def by_annotation(
 
 
 def _downward(volume: Any, config_map_name: str, annotations: Mapping[str, str]) -> Any:
-    if not isinstance(volume, dict):
-        return volume
-    projected = mapping(volume.get("projected"))
+    projected = mapping(mapping(volume).get("projected"))
     sources = projected.get("sources")
     if isinstance(sources, list):
         turned = [_downward(source, config_map_name, annotations) for source in sources]

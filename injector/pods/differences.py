@@ -203,9 +203,8 @@ def _is_one_of(amount: Any, amounts: Collection[Decimal], limit: Any) -> bool:
 
 
 def _equal(actual: Any, expected: Any, field: Field) -> bool:
-    if type(actual) is type(expected) and actual == expected:
-        return True
-    if field.means_nothing(expected) and field.means_nothing(actual):
+    equal = type(actual) is type(expected) and actual == expected
+    if equal or (field.means_nothing(expected) and field.means_nothing(actual)):
         return True
     if field.name in ("mountPath", "subPath"):
         return bool(mount_path(actual) == mount_path(expected))

@@ -25,11 +25,8 @@ def matches(selector: dict[str, Any] | None, labels: object) -> bool:
     if selector is None:
         return False
     own = mapping(labels)
-    match_labels = selector.get("matchLabels")
-    if match_labels:
-        for key, value in match_labels.items():
-            if own.get(key) != value:
-                return False
+    if not (selector.get("matchLabels") or {}).items() <= own.items():
+        return False
     expressions = selector.get("matchExpressions")
     return not expressions or all(_holds(e, own) for e in expressions)
 

@@ -171,9 +171,8 @@ def _with_claims(spec: Object, owner: Object, first: str) -> Object:
 def _indexed(container: Any) -> Any:
     """https://kubernetes.io/docs/tasks/job/indexed-parallel-processing-static/."""
     env = mapping(container).get("env") or []
-    if not isinstance(container, dict) or not isinstance(env, list):
-        return container
-    if any(mapping(variable).get("name") == _INDEX for variable in env):
+    has_none = isinstance(env, list) and all(mapping(variable).get("name") != _INDEX for variable in env)
+    if not isinstance(container, dict) or not has_none:
         return container
     source = {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-completion-index']"}}
     return {**container, "env": [*env, {"name": _INDEX, "valueFrom": source}]}

@@ -224,14 +224,12 @@ def _config_file(name: str, text: str) -> str:
 
 
 def golden_problem(
-    checked: Checked, outcome: Outcome, folder: pathlib.Path, *, update: bool
+    checked: Checked, name: str, outcome: Outcome, folder: pathlib.Path, *, update: bool
 ) -> tuple[Diagnostic | None, bool]:
-    """What is not as in the golden file of a case, and whether the file was written (only with `update`).
+    """What is not as in the golden file of a case, `name`, and whether the file was written (only with `update`).
 
     Raises DocumentError where it cannot be read or written.
     """
-    name = checked.case.expect.golden
-    assert name is not None  # noqa: S101
     file = folder / TESTS / name
     expected = case_output(checked, outcome)
     try:

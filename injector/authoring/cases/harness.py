@@ -16,6 +16,7 @@ from injector.authoring.cases.branches import marked
 from injector.authoring.cases.case import CHOSEN
 from injector.authoring.cases.case_objects import case_path, question
 from injector.authoring.cases.suite import Checked
+from injector.authoring.lint.pod_schema import version_of
 from injector.authoring.refusal_location import Attempt
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import InjectionError, InjectorError, SettingsError, TemplateError
@@ -75,6 +76,7 @@ class Harness:
         self._unmarked, self._told = loaded, False
         with limited(loaded.name, path):
             self.template, self.branches = marked(loaded)
+        self._parents = (self.folder.parent, gallery_path())
         self._templates: dict[str, Template | Diagnostic | None] = {self.template.name: self.template}
 
     def mistakes(self) -> list[Diagnostic]:
@@ -106,8 +108,9 @@ class Harness:
         overrides = _with_examples(checked, templates, overrides, case_input.pod, namespace, settings)
         workload = workload_with_pods(case_input.obj)
         names = None if case.templates == CHOSEN else list(templates)
-        injection = inject(case_input.pod, namespace, snapshot, names=names, overrides=overrides, workload=workload)
-        injection = advised_injection(injection)
+        injection = advised_injection(
+            inject(case_input.pod, namespace, snapshot, names=names, overrides=overrides, workload=workload)
+        )
         return Outcome(
             injection,
             snapshot,
@@ -183,10 +186,6 @@ class Harness:
             self._templates[name] = self._load(name)
         return self._templates[name]
 
-    @property
-    def _parents(self) -> tuple[Path, ...]:
-        return self.folder.parent, gallery_path()
-
     def _load(self, name: str) -> Template | Diagnostic | None:
         """Another template, what is wrong with it, or None where there is none of this name."""
         folder = next((p / name for p in self._parents if "/" not in name and (p / name / MANIFEST).is_file()), None)
@@ -256,7 +255,8 @@ def examples_of(template: Template, failure: Diagnostic) -> dict[str, Any]:
 
 def _snapshot(settings: Settings, catalog: Catalog, checked: Checked) -> Snapshot:
     """A snapshot of templates that are loaded, for the settings and the cluster of a case."""
-    cluster = Cluster(checked.version or Cluster().version, settings.cluster_domain)
+    version = version_of(checked.case.kubernetes or "") or Cluster().version
+    cluster = Cluster(version, settings.cluster_domain)
     for name in settings.parameters:
         if catalog.get(name) is None:
             message = (

@@ -25,8 +25,6 @@ _SAID_BY = {
     "resource": "`resource`",
     "subResource": "`resource`, as in pods/ephemeralcontainers",
 }
-#: Keys of which a case has only one.
-_INPUTS = (("pod", "file"), ("object", "file"))
 #: Decisions about a pod, and what to write in their place for an object at a path.
 _OF_PODS = {"injected": "amended", "failed": "skipped, or refused where the path says `failurePolicy: Fail`"}
 #: Decisions without a status code.
@@ -74,12 +72,12 @@ def _of_case(item: dict[str, Any]) -> list[_Check]:
         _Check(isinstance(name, str) and not name.strip(), ("name",), "the name is empty; say what the case shows"),
         *(
             _Check(
-                first in item and second in item,
-                (second,),
-                f"`{first}` and `{second}` both give the input; remove one of them",
+                key in item and "file" in item,
+                ("file",),
+                f"`{key}` and `file` both give the input; remove one of them",
                 key=True,
             )
-            for first, second in _INPUTS
+            for key in ("pod", "object")
         ),
         *(
             _Check(isinstance(value, Absent), (field, *inner), no_tag)

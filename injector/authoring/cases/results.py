@@ -15,14 +15,15 @@ from injector.pods.context import filled
 def results_as_json(runs: Sequence[TemplateRun], seconds: float) -> str:
     """One object: the templates with their cases, problems and coverage, and the sums. Keys are stable."""
     results = [result for run in runs for result in run.results]
-    data = {
-        "templates": [_template(run) for run in runs],
-        "passed": sum(result.passed for result in results),
-        "failed": sum(not result.passed for result in results),
-        "problems": sum(len(run.all_problems) for run in runs),
-        "seconds": round(seconds, 3),
-    }
-    return json_text(data)
+    return json_text(
+        {
+            "templates": [_template(run) for run in runs],
+            "passed": sum(result.passed for result in results),
+            "failed": sum(not result.passed for result in results),
+            "problems": sum(len(run.all_problems) for run in runs),
+            "seconds": round(seconds, 3),
+        }
+    )
 
 
 def results_as_junit(runs: Sequence[TemplateRun], seconds: float) -> str:

@@ -99,7 +99,7 @@ def _compare_golden(result: CaseResult, outcome: Outcome, bench: Harness, ways: 
     name = result.checked.case.expect.golden
     if name is None:
         return
-    problem, written = golden_problem(result.checked, outcome, bench.folder, update=ways.update)
+    problem, written = golden_problem(result.checked, name, outcome, bench.folder, update=ways.update)
     if problem is not None:
         result.problems.append(problem)
     if written:
@@ -114,8 +114,6 @@ def _validate(result: CaseResult, outcome: Outcome, ways: Ways) -> None:
         result.problems += unreadable(checked, outcome, applied)
         verdicts = ways.programs.check(applied, texts, outcome.injection.object)
         result.validated += verdicts.checked
-        if not ways.require_programs:
-            result.missing += tuple(verdicts.missing)
         for refusal in verdicts.refusals:
             message = f"{refusal.file}: {refusal.program} {refusal.message}"
             fields = {"program": refusal.program, "code": refusal.code, "output": refusal.output.splitlines()}
@@ -133,6 +131,8 @@ def _validate(result: CaseResult, outcome: Outcome, ways: Ways) -> None:
             for program, file in verdicts.missing:
                 message = f"{file}: {program} is not on PATH, so it cannot be checked"
                 result.problems.append(checked.problem("validate", message, "name"))
+        else:
+            result.missing += tuple(verdicts.missing)
 
 
 def refusal_text(refusal: ProgramRefusal, texts: Mapping[str, str]) -> str:

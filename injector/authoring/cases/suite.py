@@ -14,7 +14,6 @@ from injector.authoring.cases.case_objects import Given, given, object_among, re
 from injector.authoring.cases.document import Absent, CaseDocument, read_document
 from injector.authoring.cases.mistakes import GOLDEN, mistakes
 from injector.authoring.diagnostic_formats import one_line
-from injector.authoring.lint.pod_schema import version_of
 from injector.authoring.lint.sample_pods import SAMPLE
 from injector.diagnostics import Diagnostic
 from injector.diagnostics import Path as ObjectPath
@@ -44,11 +43,6 @@ class Checked:
     def label(self) -> str:
         """What people and `-k` call it: `envoy/tests/basic.yaml: a Deployment gets it`."""
         return f"{self.document.file}: {self.case.name}"
-
-    @property
-    def version(self) -> tuple[int, int] | None:
-        """Version of the API server, None for the default."""
-        return version_of(self.case.kubernetes) if self.case.kubernetes else None
 
     def problem(
         self,

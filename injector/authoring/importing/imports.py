@@ -109,11 +109,9 @@ def import_configs(inputs: Iterable[tuple[str, bytes]], name: str = "") -> Impor
 def _sidecars(configs: Iterable[Config], problems: list[Diagnostic]) -> list[Sidecar]:
     """The sidecars of configs that add something to pods. Raises SchemasMissingError."""
     sidecars = []
-    for config in configs:
-        sidecar = read_whole(config, problems)
-        if sidecar is None:
-            continue
+    for sidecar in filter(None, (read_whole(config, problems) for config in configs)):
         if sidecar.empty:
+            config = sidecar.config
             message = "this config adds nothing to pods, so no template is made from it"
             problems.append(config.source.problem(config.steps, message, severity="warning"))
         else:

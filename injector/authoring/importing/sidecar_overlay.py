@@ -54,12 +54,9 @@ def overlay_of(sidecar: Sidecar) -> Object:
     """The overlay as plain values, but for the service account, which depends on the pod."""
     spec = dict(sidecar.spec)
     every = filled({"env": sidecar.env, "volumeMounts": sidecar.mounts})
+    patch = [{"name": EVERY_CONTAINER, **every}] if every else []
     for list_ in ("initContainers", "containers"):
-        containers = sidecar_containers(sidecar, list_)
-        if every:
-            containers.insert(0, {"name": EVERY_CONTAINER, **every})
-        if containers:
-            spec[list_] = containers
+        spec |= filled({list_: [*patch, *sidecar_containers(sidecar, list_)]})
     return filled({"metadata": sidecar.metadata, "spec": spec})
 
 

@@ -112,9 +112,8 @@ def read_sources(name: str, data: bytes) -> Iterator[ImportSource]:
         if not pieces:
             fault = error.diagnostic or Diagnostic(RULE, "error", str(error), place=Place(name))
             raise ImportProblems(Diagnostic(RULE, "error", f"not YAML: {fault.message}", place=fault.place)) from None
-    for piece in pieces:
-        if piece.value is not None:
-            yield _parsed(name, piece.before + piece.body + piece.after, piece.line)
+    written = (piece for piece in pieces if piece.value is not None)
+    yield from (_parsed(name, piece.before + piece.body + piece.after, piece.line) for piece in written)
 
 
 def _of_json(text: str, name: str) -> list[YamlPiece]:

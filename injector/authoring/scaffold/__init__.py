@@ -170,9 +170,9 @@ def write_goldens(folder: Path) -> None:
     """
     bench = Harness(folder, str(folder))
     for checked in read_suite(folder, str(folder)).cases:
-        if checked.case.expect.golden is not None:
+        if (name := checked.case.expect.golden) is not None:
             with contextlib.suppress(CaseError):
-                golden_problem(checked, bench.run(checked), bench.folder, update=True)
+                golden_problem(checked, name, bench.run(checked), bench.folder, update=True)
 
 
 #: Kubernetes API reference: a port's name is an IANA service name, a container's and a volume's a DNS label.

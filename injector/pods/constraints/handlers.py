@@ -32,14 +32,13 @@ def find(parts: PodView) -> Violations:
                 threshold = probe.get("successThreshold")
                 if name != "readinessProbe" and isinstance(threshold, int) and threshold not in (0, 1):
                     yield wrong_value((*path, "successThreshold"), threshold, "it must be 1")
-        hooks = body.get("lifecycle")
-        if isinstance(hooks, dict):
-            for name in HOOKS:
-                hook = hooks.get(name)
-                if isinstance(hook, dict):
-                    path = (*container.path, "lifecycle", name)
-                    yield from _one_handler(path, hook, RULES["LifecycleHandler"].handlers)
-                    yield from _sleep(path, hook, parts.spec)
+        hooks = mapping(body.get("lifecycle"))
+        for name in HOOKS:
+            hook = hooks.get(name)
+            if isinstance(hook, dict):
+                path = (*container.path, "lifecycle", name)
+                yield from _one_handler(path, hook, RULES["LifecycleHandler"].handlers)
+                yield from _sleep(path, hook, parts.spec)
 
 
 def _one_handler(path: Path, owner: Object, handlers: tuple[str, ...]) -> Violations:

@@ -35,7 +35,6 @@ _NOT_ON_WINDOWS_POD = (
 )
 _NOT_FOR_WINDOWS = "it is not for a Windows pod"
 _NOT_FOR_LINUX = "it is not for a Linux pod"
-_HOST_NAMESPACES = ("hostNetwork", "hostPID", "hostIPC")
 
 
 def find(parts: PodView) -> Violations:
@@ -64,7 +63,7 @@ def _pod(spec: dict[str, object], system: object) -> Violations:
             other="hostPID",
         )
     if spec.get("hostUsers") is False:
-        for field in _HOST_NAMESPACES:
+        for field in ("hostNetwork", "hostPID", "hostIPC"):
             if spec.get(field) is True:
                 yield invalid(
                     ("spec", field),

@@ -42,11 +42,10 @@ def find(parts: PodView) -> Violations:
                     "give each entry one source",
                     sources=tuple(projected),
                 )
-    by_name: dict[str, Object] | None = None
-    for container in parts.touched:
-        if "volumeMounts" in container.body or "volumeDevices" in container.body:
-            if by_name is None:
-                by_name = {v["name"]: v for v in parts.volumes if isinstance(v.get("name"), str)}
+    mounting = [c for c in parts.touched if "volumeMounts" in c.body or "volumeDevices" in c.body]
+    if mounting:
+        by_name = {v["name"]: v for v in parts.volumes if isinstance(v.get("name"), str)}
+        for container in mounting:
             yield from _mounts(container, by_name)
 
 
