@@ -51,7 +51,7 @@ def guaranteed(pod: Object, receipt: Receipt | None, task: InjectionContext) -> 
             return applied_pod, final
     first = differences[0]
     raise InjectionError(
-        Reason.NOT_OVERRIDABLE, first.message, help=_advice(first, afresh, task), path=first.path, fields=first.fields
+        Reason.NOT_OVERRIDABLE, first.message, help=_advice(first, afresh), path=first.path, fields=first.fields
     )
 
 
@@ -112,7 +112,7 @@ def _make_unforged(pod: Object, receipt: Receipt | None, task: InjectionContext)
     return applied_pod
 
 
-def _advice(difference: Diagnostic, applied_pod: AppliedPod, task: InjectionContext) -> str:
+def _advice(difference: Diagnostic, applied_pod: AppliedPod) -> str:
     """What to do about a difference. Only fields of a sidecar's container can be `overridable`."""
     steps = [*difference.path, "", "", ""]
     contained, name = steps[0] == "spec" and steps[1] in CONTAINER_LISTS, steps[2]
@@ -181,7 +181,5 @@ def _file_annotations(applied_pod: AppliedPod, settings: Settings) -> Iterator[s
     """Where the pod carries the templates' config files in annotations: those are the sidecars', word for word."""
     for applied in applied_pod.applied:
         carried = string_map(applied.overlay, "annotations")
-        for name in applied.template.files:
-            key = file_annotation(applied.template.name, name, settings)
-            if key in carried:
-                yield key
+        keys = (file_annotation(applied.template.name, name, settings) for name in applied.template.files)
+        yield from (key for key in keys if key in carried)

@@ -61,11 +61,8 @@ def place_of(attempt: Attempt, names: Iterable[str]) -> Place | None:
 
     `names` are those of the templates where none was applied.
     """
-    for template in _templates(attempt, names):
-        place = attempt.blamed_place(template)
-        if place is not None:
-            return replace(place, origin=template.origin)
-    return None
+    places = ((attempt.blamed_place(template), template.origin) for template in _templates(attempt, names))
+    return next((replace(place, origin=origin) for place, origin in places if place is not None), None)
 
 
 def _templates(attempt: Attempt, names: Iterable[str]) -> list[Template]:
@@ -117,9 +114,12 @@ def _of_overlay(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
     except InjectionError:
         return
     for path, fields_there, value in unknown_fields(source.value):
-        message = unknown_field(str(path[-1]), fields_there, POD.at(path[:-1]), value)
         yield Diagnostic(
-            "schema", "warning", message, place=source.place(path, key=True), fields={"unknown_field": path[-1]}
+            "schema",
+            "warning",
+            unknown_field(str(path[-1]), fields_there, POD.at(path[:-1]), value),
+            place=source.place(path, key=True),
+            fields={"unknown_field": path[-1]},
         )
     yield from (Diagnostic("schema", "warning", m, place=source.place(path)) for path, m in misshapen(source.value))
     origins = {

@@ -318,5 +318,10 @@ def volume_source(volume: Object) -> str:
 
 def no_key(item: object, field: Field, pointer: str) -> InjectionError:
     """The error about an item of an overlay that the merge key of its list does not name."""
-    message, fields = f"an item of the overlay {item_fault(item, field)}", {"missing_keys": field.keys}
-    return InjectionError(Reason.TEMPLATE_FAILED, message, path=path_of(pointer), fields=fields, mistake=("item", item))
+    return InjectionError(
+        Reason.TEMPLATE_FAILED,
+        f"an item of the overlay {item_fault(item, field)}",
+        path=path_of(pointer),
+        fields={"missing_keys": field.keys},
+        mistake=("item", item),
+    )

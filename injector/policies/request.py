@@ -8,6 +8,7 @@ https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import product, starmap
 
 import msgspec
 
@@ -95,9 +96,7 @@ def named_resources(templates: Iterable[Template]) -> Iterator[Resource]:
     """The resources that templates are for, subresources too."""
     for template in templates:
         covered = template.applies_to
-        for group in covered.api_groups:
-            for version in covered.api_versions:
-                yield from (Resource(group, version, name) for name in covered.resources)
+        yield from starmap(Resource, product(covered.api_groups, covered.api_versions, covered.resources))
 
 
 def asked_of(

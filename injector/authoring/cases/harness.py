@@ -165,11 +165,8 @@ class Harness:
         # those that somebody may name; the others of the folder are no business of this case
         annotations = (string_map(checked.given.pod, "annotations"), checked.case.namespace.annotations)
         names = [name for texts in annotations for name in names_in(texts.get(settings.templates_key, ""))]
-        chosen = {self.template.name: self.template}
-        for name in (*names, *settings.templates):
-            if self._loaded(name) is not None:
-                chosen[name] = self._template(checked, 0, name)
-        return chosen
+        present = [name for name in (*names, *settings.templates) if self._loaded(name) is not None]
+        return {self.template.name: self.template, **{name: self._template(checked, 0, name) for name in present}}
 
     def _template(self, checked: Checked, index: int, name: str) -> Template:
         template = self._loaded(name)

@@ -179,8 +179,7 @@ def _wrong_field(spot: _Spot, key: str) -> str:
 def shown_text(value: Any, other: Any = None) -> str:
     """A value on one line; with its type if only the type differs from that of `other`."""
     if isinstance(value, dict | list):
-        text = json.dumps(value, ensure_ascii=False, default=lambda v: "!absent")
-        return cut(text, _SHOWN)
+        return cut(json.dumps(value, ensure_ascii=False, default=lambda v: "!absent"), _SHOWN)
     text = json.dumps(value) if value is None or isinstance(value, bool) else shortened(value, _SHOWN)
     if isinstance(value, str) and other is not None and not isinstance(other, str | dict | list):
         return f"{text} (a string)"

@@ -176,14 +176,13 @@ def _case_problem(problem: Diagnostic, document: CaseDocument, steps: ObjectPath
         written = item.get(value)
         text = "" if isinstance(written, Absent) else flow_value(written)
         to_do = case_key_help(value, text, problem.path[:-1]) or to_do
-    place = document.place(at, key=at_key and bool(problem.path))
     return replace(
         problem,
         code="case",
         message=one_line(message),
         help=to_do,
         path=at,
-        place=place,
+        place=document.place(at, key=at_key and bool(problem.path)),
         fields={**problem.fields, "mistake": problem.code},
     )
 

@@ -122,14 +122,16 @@ def _sidecars(configs: Iterable[Config], problems: list[Diagnostic]) -> list[Sid
 def _name_problems(sidecars: Sequence[Sidecar], name: str) -> Iterator[Diagnostic]:
     """What is wrong with one name for all: there is more than one config, or pods ask for it by another name."""
     if len(sidecars) > 1:
-        message = f"there are {len(sidecars)} configs; leave --name out"
-        yield Diagnostic(RULE, "error", message, place=Place("--name"))
+        yield Diagnostic(RULE, "error", f"there are {len(sidecars)} configs; leave --name out", place=Place("--name"))
         return
     for sidecar in sidecars:
         if template_name(sidecar.name or name) != name:
             effect = f"pods that ask for {shortened(sidecar.name)} do not get this template"
-            message = f"with --name {name}, {effect}; leave --name out, or change the name in the pods"
-            yield sidecar.config.source.problem((*sidecar.config.steps, "name"), message, severity="warning")
+            yield sidecar.config.source.problem(
+                (*sidecar.config.steps, "name"),
+                f"with --name {name}, {effect}; leave --name out, or change the name in the pods",
+                severity="warning",
+            )
 
 
 def _in_order(problems: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

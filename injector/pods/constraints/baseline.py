@@ -58,9 +58,12 @@ def find(parts: PodView, minor: int, *, hardened: bool) -> Violations:
     yield from _pod(parts, minor)
     for volume in parts.touched_volumes:
         if volume.get("hostPath") is not None:
-            volume_path = ("spec", "volumes", Key(string_field(volume.get("name"))))
             yield level_violation(
-                _LEVEL, volume_path, "hostPath is not allowed", "use another volume", field="hostPath"
+                _LEVEL,
+                ("spec", "volumes", Key(string_field(volume.get("name")))),
+                "hostPath is not allowed",
+                "use another volume",
+                field="hostPath",
             )
     for container in parts.touched:
         body, path = container.body, container.path

@@ -179,9 +179,14 @@ def _unstated(parts: PodView, quota: str, hard: Amounts, container_defaults: Ask
             stated = _named(ask)
             missing = [resource for resource in needed if resource not in whole and resource not in stated]
             if missing:
-                path, message = (*container.path, "resources"), f"quota {quota} requires {', '.join(missing)}"
-                fields = {"quota": quota, "missing": tuple(missing)}
-                yield violation(Reason.QUOTA, path, message, "set it in the template", **fields)
+                yield violation(
+                    Reason.QUOTA,
+                    (*container.path, "resources"),
+                    f"quota {quota} requires {', '.join(missing)}",
+                    "set it in the template",
+                    quota=quota,
+                    missing=tuple(missing),
+                )
 
 
 def _counted(spec: Object, container_defaults: Ask | None) -> Amounts:

@@ -78,10 +78,9 @@ def _name(path: Path, name: object, names: set[str]) -> Violations:
     if not name:
         return
     if not isinstance(name, str) or not PORT_NAME.match(name):
-        message = f"{shown_value(name)} is not a port name"
         yield invalid(
             path,
-            message,
+            f"{shown_value(name)} is not a port name",
             "write at most 15 lower case letters, digits and single dashes, a letter among them",
             field="name",
             value=name,
