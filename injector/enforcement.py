@@ -16,7 +16,7 @@ from injector.pods.conformance import Permitted, protected_differences, skeleton
 from injector.pods.constraints.namespace_limits import filled_in
 from injector.pods.context import Object
 from injector.pods.delivery import file_annotation
-from injector.pods.differences import mismatches, with_plugins_additions
+from injector.pods.differences import says_the_same, with_plugins_additions
 from injector.pods.fields import CONTAINER_LISTS, POD
 from injector.pods.keyed_pointers import PointerIndex, escape, in_pod, steps_to
 from injector.pods.merge import merge
@@ -50,8 +50,9 @@ def guaranteed(pod: Object, receipt: Receipt | None, task: InjectionContext) -> 
         if not differences:
             return applied_pod, final
     first = differences[0]
-    help_ = _advice(first, afresh, task)
-    raise InjectionError(Reason.NOT_OVERRIDABLE, first.message, help=help_, path=first.path, fields=first.fields)
+    raise InjectionError(
+        Reason.NOT_OVERRIDABLE, first.message, help=_advice(first, afresh), path=first.path, fields=first.fields
+    )
 
 
 def check_guarantee(pod: Object, receipt: Receipt | None, task: InjectionContext) -> AppliedPod:
@@ -62,8 +63,12 @@ def check_guarantee(pod: Object, receipt: Receipt | None, task: InjectionContext
     applied_pod = _all_seen(pod, _make_unforged(pod, receipt, task), receipt, task)
     missing = _differences(pod, applied_pod, task)
     if missing:
-        message = f"the pod is not as its namespace requires: {missing[0].message}"
-        raise InjectionError(Reason.NOT_INJECTED, message, path=missing[0].path, fields=missing[0].fields)
+        raise InjectionError(
+            Reason.NOT_INJECTED,
+            f"the pod is not as its namespace requires: {missing[0].message}",
+            path=missing[0].path,
+            fields=missing[0].fields,
+        )
     return applied_pod
 
 
@@ -73,7 +78,7 @@ def with_guaranteed_parts(receipt: Receipt, pod: Object, applied_pod: AppliedPod
     A pod may bring a part of them itself, as the templates make it. The injection did not add that, but the policy for
     updates keeps what the receipt names, and this has to be kept as well.
     """
-    brought = _own_parts(pod, applied_pod) - set(receipt.added)
+    brought = _own_parts(pod, applied_pod).difference(receipt.added)
     return replace(receipt, guaranteed=tuple(sorted(brought))) if brought else receipt
 
 
@@ -84,13 +89,13 @@ def lacks_guaranteed_parts(receipt: Receipt | None, pod: Object, applied_pod: Ap
 
 def _own_parts(pod: Object, applied_pod: AppliedPod) -> set[str]:
     """The keyed pointers to the templates' containers and volumes that a pod has."""
-    own, spec = applied_pod.own, pod["spec"]
-    pointers: set[str] = set()
-    for field, names in {**dict.fromkeys(CONTAINER_LISTS, own), "volumes": _own_volumes(applied_pod)}.items():
-        pointers.update(
-            f"/spec/{field}/{escape(item['name'])}" for item in spec.get(field) or () if item.get("name") in names
-        )
-    return pointers
+    own = {**dict.fromkeys(CONTAINER_LISTS, applied_pod.own), "volumes": _own_volumes(applied_pod)}
+    return {
+        f"/spec/{field}/{escape(item['name'])}"
+        for field, names in own.items()
+        for item in pod["spec"].get(field) or ()
+        if item.get("name") in names
+    }
 
 
 def _own_volumes(applied_pod: AppliedPod) -> set[str]:
@@ -107,7 +112,7 @@ def _make_unforged(pod: Object, receipt: Receipt | None, task: InjectionContext)
     return applied_pod
 
 
-def _advice(difference: Diagnostic, applied_pod: AppliedPod, task: InjectionContext) -> str:
+def _advice(difference: Diagnostic, applied_pod: AppliedPod) -> str:
     """What to do about a difference. Only fields of a sidecar's container can be `overridable`."""
     steps = [*difference.path, "", "", ""]
     contained, name = steps[0] == "spec" and steps[1] in CONTAINER_LISTS, steps[2]
@@ -164,23 +169,17 @@ def _all_seen(pod: Object, applied_pod: AppliedPod, receipt: Receipt | None, tas
     hidden = [p for p in claims if "/".join(p.split("/")[:4]) not in compared]
     unmarked = take_off(pod, None, task.settings)
     have, expected = PointerIndex(unmarked), PointerIndex(applied_pod.pod)
-    if all(_is_as_made(have.at(pointer), expected.at(pointer), pointer) for pointer in hidden):
-        return applied_pod
-    return apply_templates(unmarked, task)
-
-
-def _is_as_made(have: object, expected: object, pointer: str) -> bool:
-    """Whether a pod has nothing at a place, or the same as the pod that the injection makes."""
-    if have is None or have in ({}, []):
-        return True
-    return next(mismatches(have, expected, POD.at(steps_to(pointer)), pointer, exact=True), None) is None
+    as_made = (
+        (value := have.at(pointer)) in (None, {}, [])
+        or says_the_same(value, expected.at(pointer), POD.at(steps_to(pointer)))
+        for pointer in hidden
+    )
+    return applied_pod if all(as_made) else apply_templates(unmarked, task)
 
 
 def _file_annotations(applied_pod: AppliedPod, settings: Settings) -> Iterator[str]:
     """Where the pod carries the templates' config files in annotations: those are the sidecars', word for word."""
     for applied in applied_pod.applied:
         carried = string_map(applied.overlay, "annotations")
-        for name in applied.template.files:
-            key = file_annotation(applied.template.name, name, settings)
-            if key in carried:
-                yield key
+        keys = (file_annotation(applied.template.name, name, settings) for name in applied.template.files)
+        yield from (key for key in keys if key in carried)

@@ -157,7 +157,7 @@ def with_origins_of_templates(
 
 
 def skipped_injection(pod: Object, decision: Decision, snapshot: Snapshot) -> Injection:
-    """The result for a pod that the decision lets through untouched."""
+    """The result for a pod, or at a path another object, that the decision lets through untouched."""
     return Injection(
         decision=decision,
         reason=decision.reason,

@@ -20,22 +20,16 @@ class LibraryMessage(NamedTuple):
     values: tuple[str, ...] = ()
 
 
-_Patterns = Iterable[tuple[str, re.Pattern[str]]]
+class _Reader(dict[str, str]):
+    """What a library says: the patterns of its messages by their kinds. The first that fits all of the words counts."""
 
-
-def _compiled(patterns: dict[str, str]) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple((kind, re.compile(pattern, re.DOTALL)) for kind, pattern in patterns.items())
-
-
-def _read(patterns: _Patterns, words: str) -> LibraryMessage:
-    for kind, pattern in patterns:
-        if match := pattern.fullmatch(words):
-            return LibraryMessage(kind, tuple(value or "" for value in match.groups()))
-    return LibraryMessage("")
+    def __call__(self, words: str) -> LibraryMessage:
+        matches = ((kind, re.fullmatch(pattern, words, re.DOTALL)) for kind, pattern in self.items())
+        return next((LibraryMessage(kind, match.groups("")) for kind, match in matches if match), LibraryMessage(""))
 
 
 #: What libyaml's scanner and parser say; behind a line end what they were at.
-_YAML = _compiled(
+_yaml_words = _Reader(
     {
         "no-colon": r"could not find expected ':'\n.*",
         "open-quote": r"found unexpected (?:end of stream|document indicator)\n.*",
@@ -57,7 +51,7 @@ _YAML = _compiled(
 )
 
 #: What Jinja's lexer and parser say.
-_JINJA = _compiled(
+jinja_message = _Reader(
     {
         "open-block": r"Unexpected end of template.*",
         "early-end": r"unexpected end of template.*",
@@ -84,7 +78,7 @@ TOKENS = {
 }
 
 #: What Jinja says of something that is not there.
-_UNDEFINED = _compiled(
+undefined_message = _Reader(
     {
         "no-else": r"the inline if-expression.*",
         "empty-list": r".*sequence was empty.*",
@@ -94,7 +88,7 @@ _UNDEFINED = _compiled(
 )
 
 #: What RE2 says of a pattern that others would take.
-_RE2 = _compiled(
+re2_message = _Reader(
     {
         "no-look-around": r"invalid perl operator.*",
         "no-escape": r"invalid escape sequence.*",
@@ -104,7 +98,7 @@ _RE2 = _compiled(
 )
 
 #: What Python says of the values in an expression; the values are names of types, functions and arguments.
-_PYTHON = _compiled(
+python_message = _Reader(
     {
         "uneven-items": r"(?:not enough|too many) values to unpack.*",
         "one-value": r"cannot unpack non-iterable (\w+) object",
@@ -130,7 +124,7 @@ _PYTHON = _compiled(
 
 #: What the API server says of a request that it forbids (RBAC, quota and admission all answer 403 Forbidden), and, as
 #: controllers repeat it, of a webhook that does not answer.
-_API_SERVER = _compiled(
+api_server_message = _Reader(
     {
         "webhook-failed": r".*\bfailed calling webhook \"([^\"]+)\".*",
         "over-quota": r".*exceeded quota.*",
@@ -141,27 +135,7 @@ _API_SERVER = _compiled(
 
 def yaml_message(error: yaml.YAMLError) -> LibraryMessage:
     """What libyaml means."""
-    return _read(_YAML, f"{getattr(error, 'problem', None) or error}\n{getattr(error, 'context', None) or ''}")
-
-
-def jinja_message(words: str) -> LibraryMessage:
-    """What Jinja's lexer or parser means."""
-    return _read(_JINJA, words)
-
-
-def undefined_message(words: str) -> LibraryMessage:
-    """What Jinja means of something that is not there."""
-    return _read(_UNDEFINED, words)
-
-
-def re2_message(words: str) -> LibraryMessage:
-    """What RE2 means."""
-    return _read(_RE2, words)
-
-
-def python_message(error: Exception) -> LibraryMessage:
-    """What Python means."""
-    return _read(_PYTHON, str(error))
+    return _yaml_words(f"{getattr(error, 'problem', None) or error}\n{getattr(error, 'context', None) or ''}")
 
 
 #: What Python's reader of TOML says, and where.
@@ -194,8 +168,3 @@ def named_line(output: str, file: str, files: Iterable[str]) -> tuple[str, int]:
 def ran_out_of_memory(output: bytes) -> bool:
     """Whether a Python process ended for want of memory, by what it wrote."""
     return b"MemoryError" in output
-
-
-def api_server_message(words: str) -> LibraryMessage:
-    """Why the API server refuses a request."""
-    return _read(_API_SERVER, words)

@@ -25,8 +25,8 @@ from injector.names import (
     to_write,
 )
 from injector.pods.constraints import violations_of
-from injector.pods.constraints.pod_view import invalid, mapping
-from injector.pods.context import Namespace, Object
+from injector.pods.constraints.pod_view import invalid
+from injector.pods.context import Namespace, Object, mapping
 from injector.pods.fields import CONTAINER_LISTS, POD
 from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map, unknown_fields

@@ -61,11 +61,8 @@ def place_of(attempt: Attempt, names: Iterable[str]) -> Place | None:
 
     `names` are those of the templates where none was applied.
     """
-    for template in _templates(attempt, names):
-        place = attempt.blamed_place(template)
-        if place is not None:
-            return replace(place, origin=template.origin)
-    return None
+    places = ((attempt.blamed_place(template), template.origin) for template in _templates(attempt, names))
+    return next((replace(place, origin=origin) for place, origin in places if place is not None), None)
 
 
 def _templates(attempt: Attempt, names: Iterable[str]) -> list[Template]:
@@ -109,8 +106,7 @@ def _applied(attempt: Attempt, template: Template) -> Applied | None:
 
 def _of_overlay(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
     applied = _applied(attempt, template)
-    overlay = applied.overlay if applied is not None else None
-    if overlay is not None and _is_sound(overlay):
+    if applied is not None and _is_sound(applied.overlay):
         return
     try:
         context, parameters = attempt.context_and_files(template)[0], attempt.parameters(template)
@@ -118,13 +114,14 @@ def _of_overlay(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
     except InjectionError:
         return
     for path, fields_there, value in unknown_fields(source.value):
-        message, fields = (
+        yield Diagnostic(
+            "schema",
+            "warning",
             unknown_field(str(path[-1]), fields_there, POD.at(path[:-1]), value),
-            {"unknown_field": path[-1]},
+            place=source.place(path, key=True),
+            fields={"unknown_field": path[-1]},
         )
-        yield Diagnostic("schema", "warning", message, place=source.place(path, key=True), fields=fields)
-    for path, message in misshapen(source.value):
-        yield Diagnostic("schema", "warning", message, place=source.place(path))
+    yield from (Diagnostic("schema", "warning", m, place=source.place(path)) for path, m in misshapen(source.value))
     origins = {
         parameter.variable: origin
         for name, parameter in template.parameters.items()

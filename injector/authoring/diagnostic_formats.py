@@ -23,6 +23,7 @@ from injector import __version__
 from injector.advice import help_for, with_advice
 from injector.diagnostics import Diagnostic, printable, printable_lines, spoken_path
 from injector.errors import DocumentError, SettingsError, TemplateError
+from injector.pods.context import filled
 from injector.templates.render import RenderError
 from injector.templates.snapshot import SnapshotError
 
@@ -38,11 +39,6 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "green"}
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 
 
-def encodable(text: str) -> str:
-    """The text in a form that UTF-8 can hold: half of a surrogate pair becomes U+FFFD."""
-    return _HALF.sub("\ufffd", text)
-
-
 def for_xml(text: str) -> str:
     """The text in a form that XML can hold: other characters become U+FFFD."""
     return _NO_XML.sub("\ufffd", text)
@@ -50,9 +46,9 @@ def for_xml(text: str) -> str:
 
 def one_line(text: str) -> str:
     """A text on one line, all of it to be seen: line ends and tabs are spelled as in Python, other control characters
-    become `?`.
+    become `?`, and half of a surrogate pair, which UTF-8 cannot hold, becomes U+FFFD.
     """
-    return "".join(map(_seen, encodable(text)))
+    return "".join(map(_seen, _HALF.sub("\ufffd", text)))
 
 
 def path_line(path: str) -> str:
@@ -63,7 +59,7 @@ def path_line(path: str) -> str:
 
 def quoted_lines(text: str) -> list[str]:
     """The lines of a program's output, each behind `| `, so that it is told from the words around it."""
-    return [f"| {''.join(map(_seen, encodable(line.expandtabs())))}".rstrip() for line in text.splitlines()]
+    return [f"| {one_line(line.expandtabs())}".rstrip() for line in text.splitlines()]
 
 
 def _seen(character: str) -> str:
@@ -159,22 +155,16 @@ def _uri(problem: Diagnostic, *, quoted: bool = True) -> str:
 
 def _result(problem: Diagnostic, names: Sequence[str]) -> dict[str, Any]:
     place, help_ = problem.place, help_for(problem)
-    physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(problem)}}
-    if place.line:
-        physical["region"] = {"startLine": place.line}
-        if place.column:
-            physical["region"]["startColumn"] = place.column
-        if place.text:
-            physical["region"]["snippet"] = {"text": place.text}
-    location: dict[str, Any] = {"physicalLocation": physical}
-    if problem.path:
-        location["logicalLocations"] = [{"fullyQualifiedName": spoken_path(problem.path)}]
+    snippet = filled({"text": place.text})
+    region = filled({"startLine": place.line, "startColumn": place.column, "snippet": snippet})
+    physical = {"artifactLocation": {"uri": _uri(problem)}, **filled({"region": place.line and region})}
+    logical = problem.path and [{"fullyQualifiedName": spoken_path(problem.path)}]
     return {
         "ruleId": problem.code,
         "ruleIndex": names.index(problem.code),
         "level": problem.severity,
         "message": {"text": "\n".join(filter(None, (problem.headline, help_)))},
-        "locations": [location],
+        "locations": [{"physicalLocation": physical, **filled({"logicalLocations": logical})}],
     }
 
 
@@ -192,7 +182,8 @@ def diagnostics_github(problems: Sequence[Diagnostic]) -> str:
             "col": place.column,
             "title": problem.code,
         }
-        written = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items() if value)
+        escaped = {key: _data(str(value)).replace(":", "%3A").replace(",", "%2C") for key, value in properties.items()}
+        written = ",".join(f"{key}={value}" for key, value in escaped.items() if properties[key])
         message = f"{problem.headline} ({help_})" if help_ else problem.headline
         lines.append(f"::{problem.severity} {written}::{_data(message)}\n")
     return "".join(lines)
@@ -200,10 +191,6 @@ def diagnostics_github(problems: Sequence[Diagnostic]) -> str:
 
 def _data(text: str) -> str:
     return "%0A".join(map(one_line, text.replace("%", "%25").split("\n")))
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def add_junit(case: Element, kind: str, problems: Sequence[Diagnostic]) -> None:

@@ -27,7 +27,6 @@ def takes(schema: Mapping[str, Any]) -> str:
         return f"only {code(_text(schema['const']))}"
     if "enum" in schema:
         return "one of " + ", ".join(code(_text(value)) for value in schema["enum"])
-    parts = [_kind(schema), *_range(schema)]
     rest = [*_sizes(schema)]
     if "multipleOf" in schema:
         rest.append(f"a multiple of {schema['multipleOf']}")
@@ -35,7 +34,7 @@ def takes(schema: Mapping[str, Any]) -> str:
         rest.append(f"matching {code(schema['pattern'])}")
     if schema.get("uniqueItems") is True:
         rest.append("no duplicates")
-    return ", ".join([" ".join(parts), *rest])
+    return ", ".join([" ".join([_kind(schema), *_range(schema)]), *rest])
 
 
 def code(text: str) -> str:
@@ -63,14 +62,13 @@ def _kind(schema: Mapping[str, Any]) -> str:
 
 
 def _range(schema: Mapping[str, Any]) -> Iterator[str]:
-    for key, word in (
-        ("minimum", "from"),
-        ("maximum", "to"),
-        ("exclusiveMinimum", "above"),
-        ("exclusiveMaximum", "below"),
-    ):
-        if key in schema:
-            yield f"{'up ' if key == 'maximum' and 'minimum' not in schema else ''}{word} {schema[key]}"
+    words = {
+        "minimum": "from",
+        "maximum": "to" if "minimum" in schema else "up to",
+        "exclusiveMinimum": "above",
+        "exclusiveMaximum": "below",
+    }
+    yield from (f"{word} {schema[key]}" for key, word in words.items() if key in schema)
 
 
 def _sizes(schema: Mapping[str, Any]) -> Iterator[str]:
@@ -148,14 +146,16 @@ def _parameters(template: Template, settings: Settings) -> Iterator[str]:
     subject = "object" if template.why_not_injected else "pod"
     yield f"Set each with an annotation of the {subject} or of its namespace, or in the settings{exception}.\n"
     rows = (
-        (code(p.name), _annotation(p, suffix), _takes(p), _default(p), _described(p))
+        (
+            code(p.name),
+            "none" if p.setters == ("settings",) else code(f"{suffix}{shown_name(p)}"),
+            _takes(p),
+            _default(p),
+            _described(p),
+        )
         for p in template.parameters.values()
     )
     yield from _table(("parameter", "annotation", "takes", "default", "what it is"), rows)
-
-
-def _annotation(parameter: Parameter, suffix: str) -> str:
-    return "none" if parameter.setters == ("settings",) else code(f"{suffix}{shown_name(parameter)}")
 
 
 def _takes(parameter: Parameter) -> str:
@@ -173,8 +173,7 @@ def _default(parameter: Parameter) -> str:
         return "required" if parameter.required else "none"
     if parameter.member is not None and not parameter.default:
         return "none"
-    text = parameter.default if isinstance(parameter.default, str) else _json(parameter.default)
-    return code(text) if text else "empty"
+    return "empty" if parameter.default == "" else code(_text(parameter.default))
 
 
 def _described(parameter: Parameter) -> str:
@@ -239,9 +238,8 @@ def _pods(template: Template) -> Iterator[str]:
     if template.applies_to != AppliesTo():
         yield f"- At a path, if the settings list it there: {covered_words(template.applies_to)}."
     if template.overridable:
-        fields = ", ".join(code(field) for field in sorted(template.overridable))
         has = "If a pod in a `required` namespace has a container of the sidecar's name"
-        yield f"- {has}, this container may set only: {fields}."
+        yield f"- {has}, this container may set only: {', '.join(map(code, sorted(template.overridable)))}."
     if template.shared:
         volumes = ", ".join(map(code, template.shared))
         yield f"- In a `required` namespace the app may mount only these volumes of the template: {volumes}."
@@ -254,11 +252,9 @@ def _adds(template: Template) -> Iterator[str]:
     if brought is None:
         yield "That depends on its required parameters.\n"
         return
-    if brought.refuses:
-        yield f"Nothing: for a pod with port 8080, the template fails with: {brought.refuses}\n"
-        return
-    if not brought.anything:
-        yield "It adds nothing to a sample pod with port 8080.\n"
+    if not brought.containers and not brought.lists:
+        fails = f"Nothing: for a pod with port 8080, the template fails with: {brought.refuses}\n"
+        yield fails if brought.refuses else "It adds nothing to a sample pod with port 8080.\n"
         return
     condition = "every parameter has its default"
     if any(p.required for p in template.parameters.values()):
@@ -270,15 +266,13 @@ def _adds(template: Template) -> Iterator[str]:
             for c in brought.containers
         )
         yield from _table(("container", "kind", "image", "ports", "requests", "limits"), rows)
-    for label, values in brought.lists:
-        yield f"- {label}: {', '.join(code(value) for value in values)}"
+    yield from (f"- {label}: {', '.join(map(code, values))}" for label, values in brought.lists)
 
 
 def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
     yield f"| {' | '.join(heads)} |"
     yield f"|{' --- |' * len(heads)}"
-    for row in rows:
-        yield "| " + " | ".join(cell.replace("|", "\\|") or " " for cell in row) + " |"
+    yield from ("| " + " | ".join(cell.replace("|", "\\|") or " " for cell in row) + " |" for row in rows)
     yield ""
 
 

@@ -21,7 +21,7 @@ from injector.reasons import Reason
 from injector.templates.parameters import Resolved, resolve
 from injector.templates.render import Trace, render_files
 from injector.templates.snapshot import Snapshot
-from injector.templates.template import OVERLAY, Template
+from injector.templates.template import Template
 from injector.templates.variables import Context
 
 #: Refusals that a template brings about.
@@ -59,10 +59,6 @@ class Attempt:
         decision, names = self.injection.decision, [template.name]
         return InjectionContext(self.namespace, self.snapshot, decision, names, self.overrides, self.workload)
 
-    def traced_overlay(self, template: Template) -> Trace:
-        """The overlay that a template renders, with places. Raises InjectionError."""
-        return Trace(template, self.context_and_files(template)[0], OVERLAY)
-
     def blamed_place(self, template: Template) -> Place | None:
         """The author's place of what the injection was refused for.
 
@@ -76,7 +72,7 @@ class Attempt:
         if injection.reason is Reason.TEMPLATE_FAILED and place is not None and place.file:
             return None  # rendered once more, it fails once more: a template bomb takes its whole time again
         try:
-            traced = self.traced_overlay(template)
+            traced = Trace(template, self.context_and_files(template)[0])
         except InjectionError:
             return None
         path = path_in(traced.value, injection.failures[0])
@@ -129,11 +125,8 @@ def _deepest(overlay: Any, path: Path) -> Path:
 
 def _nameless(overlay: Any, path: Path) -> Path:
     """The first item without what it is merged by, of the list that a path leads to; else the path."""
-    items = plain(value_at(overlay, path))
-    for index, item in enumerate(sequence(items)):
-        if not has_key(item, POD.at(path)):
-            return (*path, index)
-    return path
+    items = enumerate(sequence(plain(value_at(overlay, path))))
+    return next(((*path, index) for index, item in items if not has_key(item, POD.at(path))), path)
 
 
 def _descend(value: Any, steps: Path) -> Path:

@@ -11,8 +11,8 @@ from jinja2 import nodes
 
 from injector.errors import InjectionError
 from injector.pods.constraints import baseline, restricted
-from injector.pods.constraints.pod_view import PodView, mapping, mappings
-from injector.pods.context import Object
+from injector.pods.constraints.pod_view import PodView
+from injector.pods.context import Object, mapping, mappings
 from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.kubernetes_fields import VERSION
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, plain
@@ -44,11 +44,6 @@ class Brought:
     containers: tuple[AddedContainer, ...] = ()
     lists: tuple[tuple[str, tuple[str, ...]], ...] = ()
     refuses: str = ""
-
-    @property
-    def anything(self) -> bool:
-        """Whether it adds anything."""
-        return bool(self.containers or self.lists)
 
 
 def brought_by(template: Template) -> Brought | None:

@@ -230,14 +230,14 @@ def with_ca_bundle(documents: Sequence[Document], service: str, namespace: str, 
 
 
 def _entries(obj: Object) -> list[Object]:
-    from injector.pods.constraints.pod_view import mappings
+    from injector.pods.context import mappings
 
     return mappings(obj.get("webhooks")) if obj.get("kind") in _KINDS else []
 
 
 def _service(entry: Object) -> tuple[object, object]:
     """Namespace and name of the Service that an entry calls; nothing where it calls a URL."""
-    from injector.pods.constraints.pod_view import mapping
+    from injector.pods.context import mapping
 
     service = mapping(mapping(entry.get("clientConfig")).get("service"))
     return service.get("namespace"), service.get("name")

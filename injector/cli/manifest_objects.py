@@ -12,8 +12,7 @@ from injector.cli.documents import Document, added, rewritten
 from injector.cli.options import NamespaceOptions
 from injector.errors import DocumentError
 from injector.names import LONGEST_NAME
-from injector.pods.constraints.pod_view import mapping
-from injector.pods.context import Namespace, Object
+from injector.pods.context import Namespace, Object, mapping
 from injector.pods.shape import string_map
 from injector.pods.workloads import object_name_of
 from injector.settings import Settings

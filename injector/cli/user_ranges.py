@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from injector.diagnostics import Diagnostic
 from injector.injection import Applied, Injection
-from injector.pods.constraints.pod_view import mapping
-from injector.pods.context import Namespace, Object
+from injector.pods.context import Namespace, Object, mapping
 from injector.pods.fields import CONTAINER_LISTS
 from injector.reasons import Effect
 from injector.settings import Settings

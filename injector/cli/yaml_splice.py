@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from injector.cli.manifest_writer import Style, UnwritableError, block_lines, line_key, line_text, open_heads
-from injector.pods.constraints.pod_view import mapping
+from injector.pods.context import mapping
 from injector.templates.kubernetes_yaml import load_manifest
 
 #: Lines of comments, and blank ones between them.

@@ -108,11 +108,9 @@ def address_space() -> int:
 def set_limit(kind: int, value: int) -> None:
     """Lower a limit of this process; one that is lower already stays."""
     soft, hard = resource.getrlimit(kind)
-    for limit in (soft, hard):
-        if limit != resource.RLIM_INFINITY:
-            value = min(value, limit)
+    limits = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
     try:
-        resource.setrlimit(kind, (value, hard))
+        resource.setrlimit(kind, (min([value, *limits]), hard))
     except (ValueError, OSError):
         # macOS takes no limit on address space; the time limits hold there, and clusters run Linux
         if sys.platform.startswith("linux"):

@@ -68,9 +68,7 @@ def templates_of(folder: Path) -> list[Path]:
 
 def _within(entries: Iterable[Path], deeper: int) -> Iterator[Path]:
     """The templates among some files and folders, and in these so many levels deeper."""
-    for entry in entries:
-        if not entry.is_dir():
-            continue
+    for entry in filter(Path.is_dir, entries):
         if is_template(entry):
             yield entry
         elif deeper:
@@ -153,8 +151,12 @@ def _decoded(path: Path, file: Path, origin: str) -> str:
 
         before = data[: error.start].decode("utf-8")
         place = place_at(file.name, normal(before + "?"), len(normal(before)))
-        mistake = f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8"
-        raise _unusable(path, origin, mistake, Place(place.file, place.line, place.column)) from None
+        raise _unusable(
+            path,
+            origin,
+            f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8",
+            Place(place.file, place.line, place.column),
+        ) from None
 
 
 def _unusable(path: Path, origin: str, message: str, place: Place | None = None, rule: str = "file") -> TemplateError:

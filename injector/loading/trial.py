@@ -34,12 +34,6 @@ _TEMPLATE_SECONDS = 0.8
 _WALL_SECONDS = 10
 
 
-class _Start(msgspec.Struct):
-    """The child begins with a template."""
-
-    start: str
-
-
 class TrialResult(msgspec.Struct):
     """What the child found wrong with a template: nothing is a pass."""
 
@@ -69,14 +63,11 @@ def try_templates(
                 failed[verdict.name] = TemplateError.of(
                     verdict.name, *(problem.of(origin) for problem in verdict.problems)
                 )
-        if died is None:
-            for name in left:
-                failed[name] = TemplateError(name, _NO_VERDICT, rule="limit", origin=origins.get(name, ""))
-            break
-        name, cause = died
         # what the child was at when it died is at fault; the others get another child
-        left.pop(name, None)
-        failed[name] = TemplateError(name, cause, rule="limit", origin=origins.get(name, ""))
+        causes = dict.fromkeys(left, _NO_VERDICT) if died is None else dict([died])
+        for name, cause in causes.items():
+            left.pop(name, None)
+            failed[name] = TemplateError(name, cause, rule="limit", origin=origins.get(name, ""))
     return failed
 
 
@@ -110,10 +101,11 @@ def _child(templates: Mapping[str, Mapping[str, str]]) -> tuple[list[TrialResult
     at = ""
     for line in output.splitlines():
         try:
-            if line.startswith(b'{"start"'):
-                at = msgspec.json.decode(line, type=_Start).start
+            report = msgspec.json.decode(line, type=str | TrialResult)
+            if isinstance(report, str):
+                at = report
             else:
-                verdicts.append(msgspec.json.decode(line, type=TrialResult))
+                verdicts.append(report)
                 at = ""
         except msgspec.MsgspecError:
             break
@@ -128,24 +120,20 @@ def try_one(name: str, sources: Mapping[str, str]) -> TrialResult:
     except TemplateError as error:
         return TrialResult(name, list(error.diagnostics))
     failures: list[RenderError] = []
-    rendered = 0
-    for context in sample_contexts(template):
+    contexts = list(sample_contexts(template))
+    for context in contexts:
         try:
             render_overlay(template, context)
             render_files(template, context)
-            rendered += 1
         except RenderError as error:
-            if not template.applies_to.pods_created:
-                rendered += 1  # what such an object looks like is not known here: one that says nothing proves nothing
-                continue
-            if error.undefined:
-                return _refused(name, error)
-            failures.append(error)
+            if template.applies_to.pods_created:  # what other objects look like is not known here
+                if error.undefined:
+                    return _refused(name, error)
+                failures.append(error)
         except InjectionError as error:
             if error.reason not in (Reason.NOT_SERVED, Reason.DENIED, Reason.BAD_PARAMETER):
                 raise
-            rendered += 1
-    return TrialResult(name) if rendered or not failures else _refused(name, failures[0])
+    return TrialResult(name) if len(failures) < len(contexts) or not failures else _refused(name, failures[0])
 
 
 def _refused(name: str, error: RenderError) -> TrialResult:
@@ -154,7 +142,7 @@ def _refused(name: str, error: RenderError) -> TrialResult:
 
 
 def trial_main() -> None:
-    """The child: sources as JSON on standard input; a line of JSON on standard output for each start and verdict."""
+    """The child: sources as JSON on standard input; on standard output, as JSON, each name, and then its verdict."""
     templates = msgspec.json.decode(sys.stdin.buffer.read(), type=dict[str, dict[str, str]])
     set_limit(resource.RLIMIT_AS, address_space() + _MEMORY)
     set_limit(resource.RLIMIT_CORE, 0)
@@ -166,7 +154,7 @@ def trial_main() -> None:
         resource.setrlimit(
             resource.RLIMIT_CPU, (seconds if hard == resource.RLIM_INFINITY else min(seconds, hard), hard)
         )
-        _say(_Start(name))
+        _say(name)
         try:
             with limited(name, seconds=_TEMPLATE_SECONDS):
                 verdict = try_one(name, sources)
@@ -182,7 +170,7 @@ def trial_main() -> None:
         _say(TrialResult(name, [replace(problem, mistake=()) for problem in verdict.problems]))  # no author reads these
 
 
-def _say(line: msgspec.Struct) -> None:
+def _say(line: str | TrialResult) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(line, enc_hook=dict) + b"\n")
     sys.stdout.buffer.flush()
 

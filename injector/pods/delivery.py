@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from injector.errors import InjectionError
-from injector.pods.context import Object, Workload, mapping, mappings
+from injector.pods.context import Object, Workload, filled, mapping, mappings
 from injector.reasons import Reason
 from injector.settings import Settings
 
@@ -29,9 +29,8 @@ class GeneratedConfigMap(msgspec.Struct, frozen=True):
 
     def to_object(self) -> Object:
         """The ConfigMap as a manifest: immutable, owned by the pod's controller so that it goes with it."""
-        metadata: Object = {"name": self.name, "namespace": self.namespace, "labels": self.labels}
-        if self.owner is not None:
-            metadata["ownerReferences"] = [self.owner]
+        owners = filled({"ownerReferences": self.owner and [self.owner]})
+        metadata = {"name": self.name, "namespace": self.namespace, "labels": self.labels, **owners}
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True, "data": self.data}
 
 
@@ -39,9 +38,8 @@ def config_map(
     template: str, files: dict[str, str], namespace: str, workload: Workload, settings: Settings
 ) -> GeneratedConfigMap:
     """The ConfigMap for one template's files. Its name is a hash of content and owner, so content never changes."""
-    owner: Object | None = None
-    if workload.owner is not None:
-        owner = {k: workload.owner[k] for k in ("apiVersion", "kind", "name", "uid") if k in workload.owner}
+    fields = ("apiVersion", "kind", "name", "uid")
+    owner = workload.owner and {k: workload.owner[k] for k in fields if k in workload.owner}
     texts = [(f, (_digest_of_short if len(text) < _SHORT else _digest)(text)) for f, text in sorted(files.items())]
     content = msgspec.json.encode([texts, owner, workload.kind, workload.name])
     digest = hashlib.blake2b(content, digest_size=8).hexdigest()
@@ -100,9 +98,7 @@ def by_annotation(
 
 
 def _downward(volume: Any, config_map_name: str, annotations: Mapping[str, str]) -> Any:
-    if not isinstance(volume, dict):
-        return volume
-    projected = mapping(volume.get("projected"))
+    projected = mapping(mapping(volume).get("projected"))
     sources = projected.get("sources")
     if isinstance(sources, list):
         turned = [_downward(source, config_map_name, annotations) for source in sources]
@@ -110,10 +106,8 @@ def _downward(volume: Any, config_map_name: str, annotations: Mapping[str, str])
     if not _names(volume, "configMap", config_map_name):
         return volume
     source = volume["configMap"]
-    items = _downward_items(source.get("items"), annotations)
-    downward: Object = {"items": items}
-    if "defaultMode" in source:
-        downward["defaultMode"] = source["defaultMode"]
+    mode = {key: value for key, value in source.items() if key == "defaultMode"}
+    downward = {"items": _downward_items(source.get("items"), annotations), **mode}
     return {**{k: v for k, v in volume.items() if k != "configMap"}, "downwardAPI": downward}
 
 
@@ -126,8 +120,11 @@ def _downward_items(listed: Any, annotations: Mapping[str, str]) -> list[Object]
     for item in listed:
         key = str(item.get("key")) if isinstance(item, dict) else ""
         if key not in annotations:
-            message = f"a volume uses file {key}, which the template does not generate"
-            raise InjectionError(Reason.TEMPLATE_FAILED, message, fields={"unknown_file": key})
+            raise InjectionError(
+                Reason.TEMPLATE_FAILED,
+                f"a volume uses file {key}, which the template does not generate",
+                fields={"unknown_file": key},
+            )
         reference = {"apiVersion": "v1", "fieldPath": f"metadata.annotations['{annotations[key]}']"}
         items.append({**{k: v for k, v in item.items() if k != "key"}, "fieldRef": reference})
     return items
@@ -136,18 +133,14 @@ def _downward_items(listed: Any, annotations: Mapping[str, str]) -> list[Object]
 def uses_config_map(pod: Object, name: str) -> bool:
     """Whether a pod refers to a ConfigMap of this name: by a volume, a projected volume, or a container's env."""
     spec = pod.get("spec")
-    for volume in _objects(spec, "volumes"):
-        if _names(volume, "configMap", name):
-            return True
-        if any(_names(source, "configMap", name) for source in _objects(volume.get("projected"), "sources")):
-            return True
-    for field in ("initContainers", "containers"):
-        for container in _objects(spec, field):
-            if any(_names(source, "configMapRef", name) for source in _objects(container, "envFrom")):
-                return True
-            if any(_names(e.get("valueFrom"), "configMapKeyRef", name) for e in _objects(container, "env")):
-                return True
-    return False
+    volumes = _objects(spec, "volumes")
+    containers = [*_objects(spec, "initContainers"), *_objects(spec, "containers")]
+    return (
+        any(_names(volume, "configMap", name) for volume in volumes)
+        or any(_names(s, "configMap", name) for volume in volumes for s in _objects(volume.get("projected"), "sources"))
+        or any(_names(bulk, "configMapRef", name) for c in containers for bulk in _objects(c, "envFrom"))
+        or any(_names(e.get("valueFrom"), "configMapKeyRef", name) for c in containers for e in _objects(c, "env"))
+    )
 
 
 def _objects(owner: Any, field: str) -> list[Object]:
@@ -155,5 +148,4 @@ def _objects(owner: Any, field: str) -> list[Object]:
 
 
 def _names(owner: Any, field: str, name: str) -> bool:
-    reference = mapping(owner).get(field)
-    return mapping(reference).get("name") == name
+    return mapping(mapping(owner).get(field)).get("name") == name

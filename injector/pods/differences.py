@@ -20,7 +20,7 @@ from injector.errors import InjectionError
 from injector.names import shown_value
 from injector.pods.context import Object, mapping
 from injector.pods.fields import CONTAINER_LISTS, Field
-from injector.pods.keyed_pointers import escape, in_pod, item_fault, mount_path, path_of, steps_of
+from injector.pods.keyed_pointers import escape, item_fault, mount_path, path_of, steps_of
 from injector.pods.quantity import parse_quantity
 from injector.reasons import Reason
 
@@ -162,13 +162,13 @@ def is_token_volume(volume: Any) -> bool:
     The plugin takes each volume whose name has its prefix for its own, even if an author wrote the volume.
     https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/#bound-service-account-token-volume
     """
-    projected = mapping(volume).get("projected")
-    if type(projected) is not dict or volume.keys() != {"name", "projected"}:
-        return False
-    if projected.keys() - {"sources", "defaultMode"} or projected.get("defaultMode", 0o644) != 0o644:
-        return False
-    sources = projected.get("sources")
-    return sources == _SOURCES or sources == [*_SOURCES, _OF_OPENSHIFT]
+    projected = mapping(mapping(volume).get("projected"))
+    return (
+        mapping(volume).keys() == {"name", "projected"}
+        and not projected.keys() - {"sources", "defaultMode"}
+        and projected.get("defaultMode", 0o644) == 0o644
+        and projected.get("sources") in (_SOURCES, [*_SOURCES, _OF_OPENSHIFT])
+    )
 
 
 class ResourceDefaults(NamedTuple):
@@ -203,9 +203,8 @@ def _is_one_of(amount: Any, amounts: Collection[Decimal], limit: Any) -> bool:
 
 
 def _equal(actual: Any, expected: Any, field: Field) -> bool:
-    if type(actual) is type(expected) and actual == expected:
-        return True
-    if field.means_nothing(expected) and field.means_nothing(actual):
+    equal = type(actual) is type(expected) and actual == expected
+    if equal or (field.means_nothing(expected) and field.means_nothing(actual)):
         return True
     if field.name in ("mountPath", "subPath"):
         return bool(mount_path(actual) == mount_path(expected))
@@ -220,11 +219,13 @@ def _equal(actual: Any, expected: Any, field: Field) -> bool:
 def with_plugins_additions(fresh: Object, before: Object) -> Object:
     """A pod that was made afresh, its containers with what the plug-ins had added to those of the same name before."""
     old = {c.get("name"): c for field in CONTAINER_LISTS for c in before["spec"].get(field) or []}
-    spec = dict(fresh["spec"])
-    for field in CONTAINER_LISTS:
-        if spec.get(field):
-            spec[field] = [_with(c, old[c["name"]]) if c["name"] in old else c for c in spec[field]]
-    return {**fresh, "spec": spec}
+    spec = fresh["spec"]
+    lists = {
+        field: [_with(c, old[c["name"]]) if c["name"] in old else c for c in spec[field]]
+        for field in CONTAINER_LISTS
+        if spec.get(field)
+    }
+    return {**fresh, "spec": {**spec, **lists}}
 
 
 def _with(container: Object, old: Object) -> Object:
@@ -296,22 +297,18 @@ class Differences:
             stays = f"the pod's {mine.removeprefix('a ')} stays"
             if actual is None:
                 stays = "the pod keeps it unset"
-            message = f"{stays}; the template has {'another' if mine == theirs else theirs}"
-            self.report(pointer, message, value=actual, template=expected_value)
+            self.report(
+                pointer,
+                f"{stays}; the template has {'another' if mine == theirs else theirs}",
+                value=actual,
+                template=expected_value,
+            )
 
     def report(self, pointer: str, message: str, **fields: Any) -> None:
         """Add a difference, unless that place is claimed or silent, or of a directive such as `$patch`."""
         directive = pointer.rpartition("/")[2].startswith("$")  # which no pod has
-        if not directive and not self.is_claimed(pointer) and not is_below(pointer, self.silent):
+        if not directive and not is_below(pointer, self.claimed) and not is_below(pointer, self.silent):
             self.found.append(difference_at(pointer, message, **fields))
-
-    def leave(self, defaults: Collection[str], pod: Object, app: Collection[str]) -> None:
-        """Say nothing where these keyed pointers into an overlay lead in the pod."""
-        self.silent.update(in_pod(defaults, pod, app))
-
-    def is_claimed(self, pointer: str) -> bool:
-        """Whether an earlier injection added this part or one around it."""
-        return is_below(pointer, self.claimed)
 
 
 def volume_source(volume: Object) -> str:
@@ -321,6 +318,10 @@ def volume_source(volume: Object) -> str:
 
 def no_key(item: object, field: Field, pointer: str) -> InjectionError:
     """The error about an item of an overlay that the merge key of its list does not name."""
-    message, fields = f"an item of the overlay {item_fault(item, field)}", {"missing_keys": field.keys}
-    path, mistake = path_of(pointer), ("item", item)
-    return InjectionError(Reason.TEMPLATE_FAILED, message, path=path, fields=fields, mistake=mistake)
+    return InjectionError(
+        Reason.TEMPLATE_FAILED,
+        f"an item of the overlay {item_fault(item, field)}",
+        path=path_of(pointer),
+        fields={"missing_keys": field.keys},
+        mistake=("item", item),
+    )

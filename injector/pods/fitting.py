@@ -94,7 +94,8 @@ def fit(pod: Object, overlay: Overlay) -> tuple[Overlay, tuple[tuple[str, str, d
     spec, overlay_spec = pod.get("spec"), overlay.get("spec")
     if type(spec) is not dict or type(overlay_spec) is not dict:
         return overlay, ()
-    covered = _budget(spec.get("resources"))
+    resources = spec.get("resources")  # those that the pod's author has set for the pod as a whole
+    covered = frozenset((*_map(resources, "requests"), *_map(resources, "limits")))
     system = mapping(spec.get("os")).get("name")
     if not covered and system not in ("windows", "linux"):
         return overlay, ()
@@ -110,11 +111,6 @@ def fit(pod: Object, overlay: Overlay) -> tuple[Overlay, tuple[tuple[str, str, d
             if any(a is not b for a, b in zip(fitted, items, strict=True)):
                 new = {**new, field: fitted}
     return (overlay if new is overlay_spec else {**overlay, "spec": new}), (*budget.told(), *security.told())
-
-
-def _budget(resources: Any) -> frozenset[str]:
-    """The resources that the pod's author has set for the pod as a whole."""
-    return frozenset((*_map(resources, "requests"), *_map(resources, "limits")))
 
 
 def _container(item: Any, budget: _LeftOut, security: _LeftOut) -> Any:
@@ -151,8 +147,9 @@ def keep_requests_below_limits(had: Object, container: Object) -> tuple[Object, 
             continue
         if request == had_requests.get(name) and had_limits.get(name) is None:
             limits = {**limits, name: request}
-            sentence = f"the template's {limit} is raised to the request {request}"
-            changes.append((f"resources/limits/{escape(name)}", sentence))
+            changes.append(
+                (f"resources/limits/{escape(name)}", f"the template's {limit} is raised to the request {request}")
+            )
         else:
             requests = {**requests, name: limit}
             sentence = f"{request} is lowered to the limit {limit}; for more, raise the limit"

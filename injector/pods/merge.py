@@ -17,11 +17,11 @@ from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import shown_value
 from injector.pods.context import Object
-from injector.pods.differences import SHOWN, Differences, no_key, says_the_same, without_fillings
+from injector.pods.differences import SHOWN, Differences, is_below, no_key, says_the_same, without_fillings
 from injector.pods.env_order import with_new_variables
 from injector.pods.fields import POD, Field
 from injector.pods.fitting import fit, keep_requests_below_limits, with_implied_requests
-from injector.pods.keyed_pointers import element_step, escape, has_key, path_of, step_of, steps_of, tags
+from injector.pods.keyed_pointers import element_step, escape, has_key, in_pod, path_of, step_of, steps_of, tags
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, holds_replace, name_of, patch_of, plain
 from injector.pods.patch import same
 from injector.pods.sidecars import Placement, place
@@ -67,7 +67,7 @@ def merge(
     if (tagged := caches.tagged.get(overlay)) is None:
         tagged = caches.tagged.put(overlay, holds_replace(overlay))
     merger = _Merger(app, following, claimed, tagged, caches.new_parts)
-    merger.differences.leave(defaults, pod, app)
+    merger.differences.silent.update(in_pod(defaults, pod, app))
     for pointer, message, fields in changes:
         merger.differences.report(pointer, message, **fields)
     result = merger.mapping(pod, {k: v for k, v in fitted.items() if k in ("metadata", "spec")}, POD, "")
@@ -216,7 +216,7 @@ class _Merger:
         """Init containers in the order in which they start; what the pod's author wrote stays in its place."""
         if not missing and not self.placement.last:
             return have
-        own = {name for name in steps if not self.differences.is_claimed(f"{pointer}/{escape(name)}")}
+        own = {name for name in steps if not is_below(f"{pointer}/{escape(name)}", self.differences.claimed)}
         order = self.placement.arranged(steps, list(missing), self.placement.last - own)
         both = [*have, *missing.values()]
         return [both[number] for number in order] if order != list(range(len(have))) else have
@@ -235,7 +235,7 @@ class _Merger:
         successor: int | None = None
         for step in reversed([element_step(item, field) for item in overlay] if self.differences.claimed else []):
             follows[step] = successor
-            if step in index and self.differences.is_claimed(f"{pointer}/{escape(step)}"):
+            if step in index and is_below(f"{pointer}/{escape(step)}", self.differences.claimed):
                 successor = index[step]
         result, cycles = with_new_variables(have, missing, follows)
         for cycle in cycles:

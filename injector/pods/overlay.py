@@ -11,7 +11,7 @@ from typing import Any
 
 from injector.caches import IdentityCache
 from injector.diagnostics import Path
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping
 from injector.pods.fields import CONTAINER_LISTS
 
 #: A partial pod. Values anywhere in it may be `Replace`; lists name their elements by merge key.
@@ -157,8 +157,7 @@ def mirrored_image(image: str, mirrors: Mapping[str, str]) -> str:
 
 def plain_mapping(value: Any) -> Object:
     """A value, or the value of its tag, as a mapping; an empty one where it is none."""
-    bare = bare_value(value)
-    return bare if isinstance(bare, dict) else {}
+    return mapping(bare_value(value))
 
 
 def bare_value(value: Any) -> Any:

@@ -180,9 +180,7 @@ def _entries(field: Field, value: Any) -> Iterator[tuple[str, Any]]:
 def _plant(tree: _Node, pointer: str, what: Any) -> None:
     steps = pointer.split("/")
     mild = what is _MADE or (type(what) is _Old and what.value is None)  # no claim takes all metadata or spec away
-    if steps[0] or len(steps) > _DEEPEST or len(steps) < (2 if mild else 3):
-        return
-    if steps[1] not in ("metadata", "spec"):
+    if steps[0] or not (2 if mild else 3) <= len(steps) <= _DEEPEST or steps[1] not in ("metadata", "spec"):
         return
     node = tree
     for step in steps[1:]:

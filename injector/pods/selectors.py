@@ -25,11 +25,8 @@ def matches(selector: dict[str, Any] | None, labels: object) -> bool:
     if selector is None:
         return False
     own = mapping(labels)
-    match_labels = selector.get("matchLabels")
-    if match_labels:
-        for key, value in match_labels.items():
-            if own.get(key) != value:
-                return False
+    if not (selector.get("matchLabels") or {}).items() <= own.items():
+        return False
     expressions = selector.get("matchExpressions")
     return not expressions or all(_holds(e, own) for e in expressions)
 
@@ -82,13 +79,9 @@ def _given(value: Any, kind: type, path: Path, message: str, mistake: tuple[Any,
 
 def _holds(expression: dict[str, Any], labels: dict[Any, Any]) -> bool:
     operator, key = expression.get("operator"), expression.get("key")
-    if operator == "In":
-        return key in labels and labels[key] in (expression.get("values") or ())
-    if operator == "NotIn":  # a label that is absent is not in any list: Kubernetes counts it as a match
-        return key not in labels or labels[key] not in (expression.get("values") or ())
-    if operator == "Exists":
-        return key in labels
-    return operator == "DoesNotExist" and key not in labels
+    if operator in ("In", "NotIn"):  # a label that is absent is not in any list: Kubernetes counts it as a match
+        return (key in labels and labels[key] in (expression.get("values") or ())) is (operator == "In")
+    return bool(operator == ("Exists" if key in labels else "DoesNotExist"))
 
 
 def _check_expression(expression: object, path: Path) -> None:
@@ -118,20 +111,31 @@ def _check_fields(fields: dict[Any, Any], allowed: tuple[str, ...], path: Path, 
             to_do = did_you_mean(near, f"the keys are {', '.join(allowed)}")
             whole = fields if not set(_FIELDS) & fields.keys() else {field: fields[field]}
             mistake = ("selector", whole, of_namespaces) if allowed is _FIELDS else ("values", fields[field])
-            message = f"unknown key {shortened(field)}"
-            raise SelectorError("unknown-key", (*path, field), message, to_do, mistake, value=field, allowed=allowed)
+            raise SelectorError(
+                "unknown-key",
+                (*path, field),
+                f"unknown key {shortened(field)}",
+                to_do,
+                mistake,
+                value=field,
+                allowed=allowed,
+            )
 
 
 def _check_key(key: object, path: Path) -> None:
     if not isinstance(key, str) or not is_label_key(key):
-        message = f"{shortened(key)} is not a label key, such as app or example.com/app"
-        raise SelectorError("not-allowed", path, message, value=key)
+        raise SelectorError(
+            "not-allowed", path, f"{shortened(key)} is not a label key, such as app or example.com/app", value=key
+        )
 
 
 def _check_value(value: object, path: Path) -> None:
     if not isinstance(value, str):
-        message = f"{shortened(value)} is not a string"
-        raise SelectorError("wrong-type", path, message, "put it in quotes", value=value)
+        raise SelectorError("wrong-type", path, f"{shortened(value)} is not a string", "put it in quotes", value=value)
     if not is_label_value(value):
-        message = f"{shortened(value)} is not a label value (at most 63 letters, digits, '-', '_', '.')"
-        raise SelectorError("not-allowed", path, message, value=value)
+        raise SelectorError(
+            "not-allowed",
+            path,
+            f"{shortened(value)} is not a label value (at most 63 letters, digits, '-', '_', '.')",
+            value=value,
+        )

@@ -95,8 +95,7 @@ def with_pod_template(obj: Object, pod: Object) -> Object:
 
 def has_unknown_pods(obj: Object) -> bool:
     """Whether a resource of another API group runs containers, and nobody knows where it keeps its pod."""
-    version = obj.get("apiVersion")
-    group = string_field(version).rpartition("/")[0]
+    group = string_field(obj.get("apiVersion")).rpartition("/")[0]
     return "." in group and pod_template_path(obj) is None and _has_image(obj)
 
 
@@ -177,9 +176,8 @@ def _with_claims(spec: Object, owner: Object, first: str) -> Object:
 def _indexed(container: Any) -> Any:
     """https://kubernetes.io/docs/tasks/job/indexed-parallel-processing-static/."""
     env = mapping(container).get("env") or []
-    if not isinstance(container, dict) or not isinstance(env, list):
-        return container
-    if any(mapping(variable).get("name") == _INDEX for variable in env):
+    has_none = isinstance(env, list) and all(mapping(variable).get("name") != _INDEX for variable in env)
+    if not isinstance(container, dict) or not has_none:
         return container
     source = {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-completion-index']"}}
     return {**container, "env": [*env, {"name": _INDEX, "valueFrom": source}]}
@@ -256,7 +254,8 @@ def workload_of_pod(pod: Object) -> Workload:
     metadata = mapping(pod.get("metadata"))
     owner = _controller(metadata)
     if owner is None:
-        return Workload("Pod", _own_name(metadata))
+        name, prefix = string_field(metadata.get("name")), string_field(metadata.get("generateName"))
+        return Workload("Pod", _name(prefix if not name or (prefix and name.startswith(prefix)) else name))
     kind, name = owner["kind"], owner["name"]
     if kind == "ReplicaSet":
         for label, maker in _REPLICA_SET_MAKERS:
@@ -267,11 +266,6 @@ def workload_of_pod(pod: Object) -> Workload:
     elif kind == "Job" and (parts := _CRON_JOB.match(name)) and is_object_name(parts[1]):
         return Workload("CronJob", parts[1], owner)
     return Workload(kind, name, owner)
-
-
-def _own_name(metadata: Object) -> str:
-    name, prefix = string_field(metadata.get("name")), string_field(metadata.get("generateName"))
-    return _name(prefix if not name or (prefix and name.startswith(prefix)) else name)
 
 
 def workload_of_object(obj: Object) -> Workload:
@@ -310,10 +304,8 @@ def _name(value: object) -> str:
 
 def _controller(metadata: Object) -> Object | None:
     """The one ownerReference with `controller: true`, if its kind and its name can be those of an object."""
-    for owner in mappings(metadata.get("ownerReferences")):
-        if owner.get("controller") is True:
-            return owner if is_kind(owner.get("kind")) and is_object_name(owner.get("name")) else None
-    return None
+    owner = next((o for o in mappings(metadata.get("ownerReferences")) if o.get("controller") is True), {})
+    return owner if is_kind(owner.get("kind")) and is_object_name(owner.get("name")) else None
 
 
 def object_at(obj: Object, path: tuple[str, ...]) -> Object | None:

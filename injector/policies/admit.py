@@ -17,8 +17,8 @@ from injector.budget import ReviewBudget
 from injector.caches import OverlayCaches
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
-from injector.injection import Applied, Injection, patch_between
-from injector.pods.context import Namespace, Object, Request
+from injector.injection import Applied, Injection, patch_between, skipped_injection
+from injector.pods.context import Namespace, Object, Request, mapping
 from injector.pods.decision import Decision
 from injector.pods.fields import OBJECT
 from injector.pods.merge import merge
@@ -45,9 +45,8 @@ _INSTEAD = "the error quotes a value of the Secret, so it is not shown"
 
 def without_secrets(error: InjectionError, request: Request, *objects: Object) -> InjectionError:
     """The error; if the object is a Secret and the message quotes one of its values, only the error's place."""
-    if request.resource != "secrets" or request.group:
-        return error
-    if not any(value[:_BEGINNING] in str(error) for obj in objects for value in _values(obj)):
+    is_secret = request.resource == "secrets" and not request.group
+    if not is_secret or not any(value[:_BEGINNING] in str(error) for obj in objects for value in _values(obj)):
         return error
     if isinstance(error, RenderError):
         return error.saying(_INSTEAD, whole=False)
@@ -56,9 +55,8 @@ def without_secrets(error: InjectionError, request: Request, *objects: Object) -
 
 def _values(obj: Object) -> Iterator[str]:
     for name in _FIELDS:
-        entries = obj.get(name)
-        if isinstance(entries, dict):
-            yield from (value for value in entries.values() if isinstance(value, str) and len(value) >= _SHORTEST)
+        entries = mapping(obj.get(name)).values()
+        yield from (value for value in entries if isinstance(value, str) and len(value) >= _SHORTEST)
 
 
 #: What stands before the reason of an object that is let through although something failed.
@@ -84,7 +82,7 @@ def admit(
     otherwise somebody could skip the second template by making the first one fail.
     """
     if namespace.name in snapshot.settings.ignored_namespaces:
-        return _left(object_request, at, snapshot, Reason.NAMESPACE_IGNORED)
+        return skipped_injection(object_request.object, _decision(Reason.NAMESPACE_IGNORED, at), snapshot)
     run = _Run(object_request, namespace, at, snapshot, overrides or {}, object_request.object)
     try:
         with budget or ReviewBudget(snapshot.settings.review_work):
@@ -177,7 +175,7 @@ class _Run:
         if self.failures:
             reason = self.failures[0].reason
         elif not self.applied:
-            return _left(object_request, at, snapshot, Reason.NOT_FOR_TEMPLATES)
+            return skipped_injection(object_request.object, _decision(Reason.NOT_FOR_TEMPLATES, at), snapshot)
         else:
             reason = Reason.AMENDED if changed else Reason.NOTHING_TO_ADD
         return Injection(
@@ -203,16 +201,20 @@ def _merged(
     if not overlay:
         return state, ()
     if not object_request.object or object_request.request.operation == "DELETE":
-        message = f"template {template.name} cannot change an object on DELETE, or that is not in the request"
-        raise InjectionError(Reason.TEMPLATE_FAILED, message, fields={"template": template.name})
+        raise InjectionError(
+            Reason.TEMPLATE_FAILED,
+            f"template {template.name} cannot change an object on DELETE, or that is not in the request",
+            fields={"template": template.name},
+        )
     if not object_request.is_pod:
         return merge_object(state, overlay, defaults)
     if not template.applies_to.only_pods:
         try:
             check_overlay(overlay)
         except OverlayError as error:
-            message = f"{error} (template {template.name})"
-            raise InjectionError(Reason.TEMPLATE_FAILED, message, path=error.path) from None
+            raise InjectionError(
+                Reason.TEMPLATE_FAILED, f"{error} (template {template.name})", path=error.path
+            ) from None
     app, placement = containers_of(state), Placement(native=False)
     merged = merge(state, overlay, app=app, placement=placement, caches=caches, defaults=defaults)
     return merged.pod, merged.differences
@@ -235,16 +237,6 @@ def object_context(
         native=False,
         old_object=object_request.old_object,
         request={"operation": object_request.request.operation, **object_request.review},
-    )
-
-
-def _left(object_request: ObjectRequest, at: PathTemplates, snapshot: Snapshot, reason: Reason) -> Injection:
-    return Injection(
-        decision=_decision(reason, at),
-        reason=reason,
-        effect=Effect.SKIP,
-        object=object_request.object,
-        generation=snapshot.generation,
     )
 
 

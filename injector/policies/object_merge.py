@@ -59,8 +59,11 @@ def _value(have: Any, overlay: Any, pointer: str, differences: Differences) -> A
         return plain(overlay)
     if type(overlay) is dict:
         if type(have) is not dict:
-            message = "the template has a mapping here, and the object has another type"
-            raise InjectionError(Reason.CONFLICT, message, path=path_of(pointer))
+            raise InjectionError(
+                Reason.CONFLICT,
+                "the template has a mapping here, and the object has another type",
+                path=path_of(pointer),
+            )
         return _mapping(have, overlay, pointer, differences)
     if not same(have, plain(overlay)):
         differences.report(pointer, "the object's value stays; the template has another value")

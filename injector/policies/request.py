@@ -8,6 +8,7 @@ https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import product, starmap
 
 import msgspec
 
@@ -58,18 +59,17 @@ class ObjectRequest(msgspec.Struct, frozen=True):
     def is_pod(self) -> bool:
         """Whether it is a pod, or a subresource of one whose object is the whole pod."""
         request = self.request
-        if request.resource != "pods" or request.group:
-            return False
-        return "containers" in spec_of(self.object) if request.sub_resource else bool(self.object)
+        is_there = "containers" in spec_of(self.object) or (bool(self.object) and not request.sub_resource)
+        return request.resource == "pods" and not request.group and is_there
 
 
 def is_for(template: Template, object_request: ObjectRequest, namespace: Namespace) -> bool:
     """Whether a template's `for`, `namespaces` and `selector` cover what is asked."""
-    if not template.applies_to.covers(object_request.request):
-        return False
-    if template.namespaces is not None and not namespace_matches(template.namespaces, object_request, namespace):
-        return False
-    return template.selector is None or selects(template.selector, object_request)
+    return (
+        template.applies_to.covers(object_request.request)
+        and (template.namespaces is None or namespace_matches(template.namespaces, object_request, namespace))
+        and (template.selector is None or selects(template.selector, object_request))
+    )
 
 
 def namespace_matches(selector: Object, object_request: ObjectRequest, namespace: Namespace) -> bool:
@@ -96,9 +96,7 @@ def named_resources(templates: Iterable[Template]) -> Iterator[Resource]:
     """The resources that templates are for, subresources too."""
     for template in templates:
         covered = template.applies_to
-        for group in covered.api_groups:
-            for version in covered.api_versions:
-                yield from (Resource(group, version, name) for name in covered.resources)
+        yield from starmap(Resource, product(covered.api_groups, covered.api_versions, covered.resources))
 
 
 def asked_of(

@@ -330,7 +330,7 @@ _SENTENCES = {
 
 def explain_python(error: Exception) -> str:
     """What is wrong with an expression in which Python raised an error."""
-    kind, values = python_message(error)
+    kind, values = python_message(str(error))
     if kind:
         return _SENTENCES[kind].format(*(_KINDS.get(value, value.lstrip("_")) for value in values if value))
     return str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"

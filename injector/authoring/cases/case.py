@@ -145,6 +145,13 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         values = (self.object, self.old_object, self.operation, self.resource, self.user, self.request, self.path)
         return any(value is not None for value in values)
 
+    @property
+    def input_key(self) -> str:
+        """The key that holds its object, or names the file with it."""
+        if self.file is not None or not self.at_a_path:
+            return "pod" if self.file is None else "file"
+        return "oldObject" if self.operation == "DELETE" else "object"
+
 
 class CaseFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A file of cases, in the folder `tests` of a template."""

@@ -9,12 +9,11 @@ from pathlib import Path
 import msgspec
 
 from injector.advice.object_mistakes import missing_template
-from injector.authoring.cases.case import Case, GivenNamespace
+from injector.authoring.cases.case import Case, GivenNamespace, GivenPath
 from injector.authoring.cases.document import read_within
 from injector.authoring.yaml_stream import split_yaml
 from injector.errors import DocumentError
-from injector.pods.constraints.pod_view import mapping, mappings
-from injector.pods.context import Namespace, Object, Request
+from injector.pods.context import Namespace, Object, Request, mapping, mappings
 from injector.pods.resource_kinds import Resource, lies_in, resource_of
 from injector.pods.workloads import pod_template
 from injector.policies.request import ObjectRequest, asked_of, named_resources
@@ -110,9 +109,8 @@ def object_among(objects: list[Object]) -> Object:
 
 def case_path(case: Case, names: Iterable[str]) -> PathTemplates:
     """The path that a case posts to, with these templates."""
-    if case.path is None:
-        return PathTemplates(templates=tuple(names))
-    return PathTemplates(templates=tuple(names), type=case.path.type, failure_policy=case.path.failure_policy)
+    path = case.path or GivenPath()
+    return PathTemplates(templates=tuple(names), type=path.type, failure_policy=path.failure_policy)
 
 
 def question(

@@ -6,7 +6,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
@@ -67,15 +67,12 @@ class CaseDocument:
 
     def place(self, steps: ObjectPath = (), *, key: bool = False) -> Place:
         """The place of a value, or with `key` of its key. For a value that is not there: where it would be."""
-        node, mark = self._node, self._node.start_mark if self._node is not None else None
-        for number, step in enumerate(steps, 1):
-            below = step_below(node, step)
-            if below is None:
-                break
-            key_mark, node = below
-            last = number == len(steps)
-            mark = key_mark if (last and key) or node.start_mark.line != key_mark.line else node.start_mark
-        return self._at(mark)
+        mark, node, complete = follow(self._node, steps)
+        if node is None:
+            return self._placed(0, 0)
+        if not (key and complete) and node.start_mark.line == mark.line:
+            mark = node.start_mark
+        return self._placed(mark.line, mark.column)
 
     def refuse(self, steps: ObjectPath, message: str, *, help: str = "", key: bool = False) -> Diagnostic:  # noqa: A002
         """The problem that something in this file is not a case."""
@@ -85,9 +82,6 @@ class CaseDocument:
     def refuse_at(place: Place, message: str, help: str = "") -> Diagnostic:  # noqa: A002
         """The problem that what stands at a place is not a case."""
         return Diagnostic("case", "error", one_line(message), help, place=place)
-
-    def _at(self, mark: Any) -> Place:
-        return self._placed(0, 0) if mark is None else self._placed(mark.line, mark.column)
 
     def _placed(self, line: int, column: int) -> Place:
         """A line and column of what was parsed, both from 0, as a place of the file."""
@@ -117,7 +111,20 @@ def nested_values(value: Any, steps: ObjectPath = ()) -> Iterator[tuple[ObjectPa
             yield from nested_values(inner, (*steps, index))
 
 
-def step_below(node: Node | None, step: str | int) -> tuple[Any, Node] | None:
+def follow(node: Node | None, steps: Iterable[str | int]) -> tuple[Any, Node | None, bool]:
+    """How far steps lead below a node: the mark of the last key or item, the node of its value, and whether that is all
+    of the way.
+    """
+    mark = None if node is None else node.start_mark
+    for step in steps:
+        below = _step_below(node, step)
+        if below is None:
+            return mark, node, False
+        mark, node = below
+    return mark, node, True
+
+
+def _step_below(node: Node | None, step: str | int) -> tuple[Any, Node] | None:
     """The mark of a key or item below a node, and the node of its value; `<<` is followed."""
     if isinstance(node, yaml.MappingNode):
         merged: list[Node] = []
@@ -126,7 +133,7 @@ def step_below(node: Node | None, step: str | int) -> tuple[Any, Node] | None:
                 return key.start_mark, value
             if key.value == "<<":
                 merged += value.value if isinstance(value, yaml.SequenceNode) else [value]
-        return next((below for mapping in merged if (below := step_below(mapping, step)) is not None), None)
+        return next((below for mapping in merged if (below := _step_below(mapping, step)) is not None), None)
     if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
         return node.value[step].start_mark, node.value[step]
     return None

@@ -8,7 +8,6 @@ import pathlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import yaml
@@ -26,10 +25,9 @@ from injector.diagnostics import Diagnostic, Path, Place
 from injector.errors import DocumentError, InjectionError
 from injector.injection import Applied
 from injector.names import hint, nearest, shortened
-from injector.pods.context import Object
+from injector.pods.context import filled
 from injector.pods.shape import string_map, with_annotations
 from injector.pods.workloads import workload_of_object
-from injector.settings import Settings
 from injector.templates.kubernetes_yaml import Node, YAMLError, compose, load_manifest
 from injector.templates.program import is_document
 from injector.templates.render import Trace
@@ -66,14 +64,15 @@ def unreadable(checked: Checked, outcome: Outcome, applied: Applied) -> Iterator
             traced = Trace(template, _context(checked, outcome, applied), spec.template)
         except InjectionError:
             continue
-        place_of = traced.place_of if traced.value == texts[spec.name] else partial(_no_place, spec.template)
+        place_of = traced.place_of if traced.value == texts[spec.name] else lambda _, file=spec.template: Place(file)
         for mistake in syntax_mistakes(texts[spec.name], spec.name, spec.syntax, place_of):
-            place = replace(mistake.place, origin=template.origin or template.name)
-            yield Diagnostic("validate", "error", mistake.message, mistake.help, place=place)
-
-
-def _no_place(source: str, _: int) -> Place:
-    return Place(source)
+            yield Diagnostic(
+                "validate",
+                "error",
+                mistake.message,
+                mistake.help,
+                place=replace(mistake.place, origin=template.origin or template.name),
+            )
 
 
 def _of_line(traced: Trace, text: str, line: int) -> Place | None:
@@ -124,8 +123,9 @@ def file_problems(checked: Checked, files: Mapping[str, Mapping[str, str]], temp
             if name in texts:
                 yield checked.problem("files", f"{name}: this file must not be there, but it is", *steps)
         elif name not in texts:
-            message = f"{name}: no such config file was rendered{hint(name, texts)}"
-            yield checked.problem("files", message, *steps, key=True)
+            yield checked.problem(
+                "files", f"{name}: no such config file was rendered{hint(name, texts)}", *steps, key=True
+            )
         elif isinstance(expected, list) and all(isinstance(without_tag(e), str) for e in expected):
             for index, part in enumerate(expected):
                 yield from _text(checked, name, part, texts[name], index)
@@ -134,8 +134,11 @@ def file_problems(checked: Checked, files: Mapping[str, Mapping[str, str]], temp
         elif isinstance(expected, str):
             yield from _text(checked, name, expected, texts[name])
         else:
-            message = f"{name}: this is {shown_text(expected)}; give parts of the text, or a part of the YAML"
-            yield checked.problem("files", message, *steps)
+            yield checked.problem(
+                "files",
+                f"{name}: this is {shown_text(expected)}; give parts of the text, or a part of the YAML",
+                *steps,
+            )
 
 
 def _text(checked: Checked, name: str, expected: Any, text: str, *index: int) -> Iterator[Diagnostic]:
@@ -143,13 +146,20 @@ def _text(checked: Checked, name: str, expected: Any, text: str, *index: int) ->
     if isinstance(expected, Absent):
         if part in text:
             line = text.count("\n", 0, text.index(part)) + 1
-            message = f"{name}: {shortened(part, 160)} must not be in it, and is in line {line}"
-            yield checked.problem("files", message, "expect", "files", name, *index)
+            yield checked.problem(
+                "files",
+                f"{name}: {shortened(part, 160)} must not be in it, and is in line {line}",
+                "expect",
+                "files",
+                name,
+                *index,
+            )
     elif part not in text:
         near = nearest(part.strip(), [line.strip() for line in text.splitlines() if line.strip()])
         rest = f"; nearest is {shortened(near, 160)}" if near else ""
-        message = f"{name}: {shortened(part, 160)} is not in it{rest}"
-        yield checked.problem("files", message, "expect", "files", name, *index)
+        yield checked.problem(
+            "files", f"{name}: {shortened(part, 160)} is not in it{rest}", "expect", "files", name, *index
+        )
 
 
 def _document(checked: Checked, name: str, expected: Any, text: str) -> Iterator[Diagnostic]:
@@ -163,8 +173,7 @@ def _document(checked: Checked, name: str, expected: Any, text: str) -> Iterator
         yield checked.problem("files", f"{name}: the rendered file is not valid YAML: {error}", *steps, key=True)
         return
     for difference in mismatches_of(expected, actual, pod=False):
-        message = f"{name}: {difference}"
-        yield checked.problem("files", message, *steps, *difference.steps, key=difference.key)
+        yield checked.problem("files", f"{name}: {difference}", *steps, *difference.steps, key=difference.key)
 
 
 #: What a block scalar of YAML cannot hold.
@@ -181,13 +190,17 @@ def case_output(checked: Checked, outcome: Outcome) -> str:
     Without the receipt: it holds hashes of the template's sources, which change with every comment.
     """
     injection = outcome.injection
-    output: dict[str, Any] = {"decision": decision_of(injection), "reason": injection.reason.label}
-    if injection.message:
-        output["message"] = injection.message
-    if injection.warning_lines:
-        output["warnings"] = list(injection.warning_lines)
+    output: dict[str, Any] = filled(
+        {
+            "decision": decision_of(injection),
+            "reason": injection.reason.label,
+            "message": injection.message,
+            "warnings": list(injection.warning_lines),
+        }
+    )
     if outcome.asked is None:
-        output["pod"] = _without_receipt(injection.object, outcome.snapshot.settings)
+        pod, receipt = injection.object, outcome.snapshot.settings.receipt_key
+        output["pod"] = with_annotations(pod, {receipt: None}) if receipt in string_map(pod, "annotations") else pod
     else:
         output["object"] = injection.object
     head = f"# The whole output of the case “{checked.case.name}” of {checked.document.name.rpartition('/')[2]},\n"
@@ -210,20 +223,13 @@ def _config_file(name: str, text: str) -> str:
     return f"  {key} |{indent}{style}\n{lines}{chr(10) * (ends - 1)}"
 
 
-def _without_receipt(pod: Object, settings: Settings) -> Object:
-    receipt = settings.receipt_key
-    return with_annotations(pod, {receipt: None}) if receipt in string_map(pod, "annotations") else pod
-
-
 def golden_problem(
-    checked: Checked, outcome: Outcome, folder: pathlib.Path, *, update: bool
+    checked: Checked, name: str, outcome: Outcome, folder: pathlib.Path, *, update: bool
 ) -> tuple[Diagnostic | None, bool]:
-    """What is not as in the golden file of a case, and whether the file was written (only with `update`).
+    """What is not as in the golden file of a case, `name`, and whether the file was written (only with `update`).
 
     Raises DocumentError where it cannot be read or written.
     """
-    name = checked.case.expect.golden
-    assert name is not None  # noqa: S101
     file = folder / TESTS / name
     expected = case_output(checked, outcome)
     try:

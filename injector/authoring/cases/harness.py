@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from injector.authoring.cases.branches import marked
 from injector.authoring.cases.case import CHOSEN
 from injector.authoring.cases.case_objects import case_path, question
 from injector.authoring.cases.suite import Checked
+from injector.authoring.lint.pod_schema import version_of
 from injector.authoring.refusal_location import Attempt
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import InjectionError, InjectorError, SettingsError, TemplateError
@@ -74,6 +76,7 @@ class Harness:
         self._unmarked, self._told = loaded, False
         with limited(loaded.name, path):
             self.template, self.branches = marked(loaded)
+        self._parents = (self.folder.parent, gallery_path())
         self._templates: dict[str, Template | Diagnostic | None] = {self.template.name: self.template}
 
     def mistakes(self) -> list[Diagnostic]:
@@ -83,10 +86,8 @@ class Harness:
 
     def prepare(self, checked: Checked) -> None:
         """Load what a case needs."""
-        try:
+        with suppress(CaseError):  # told when the case is run
             self._known(checked, self._settings(checked))
-        except CaseError:  # told when the case is run
-            return
 
     def run(self, checked: Checked) -> Outcome:
         """What inject() makes of a case, or admit(). Raises CaseError for an unknown name."""
@@ -107,8 +108,9 @@ class Harness:
         overrides = _with_examples(checked, templates, overrides, case_input.pod, namespace, settings)
         workload = workload_with_pods(case_input.obj)
         names = None if case.templates == CHOSEN else list(templates)
-        injection = inject(case_input.pod, namespace, snapshot, names=names, overrides=overrides, workload=workload)
-        injection = advised_injection(injection)
+        injection = advised_injection(
+            inject(case_input.pod, namespace, snapshot, names=names, overrides=overrides, workload=workload)
+        )
         return Outcome(
             injection,
             snapshot,
@@ -163,11 +165,8 @@ class Harness:
         # those that somebody may name; the others of the folder are no business of this case
         annotations = (string_map(checked.given.pod, "annotations"), checked.case.namespace.annotations)
         names = [name for texts in annotations for name in names_in(texts.get(settings.templates_key, ""))]
-        chosen = {self.template.name: self.template}
-        for name in (*names, *settings.templates):
-            if self._loaded(name) is not None:
-                chosen[name] = self._template(checked, 0, name)
-        return chosen
+        present = [name for name in (*names, *settings.templates) if self._loaded(name) is not None]
+        return {self.template.name: self.template, **{name: self._template(checked, 0, name) for name in present}}
 
     def _template(self, checked: Checked, index: int, name: str) -> Template:
         template = self._loaded(name)
@@ -183,10 +182,6 @@ class Harness:
         if name not in self._templates:
             self._templates[name] = self._load(name)
         return self._templates[name]
-
-    @property
-    def _parents(self) -> tuple[Path, ...]:
-        return self.folder.parent, gallery_path()
 
     def _load(self, name: str) -> Template | Diagnostic | None:
         """Another template, what is wrong with it, or None where there is none of this name."""
@@ -257,7 +252,8 @@ def examples_of(template: Template, failure: Diagnostic) -> dict[str, Any]:
 
 def _snapshot(settings: Settings, catalog: Catalog, checked: Checked) -> Snapshot:
     """A snapshot of templates that are loaded, for the settings and the cluster of a case."""
-    cluster = Cluster(checked.version or Cluster().version, settings.cluster_domain)
+    version = version_of(checked.case.kubernetes or "") or Cluster().version
+    cluster = Cluster(version, settings.cluster_domain)
     for name in settings.parameters:
         if catalog.get(name) is None:
             message = (
@@ -278,8 +274,10 @@ def _settings_problem(checked: Checked, error: InjectorError) -> Diagnostic:
     if not isinstance(error, SettingsError) or not error.diagnostics:
         return checked.problem("case", str(error), "settings", key=True)
     first = error.diagnostics[0]
-    problem = checked.problem("case", first.message, "settings", *first.path, help=first.help, key=True)
-    return replace(problem, path=("settings", *first.path))
+    return replace(
+        checked.problem("case", first.message, "settings", *first.path, help=first.help, key=True),
+        path=("settings", *first.path),
+    )
 
 
 def config_files(injection: Injection, settings: Settings) -> dict[str, dict[str, str]]:

@@ -124,11 +124,10 @@ class Programs:
                 continue
             if shutil.which(spec.validate[0].replace("\0", ""), path=self._path) is None:
                 verdicts.missing.append((spec.validate[0], spec.name))
-                continue
-            refusal = self._checked(spec.name, spec.validate, texts, mounts)
-            verdicts.checked += 1
-            if refusal is not None:
-                verdicts.refusals.append(refusal)
+            else:
+                refusal = self._checked(spec.name, spec.validate, texts, mounts)
+                verdicts.checked += 1
+                verdicts.refusals += [] if refusal is None else [refusal]
         return verdicts
 
     def stop(self) -> None:
@@ -213,10 +212,9 @@ def mounted_files(applied: Applied, texts: Mapping[str, str], pod: Any) -> dict[
 
 def _holds_files(volume: Any, config_maps: set[str], texts: Mapping[str, str]) -> bool:
     """Whether a volume is one of the template's config files: of its ConfigMap, or of annotations."""
-    if any(uses_config_map({"spec": {"volumes": [volume]}}, name) for name in config_maps):
-        return True
     items = (volume.get("downwardAPI") or {}).get("items") or []
-    return any(item.get("path") in texts for item in items)
+    by_config_map = any(uses_config_map({"spec": {"volumes": [volume]}}, name) for name in config_maps)
+    return by_config_map or any(item.get("path") in texts for item in items)
 
 
 def _moved(text: str, places: Mapping[str, str]) -> str:

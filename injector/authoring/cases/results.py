@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree  # only written here, never read
 
 from injector.authoring.cases.run import CaseResult
-from injector.authoring.cases.runner import Coverage, Missed, TemplateRun
+from injector.authoring.cases.runner import Missed, TemplateRun
 from injector.authoring.diagnostic_formats import add_junit, diagnostic_data, for_xml, json_text
 from injector.pods.context import filled
 
@@ -15,14 +15,15 @@ from injector.pods.context import filled
 def results_as_json(runs: Sequence[TemplateRun], seconds: float) -> str:
     """One object: the templates with their cases, problems and coverage, and the sums. Keys are stable."""
     results = [result for run in runs for result in run.results]
-    data = {
-        "templates": [_template(run) for run in runs],
-        "passed": sum(result.passed for result in results),
-        "failed": sum(not result.passed for result in results),
-        "problems": sum(len(run.all_problems) for run in runs),
-        "seconds": round(seconds, 3),
-    }
-    return json_text(data)
+    return json_text(
+        {
+            "templates": [_template(run) for run in runs],
+            "passed": sum(result.passed for result in results),
+            "failed": sum(not result.passed for result in results),
+            "problems": sum(len(run.all_problems) for run in runs),
+            "seconds": round(seconds, 3),
+        }
+    )
 
 
 def results_as_junit(runs: Sequence[TemplateRun], seconds: float) -> str:
@@ -70,17 +71,22 @@ def _junit_case(suite: ElementTree.Element, result: CaseResult) -> None:
 
 
 def _template(run: TemplateRun) -> dict[str, Any]:
-    data: dict[str, Any] = {
+    coverage = run.coverage and {
+        "percent": round(run.coverage.percent, 1),
+        "parameters": run.coverage.parameters,
+        "branches": run.coverage.branches,
+        "missedParameters": _missed(run.coverage.missed_parameters),
+        "missedBranches": _missed(run.coverage.missed_branches),
+    }
+    return {
         "template": run.suite.name,
         "path": run.path,
         "cases": [_case(result) for result in run.results],
         "leftOut": run.left_out,
         "problems": [diagnostic_data(problem) for problem in run.problems],
         "unusedGoldenFiles": run.suite.unused_golden_files(),
+        **filled({"coverage": coverage}),
     }
-    if run.coverage is not None:
-        data["coverage"] = _coverage(run.coverage)
-    return data
 
 
 def _case(result: CaseResult) -> dict[str, Any]:
@@ -95,16 +101,6 @@ def _case(result: CaseResult) -> dict[str, Any]:
         "validated": result.validated,
         "missingPrograms": sorted({program for program, _ in result.missing}),
         **filled({"written": result.written}),
-    }
-
-
-def _coverage(coverage: Coverage) -> dict[str, Any]:
-    return {
-        "percent": round(coverage.percent, 1),
-        "parameters": coverage.parameters,
-        "branches": coverage.branches,
-        "missedParameters": _missed(coverage.missed_parameters),
-        "missedBranches": _missed(coverage.missed_branches),
     }
 
 

@@ -99,7 +99,7 @@ def _compare_golden(result: CaseResult, outcome: Outcome, bench: Harness, ways: 
     name = result.checked.case.expect.golden
     if name is None:
         return
-    problem, written = golden_problem(result.checked, outcome, bench.folder, update=ways.update)
+    problem, written = golden_problem(result.checked, name, outcome, bench.folder, update=ways.update)
     if problem is not None:
         result.problems.append(problem)
     if written:
@@ -114,8 +114,6 @@ def _validate(result: CaseResult, outcome: Outcome, ways: Ways) -> None:
         result.problems += unreadable(checked, outcome, applied)
         verdicts = ways.programs.check(applied, texts, outcome.injection.object)
         result.validated += verdicts.checked
-        if not ways.require_programs:
-            result.missing += tuple(verdicts.missing)
         for refusal in verdicts.refusals:
             message = f"{refusal.file}: {refusal.program} {refusal.message}"
             fields = {"program": refusal.program, "code": refusal.code, "output": refusal.output.splitlines()}
@@ -133,6 +131,8 @@ def _validate(result: CaseResult, outcome: Outcome, ways: Ways) -> None:
             for program, file in verdicts.missing:
                 message = f"{file}: {program} is not on PATH, so it cannot be checked"
                 result.problems.append(checked.problem("validate", message, "name"))
+        else:
+            result.missing += tuple(verdicts.missing)
 
 
 def refusal_text(refusal: ProgramRefusal, texts: Mapping[str, str]) -> str:
@@ -166,8 +166,13 @@ def _wrong_decision(checked: Checked, outcome: Outcome, template: str) -> Iterat
     """That the decision is not the expected one, and the mistake in the template that led to it."""
     expected, injection = checked.case.expect.decision, outcome.injection
     cause = f"{injection.reason}, see below" if injection.mistake is not None else injection.message
-    message = f"decision: expected {expected}, found {decision_of(injection)}: {cause}"
-    yield checked.problem("decision", message, "expect", "decision", help=_why_not_for(outcome, template))
+    yield checked.problem(
+        "decision",
+        f"decision: expected {expected}, found {decision_of(injection)}: {cause}",
+        "expect",
+        "decision",
+        help=_why_not_for(outcome, template),
+    )
     if injection.mistake is not None:
         yield injection.mistake.diagnostic
     elif outcome.blamed is not None:
@@ -219,17 +224,15 @@ def _warnings(checked: Checked, warnings: tuple[str, ...]) -> Iterator[Diagnosti
     expected = checked.case.expect.warnings
     if expected is None:
         return
+    short = [shortened(warning, 300) for warning in warnings]
     for index, part in enumerate(expected):
         if not any(part in warning for warning in warnings):
-            present = f"there are: {'; '.join(map(_one_line, warnings))}" if warnings else "there are none"
-            message = f"no warning with {shortened(part, 160)} in it; {present}"
-            yield checked.problem("warnings", message, "expect", "warnings", index)
-    for warning in warnings:
+            present = f"there are: {'; '.join(short)}" if warnings else "there are none"
+            yield checked.problem(
+                "warnings", f"no warning with {shortened(part, 160)} in it; {present}", "expect", "warnings", index
+            )
+    for warning, words in zip(warnings, short, strict=True):
         if not any(part in warning for part in expected):
-            message = f"a warning that is not expected: {_one_line(warning)}"
-            yield checked.problem("warnings", message, "expect", "warnings", key=True)
-
-
-def _one_line(warning: str) -> str:
-    """A warning as it stands in a sentence."""
-    return shortened(warning, 300)
+            yield checked.problem(
+                "warnings", f"a warning that is not expected: {words}", "expect", "warnings", key=True
+            )

@@ -107,7 +107,6 @@ class TestPlan:
     ways: Ways
     chosen: CaseFilter = lambda _: True
     stop_at_first: bool = False
-    workers: int = 0  #: how many programs at once; 0 for as many as there are processors
 
 
 def find_suites(paths: Sequence[str]) -> list[Suite]:
@@ -153,7 +152,7 @@ def run_suites(
     benches = [_bench(run, cases) for run, cases in zip(runs, chosen, strict=True)]
     # Threads for the programs: they are what takes long, and they run outside of this process anyway. The rest stays in
     # the main thread, the one whose time can be limited.
-    with ThreadPoolExecutor(plan.workers or os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         runner = _CaseRunner(plan, pool, report)
         if any(run.problems for run in runs):
             runner.note_failure()

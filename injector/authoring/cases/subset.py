@@ -108,8 +108,9 @@ def _contained(expected: Any, actual: list[Any], spot: _Spot) -> Iterator[Mismat
     """Whether a list without keys has an item that is as expected; with `!absent`, whether it has none."""
     absent, value = isinstance(expected, Absent), without_tag(expected)
     if any(not list(_compared(value, item, spot, {})) for item in actual) is absent:
-        message = f"the list must {'not ' if absent else ''}contain {shown_text(value)}; it has {shown_text(actual)}"
-        yield spot.mismatch(message)
+        yield spot.mismatch(
+            f"the list must {'not ' if absent else ''}contain {shown_text(value)}; it has {shown_text(actual)}"
+        )
 
 
 def _keyed(
@@ -178,8 +179,7 @@ def _wrong_field(spot: _Spot, key: str) -> str:
 def shown_text(value: Any, other: Any = None) -> str:
     """A value on one line; with its type if only the type differs from that of `other`."""
     if isinstance(value, dict | list):
-        text = json.dumps(value, ensure_ascii=False, default=lambda v: "!absent")
-        return cut(text, _SHOWN)
+        return cut(json.dumps(value, ensure_ascii=False, default=lambda v: "!absent"), _SHOWN)
     text = json.dumps(value) if value is None or isinstance(value, bool) else shortened(value, _SHOWN)
     if isinstance(value, str) and other is not None and not isinstance(other, str | dict | list):
         return f"{text} (a string)"

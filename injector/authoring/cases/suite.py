@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
@@ -14,13 +14,11 @@ from injector.authoring.cases.case_objects import Given, given, object_among, re
 from injector.authoring.cases.document import Absent, CaseDocument, read_document
 from injector.authoring.cases.mistakes import GOLDEN, mistakes
 from injector.authoring.diagnostic_formats import one_line
-from injector.authoring.lint.pod_schema import version_of
 from injector.authoring.lint.sample_pods import SAMPLE
 from injector.diagnostics import Diagnostic
 from injector.diagnostics import Path as ObjectPath
 from injector.names import flow_value, hint, nearest, shortened
-from injector.pods.constraints.pod_view import mappings
-from injector.pods.context import Object, mapping
+from injector.pods.context import Object, mapping, mappings
 from injector.pods.resource_kinds import resource_of
 from injector.reasons import Reason
 from injector.strict_decoder import decode
@@ -45,11 +43,6 @@ class Checked:
     def label(self) -> str:
         """What people and `-k` call it: `envoy/tests/basic.yaml: a Deployment gets it`."""
         return f"{self.document.file}: {self.case.name}"
-
-    @property
-    def version(self) -> tuple[int, int] | None:
-        """Version of the API server, None for the default."""
-        return version_of(self.case.kubernetes) if self.case.kubernetes else None
 
     def problem(
         self,
@@ -100,7 +93,7 @@ def read_suite(folder: Path, path: str, only: str | None = None) -> Suite:
     for document in documents:
         if only is not None and document.name != f"{TESTS}/{only}":
             continue
-        if _has_cases(document):
+        if "cases" in mapping(document.value):
             _read_cases(document, suite)
         elif document.name not in manifests:
             suite.problems.append(document.problem or _stranger(document))
@@ -117,15 +110,10 @@ def _case_files(tests: Path) -> Iterator[str]:
             yield file.name
 
 
-def _has_cases(document: CaseDocument) -> bool:
-    return isinstance(document.value, dict) and "cases" in document.value
-
-
 def _manifests_of(document: CaseDocument) -> Iterator[str]:
     """The files that the cases of a document name."""
-    if _has_cases(document):
-        for case in mappings(document.value["cases"]):
-            yield from (case[key] for key in ("file", *_OBJECTS) if isinstance(case.get(key), str))
+    for case in mappings(mapping(document.value).get("cases")):
+        yield from (case[key] for key in ("file", *_OBJECTS) if isinstance(case.get(key), str))
 
 
 def _stranger(document: CaseDocument) -> Diagnostic:
@@ -161,12 +149,14 @@ def _read_cases(document: CaseDocument, suite: Suite) -> None:
         if first != number:
             line = document.place(("cases", first, "name")).line
             problems.append(document.refuse((*steps, "name"), f"the case of line {line} has this name too"))
-        case_input = None if problems else _given(case, document, steps, suite, problems)
+        try:
+            if not problems:
+                names_namespace = "name" in mapping(item.get("namespace"))
+                suite.cases.append(Checked(case, document, number, _given(case, suite), names_namespace))
+        except ValueError as error:
+            message = f"{case.file or case.input_key}: {error}"
+            problems.append(document.refuse((*steps, case.input_key), message, key=case.file is None))
         suite.problems += problems
-        if case_input is not None:
-            namespace = item.get("namespace")
-            names_namespace = isinstance(namespace, dict) and "name" in namespace
-            suite.cases.append(Checked(case, document, number, case_input, names_namespace))
 
 
 def _case_problem(problem: Diagnostic, document: CaseDocument, steps: ObjectPath) -> Diagnostic:
@@ -186,60 +176,37 @@ def _case_problem(problem: Diagnostic, document: CaseDocument, steps: ObjectPath
         written = item.get(value)
         text = "" if isinstance(written, Absent) else flow_value(written)
         to_do = case_key_help(value, text, problem.path[:-1]) or to_do
-    place = document.place(at, key=at_key and bool(problem.path))
-    fields = {**problem.fields, "mistake": problem.code}
-    return replace(problem, code="case", message=one_line(message), help=to_do, path=at, place=place, fields=fields)
+    return replace(
+        problem,
+        code="case",
+        message=one_line(message),
+        help=to_do,
+        path=at,
+        place=document.place(at, key=at_key and bool(problem.path)),
+        fields={**problem.fields, "mistake": problem.code},
+    )
 
 
-def _given(
-    case: Case, document: CaseDocument, steps: ObjectPath, suite: Suite, problems: list[Diagnostic]
-) -> Given | None:
-    """The object of the case; None, with an added problem, if it cannot be read."""
+def _given(case: Case, suite: Suite) -> Given:
+    """The object of the case; at a path, of one that is deleted, the one before. Raises ValueError where that cannot be
+    read.
+    """
     if case.file is not None:
-        try:
-            objects = read_objects(suite.folder, _beside(case.file))
-            return _object(object_among(objects), objects) if case.at_a_path else given(objects)
-        except ValueError as error:
-            problems.append(document.refuse((*steps, "file"), f"{case.file}: {error}"))
-            return None
+        # joined like this, an absolute path stands for itself: it is not within the folder
+        objects = read_objects(suite.folder, str(PurePosixPath(TESTS, case.file)))
+        return _object(object_among(objects), objects) if case.at_a_path else given(objects)
     if case.at_a_path:
-        return _given_object(case, document, steps, problems)
+        return _object((case.old_object if case.operation == "DELETE" else case.object) or {}, ())
     if case.pod is None:
         return Given(SAMPLE)
-    pod = case.pod if "kind" in case.pod else _with_kind(case.pod)
-    try:
-        return given([pod])
-    except ValueError as error:
-        problems.append(document.refuse((*steps, "pod"), f"pod: {error}", key=True))
-        return None
-
-
-def _given_object(case: Case, document: CaseDocument, steps: ObjectPath, problems: list[Diagnostic]) -> Given | None:
-    """The object of a case at a path; of one that is deleted, the one before."""
-    field_, obj = ("oldObject", case.old_object) if case.operation == "DELETE" else ("object", case.object)
-    try:
-        return _object(obj or {}, ())
-    except ValueError as error:
-        problems.append(document.refuse((*steps, field_), f"{field_}: {error}", key=True))
-        return None
+    is_spec_alone = "kind" not in case.pod and "containers" in mapping(case.pod.get("spec"))
+    return given([{"apiVersion": "v1", "kind": "Pod", **case.pod} if is_spec_alone else case.pod])
 
 
 def _object(obj: Object, objects: Iterable[Object]) -> Given:
     """An object and those beside it. Raises ValueError where nobody can say what it is."""
     resource_of(obj)
     return Given(obj, tuple(beside for beside in objects if beside is not obj))
-
-
-def _beside(file: str) -> str:
-    """The path, within the template's folder, of a manifest that a case names. Raises ValueError for one elsewhere."""
-    if file.startswith("/"):  # joined, it would stand for itself
-        raise ValueError("is not within the folder; name a file beside the case file")
-    return f"{TESTS}/{file}"
-
-
-def _with_kind(pod: dict[str, Any]) -> dict[str, Any]:
-    """A pod without a kind counts as a Pod if its spec is that of a pod."""
-    return {"apiVersion": "v1", "kind": "Pod", **pod} if "containers" in mapping(pod.get("spec")) else pod
 
 
 def _shared_golden_files(cases: list[Checked]) -> Iterator[Diagnostic]:

@@ -17,7 +17,7 @@ from injector.authoring.importing.source import RULE, ImportProblems, ImportSour
 from injector.diagnostics import Diagnostic, Place, Severity
 from injector.diagnostics import Path as ObjectPath
 from injector.names import shortened
-from injector.pods.constraints.pod_view import mapping
+from injector.pods.context import mapping
 
 #: What a mapping has that is a sidecar config and nothing else.
 _TELLING = frozenset(("containers", "initContainers", "volumes", "volumeMounts", "hostAliases"))

@@ -26,7 +26,7 @@ from injector.authoring.reference import BEGIN, END, code, with_section
 from injector.authoring.refusal_location import path_in
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectorError
-from injector.pods.context import Object
+from injector.pods.context import Object, filled
 from injector.pods.fields import POD, Field
 from injector.templates.load import load_template
 from injector.templates.template import MANIFEST, OVERLAY
@@ -107,40 +107,35 @@ def _causes(name: str, files: dict[str, str]) -> list[Diagnostic]:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8", newline="\n")
         suite = read_suite(folder, name)
-        bench = Harness(folder, name)
-        faults = [*suite.problems]
-        for checked in suite.cases:
-            faults += inject_case(bench, checked, Ways(Programs()))[0].problems
+        bench, ways = Harness(folder, name), Ways(Programs())
+        results = [inject_case(bench, checked, ways)[0] for checked in suite.cases]
+        faults = [*suite.problems, *(problem for result in results for problem in result.problems)]
     return [problem for problem in faults if problem.code != "decision"][:3] or faults  # which says that it failed
 
 
 def _manifest(sidecar: Sidecar, delivered: Delivered) -> str:
     names = [c["name"] for field in ("initContainers", "containers") for c in sidecar.spec.get(field, ())]
     contents = f"containers {', '.join(names)}" if len(names) > 1 else f"container {names[0]}" if names else "settings"
-    value: Object = {"description": f"The {contents} of a sidecar config."}
-    if delivered.files:
-        value["files"] = {file: {"template": source_of(file)} for file in delivered.files}
-    return value_text({**value, "hostNetwork": "inject"})
+    files = {file: {"template": source_of(file)} for file in delivered.files}
+    description = f"The {contents} of a sidecar config."
+    return value_text({"description": description, **filled({"files": files}), "hostNetwork": "inject"})
 
 
 def _case(sidecar: Sidecar, delivered: Delivered) -> Object:
     """The case: the usual Deployment, with the volumes that the config leaves to its pods."""
-    pod: Object = {**SAMPLE, "spec": {"template": {**SAMPLE["spec"]["template"]}}}
-    app = SAMPLE["spec"]["template"]["spec"]["containers"][0]
-    port = {"containerPort": _free_port(sidecar)}
-    spec = {"containers": [{**app, "name": _free_name(sidecar), "ports": [port]}]}
-    if brought := _brought(sidecar):
-        spec["volumes"] = [{"name": name, "emptyDir": {}} for name in brought]
-    pod["spec"]["template"]["spec"] = spec
-    expect: Object = {"decision": "injected"}
-    expect["pod"] = _pruned(_expected(sidecar, spec["containers"][0]["name"], delivered.volumes), POD)
-    if files := {file: [text] for file, text in delivered.files.items() if text}:
-        expect["files"] = files
+    template, name = SAMPLE["spec"]["template"], _free_name(sidecar)
+    app = {**template["spec"]["containers"][0], "name": name, "ports": [{"containerPort": _free_port(sidecar)}]}
+    volumes = [{"name": volume, "emptyDir": {}} for volume in _brought(sidecar)]
+    spec = {"containers": [app], **filled({"volumes": volumes})}
     return {
         "name": "a pod gets what was in the config",
         "settings": {"nativeSidecars": "never"},
-        "pod": pod,
-        "expect": expect,
+        "pod": {**SAMPLE, "spec": {"template": {**template, "spec": spec}}},
+        "expect": {
+            "decision": "injected",
+            "pod": _pruned(_expected(sidecar, name, delivered.volumes), POD),
+            **filled({"files": {file: [text] for file, text in delivered.files.items() if text}}),
+        },
     }
 
 
@@ -171,12 +166,11 @@ def _expected(sidecar: Sidecar, app: str, delivered: Collection[str]) -> Object:
     every = {"env": sidecar.env, "volumeMounts": sidecar.mounts}
     spec = {
         **sidecar.spec,
+        **filled({"serviceAccountName": sidecar.service_account}),
         "initContainers": sidecar_containers(sidecar, "initContainers"),
         "containers": [{"name": app, **every}, *sidecar_containers(sidecar, "containers")],
         "volumes": [v if v["name"] not in delivered else {"name": v["name"]} for v in sidecar.spec.get("volumes", ())],
     }
-    if sidecar.service_account:
-        spec["serviceAccountName"] = sidecar.service_account
     return {"metadata": sidecar.metadata, "spec": spec}
 
 

@@ -109,11 +109,9 @@ def import_configs(inputs: Iterable[tuple[str, bytes]], name: str = "") -> Impor
 def _sidecars(configs: Iterable[Config], problems: list[Diagnostic]) -> list[Sidecar]:
     """The sidecars of configs that add something to pods. Raises SchemasMissingError."""
     sidecars = []
-    for config in configs:
-        sidecar = read_whole(config, problems)
-        if sidecar is None:
-            continue
+    for sidecar in filter(None, (read_whole(config, problems) for config in configs)):
         if sidecar.empty:
+            config = sidecar.config
             message = "this config adds nothing to pods, so no template is made from it"
             problems.append(config.source.problem(config.steps, message, severity="warning"))
         else:
@@ -124,19 +122,16 @@ def _sidecars(configs: Iterable[Config], problems: list[Diagnostic]) -> list[Sid
 def _name_problems(sidecars: Sequence[Sidecar], name: str) -> Iterator[Diagnostic]:
     """What is wrong with one name for all: there is more than one config, or pods ask for it by another name."""
     if len(sidecars) > 1:
-        message = f"there are {len(sidecars)} configs; leave --name out"
-        yield Diagnostic(RULE, "error", message, place=Place("--name"))
+        yield Diagnostic(RULE, "error", f"there are {len(sidecars)} configs; leave --name out", place=Place("--name"))
         return
     for sidecar in sidecars:
         if template_name(sidecar.name or name) != name:
-            yield _not_found(sidecar, name)
-
-
-def _not_found(sidecar: Sidecar, name: str) -> Diagnostic:
-    config = sidecar.config
-    effect = f"pods that ask for {shortened(sidecar.name)} do not get this template"
-    message = f"with --name {name}, {effect}; leave --name out, or change the name in the pods"
-    return config.source.problem((*config.steps, "name"), message, severity="warning")
+            effect = f"pods that ask for {shortened(sidecar.name)} do not get this template"
+            yield sidecar.config.source.problem(
+                (*sidecar.config.steps, "name"),
+                f"with --name {name}, {effect}; leave --name out, or change the name in the pods",
+                severity="warning",
+            )
 
 
 def _in_order(problems: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
@@ -161,10 +156,10 @@ def read_whole(config: Config, problems: list[Diagnostic], before: tuple[Path, .
         return sidecar
     teller = Teller(config, problems)
     if config.folder is None:
-        message = (
-            "`inherits` works only in local config files. It is ignored here; your old injector ignores it as well"
+        teller.warn(
+            ("inherits",),
+            "`inherits` works only in local config files. It is ignored here; your old injector ignores it as well",
         )
-        teller.warn(("inherits",), message)
         return sidecar
     base = _base(config.folder / sidecar.inherits, teller, problems, before)
     return None if base is None else _merged(base, sidecar)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from injector.advice.field_names import clear_help
+from injector.authoring.cases.document import nested_values
 from injector.authoring.importing.find import (
     CONFIG_FIELDS,
     EVERYWHERE,
@@ -75,7 +76,10 @@ def read_sidecar(config: Config, problems: list[Diagnostic]) -> Sidecar | None:
         teller.tell((), "a sidecar config is a mapping with `containers:`, `volumes:` and the like")
         return None
     config_fields = _without_nulls(config.value, (), teller)
-    _check_texts(config_fields, (), teller)
+    for at, value in nested_values(config_fields):
+        for text in (*at[-1:], value):  # the key, and what stands behind it
+            if isinstance(text, str) and (reserved := _RESERVED.search(text)):
+                teller.tell(at, f"the character U+{ord(reserved[0]):04X} is not allowed in a template; remove it")
     fields = {key: value for key, value in config_fields.items() if _is_taken(key, value, teller)}
     if not teller.refused:
         fields = _checked(fields, teller)
@@ -115,18 +119,6 @@ def _without_nulls(value: Any, steps: Path, teller: Teller) -> Any:
     return value
 
 
-def _check_texts(value: Any, steps: Path, teller: Teller) -> None:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            _check_texts(key, (*steps, key), teller)
-            _check_texts(item, (*steps, key), teller)
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            _check_texts(item, (*steps, number), teller)
-    elif isinstance(value, str) and (reserved := _RESERVED.search(value)):
-        teller.tell(steps, f"the character U+{ord(reserved[0]):04X} is not allowed in a template; remove it")
-
-
 def _is_taken(key: str, value: Any, teller: Teller) -> bool:
     """Whether a field of the config is used; if not, a problem says why."""
     type_ = _FIELD_TYPES.get(key)
@@ -136,35 +128,26 @@ def _is_taken(key: str, value: Any, teller: Teller) -> bool:
         kind = WANTED["boolean"] if type_ is bool else KINDS[type_.__name__]
         teller.tell((key,), f"{key} is {shortened(value)}; it has to be {kind}")
         return False
+    help_, taken = "", False
     if key in ORDER:
-        teller.warn(
-            (key,),
-            (
-                f"{key} is left out, because the order is fixed: native sidecars start before the app, and plain "
-                "ones come after the app's containers"
-            ),
+        message = (
+            f"{key} is left out, because the order is fixed: native sidecars start before the app, and plain "
+            "ones come after the app's containers"
         )
-        return False
-    if key in OF_PODS:
-        teller.warn(
-            (key,),
-            (
-                f"{key} becomes spec.{key}, but in a cluster the API server has already set this field, and that "
-                "value is kept"
-            ),
-            help="write `!replace` before its value in overlay.yaml.j2, or take it out",
+    elif key in OF_PODS:
+        message = (
+            f"{key} becomes spec.{key}, but in a cluster the API server has already set this field, and that "
+            "value is kept"
         )
-        return True
-    if _is_of_a_pod(key, value):
-        teller.warn(
-            (key,),
-            f"{key} becomes spec.{key} of every pod; some injectors with such configs ignore this field",
-            help="take it out of overlay.yaml.j2 if your injector ignored it",
-        )
-        return True
-    more = hint(MISTAKEN.get(key, key), CONFIG_FIELDS)
-    teller.warn((key,), f"there is no field {shortened(key)[1:-1]} in a sidecar config, so it is left out{more}")
-    return False
+        help_, taken = "write `!replace` before its value in overlay.yaml.j2, or take it out", True
+    elif _is_of_a_pod(key, value):
+        message = f"{key} becomes spec.{key} of every pod; some injectors with such configs ignore this field"
+        help_, taken = "take it out of overlay.yaml.j2 if your injector ignored it", True
+    else:
+        more = hint(MISTAKEN.get(key, key), CONFIG_FIELDS)
+        message = f"there is no field {shortened(key)[1:-1]} in a sidecar config, so it is left out{more}"
+    teller.warn((key,), message, help=help_)
+    return taken
 
 
 def _is_of_a_pod(key: str, value: Any) -> bool:
@@ -181,8 +164,11 @@ def _checked(fields: Object, teller: Teller) -> Object:
             teller.tell(steps, error.message, help=error.help, about=str(error.fields["about"]))
             continue
         name = str(error.path[-1])
-        message = f"there is no field `{name}` here; Kubernetes drops it, so the import leaves it out"
-        teller.warn(steps, message, help=clear_help(name, POD.at(error.path[:-1])))
+        teller.warn(
+            steps,
+            f"there is no field `{name}` here; Kubernetes drops it, so the import leaves it out",
+            help=clear_help(name, POD.at(error.path[:-1])),
+        )
         owner: Any = copied
         for step in steps[:-1]:
             owner = owner[step]
@@ -201,11 +187,10 @@ def _errors(fields: Object) -> Iterator[tuple[Diagnostic, Path]]:
     newest = max(versions())
     apart = (*EVERYWHERE, *METADATA, "name", "inherits")
     spec = {"containers": [], **{key: value for key, value in fields.items() if key not in apart}}
-    for error in schema_errors({"metadata": {}, "spec": spec}, newest):
-        yield error, error.path[1:]
+    yield from ((error, error.path[1:]) for error in schema_errors({"metadata": {}, "spec": spec}, newest))
     every: Object = {"name": "every", **{key: fields[key] for key in EVERYWHERE if key in fields}}
-    for error in schema_errors({"metadata": {}, "spec": {"containers": [every]}}, newest):
-        yield error, error.path[3:]
+    errors = schema_errors({"metadata": {}, "spec": {"containers": [every]}}, newest)
+    yield from ((error, error.path[3:]) for error in errors)
 
 
 def _without_duplicates(name: str, items: list[Any], steps: Path, teller: Teller) -> list[Any]:
@@ -232,8 +217,7 @@ def _without_duplicates(name: str, items: list[Any], steps: Path, teller: Teller
             hosts = [*by_key[key].get("hostnames", ()), *item.get("hostnames", ())]
             by_key[key] = {**by_key[key], "hostnames": list(dict.fromkeys(hosts))}
         elif name != "imagePullSecrets":
-            message = f"{name}: {key} is defined twice; keep one of the two"
-            teller.tell((*steps, number), message)
+            teller.tell((*steps, number), f"{name}: {key} is defined twice; keep one of the two")
         positions[key] = number
     return list(by_key.values())
 
@@ -263,8 +247,11 @@ def _check_pod(fields: Object, teller: Teller) -> None:
             if container.get("name") == EVERY_CONTAINER:
                 teller.tell((*steps, "name"), f"a container cannot be called {EVERY_CONTAINER}")
             if image and not form.allows(image):
-                message = f"image {shortened(image, 80)} is not an image reference"
-                teller.tell((*steps, "image"), message, help=f"write {form.words}")
+                teller.tell(
+                    (*steps, "image"),
+                    f"image {shortened(image, 80)} is not an image reference",
+                    help=f"write {form.words}",
+                )
             mounts += [((*steps, "volumeMounts", n), m) for n, m in enumerate(container.get("volumeMounts", []))]
     volumes = {volume.get("name") for volume in fields.get("volumes", [])}
     for at, mount in mounts if not (teller.inherits and "inherits" in fields) else ():  # the base may have it
@@ -273,5 +260,4 @@ def _check_pod(fields: Object, teller: Teller) -> None:
             near = nearest(str(name), volumes)
             volumes.add(name)
             more = f"; did you mean {near}?" if near else ""
-            message = f"no volume {shortened(name)} in the config, so each pod must define it{more}"
-            teller.warn((*at, "name"), message)
+            teller.warn((*at, "name"), f"no volume {shortened(name)} in the config, so each pod must define it{more}")

@@ -16,8 +16,7 @@ import yaml
 from injector.authoring.importing.find import ConfigFiles
 from injector.authoring.importing.sidecar import Sidecar
 from injector.diagnostics import Diagnostic
-from injector.pods.constraints.pod_view import mapping
-from injector.pods.context import Object
+from injector.pods.context import Object, filled, mapping
 from injector.pods.overlay import EVERY_CONTAINER
 from injector.templates.template import FILE, MANIFEST, OVERLAY
 from injector.templates.yaml_writer import dump, is_plain
@@ -54,26 +53,21 @@ def sidecar_containers(sidecar: Sidecar, field: str) -> list[Object]:
 def overlay_of(sidecar: Sidecar) -> Object:
     """The overlay as plain values, but for the service account, which depends on the pod."""
     spec = dict(sidecar.spec)
-    every = _present(env=sidecar.env, volumeMounts=sidecar.mounts)
+    every = filled({"env": sidecar.env, "volumeMounts": sidecar.mounts})
+    patch = [{"name": EVERY_CONTAINER, **every}] if every else []
     for list_ in ("initContainers", "containers"):
-        containers = sidecar_containers(sidecar, list_)
-        if every:
-            containers.insert(0, {"name": EVERY_CONTAINER, **every})
-        if containers:
-            spec[list_] = containers
-    return _present(metadata=sidecar.metadata, spec=spec)
-
-
-def _present(**fields: Any) -> Object:
-    """The fields that have something in them."""
-    return {key: value for key, value in fields.items() if value}
+        spec |= filled({list_: [*patch, *sidecar_containers(sidecar, list_)]})
+    return filled({"metadata": sidecar.metadata, "spec": spec})
 
 
 def overlay_text(sidecar: Sidecar, delivered: Collection[str] = ()) -> str:
     """The text of overlay.yaml.j2. `delivered` are the volumes whose files are the template's own."""
     overlay = overlay_of(sidecar)
     if delivered:
-        overlay["spec"]["volumes"] = [_delivered(v, delivered) for v in overlay["spec"]["volumes"]]
+        overlay["spec"]["volumes"] = [
+            {**volume, "configMap": {**volume["configMap"], "name": _FILES}} if volume["name"] in delivered else volume
+            for volume in overlay["spec"]["volumes"]
+        ]
     text = _escaped(value_text(overlay) if overlay else "")
     text = text.replace(f"name: {_FILES}\n", 'name: "{{ files.configmap }}"\n')
     return text + _service_account(sidecar)
@@ -95,13 +89,7 @@ def _with_all(container: Object, sidecar: Sidecar) -> Object:
     mounted = {item.get("name") for item in container.get("volumeMounts", ())}
     env = [*container.get("env", ()), *(item for item in sidecar.env if item.get("name") not in own)]
     mounts = [*container.get("volumeMounts", ()), *(m for m in sidecar.mounts if m.get("name") not in mounted)]
-    return {**container, **_present(env=env, volumeMounts=mounts)}
-
-
-def _delivered(volume: Object, delivered: Collection[str]) -> Object:
-    if volume["name"] not in delivered:
-        return volume
-    return {**volume, "configMap": {**volume["configMap"], "name": _FILES}}
+    return {**container, **filled({"env": env, "volumeMounts": mounts})}
 
 
 def _escaped(text: str) -> str:
@@ -155,13 +143,11 @@ def deliver(sidecar: Sidecar, config_maps: Sequence[ConfigFiles], problems: list
         refusal = _refused(files, chosen)
         if refusal:
             message = f"ConfigMap {files.name} is not imported ({refusal}), so each namespace still needs it"
-            steps = (*config.steps, "volumes")
-            problem = config.source.problem(steps, message, severity="warning", key=True, about=files.name)
-            problems.append(problem)
-            continue
-        chosen = files.name
-        delivered.files = dict(files.data)
-        delivered.volumes.append(volume["name"])
+            steps, about = (*config.steps, "volumes"), files.name
+            problems.append(config.source.problem(steps, message, severity="warning", key=True, about=about))
+        else:
+            chosen, delivered.files = files.name, dict(files.data)
+            delivered.volumes.append(volume["name"])
     return delivered
 
 

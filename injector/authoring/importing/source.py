@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from injector.authoring.cases.document import step_below
+from injector.authoring.cases.document import follow
 from injector.authoring.yaml_stream import YamlPiece, split_yaml
 from injector.diagnostics import Diagnostic, Path, Place, Severity
 from injector.errors import DocumentError
@@ -49,15 +49,9 @@ class ImportSource:
 
     def place(self, steps: Sequence[str | int] = (), *, key: bool = False) -> Place:
         """The place of a value, or with `key` of its key. For a value that is not there: where it would be."""
-        node = self.node
-        mark = node.start_mark if node is not None else None
-        for number, step in enumerate(steps, 1):
-            below = step_below(node, step)
-            if below is None:
-                break
-            key_mark, node = below
-            mark = key_mark if key and number == len(steps) else node.start_mark
-        return _placed(self.file, self.text, index(self.text, mark) if mark is not None else 0, self.line, self.indent)
+        mark, node, complete = follow(self.node, steps)
+        offset = 0 if node is None else index(self.text, mark if key and complete else node.start_mark)
+        return _placed(self.file, self.text, offset, self.line, self.indent)
 
     def problem(
         self,
@@ -70,15 +64,18 @@ class ImportSource:
         about: str = "",
     ) -> Diagnostic:
         """What is wrong at a place. `about` distinguishes it from other problems with the same field."""
-        fields = {"field": next(reversed(steps), ""), "about": about}
-        return Diagnostic(RULE, severity, message, help, place=self.place(steps, key=key), fields=fields)
+        return Diagnostic(
+            RULE,
+            severity,
+            message,
+            help,
+            place=self.place(steps, key=key),
+            fields={"field": next(reversed(steps), ""), "about": about},
+        )
 
     def within(self, steps: Path, label: str) -> ImportSource:
         """The document that the text at a place is. Raises ImportProblems where it is not YAML."""
-        node = self.node
-        for step in steps:
-            below = step_below(node, step)
-            node = below[1] if below is not None else None
+        node = follow(self.node, steps)[1]
         assert isinstance(node, yaml.ScalarNode)  # noqa: S101 - who asks has seen a text there
         text = normal(node.value)
         line, indent = self._lines_of(node, text)
@@ -115,9 +112,8 @@ def read_sources(name: str, data: bytes) -> Iterator[ImportSource]:
         if not pieces:
             fault = error.diagnostic or Diagnostic(RULE, "error", str(error), place=Place(name))
             raise ImportProblems(Diagnostic(RULE, "error", f"not YAML: {fault.message}", place=fault.place)) from None
-    for piece in pieces:
-        if piece.value is not None:
-            yield _parsed(name, piece.before + piece.body + piece.after, piece.line)
+    written = (piece for piece in pieces if piece.value is not None)
+    yield from (_parsed(name, piece.before + piece.body + piece.after, piece.line) for piece in written)
 
 
 def _of_json(text: str, name: str) -> list[YamlPiece]:

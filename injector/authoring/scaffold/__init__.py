@@ -170,9 +170,9 @@ def write_goldens(folder: Path) -> None:
     """
     bench = Harness(folder, str(folder))
     for checked in read_suite(folder, str(folder)).cases:
-        if checked.case.expect.golden is not None:
+        if (name := checked.case.expect.golden) is not None:
             with contextlib.suppress(CaseError):
-                golden_problem(checked, bench.run(checked), bench.folder, update=True)
+                golden_problem(checked, name, bench.run(checked), bench.folder, update=True)
 
 
 #: Kubernetes API reference: a port's name is an IANA service name, a container's and a volume's a DNS label.
@@ -238,15 +238,9 @@ def _with_name(path: str, text: str, old: str, new: str) -> str:
         text = re.sub(rf"""(\bport: ["']?){name}{_END}""", rf"\g<1>{port}", text)
     for place in (*_PLACES, *(_SAID if path.startswith(f"{TESTS}/") else ())):
         pattern = re.compile(place.replace("NAME", name), re.MULTILINE)
-        text = pattern.sub(lambda match: _last(match[0], old, new), text)
+        text = pattern.sub(lambda match: new.join(match[0].rsplit(old, 1)), text)  # the last name in it
     word = re.compile(rf"(?<![\w./-]){name}(?![\w./-])")
     return _LIST.sub(lambda match: word.sub(new, match[0]), text)
-
-
-def _last(text: str, old: str, new: str) -> str:
-    """The text with the last occurrence of a name replaced."""
-    before, _, after = text.rpartition(old)
-    return before + new + after
 
 
 def _with_names(text: str, mapping: Mapping[str, str]) -> str:

@@ -37,6 +37,12 @@ def _sorted(schema: Any) -> Any:
     return [_sorted(part) for part in schema] if isinstance(schema, list | tuple) else schema
 
 
+def with_more(schema: Schema, more: Schema) -> Schema:
+    """A schema with more in it; what both have as mappings is joined in the same way."""
+    joined = {k: with_more(schema[k], part) for k, part in more.items() if isinstance(schema.get(k), dict)}
+    return {**schema, **more, **joined}
+
+
 def strings(description: str, **more: Any) -> Schema:
     """A list of strings."""
     return {"type": "array", "items": {"type": "string"}, "description": description, **more}
@@ -177,18 +183,21 @@ def _keywords() -> dict[str, Schema]:
 def keyword_schema() -> Schema:
     """The schema for a schema inside a parameter's: a JSON Schema with the keywords that are known here."""
     types = [*TYPES, "null"]
-    properties: dict[str, Any] = {
-        "type": {
-            "description": "The type of the value.",
-            "anyOf": [
-                {"enum": types},
-                {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"enum": types}},
-            ],
+    return {
+        "type": ["object", "boolean"],
+        "properties": {
+            "type": {
+                "description": "The type of the value.",
+                "anyOf": [
+                    {"enum": types},
+                    {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"enum": types}},
+                ],
+            },
+            **_keywords(),
+            "required": {"type": "array", "items": {"type": "string"}, "description": "Keys that have to be there."},
         },
-        **_keywords(),
-        "required": {"type": "array", "items": {"type": "string"}, "description": "Keys that have to be there."},
+        "additionalProperties": False,
     }
-    return {"type": ["object", "boolean"], "properties": properties, "additionalProperties": False}
 
 
 def parameter_schema() -> Schema:

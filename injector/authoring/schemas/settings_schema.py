@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any, Final
 
-from injector.authoring.schemas.declaration_schema import Schema, or_null, selector, shape_of
+from injector.authoring.schemas.declaration_schema import Schema, or_null, selector, shape_of, with_more
 from injector.names import DNS_SUBDOMAIN
 from injector.settings import LONGEST_PREFIX, Settings
 
@@ -122,10 +121,16 @@ HELP: Final = {
 }  # fmt: skip
 
 #: What each key of a path does; the docs have these in a table of their own.
-_PATHS: Final = {
-    "type": "`mutating`: its templates may complete the object. `validating`: they may only refuse or warn",
-    "templates": "the templates, in order; at least one",
-    "failurePolicy": "what happens if the webhook or a template fails: `Ignore` admits the object, `Fail` refuses it",
+_PATHS: Final[Schema] = {
+    "type": {
+        "description": "`mutating`: its templates may complete the object. `validating`: they may only refuse or warn"
+    },
+    "templates": {"description": "the templates, in order; at least one", "minItems": 1},
+    "failurePolicy": {
+        "description": (
+            "what happens if the webhook or a template fails: `Ignore` admits the object, `Fail` refuses it"
+        )
+    },
 }
 
 _PREFIX = rf"^(?=.{{1,{LONGEST_PREFIX}}}$){DNS_SUBDOMAIN}$"
@@ -134,7 +139,16 @@ _PREFIX = rf"^(?=.{{1,{LONGEST_PREFIX}}}$){DNS_SUBDOMAIN}$"
 def settings_schema() -> Schema:
     """The schema of a settings file; one that is empty holds the defaults."""
     sections = shape_of(Settings)
-    return or_null({"title": "Settings of the injector", **_section(sections["Settings"], "", sections)})
+    more: Schema = {
+        "prefix": {"pattern": _PREFIX},
+        "paths": {
+            "additionalProperties": {"properties": _PATHS, "required": ["templates"]},
+            "propertyNames": {"pattern": r"^(/[-A-Za-z0-9._~]+)+$"},
+        },
+        "parameters": {"additionalProperties": {"description": "Values of one template's parameters."}},
+    }
+    schema = with_more(_section(sections["Settings"], "", sections), {"properties": more})
+    return or_null({"title": "Settings of the injector", **schema})
 
 
 def _section(section: Schema, path: str, sections: dict[str, Schema]) -> Schema:
@@ -150,14 +164,5 @@ def _section(section: Schema, path: str, sections: dict[str, Schema]) -> Schema:
         elif key.endswith("Selector"):
             properties[key] = {**selector(HELP.get(setting, key)), "default": None}
         else:
-            properties[key] = {**copy.deepcopy(declaration), "description": HELP.get(setting, key)}
-    if not path:
-        properties["prefix"]["pattern"] = _PREFIX
-        at = properties["paths"]["additionalProperties"]
-        for key, help_ in _PATHS.items():
-            at["properties"][key]["description"] = help_
-        at["properties"]["templates"]["minItems"] = 1
-        at["required"] = ["templates"]
-        properties["paths"]["propertyNames"] = {"pattern": r"^(/[-A-Za-z0-9._~]+)+$"}
-        properties["parameters"]["additionalProperties"]["description"] = "Values of one template's parameters."
+            properties[key] = {**declaration, "description": HELP.get(setting, key)}
     return {"type": "object", "properties": properties, "additionalProperties": False}

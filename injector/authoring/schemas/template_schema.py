@@ -15,6 +15,7 @@ from injector.authoring.schemas.declaration_schema import (
     selector,
     shape_of,
     strings,
+    with_more,
 )
 from injector.authoring.schemas.settings_schema import settings_schema
 from injector.reasons import Reason
@@ -72,16 +73,21 @@ _HELP: Final = {
 
 def _for() -> Schema:
     """What a template is for; words are those that the loader takes."""
-    properties: dict[str, Any] = {}
-    for key, (default, pattern, _) in FOR.items():
-        items = {"type": "string", "pattern": f"^(?:{pattern.pattern})$"}
-        properties[key] = or_null(strings(_HELP[key], default=list(default), minItems=1, items=items))
+    properties = {
+        key: strings(
+            _HELP[key],
+            default=list(default),
+            minItems=1,
+            items={"type": "string", "pattern": f"^(?:{pattern.pattern})$"},
+        )
+        for key, (default, pattern, _) in FOR.items()
+    }
     return {
         "type": "object",
         "description": "The requests that the template is for. The default is CREATE of pods. A template for other "
         "requests works only if the settings list it at a path.",
         "additionalProperties": False,
-        "properties": properties,
+        "properties": {key: or_null(schema) for key, schema in properties.items()},
     }
 
 
@@ -161,36 +167,48 @@ def case_schema() -> Schema:
     An editor has to be told of the tag `!absent`; its value may be anything.
     """
     defs: dict[str, Any] = {name: _given(schema) for name, schema in shape_of(CaseFile).items()}
-    case, expect = defs["Case"]["properties"], defs["Expect"]["properties"]
+    case = defs["Case"]["properties"]
     case["settings"] = {**settings_schema(), "type": "object", "description": case["settings"]["description"]}
-    case["kubernetes"]["pattern"] = r"^v?\d{1,2}\.\d{1,3}(\D.*)?$"
-    case["name"]["pattern"] = r"\S"
-    case["templates"]["minItems"] = 1
-    defs["Case"]["not"] = {
-        "anyOf": [
-            {"required": both} for both in (["pod", "file"], ["object", "file"], *(["pod", k] for k in PATH_KEYS))
-        ]
-    }
-    case["resource"]["pattern"] = r"^[a-z][-a-z0-9.]*(/[a-z][-a-z0-9]*)?$"
     deleted = {"required": ["operation"], "properties": {"operation": {"const": "DELETE"}}}
     updated = {"required": ["operation"], "properties": {"operation": {"enum": ["UPDATE", "DELETE"]}}}
-    defs["Case"]["allOf"] = [
-        {"if": deleted, "then": {"not": {"required": ["object"]}}},
-        {"if": {"required": ["oldObject"]}, "then": updated},
-    ]
-    expect["reason"]["enum"] = [reason.label for reason in Reason]
-    expect["code"] |= {"minimum": 400, "maximum": 599}
-    expect["golden"]["pattern"] = rf"^[-._a-zA-Z0-9]*{re.escape(GOLDEN)}$"
-    refused = {"properties": {"decision": {"const": "refused"}}}
-    defs["Expect"] |= {"if": {"required": ["code"]}, "then": refused}
-    for name, description in (
-        ("namespace", "The namespace in which the pod is created, or the namespace of the object."),
-        ("expect", "The expected result."),
-    ):
-        case[name].setdefault("description", description)
-    file = defs.pop("CaseFile")
-    file["properties"]["cases"] |= {"description": "The cases, each with a name of its own.", "minItems": 1}
-    return {**file, "title": "Cases of a template", "$defs": defs}
+    more: Schema = {
+        "Case": {
+            "properties": {
+                "kubernetes": {"pattern": r"^v?\d{1,2}\.\d{1,3}(\D.*)?$"},
+                "name": {"pattern": r"\S"},
+                "templates": {"minItems": 1},
+                "resource": {"pattern": r"^[a-z][-a-z0-9.]*(/[a-z][-a-z0-9]*)?$"},
+                "namespace": {
+                    "description": "The namespace in which the pod is created, or the namespace of the object."
+                },
+                "expect": {"description": "The expected result."},
+            },
+            "not": {
+                "anyOf": [
+                    {"required": both}
+                    for both in (["pod", "file"], ["object", "file"], *(["pod", k] for k in PATH_KEYS))
+                ]
+            },
+            "allOf": [
+                {"if": deleted, "then": {"not": {"required": ["object"]}}},
+                {"if": {"required": ["oldObject"]}, "then": updated},
+            ],
+        },
+        "Expect": {
+            "properties": {
+                "reason": {"enum": [reason.label for reason in Reason]},
+                "code": {"minimum": 400, "maximum": 599},
+                "golden": {"pattern": rf"^[-._a-zA-Z0-9]*{re.escape(GOLDEN)}$"},
+            },
+            "if": {"required": ["code"]},
+            "then": {"properties": {"decision": {"const": "refused"}}},
+        },
+        "CaseFile": {
+            "properties": {"cases": {"description": "The cases, each with a name of its own.", "minItems": 1}}
+        },
+    }
+    defs = with_more(defs, more)
+    return {**defs.pop("CaseFile"), "title": "Cases of a template", "$defs": defs}
 
 
 def _given(schema: Any) -> Any:

@@ -14,8 +14,7 @@ from injector.cli.checks.check_result import Section, bad, good, warning
 from injector.cluster.blocking_client import ClusterError
 from injector.cluster.x509 import certificate_names, is_authority, issued_by, read_certificates
 from injector.diagnostics import Diagnostic
-from injector.pods.constraints.pod_view import mapping
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping
 
 _RENEW = (
     "renew the certificate: docs/installing-by-hand.md, part 3, or docs/csr.md. If its source is `builtin` or "

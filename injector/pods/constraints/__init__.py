@@ -24,8 +24,8 @@ from injector.pods.constraints import (
     restricted,
     volumes,
 )
-from injector.pods.constraints.pod_view import PodView, Violations, fault, string_field
-from injector.pods.context import Cluster, Namespace, Object
+from injector.pods.constraints.pod_view import PodView, Violations, fault
+from injector.pods.context import Cluster, Namespace, Object, string_field
 from injector.reasons import Reason
 
 _ALWAYS = (

@@ -8,16 +8,8 @@ from __future__ import annotations
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.names import shown_value
 from injector.pods.constraints.handlers import HOOKS, PROBES
-from injector.pods.constraints.pod_view import (
-    PodView,
-    Violations,
-    level_violation,
-    mapping,
-    mappings,
-    sequence,
-    string_field,
-)
-from injector.pods.context import Object
+from injector.pods.constraints.pod_view import PodView, Violations, level_violation
+from injector.pods.context import Object, mapping, mappings, sequence, string_field
 
 _LEVEL = "baseline"
 _CAPABILITIES = frozenset(
@@ -66,9 +58,12 @@ def find(parts: PodView, minor: int, *, hardened: bool) -> Violations:
     yield from _pod(parts, minor)
     for volume in parts.touched_volumes:
         if volume.get("hostPath") is not None:
-            volume_path = ("spec", "volumes", Key(string_field(volume.get("name"))))
             yield level_violation(
-                _LEVEL, volume_path, "hostPath is not allowed", "use another volume", field="hostPath"
+                _LEVEL,
+                ("spec", "volumes", Key(string_field(volume.get("name")))),
+                "hostPath is not allowed",
+                "use another volume",
+                field="hostPath",
             )
     for container in parts.touched:
         body, path = container.body, container.path
@@ -86,8 +81,9 @@ def find(parts: PodView, minor: int, *, hardened: bool) -> Violations:
 
 def _refused(path: Path, value: object, help_: str = "drop it", *, field: str = "", subject: str = "") -> Diagnostic:
     """A value that the level refuses, of the field at the end of the path, or of one below it."""
-    message = f"{subject}{shown_value(value)} is not allowed"
-    return level_violation(_LEVEL, path, message, help_, field=field or str(path[-1]), value=value)
+    return level_violation(
+        _LEVEL, path, f"{subject}{shown_value(value)} is not allowed", help_, field=field or str(path[-1]), value=value
+    )
 
 
 def _pod(parts: PodView, minor: int) -> Violations:

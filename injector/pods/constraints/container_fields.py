@@ -9,17 +9,8 @@ from typing import Any
 
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.names import WANTED, quotes_help, shown_value
-from injector.pods.constraints.pod_view import (
-    ContainerView,
-    PodView,
-    Violations,
-    chosen_members,
-    invalid,
-    mapping,
-    sequence,
-    wrong_value,
-)
-from injector.pods.context import Object
+from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, chosen_members, invalid, wrong_value
+from injector.pods.context import Object, mapping, mappings
 from injector.pods.fields import CONTAINER, Field
 from injector.pods.keyed_pointers import has_key, step_of
 
@@ -43,8 +34,13 @@ def find(parts: PodView) -> Violations:
         for field, allowed in _ENUMS.items():
             value = body.get(field)
             if value and value not in allowed:
-                path, help_ = (*container.path, field), f"allowed: {', '.join(allowed)}"
-                yield invalid(path, f"it is {shown_value(value)}", help_, value=value, allowed=allowed)
+                yield invalid(
+                    (*container.path, field),
+                    f"it is {shown_value(value)}",
+                    f"allowed: {', '.join(allowed)}",
+                    value=value,
+                    allowed=allowed,
+                )
         if container.list_name == "initContainers" and body.get("restartPolicy") is None:
             for field in chosen_members(body, _HELD_BACK):
                 yield invalid((*container.path, field), "only a container that keeps running can have it", "drop it")
@@ -52,19 +48,19 @@ def find(parts: PodView) -> Violations:
 
 
 def _environment(container: ContainerView) -> Violations:
-    for variable in sequence(container.body.get("env")):
-        if isinstance(variable, dict):
-            yield from _variable((*container.path, "env"), variable)
-    for bulk in sequence(container.body.get("envFrom")):
-        if isinstance(bulk, dict):
-            sources = chosen_members(bulk, _BULK_SOURCES)
-            if len(sources) != 1:
-                path, help_ = (*container.path, "envFrom"), f"name one of {', '.join(_BULK_SOURCES)}"
-                yield invalid(
-                    path, f"an entry has {' and '.join(sources) or 'no source'}", help_, allowed=_BULK_SOURCES
-                )
-            for reference in sources:
-                yield from _reference((*container.path, "envFrom", reference), bulk[reference])
+    for variable in mappings(container.body.get("env")):
+        yield from _variable((*container.path, "env"), variable)
+    for bulk in mappings(container.body.get("envFrom")):
+        sources = chosen_members(bulk, _BULK_SOURCES)
+        if len(sources) != 1:
+            yield invalid(
+                (*container.path, "envFrom"),
+                f"an entry has {' and '.join(sources) or 'no source'}",
+                f"name one of {', '.join(_BULK_SOURCES)}",
+                allowed=_BULK_SOURCES,
+            )
+        for reference in sources:
+            yield from _reference((*container.path, "envFrom", reference), bulk[reference])
 
 
 def _variable(path: Path, variable: Object) -> Violations:

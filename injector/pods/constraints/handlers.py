@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from injector.diagnostics import Path
 from injector.names import shown_value
-from injector.pods.constraints.pod_view import PodView, Violations, chosen_members, invalid, mapping, wrong_value
-from injector.pods.constraints.ports import PORT_NAME
-from injector.pods.context import Object
+from injector.pods.constraints.pod_view import PodView, Violations, chosen_members, invalid, wrong_value
+from injector.pods.constraints.ports import PORT_NAME, is_port_number
+from injector.pods.context import Object, mapping
 from injector.pods.field_rules import RULES
 
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
@@ -32,14 +32,13 @@ def find(parts: PodView) -> Violations:
                 threshold = probe.get("successThreshold")
                 if name != "readinessProbe" and isinstance(threshold, int) and threshold not in (0, 1):
                     yield wrong_value((*path, "successThreshold"), threshold, "it must be 1")
-        hooks = body.get("lifecycle")
-        if isinstance(hooks, dict):
-            for name in HOOKS:
-                hook = hooks.get(name)
-                if isinstance(hook, dict):
-                    path = (*container.path, "lifecycle", name)
-                    yield from _one_handler(path, hook, RULES["LifecycleHandler"].handlers)
-                    yield from _sleep(path, hook, parts.spec)
+        hooks = mapping(body.get("lifecycle"))
+        for name in HOOKS:
+            hook = hooks.get(name)
+            if isinstance(hook, dict):
+                path = (*container.path, "lifecycle", name)
+                yield from _one_handler(path, hook, RULES["LifecycleHandler"].handlers)
+                yield from _sleep(path, hook, parts.spec)
 
 
 def _one_handler(path: Path, owner: Object, handlers: tuple[str, ...]) -> Violations:
@@ -88,6 +87,4 @@ def _sleep(path: Path, hook: Object, spec: Object) -> Violations:
 
 
 def _is_port(port: object) -> bool:
-    if isinstance(port, int) and not isinstance(port, bool):
-        return 1 <= port <= 65535
-    return isinstance(port, str) and PORT_NAME.match(port) is not None
+    return is_port_number(port) or (isinstance(port, str) and PORT_NAME.match(port) is not None)

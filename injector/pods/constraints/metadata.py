@@ -6,12 +6,13 @@ RFC 1123 label names; container names are unique over all lists.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from injector.diagnostics import Key
 from injector.names import is_dns_label, is_label_key, is_label_value, shown_value
-from injector.pods.constraints.pod_view import PodView, Violations, invalid, mapping, violation
-from injector.pods.context import Object
+from injector.pods.constraints.pod_view import PodView, Violations, invalid, violation
+from injector.pods.context import Object, mapping
 from injector.reasons import Reason
 
 _MOST_BYTES = 256 * 1024
@@ -42,16 +43,18 @@ def find(parts: PodView) -> Violations:
 
 def _entry(field: str, key: object, value: object) -> Violations:
     if not isinstance(key, str) or not _is_key(key, lower=field == "annotations"):
-        message = f"{shown_value(key)} is not a key"
-        yield invalid(("metadata", field), message, "write a key such as example.com/name", value=key)
+        yield invalid(
+            ("metadata", field), f"{shown_value(key)} is not a key", "write a key such as example.com/name", value=key
+        )
     if value is None:  # the API server reads null as an empty string
         return
     path = ("metadata", field, Key(key))
     if not isinstance(value, str):
         yield invalid(path, f"it is {shown_value(value)}, which is not a string", "put it in quotes", value=value)
     elif field == "labels" and not is_label_value(value):
-        message = f"{shown_value(value)} is not a label value"
-        yield invalid(path, message, "at most 63 letters, digits, - _ and .", value=value)
+        yield invalid(
+            path, f"{shown_value(value)} is not a label value", "at most 63 letters, digits, - _ and .", value=value
+        )
 
 
 def _is_key(key: str, *, lower: bool) -> bool:
@@ -98,18 +101,13 @@ def find_names(parts: PodView) -> Violations:
 
 
 def _volume_names(parts: PodView) -> Violations:
-    names: set[str] = set()
-    twice: set[str] = set()
-    for volume in parts.volumes:
-        name = volume.get("name")
-        if isinstance(name, str):
-            (twice if name in names else names).add(name)
+    count = Counter[object](name for volume in parts.volumes if isinstance(name := volume.get("name"), str))
     for volume in parts.touched_volumes:
         name = volume.get("name")
         if (bad := _bad_name(name)) is not None:
             path = ("spec", "volumes", Key(name)) if isinstance(name, str) and name else ("spec", "volumes")
             yield invalid(path, bad, "rename the volume", value=name)
-        elif name in twice:
+        elif count[name] > 1:
             yield invalid(("spec", "volumes"), f"two volumes are called {shown_value(name)}", "rename one", twice=name)
 
 

@@ -12,9 +12,9 @@ from decimal import Decimal
 from typing import Any
 
 from injector.diagnostics import Path
-from injector.pods.constraints.pod_view import PodView, Violations, mapping, mappings, sequence, string_field, violation
+from injector.pods.constraints.pod_view import PodView, Violations, violation
 from injector.pods.constraints.requests_and_limits import Amounts, Ask, amounts, asking, pod_ask, pod_level
-from injector.pods.context import Namespace, Object
+from injector.pods.context import Namespace, Object, mapping, mappings, sequence, string_field
 from injector.pods.differences import ResourceDefaults
 from injector.pods.quantity import format_quantity
 from injector.reasons import Reason
@@ -24,11 +24,8 @@ def defaults(namespace: Namespace) -> Ask | None:
     """The requests and limits that containers without any get in this namespace; None without a LimitRange."""
     if not namespace.limit_ranges:
         return None
-    total = Ask({}, {})
-    for requests, limits in reversed(list(_given(namespace))):  # the first one counts
-        total.limits.update(limits)
-        total.requests.update(requests)
-    return total
+    asks = list(_given(namespace))[::-1]  # the first one counts
+    return Ask(*({name: amount for ask in asks for name, amount in ask[side].items()} for side in (0, 1)))
 
 
 def filled_in(namespace: Namespace) -> ResourceDefaults | None:
@@ -107,11 +104,22 @@ def _compare(
     allowed = format_quantity(bound)
     fields = {"limit_range": name, "resource": resource, "side": bounded, side: allowed, "found": amount}
     if amount is None:
-        message = f"LimitRange {name} requires a {resource} {bounded} ({side} {allowed})"
-        yield violation(Reason.QUOTA, path, message, "set it", missing=True, **fields)
+        yield violation(
+            Reason.QUOTA,
+            path,
+            f"LimitRange {name} requires a {resource} {bounded} ({side} {allowed})",
+            "set it",
+            missing=True,
+            **fields,
+        )
     elif amount > bound if side == "maximum" else amount < bound:
-        message = f"{resource} {bounded} is {format_quantity(amount)}; the {side} of LimitRange {name} is {allowed}"
-        yield violation(Reason.QUOTA, path, message, f"{'lower' if side == 'maximum' else 'raise'} it", **fields)
+        yield violation(
+            Reason.QUOTA,
+            path,
+            f"{resource} {bounded} is {format_quantity(amount)}; the {side} of LimitRange {name} is {allowed}",
+            f"{'lower' if side == 'maximum' else 'raise'} it",
+            **fields,
+        )
 
 
 def _items(namespace: Namespace, kind: str) -> Iterator[tuple[str, Object]]:
@@ -171,9 +179,14 @@ def _unstated(parts: PodView, quota: str, hard: Amounts, container_defaults: Ask
             stated = _named(ask)
             missing = [resource for resource in needed if resource not in whole and resource not in stated]
             if missing:
-                path, message = (*container.path, "resources"), f"quota {quota} requires {', '.join(missing)}"
-                fields = {"quota": quota, "missing": tuple(missing)}
-                yield violation(Reason.QUOTA, path, message, "set it in the template", **fields)
+                yield violation(
+                    Reason.QUOTA,
+                    (*container.path, "resources"),
+                    f"quota {quota} requires {', '.join(missing)}",
+                    "set it in the template",
+                    quota=quota,
+                    missing=tuple(missing),
+                )
 
 
 def _counted(spec: Object, container_defaults: Ask | None) -> Amounts:
@@ -193,14 +206,12 @@ def _named(ask: Ask) -> Amounts:
 def _covers(quota: Object, spec: Object, container_defaults: Ask | None) -> bool:
     """Whether every scope of a quota covers the pod."""
     limits = mapping(quota.get("spec"))
-    for scope in sequence(limits.get("scopes")):
-        if not _in_scope(scope, "Exists", [], spec, container_defaults):
-            return False
-    for requirement in mappings(mapping(limits.get("scopeSelector")).get("matchExpressions")):
-        values = sequence(requirement.get("values"))
-        if not _in_scope(requirement.get("scopeName"), requirement.get("operator"), values, spec, container_defaults):
-            return False
-    return True
+    expressions = mappings(mapping(limits.get("scopeSelector")).get("matchExpressions"))
+    scopes: list[tuple[object, object, list[object]]] = [
+        *((scope, "Exists", []) for scope in sequence(limits.get("scopes"))),
+        *((e.get("scopeName"), e.get("operator"), sequence(e.get("values"))) for e in expressions),
+    ]
+    return all(_in_scope(*scope, spec, container_defaults) for scope in scopes)
 
 
 def _in_scope(

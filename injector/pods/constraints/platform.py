@@ -7,16 +7,8 @@ reference, PodSpec `os`, `hostUsers` and `shareProcessNamespace`.
 from __future__ import annotations
 
 from injector.diagnostics import Path
-from injector.pods.constraints.pod_view import (
-    ContainerView,
-    PodView,
-    Violations,
-    chosen_members,
-    invalid,
-    mapping,
-    sequence,
-    wrong_value,
-)
+from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, chosen_members, invalid, wrong_value
+from injector.pods.context import mapping, sequence
 
 _NOT_ON_WINDOWS = (
     "allowPrivilegeEscalation",
@@ -43,7 +35,6 @@ _NOT_ON_WINDOWS_POD = (
 )
 _NOT_FOR_WINDOWS = "it is not for a Windows pod"
 _NOT_FOR_LINUX = "it is not for a Linux pod"
-_HOST_NAMESPACES = ("hostNetwork", "hostPID", "hostIPC")
 
 
 def find(parts: PodView) -> Violations:
@@ -65,13 +56,21 @@ def _pod(spec: dict[str, object], system: object) -> Violations:
             if field == "hostUsers" or spec[field] is True:
                 yield invalid(("spec", field), _NOT_FOR_WINDOWS, "drop it")
     if spec.get("shareProcessNamespace") is True and spec.get("hostPID") is True:
-        message = "it cannot be used together with spec.hostPID"
-        yield invalid(("spec", "shareProcessNamespace"), message, "drop one", other="hostPID")
+        yield invalid(
+            ("spec", "shareProcessNamespace"),
+            "it cannot be used together with spec.hostPID",
+            "drop one",
+            other="hostPID",
+        )
     if spec.get("hostUsers") is False:
-        for field in _HOST_NAMESPACES:
+        for field in ("hostNetwork", "hostPID", "hostIPC"):
             if spec.get(field) is True:
-                message = "it needs the host's user namespace, but spec.hostUsers is false"
-                yield invalid(("spec", field), message, "drop one", other="hostUsers")
+                yield invalid(
+                    ("spec", field),
+                    "it needs the host's user namespace, but spec.hostUsers is false",
+                    "drop one",
+                    other="hostUsers",
+                )
 
 
 def _of_system(path: Path, security: dict[str, object], system: object, unavailable: tuple[str, ...]) -> Violations:

@@ -13,11 +13,7 @@ from injector.budget import charge
 from injector.caches import IdentityCache
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.names import shown_value
-from injector.pods.context import Object
-from injector.pods.context import mapping as mapping
-from injector.pods.context import mappings as mappings
-from injector.pods.context import sequence as sequence
-from injector.pods.context import string_field as string_field
+from injector.pods.context import Object, mapping, mappings, sequence, string_field
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS
 from injector.pods.keyed_pointers import has_key, step_of
 from injector.reasons import Reason

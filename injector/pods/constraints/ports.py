@@ -11,16 +11,8 @@ import re
 
 from injector.diagnostics import Diagnostic, Path, spoken_path
 from injector.names import shown_value
-from injector.pods.constraints.pod_view import (
-    ContainerView,
-    PodView,
-    Violations,
-    invalid,
-    item_path,
-    mappings,
-    violation,
-)
-from injector.pods.context import Object
+from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, invalid, item_path, violation
+from injector.pods.context import Object, mappings
 from injector.reasons import Reason
 
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
@@ -53,18 +45,32 @@ def _own(container: ContainerView, on_host: bool) -> Violations:
     for port in mappings(container.body.get("ports")):
         path = item_path(container.path, "ports", port)
         number, host, name = port.get("containerPort"), port.get("hostPort"), port.get("name")
-        if not _in_range(number):
-            message = f"containerPort {shown_value(number)} is not one of 1 to 65535"
-            yield invalid(path, message, field="containerPort", value=number)
-        if host not in (None, 0) and not _in_range(host):
+        if not is_port_number(number):
+            yield invalid(
+                path,
+                f"containerPort {shown_value(number)} is not one of 1 to 65535",
+                field="containerPort",
+                value=number,
+            )
+        if host not in (None, 0) and not is_port_number(host):
             yield invalid(path, f"hostPort {shown_value(host)} is not one of 1 to 65535", field="hostPort", value=host)
         elif on_host and host and host != number:
-            message = f"with hostNetwork, hostPort {shown_value(host)} must be containerPort {shown_value(number)}"
-            yield invalid(path, message, field="hostPort", value=host, other=number)
+            yield invalid(
+                path,
+                f"with hostNetwork, hostPort {shown_value(host)} must be containerPort {shown_value(number)}",
+                field="hostPort",
+                value=host,
+                other=number,
+            )
         protocol = port.get("protocol")
         if protocol is not None and protocol not in _PROTOCOLS:
-            message = f"protocol {shown_value(protocol)} is not one of {', '.join(_PROTOCOLS)}"
-            yield invalid(path, message, field="protocol", value=protocol, allowed=_PROTOCOLS)
+            yield invalid(
+                path,
+                f"protocol {shown_value(protocol)} is not one of {', '.join(_PROTOCOLS)}",
+                field="protocol",
+                value=protocol,
+                allowed=_PROTOCOLS,
+            )
         yield from _name(path, name, names)
 
 
@@ -72,9 +78,13 @@ def _name(path: Path, name: object, names: set[str]) -> Violations:
     if not name:
         return
     if not isinstance(name, str) or not PORT_NAME.match(name):
-        message = f"{shown_value(name)} is not a port name"
-        help_ = "write at most 15 lower case letters, digits and single dashes, a letter among them"
-        yield invalid(path, message, help_, field="name", value=name)
+        yield invalid(
+            path,
+            f"{shown_value(name)} is not a port name",
+            "write at most 15 lower case letters, digits and single dashes, a letter among them",
+            field="name",
+            value=name,
+        )
     elif name in names:
         yield invalid(path, f"two ports are called {shown_value(name)}", "rename one", field="name", twice=name)
     else:
@@ -107,5 +117,6 @@ def _clash(key: tuple[str, object, object], first: ContainerView, second: Contai
     )
 
 
-def _in_range(port: object) -> bool:
+def is_port_number(port: object) -> bool:
+    """Whether a value is the number of a port."""
     return isinstance(port, int) and not isinstance(port, bool) and 1 <= port <= 65535

@@ -14,17 +14,8 @@ from typing import Any, NamedTuple
 from injector.budget import SMALL, charge
 from injector.diagnostics import Path
 from injector.names import did_you_mean, nearest, shown_value
-from injector.pods.constraints.pod_view import (
-    ContainerView,
-    PodView,
-    Violations,
-    invalid,
-    mapping,
-    mappings,
-    string_field,
-    wrong_value,
-)
-from injector.pods.context import Object
+from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, invalid, wrong_value
+from injector.pods.context import Object, mapping, mappings, string_field
 from injector.pods.quantity import format_quantity, parse_quantity
 
 Amounts = dict[str, Decimal]
@@ -81,10 +72,7 @@ def pod_ask(spec: Object, defaults: Ask | None = None) -> Ask:
     """What a pod asks for in all: its containers together, its own `resources` instead where it sets them, overhead."""
     ask = sum_of_asks(asking(spec, defaults))
     own = pod_level(spec)
-    requests = {**ask.requests, **own.limits, **own.requests}
-    for name in own.limits:
-        if name not in own.requests and name in ask.requests:
-            requests[name] = ask.requests[name]
+    requests = {**own.limits, **ask.requests, **own.requests}
     limits = {**ask.limits, **own.limits}
     for name, quantity in amounts(spec.get("overhead")).items():
         requests[name] = requests.get(name, Decimal(0)) + quantity
@@ -123,8 +111,7 @@ def _add(total: Amounts, more: Amounts) -> None:
 
 def _raise_to(total: Amounts, floor: dict[str, Any]) -> None:
     for name, quantity in floor.items():
-        if name not in total or total[name] < quantity:
-            total[name] = quantity
+        total[name] = max(total.get(name, quantity), quantity)
 
 
 _PLAIN = ("cpu", "memory", "ephemeral-storage")

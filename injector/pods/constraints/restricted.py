@@ -9,8 +9,8 @@ from __future__ import annotations
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.names import shown_value
 from injector.pods.constraints.baseline import PROFILES
-from injector.pods.constraints.pod_view import PodView, Violations, level_violation, mapping, sequence, string_field
-from injector.pods.context import Object
+from injector.pods.constraints.pod_view import PodView, Violations, level_violation
+from injector.pods.context import Object, mapping, sequence, string_field
 
 _LEVEL = "restricted"
 _SET_IT = "set it in the template"
@@ -56,9 +56,13 @@ def _volumes(parts: PodView, server: int) -> Violations:
     for volume in parts.touched_volumes:
         sources = [key for key, value in volume.items() if key != "name" and value is not None]
         if sources and not any(key in allowed for key in sources):
-            path = ("spec", "volumes", Key(string_field(volume.get("name"))))
-            help_ = f"use one of {', '.join(allowed)}"
-            yield level_violation(_LEVEL, path, f"{sources[0]} is not allowed", help_, field=sources[0])
+            yield level_violation(
+                _LEVEL,
+                ("spec", "volumes", Key(string_field(volume.get("name")))),
+                f"{sources[0]} is not allowed",
+                f"use one of {', '.join(allowed)}",
+                field=sources[0],
+            )
 
 
 def _hardening(path: Path, own: Object, of_pod: Object) -> Violations:
@@ -66,8 +70,13 @@ def _hardening(path: Path, own: Object, of_pod: Object) -> Violations:
         yield _refused((*path, "allowPrivilegeEscalation"), "it must be false", _SET_IT)
     unset = own.get("seccompProfile") is None
     if unset and mapping(of_pod.get("seccompProfile")).get("type") not in PROFILES:
-        type_path, message = (*path, "seccompProfile", "type"), f"it must be {' or '.join(PROFILES)}"
-        yield level_violation(_LEVEL, type_path, message, _SET_IT, field="seccompProfile")
+        yield level_violation(
+            _LEVEL,
+            (*path, "seccompProfile", "type"),
+            f"it must be {' or '.join(PROFILES)}",
+            _SET_IT,
+            field="seccompProfile",
+        )
     yield from _capabilities(path, own)
 
 
@@ -81,9 +90,13 @@ def _capabilities(path: Path, security: Object) -> Violations:
         yield _refused((*path, "capabilities", "drop"), "it must have ALL", _SET_IT)
     for capability in sequence(capabilities.get("add")):
         if isinstance(capability, str) and capability != "NET_BIND_SERVICE":
-            capability_path, message = (*path, "capabilities", "add"), f"{shown_value(capability)} is not allowed"
             yield level_violation(
-                _LEVEL, capability_path, message, "only NET_BIND_SERVICE is", field="add", value=capability
+                _LEVEL,
+                (*path, "capabilities", "add"),
+                f"{shown_value(capability)} is not allowed",
+                "only NET_BIND_SERVICE is",
+                field="add",
+                value=capability,
             )
 
 

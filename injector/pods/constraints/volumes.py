@@ -9,18 +9,8 @@ import re
 
 from injector.diagnostics import Key, Path
 from injector.names import shown_value
-from injector.pods.constraints.pod_view import (
-    ContainerView,
-    PodView,
-    Violations,
-    invalid,
-    item_path,
-    mapping,
-    mappings,
-    string_field,
-    wrong_value,
-)
-from injector.pods.context import Object
+from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, invalid, item_path, wrong_value
+from injector.pods.context import Object, mapping, mappings, string_field
 from injector.pods.fields import SPEC
 from injector.pods.quantity import parse_quantity
 
@@ -52,11 +42,10 @@ def find(parts: PodView) -> Violations:
                     "give each entry one source",
                     sources=tuple(projected),
                 )
-    by_name: dict[str, Object] | None = None
-    for container in parts.touched:
-        if "volumeMounts" in container.body or "volumeDevices" in container.body:
-            if by_name is None:
-                by_name = {v["name"]: v for v in parts.volumes if isinstance(v.get("name"), str)}
+    mounting = [c for c in parts.touched if "volumeMounts" in c.body or "volumeDevices" in c.body]
+    if mounting:
+        by_name = {v["name"]: v for v in parts.volumes if isinstance(v.get("name"), str)}
+        for container in mounting:
             yield from _mounts(container, by_name)
 
 
@@ -96,8 +85,14 @@ def _mounts(container: ContainerView, volumes: dict[str, Object]) -> Violations:
             place = item_path(container.path, field, mount)
             yield from _volume(place, field, volumes.get(string_field(name)), name, string_field(name) in devices)
             if not isinstance(path, str) or not path or (field == "volumeDevices" and ".." in path.split("/")):
-                message = f"the {key} of {shown_value(name)} is {shown_value(path)}"
-                yield invalid(place, message, "it must be a path", field=key, volume=name, value=path)
+                yield invalid(
+                    place,
+                    f"the {key} of {shown_value(name)} is {shown_value(path)}",
+                    "it must be a path",
+                    field=key,
+                    volume=name,
+                    value=path,
+                )
             elif path in paths:
                 yield invalid(place, f"two volumes are mounted at {shown_value(path)}", "move one", twice=path)
             else:
@@ -111,22 +106,33 @@ def _volume(place: Path, field: str, volume: Object | None, name: object, is_dev
     if volume is None:
         yield invalid(place, f"there is no volume {shown_value(name)}", "add it to spec.volumes", missing_volume=name)
     elif field == "volumeDevices" and not any(volume.get(kind) for kind in _BLOCK):
-        message = f"volume {shown_value(name)} is not a block device"
-        yield invalid(place, message, "use a persistentVolumeClaim", volume=name)
+        yield invalid(
+            place, f"volume {shown_value(name)} is not a block device", "use a persistentVolumeClaim", volume=name
+        )
     elif field == "volumeMounts" and is_device:
-        message = f"volume {shown_value(name)} is in volumeDevices of this container already"
-        yield invalid(place, message, "mount another", volume=name)
+        yield invalid(
+            place,
+            f"volume {shown_value(name)} is in volumeDevices of this container already",
+            "mount another",
+            volume=name,
+        )
 
 
 def _propagation(container: ContainerView, place: Path, path: object, propagation: object) -> Violations:
     fields = {"field": "mountPropagation", "at": path}
     if propagation not in _PROPAGATIONS:
-        message = f"mountPropagation at {shown_value(path)} is {shown_value(propagation)}"
-        yield invalid(place, message, f"allowed: {', '.join(filter(None, _PROPAGATIONS))}", **fields, value=propagation)
+        yield invalid(
+            place,
+            f"mountPropagation at {shown_value(path)} is {shown_value(propagation)}",
+            f"allowed: {', '.join(filter(None, _PROPAGATIONS))}",
+            **fields,
+            value=propagation,
+        )
     privileged = mapping(container.body.get("securityContext")).get("privileged") is True
     if propagation == "Bidirectional" and not privileged:
-        message = f"mountPropagation {propagation} at {shown_value(path)} needs a privileged container"
-        yield invalid(place, message, **fields)
+        yield invalid(
+            place, f"mountPropagation {propagation} at {shown_value(path)} needs a privileged container", **fields
+        )
 
 
 def _sub_path(mount_path: Path, mount: dict[str, object]) -> Violations:

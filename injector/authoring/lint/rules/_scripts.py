@@ -11,8 +11,7 @@ from typing import Any
 
 from injector.diagnostics import Path
 from injector.pods.constraints.handlers import HOOKS, PROBES
-from injector.pods.constraints.pod_view import mapping, sequence
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping, sequence
 
 #: Programs that run a script from their arguments, and the options behind which it stands.
 _INTERPRETERS = {

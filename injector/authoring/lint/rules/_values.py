@@ -11,8 +11,7 @@ from injector.authoring.lint.subject import RenderedSource, Rendering, Subject
 from injector.diagnostics import Path, Place
 from injector.errors import InjectionError
 from injector.pods.constraints.handlers import HOOKS, PROBES
-from injector.pods.constraints.pod_view import mapping, mappings, sequence
-from injector.pods.context import Object, Workload
+from injector.pods.context import Object, Workload, mapping, mappings, sequence
 from injector.pods.overlay import bare_value
 from injector.templates.parameter_values import value_of
 from injector.templates.template import Parameter

@@ -10,7 +10,7 @@ from typing import Any
 from injector.authoring.lint.rules._values import is_written, numbered
 from injector.authoring.lint.subject import Rendering, Subject
 from injector.diagnostics import Path, Place
-from injector.pods.constraints.pod_view import mapping, mappings, string_field
+from injector.pods.context import mapping, mappings, string_field
 from injector.pods.overlay import plain_mapping
 
 

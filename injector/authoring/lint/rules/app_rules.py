@@ -8,8 +8,7 @@ from injector.authoring.lint.rules._values import APPS, PROGRAMS, numbered
 from injector.authoring.lint.subject import Finding, Rendering, Subject
 from injector.diagnostics import Path
 from injector.names import did_you_mean, nearest
-from injector.pods.constraints.pod_view import mappings
-from injector.pods.context import Object
+from injector.pods.context import Object, mappings
 from injector.pods.fields import CONTAINER_LISTS, fields_of
 from injector.pods.overlay import plain_mapping
 from injector.templates.template import OVERLAY

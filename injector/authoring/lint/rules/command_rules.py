@@ -13,8 +13,7 @@ from injector.authoring.lint.rules._volumes import mount_over, seen
 from injector.authoring.lint.subject import Finding, Rendering, Subject
 from injector.diagnostics import Path
 from injector.names import nearest
-from injector.pods.constraints.pod_view import mapping, mappings
-from injector.pods.context import Object, string_field
+from injector.pods.context import Object, mapping, mappings, string_field
 from injector.pods.overlay import plain_mapping
 
 SEVERITY = "warning"

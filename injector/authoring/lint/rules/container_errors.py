@@ -12,8 +12,7 @@ from injector.authoring.lint.rules._values import asked_ports, leaves, numbered,
 from injector.authoring.lint.subject import Finding, Subject, sidecars
 from injector.diagnostics import Path
 from injector.names import hint, shortened, to_write
-from injector.pods.constraints.pod_view import mapping, mappings, string_field
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping, mappings, string_field
 from injector.pods.fields import CONTAINER
 from injector.pods.overlay import plain_mapping
 from injector.pods.quantity import parse_quantity

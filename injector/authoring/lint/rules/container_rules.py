@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from injector.authoring.lint.rules._values import rendered_for, usual
 from injector.authoring.lint.subject import Finding, Subject, sidecars
-from injector.pods.constraints.pod_view import mapping, mappings, string_field
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping, mappings, string_field
 from injector.pods.overlay import plain_mapping
 
 SEVERITY = "warning"

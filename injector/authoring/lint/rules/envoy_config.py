@@ -10,8 +10,7 @@ from injector.authoring.lint.rules._values import is_written, numbered
 from injector.authoring.lint.subject import Finding, RenderedSource, Rendering, Subject
 from injector.diagnostics import Path
 from injector.names import hint
-from injector.pods.constraints.pod_view import mapping, mappings, string_field
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping, mappings, string_field
 
 SEVERITY = "error"
 

@@ -9,7 +9,7 @@ from injector.authoring.lint.engine import disables
 from injector.authoring.lint.rules._reading import sources_used
 from injector.authoring.lint.subject import Finding, Rendering, Subject
 from injector.names import hint
-from injector.pods.constraints.pod_view import mapping, sequence
+from injector.pods.context import mapping, sequence
 
 SEVERITY = "warning"
 

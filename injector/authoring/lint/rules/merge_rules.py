@@ -9,7 +9,7 @@ from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, SchemasMissingErro
 from injector.authoring.lint.rules._values import leaves
 from injector.authoring.lint.subject import Finding, RenderedSource, Rendering, Subject
 from injector.diagnostics import Path
-from injector.pods.constraints.pod_view import sequence
+from injector.pods.context import sequence
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Replace, bare_value, name_of, plain_mapping
 

@@ -9,8 +9,8 @@ from injector.authoring.lint.rules._volumes import holdings, missing_volumes, re
 from injector.authoring.lint.subject import Finding, Subject
 from injector.diagnostics import Place
 from injector.names import hint, nearest
-from injector.pods.constraints.pod_view import string_field
 from injector.pods.constraints.volumes import meant_mode
+from injector.pods.context import string_field
 from injector.pods.overlay import plain_mapping
 
 SEVERITY = "error"

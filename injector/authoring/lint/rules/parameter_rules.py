@@ -9,7 +9,7 @@ from typing import Any
 from injector.authoring.lint.rules._reading import parameters_read
 from injector.authoring.lint.subject import Finding, Subject
 from injector.diagnostics import Path, Place
-from injector.pods.constraints.pod_view import mapping
+from injector.pods.context import mapping
 from injector.templates.template import Parameter
 
 SEVERITY = "warning"

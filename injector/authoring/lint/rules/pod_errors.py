@@ -11,7 +11,7 @@ from injector.authoring.lint.rules.pod_security import OWN, WHO
 from injector.authoring.lint.subject import Finding, Rendering, Subject
 from injector.diagnostics import Path
 from injector.names import hint
-from injector.pods.constraints.pod_view import mapping, string_field
+from injector.pods.context import mapping, string_field
 from injector.pods.overlay import plain, plain_mapping
 
 SEVERITY = "error"

@@ -11,8 +11,8 @@ from typing import Any
 from injector.authoring.lint.subject import Finding, RenderedSource, Rendering, Subject
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.pods.constraints import baseline, restricted
-from injector.pods.constraints.pod_view import PodView, mapping, mappings
-from injector.pods.context import Object
+from injector.pods.constraints.pod_view import PodView
+from injector.pods.context import Object, mapping, mappings
 from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.overlay import EVERY_CONTAINER
 

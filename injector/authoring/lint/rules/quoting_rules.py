@@ -15,7 +15,7 @@ from injector.authoring.lint.subject import Finding, RenderedSource, Rendering, 
 from injector.diagnostics import Path, Place
 from injector.errors import InjectionError
 from injector.names import shortened
-from injector.pods.constraints.pod_view import mapping
+from injector.pods.context import mapping
 from injector.templates.environment import Environment
 from injector.templates.parameter_schema import make_parameter
 from injector.templates.program import is_document

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from injector.authoring.lint.rules._values import is_written, leaves, numbered, usual
 from injector.authoring.lint.rules._volumes import holdings, unseen
 from injector.authoring.lint.subject import Finding, Rendering, Subject
-from injector.pods.constraints.pod_view import mapping, mappings, string_field
+from injector.pods.context import mapping, mappings, string_field
 
 SEVERITY = "warning"
 
