@@ -66,6 +66,13 @@ def silent() -> bool:
     return Diagnostic.__init__ is not _init
 
 
+def needs_words(test: Callable[..., Any]) -> Callable[..., Any]:
+    """A test of a page that quotes Diagnostics: where these say `x`, there is nothing to compare. A decorator."""
+    import pytest
+
+    return pytest.mark.skipif(silent(), reason="Diagnostics say x in this run")(test)
+
+
 #: What a template's author says by `deny`, `fail` and `warn`: these words are theirs, and stay.
 _AUTHORS = ("denied", "not-served", "template-warning")
 

@@ -14,6 +14,7 @@ from injector.authoring.lint.engine import lint as lint_templates
 from injector.cli.main import cli
 from injector.pods.context import Cluster
 from tests.authoring.pages import Typist, blocks
+from tests.silence import needs_words
 from tests.unit.test_docs import page
 
 RECIPES = page("recipes.md")
@@ -47,6 +48,7 @@ def test_every_recipe_has_cases_and_every_heading_a_recipe(folder: Path) -> None
     assert RECIPES.count("\n## ") == len(recipes) >= 13
 
 
+@needs_words
 def test_the_cases_of_all_recipes_pass(folder: Path) -> None:
     result = CliRunner().invoke(cli, ["test", str(folder), "-v"], standalone_mode=False, catch_exceptions=False)
     assert result.return_value == 0, result.output

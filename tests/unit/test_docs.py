@@ -38,6 +38,7 @@ from injector.templates.syntax import NAMES
 from injector.templates.variables import Context
 from injector.webhook.record import Note, Recorder
 from injector.webhook.review import read_review
+from tests.silence import needs_words
 from tests.unit.pods.pod_cases import GROWING, KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -295,6 +296,7 @@ def test_what_a_fault_is_about(line: str, value: str) -> None:
     assert str(fault_of(line, value).place).startswith("overlay.yaml.j2:1")
 
 
+@needs_words
 def test_what_faults_say(request: pytest.FixtureRequest) -> None:
     file, text = ROOT / "docs/templates.md", page("templates.md")
     for line, value, message in FAULTS:

@@ -358,7 +358,7 @@ def test_where_no_first_snapshot_comes_the_table_decides(labels: dict[str, str],
         loop = asyncio.get_running_loop()
         for path in ("mutate", "validate"):
             started = loop.time()
-            response = await webhook.ask(pod(), path=path, seconds=30.0 if failed else 0.2)
+            response = await webhook.ask(pod(), path=path, seconds=30.0 if failed else 3.0)
             assert (response["allowed"], reason(response)) == (allowed, "not-ready")
             assert loop.time() - started < 5
             assert failed or loop.time() - started > 0.1
