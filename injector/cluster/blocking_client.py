@@ -296,10 +296,9 @@ class BlockingClient:
 
     def _parts(self, namespace: str, plural: str) -> tuple[Object, ...]:
         try:
-            listing = self._runner.run(self._client.list(f"{_CORE}/namespaces/{namespace}/{plural}"))
-        except ApiError:
+            return tuple(self.objects(f"{_CORE}/namespaces/{namespace}/{plural}"))
+        except ClusterError:
             return ()
-        return tuple(listing.items)
 
     def _run(self, subject: str, call: Coroutine[Any, Any, T]) -> T:
         try:
@@ -310,5 +309,5 @@ class BlockingClient:
                 status=error.status,
                 reason=error.reason,
                 subject=subject,
-                no_permission=error.no_permission,
+                no_permission=error.denial == "no-permission",
             ) from None

@@ -18,7 +18,7 @@ import structlog
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
-from injector.cluster.tasks import Backoff, end_task
+from injector.cluster.tasks import Backoff, end_task, remember
 from injector.diagnostics import printable_lines
 from injector.pods.context import Object
 from injector.telemetry import Metrics
@@ -106,10 +106,7 @@ class Events:
         if len(self._waiting) >= self._pace.waiting:
             self._dropped.value += 1
             return
-        self._recent[key] = now + self._pace.again
-        self._recent.move_to_end(key)
-        while len(self._recent) > self._pace.remembered:
-            self._recent.popitem(last=False)
+        remember(self._recent, key, now + self._pace.again, self._pace.remembered)
         self._waiting.append((self._event(about, reason, note, action, key), 0))
         self._news.set()
 
@@ -201,10 +198,7 @@ class Events:
         self._failed.value += 1
         if namespace not in self._refusing:
             _log.warning("events-not-written", namespace=namespace, error=str(error), effect=_EFFECT)
-        self._refusing[namespace] = time.monotonic() + self._pace.longest_pause
-        self._refusing.move_to_end(namespace)
-        while len(self._refusing) > self._pace.remembered:
-            self._refusing.popitem(last=False)
+        remember(self._refusing, namespace, time.monotonic() + self._pace.longest_pause, self._pace.remembered)
 
 
 def _in_bytes(text: str, length: int) -> str:

@@ -18,7 +18,7 @@ import structlog
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.reflector import Reflector, Timing
-from injector.cluster.tasks import SingleFlight
+from injector.cluster.tasks import SingleFlight, remember
 from injector.pods.context import Namespace, Object
 
 _log = structlog.get_logger(__name__)
@@ -44,15 +44,12 @@ class _Answer(NamedTuple):
 class Namespaces:
     """The store. `start()` it in the event loop; read it from there.
 
-    `synced` is set when all that may be read was read. `on_change(name)` is called after a namespace changed.
+    `synced` is set when all that may be read was read.
     """
 
-    def __init__(
-        self, client: Client, *, timing: Timing | None = None, on_change: Callable[[str], None] | None = None
-    ) -> None:
+    def __init__(self, client: Client, *, timing: Timing | None = None) -> None:
         self.synced = asyncio.Event()
         self._client = client
-        self._on_change = on_change
         self._store: dict[str, Namespace] = {}
         self._parts: dict[str, dict[str, dict[str, Object]]] = {"resourcequotas": {}, "limitranges": {}}
         self._answers: OrderedDict[str, _Answer] = OrderedDict()
@@ -108,10 +105,7 @@ class Namespaces:
             answer = _Answer(now() + _ANSWER_SECONDS, self._compose(name, namespace))
         except ApiError as error:
             answer = _Answer(now() + _ABSENT_SECONDS, error=None if error.status == 404 else error)
-        self._answers[name] = answer
-        self._answers.move_to_end(name)
-        while len(self._answers) > _MOST_ANSWERS:
-            self._answers.popitem(last=False)
+        remember(self._answers, name, answer, _MOST_ANSWERS)
         return answer
 
     # ------------------------------------------------------------ keeping it
@@ -148,8 +142,6 @@ class Namespaces:
             del self._store[name]
         else:
             self._store[name] = new
-        if self._on_change:
-            self._on_change(name)
 
     def _compose(self, name: str, basics: _Basics) -> Namespace:
         quotas, limits = (tuple(self._parts[plural].get(name, {}).values()) for plural in self._parts)
