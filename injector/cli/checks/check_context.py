@@ -1,16 +1,21 @@
-"""What the checks look at, each part read from the cluster when it is first asked for, and once."""
+"""What a check is: it looks at a CheckContext, and yields diagnostics; their code is its name, their help what to do.
+
+A `note` is what is well, a `warning` somebody should know, and an `error` alone makes the command fail. Each part of a
+context is read from the cluster when it is first asked for, and once.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from injector.cli.live_setup import live_settings, templates_of_paths
 from injector.cluster.blocking_client import INSTALLATION, BlockingClient, ClusterError
 from injector.cluster.entries import Entries, entries
 from injector.cluster.installation import Installation, service_namespaces
+from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
 from injector.settings import Settings
 from injector.templates.snapshot import Catalog
@@ -64,8 +69,7 @@ class CheckContext:
     @cached_property
     def installation(self) -> Installation:
         """Its names, and what its admin chose for the webhook entries, as far as the cluster shows it."""
-        names = [c["metadata"]["name"] for c in self.configurations]
-        name = next(iter(names), _DEFAULT.name)
+        name = next((c["metadata"]["name"] for c in self.configurations), _DEFAULT.name)
         bare = Installation(namespace=self.namespace, name=name)
         return chosen_entries(bare, self.entries, entries(self.settings, bare, self.path_templates))
 
@@ -96,8 +100,8 @@ class CheckContext:
     @cached_property
     def name(self) -> str:
         """The name of the injector's Service; settings need not be readable for it."""
-        services = [client["service"] for client in self._clients if client.get("service")]
-        return str(services[0]["name"]) if services else _DEFAULT.name
+        services = (entry["clientConfig"].get("service") for entry in self.entries.values())
+        return next((str(service["name"]) for service in services if service), _DEFAULT.name)
 
     @cached_property
     def service(self) -> Object | None:
@@ -107,8 +111,7 @@ class CheckContext:
     @property
     def pod_spec(self) -> Object:
         """The spec of the injector's pods; {} where its Deployment is not found."""
-        spec: Object = (self.deployment or {}).get("spec", {}).get("template", {}).get("spec", {})
-        return spec
+        return cast("Object", (self.deployment or {}).get("spec", {}).get("template", {}).get("spec", {}))
 
     def found(self, path: str) -> Object | None:
         """The object at `path`, None where there is none."""
@@ -127,10 +130,6 @@ class CheckContext:
             if error.status != 403:
                 raise
             return True
-
-    @property
-    def _clients(self) -> list[Object]:
-        return [entry["clientConfig"] for entry in self.entries.values()]
 
 
 def chosen_entries(bare: Installation, live: dict[str, Object], expected: Entries) -> Installation:
@@ -180,3 +179,39 @@ def _beyond(entries: list[Object], expected: Entries) -> dict[str, Any] | None:
         "matchLabels": dict(pair for pair in labels[0] if all(pair in selector for selector in labels)),
     }
     return common if any(common.values()) else None
+
+
+_SOME = 5
+#: What to do where the injector, or a part of it, is not there.
+INSTALL = "install the injector, or apply the chart again (docs/installing.md); -n names the namespace that it runs in"
+
+
+#: One check. It may raise ClusterError or SettingsError: then it could not be done, and that is its verdict.
+Check = Callable[[CheckContext], Iterator[Diagnostic]]
+
+
+class Section(NamedTuple):
+    """A heading and the checks under it."""
+
+    title: str
+    checks: tuple[Check, ...]
+
+
+def good(check: str, text: str, **data: Any) -> Diagnostic:
+    """All is well."""
+    return Diagnostic(check, "note", text, fields=data)
+
+
+def warning(check: str, text: str, to_do: str, **data: Any) -> Diagnostic:
+    """It works, or could not be looked at; somebody should know."""
+    return Diagnostic(check, "warning", text, to_do, fields=data)
+
+
+def bad(check: str, text: str, to_do: str, **data: Any) -> Diagnostic:
+    """Pods do not get their sidecars, or will not, or the wrong ones do."""
+    return Diagnostic(check, "error", text, to_do, fields=data)
+
+
+def some(names: Sequence[str]) -> str:
+    """Names in a sentence; of many the first five and how many more there are."""
+    return ", ".join(names[:_SOME]) + (f" and {len(names) - _SOME} more" if len(names) > _SOME else "")

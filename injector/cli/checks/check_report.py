@@ -21,8 +21,7 @@ from injector.cli.checks import (
     waiting_controllers,
     webhook_entries,
 )
-from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import Check, Section, bad, warning
+from injector.cli.checks.check_context import Check, CheckContext, Section, bad, warning
 from injector.cluster.blocking_client import ClusterError
 from injector.diagnostics import Diagnostic, Severity, printable, printable_lines
 from injector.errors import SettingsError
@@ -108,8 +107,7 @@ def show_results(results: Results, form: str) -> None:
     """Print to standard output, `form` being `text` or `json`."""
     if form == "json":
         sections = [{"section": title, "checks": list(map(_data, verdicts))} for title, verdicts in results]
-        success = worst(results) != "error"
-        click.echo(json_text({"success": success, "sections": sections}), nl=False)
+        click.echo(json_text({"success": worst(results) != "error", "sections": sections}), nl=False)
         return
     for title, verdicts in results:
         if verdicts:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import INSTALL, Section, bad, good, warning
+from injector.cli.checks.check_context import INSTALL, CheckContext, Section, bad, good, warning
 from injector.cluster.blocking_client import ClusterError
 from injector.cluster.permissions import Permission, permissions
 from injector.diagnostics import Diagnostic

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import Section, good, some, warning
+from injector.cli.checks.check_context import CheckContext, Section, good, some, warning
 from injector.cli.fleet import waiting_controllers
 from injector.cluster.installation import API
 from injector.diagnostics import Diagnostic

@@ -1,20 +1,21 @@
-"""The webhook configurations: every entry there, as it should be, and not switched off."""
+"""The webhook configurations: every entry there, as it should be, and not switched off; and the settings' `paths`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import INSTALL, Section, bad, good, warning
+from injector.authoring.template_summary import only_judges
+from injector.cli.checks.check_context import INSTALL, CheckContext, Section, bad, good, warning
 from injector.cli.checks.entry_differences import entry_differences
-from injector.cli.checks.policy_paths import paths
 from injector.cluster.blocking_client import INSTALLATION
 from injector.cluster.installation import API, KINDS
 from injector.cluster.pause import is_paused, words_of_pause
 from injector.cluster.update_policy import update_policy
 from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
+from injector.settings import PathTemplates
+from injector.templates.template import Template
 
 _APPLY = "apply the chart (helm upgrade) or your webhooks.yaml again; settings and webhooks must match"
 #: Without these entries pods lack nothing.
@@ -71,6 +72,43 @@ def as_they_should_be(context: CheckContext) -> Iterator[Diagnostic]:
 def _by_kind(configurations: Iterable[tuple[str, Iterable[Object]]]) -> Iterator[tuple[tuple[str, str], Object]]:
     """Entries by the kind of their configuration and their name."""
     return (((kind, entry["name"]), entry) for kind, entries in configurations for entry in entries)
+
+
+def paths(context: CheckContext) -> Iterator[Diagnostic]:
+    """A line for each path.
+
+    If a template is missing, its `for` is not known, so the entry's rules are not known either.
+    """
+    settings = context.settings
+    for path, at in settings.paths.items():
+        unknown = context.path_templates.missing(at.templates)
+        subject = f"path {path} ({at.type}, failurePolicy {at.failure_policy})"
+        if unknown:
+            meanwhile = "refused" if at.failure_policy == "Fail" else "let through with a warning"
+            names = " and ".join(unknown[:3])
+            yield bad(
+                f"path {path}",
+                (
+                    f"{subject}: template {names} cannot be loaded, so this path's webhook entry cannot be checked; "
+                    f"requests at the path are {meanwhile}"
+                ),
+                f"if ConfigMap {unknown[0]} does not exist, apply it to namespace {context.namespace} with label "
+                f"{settings.template_label}=true; if it exists, correct it; or correct paths in the settings",
+                templates=list(at.templates),
+            )
+        else:
+            templates = context.path_templates.found(at.templates)
+            text = "; ".join(f"{template.name} for {template.applies_to.words}" for template in templates)
+            yield good(f"path {path}", f"{subject}: {text}", templates=list(at.templates))
+            yield from _of_the_other_type(path, at, templates)
+
+
+def _of_the_other_type(path: str, at: PathTemplates, templates: Sequence[Template]) -> Iterator[Diagnostic]:
+    """A line for each template that changes objects at a validating path."""
+    for template in templates:
+        if at.type == "validating" and not only_judges(template):
+            text = f"path {path} (validating): template {template.name} changes objects, which fails at such a path"
+            yield warning(f"path {path}", text, "list it at a path of type mutating", templates=[template.name])
 
 
 def choices(context: CheckContext) -> Iterator[Diagnostic]:
