@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from injector.cli.demo_traffic import Passage
-    from injector.cli.demo_webhook import DemoAnswer, Webhook
+    from injector.cli.demo_webhook import Webhook
     from injector.pods.context import Object
     from injector.reasons import Reason
     from injector.settings import Settings
@@ -47,17 +46,18 @@ def demo(only_pod: bool) -> None:
             _title(
                 f"What the webhook on {hook.url} says of three pods, in a namespace with {label.key}={label.enabled}"
             )
-            first = _reviewed(hook, "web", pod, Reason.INJECTED, settings)
+            injected = _reviewed(hook, "web", pod, Reason.INJECTED, settings)
             opted_out = pod_of_deployment(**{settings.inject_key: "false"})
             _reviewed(hook, f'web with {settings.inject_key}: "false"', opted_out, Reason.POD_OPTED_OUT, settings)
-            _reviewed(hook, "web with its sidecar", first.pod, Reason.ALREADY_INJECTED, settings)
+            _reviewed(hook, "web with its sidecar", injected, Reason.ALREADY_INJECTED, settings)
         _title("What the sidecar of web consists of (the parts that its receipt names)")
-        for line in _added(first.pod, settings):
+        for line in _added(injected, settings):
             click.secho(f"+ {line}", fg="green")
         _title(f"Why web is refused in a namespace with {label.key}={label.required} and Pod Security restricted")
         _explain_refusal(pod, settings)
         _title("A request through a real Envoy, with the configuration that was rendered for web")
-        _show_passage(pass_through(find_envoy(), pod, folder))
+        for line in pass_through(find_envoy(), pod, folder):
+            click.echo(f"  {line}")
     restricted = f"--namespace-label {label.key}={label.required} --namespace-label {_RESTRICTED}"
     _title("Next, type")
     click.echo("  injector demo --pod | injector explain -v -")
@@ -69,8 +69,8 @@ def _title(text: str) -> None:
     click.secho(f"{text}:", fg="cyan", bold=True)
 
 
-def _reviewed(hook: Webhook, name: str, pod: Object, expected: Reason, settings: Settings) -> DemoAnswer:
-    """Have a pod reviewed and say in one line what became of it.
+def _reviewed(hook: Webhook, name: str, pod: Object, expected: Reason, settings: Settings) -> Object:
+    """Have a pod reviewed and say in one line what became of it. Returns the pod as it is then.
 
     Raises ProgramError when the answer is not the one that the demo is about.
     """
@@ -78,20 +78,20 @@ def _reviewed(hook: Webhook, name: str, pod: Object, expected: Reason, settings:
     from injector.cli.report import parts_of
     from injector.reasons import Reason
 
-    answer = hook.review(pod)
-    if answer.reason != str(expected):
-        raise ProgramError(f"{name}: the webhook answered {answer.reason}, and should have answered {expected}")
-    because = expected.sentence
+    annotations, after = hook.review(pod)
+    reason = annotations.get("reason", "")
+    if reason != str(expected):
+        raise ProgramError(f"{name}: the webhook answered {reason}, and should have answered {expected}")
     if expected is Reason.INJECTED:
-        config_maps = {v["configMap"]["name"] for v in answer.pod["spec"]["volumes"] if "configMap" in v}
-        outcome = click.style("injected", fg="green")
-        because = f"{parts_of(answer.pod, settings, len(config_maps))}, because {Reason.NAMESPACE_ENABLED.sentence}"
-        templates = answer.response["auditAnnotations"]["templates"].partition("@")[0]
-        click.echo(f"  {click.style(name, bold=True)}: {outcome} with {templates}: {because}")
+        config_maps = {v["configMap"]["name"] for v in after["spec"]["volumes"] if "configMap" in v}
+        templates = annotations["templates"].partition("@")[0]
+        outcome = f"{click.style('injected', fg='green')} with {templates}: "
+        outcome += f"{parts_of(after, settings, len(config_maps))}, because {Reason.NAMESPACE_ENABLED.sentence}"
     else:
         outcome = click.style("skipped" if expected is Reason.POD_OPTED_OUT else "unchanged", fg="yellow")
-        click.echo(f"  {click.style(name, bold=True)}: {outcome}, because {because}")
-    return answer
+        outcome += f", because {expected.sentence}"
+    click.echo(f"  {click.style(name, bold=True)}: {outcome}")
+    return after
 
 
 def _added(pod: Object, settings: Settings) -> Iterator[str]:
@@ -125,11 +125,3 @@ def _explain_refusal(pod: Object, settings: Settings) -> None:
     level, _, restricted = _RESTRICTED.partition("=")
     labels = {label.key: label.required, level: restricted}
     show_explanation([explanation_of(pod, Namespace(NAMESPACE, labels), gather(), "the demo", [], user={})], "text")
-
-
-def _show_passage(passage: Passage) -> None:
-    status = click.style(f"{passage.status} OK", fg="green")
-    click.echo(f"  GET {passage.url} (Envoy) -> 127.0.0.1:{passage.app_port} (app): {status}")
-    click.echo(f"  the app saw {', '.join(f'{name}: {value}' for name, value in passage.echoed.items())}")
-    if passage.counted:
-        click.echo(f"  Envoy counted {passage.counted}")

@@ -6,13 +6,13 @@ import http.server
 import json
 import re
 import shutil
-import socket
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+import click
 
 from injector.cli.demo_webhook import LOCAL, NAMESPACE, ProgramError, free_ports, running
 from injector.cli.injection_sources import gather
@@ -23,18 +23,6 @@ from injector.pods.context import Namespace, Object
 
 #: What Envoy adds to a request on its way to the app.
 _ADDED = ("x-request-id", "x-forwarded-for", "x-forwarded-proto", "x-envoy-expected-rq-timeout-ms")
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A request that went through: where to, the app's answer, what the app saw, and what Envoy noted about it."""
-
-    url: str
-    app_port: int
-    status: int
-    echoed: dict[str, str]
-    access_log: str
-    counted: str
 
 
 def find_envoy() -> str:
@@ -49,11 +37,12 @@ def find_envoy() -> str:
     return program
 
 
-def pass_through(envoy: str, pod: Object, folder: Path) -> Passage:
+def pass_through(envoy: str, pod: Object, folder: Path) -> Iterator[str]:
     """Render Envoy's config for a pod, run Envoy with it in front of an app, and send a request through.
 
-    Ports take the place of the redirect, which needs privileges; all of them are free ones of this machine. Raises
-    ProgramError when Envoy does not start.
+    Yields a line about its way, one about what the app saw, and one about what Envoy counted. Ports take the place of
+    the redirect, which needs privileges; all of them are free ones of this machine. Raises ProgramError when Envoy does
+    not start.
     """
     with _app() as app_port:
         inbound, outbound, admin, ready, stats = free_ports(5)
@@ -64,26 +53,20 @@ def pass_through(envoy: str, pod: Object, folder: Path) -> Passage:
         label = sources.settings.namespace_label
         namespace = Namespace(NAMESPACE, {label.key: label.enabled})
         result = inject(pod, namespace, sources.snapshot, names=["envoy"], overrides=sources.overrides)
-        log = folder / "envoy.log"
-        with running(_command(envoy, result, folder), log, f"http://127.0.0.1:{ready}/ready"):
+        with running(_command(envoy, result, folder), folder / "envoy.log", f"http://127.0.0.1:{ready}/ready"):
             url = f"http://127.0.0.1:{inbound}/hello"
             with LOCAL.open(url, timeout=10) as answer:
                 status, echoed = answer.status, json.load(answer)
             with LOCAL.open(f"http://127.0.0.1:{stats}/stats/prometheus", timeout=10) as answer:
                 metrics = answer.read().decode()
-        entries = [line for line in log.read_text(errors="replace").splitlines() if '"/hello"' in line]
-        counted = re.search(r'^envoy_cluster_upstream_rq_total\{.*"inbound".*$', metrics, re.MULTILINE)
-        added = {name: echoed[name] for name in _ADDED if name in echoed}
+        added = ", ".join(f"{name}: {echoed[name]}" for name in _ADDED if name in echoed)
         if not added:
             raise ProgramError("the app got the request without anything that Envoy adds to it")
-        return Passage(
-            url,
-            app_port,
-            status,
-            added,
-            next(iter(entries), ""),
-            counted[0] if counted else "",
-        )
+        yield f"GET {url} (Envoy) -> 127.0.0.1:{app_port} (app): {click.style(f'{status} OK', fg='green')}"
+        yield f"the app saw {added}"
+        counted = re.search(r'^envoy_cluster_upstream_rq_total\{.*"inbound".*$', metrics, re.MULTILINE)
+        if counted:
+            yield f"Envoy counted {counted[0]}"
 
 
 def _command(envoy: str, result: Injection, folder: Path) -> list[str]:
@@ -118,12 +101,8 @@ class _App(http.server.BaseHTTPRequestHandler):
     """Answers every request with its headers as JSON."""
 
     protocol_version = "HTTP/1.1"
-
-    def setup(self) -> None:
-        """Prepare the connection."""
-        # Head and body are two writes: without this the second waits 40 ms for the peer's acknowledgement.
-        self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
-        super().setup()
+    #: Head and body are two writes: else the second waits 40 ms for the peer's acknowledgement.
+    disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
         """Answer with the request's headers."""

@@ -6,7 +6,6 @@ Programs that the demo runs beside itself are started here, waited for, and alwa
 from __future__ import annotations
 
 import base64
-import copy
 import json
 import socket
 import ssl
@@ -20,7 +19,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import jsonpatch
 
@@ -34,27 +32,17 @@ NAMESPACE = "shop"
 
 
 @dataclass(frozen=True, slots=True)
-class DemoAnswer:
-    """What the webhook says about a pod: its response, and the pod with the patch applied."""
-
-    response: dict[str, Any]
-    pod: Object
-
-    @property
-    def reason(self) -> str:
-        """The reason that the webhook gives."""
-        return str((self.response.get("auditAnnotations") or {}).get("reason", ""))
-
-
-@dataclass(frozen=True, slots=True)
 class Webhook:
     """A running webhook, and the trust in its throwaway certificate."""
 
     url: str
     trust: ssl.SSLContext
 
-    def review(self, pod: Object) -> DemoAnswer:
-        """Send the creation of a pod, get the answer, apply its patch as an API server does."""
+    def review(self, pod: Object) -> tuple[dict[str, str], Object]:
+        """Send the creation of a pod, get the answer, apply its patch as an API server does.
+
+        Returns the answer's audit annotations, and the pod as it is then.
+        """
         review = {
             "apiVersion": "admission.k8s.io/v1",
             "kind": "AdmissionReview",
@@ -77,10 +65,8 @@ class Webhook:
         handlers = (urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=self.trust))
         with urllib.request.build_opener(*handlers).open(request, timeout=10) as answer:
             response = json.load(answer)["response"]
-        after = pod
-        if "patch" in response:
-            after = jsonpatch.apply_patch(copy.deepcopy(pod), base64.b64decode(response["patch"]).decode())
-        return DemoAnswer(response, after)
+        patch = base64.b64decode(response.get("patch", "")).decode() or "[]"
+        return response.get("auditAnnotations") or {}, jsonpatch.apply_patch(pod, patch)
 
 
 @contextmanager
