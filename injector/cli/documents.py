@@ -20,7 +20,7 @@ from typing import IO, Any, cast
 from injector.advice.object_mistakes import foreign_object, foreign_source
 from injector.authoring.yaml_stream import has_comment, split_yaml
 from injector.cli.inputs import STDIN, Input, read_inputs
-from injector.cli.json_stream import NotJsonError, looks_like_json, split_json
+from injector.cli.json_stream import NotJsonError, split_json
 from injector.cli.manifest_writer import closable, dump_json, dump_yaml
 from injector.cli.yaml_splice import spliced
 from injector.diagnostics import Diagnostic, Place
@@ -89,7 +89,7 @@ def read_documents(source: Input) -> list[Document]:
     except UnicodeDecodeError as error:
         line = source.data.count(b"\n", 0, error.start) + 1
         raise DocumentError(f"{name}, line {line}: byte 0x{source.data[error.start]:02x} is not UTF-8") from None
-    is_json = looks_like_json(text)
+    is_json = text.removeprefix(_BOM).lstrip(" \t\r\n").startswith("{")  # the way `kubectl` guesses
     try:
         pieces = list((split_json if is_json else split_yaml)(text, name))
     except NotJsonError:  # a flow mapping of YAML starts with the same brace
@@ -123,11 +123,10 @@ def written_anew(document: Document, value: Any) -> Document:
     else:
         body = dump_yaml(value)
         after = _line_ends("...\n", document) if after.startswith("...") else ""
-    head = _line_ends(document.head, document)
     return replace(
         document,
         value=value,
-        before=head,
+        before=_line_ends(document.head, document),
         body=_line_ends(body, document),
         after=after,
         anew=not document.json,
@@ -162,22 +161,18 @@ def document_stream(documents: Iterable[Document], *, as_json: bool) -> Iterator
         if not text.strip():
             blank = blank or text
             continue
-        if not (_follows(document, previous) and (as_json or not document.json)):
+        # Two documents that stood side by side in one input are separated already.
+        follows = previous is not None and (document.source, document.number) == (previous.source, previous.number + 1)
+        if not (follows and (as_json or not document.json)):
             line_end = "\r\n" if "\r\n" in text else "\n"
-            last = _closed(last, line_end, as_json=as_json)
+            if last and not last.endswith(_BREAKS):
+                last = (last if as_json else closable(last)) + line_end
             if not as_json:
                 text = _separator(text, document, previous, line_end) + text
         yield last
         last = text
         previous = document
     yield last or blank
-
-
-def _closed(text: str, line_end: str, *, as_json: bool) -> str:
-    """A text such that a document may follow it: what is not empty ends with a line end."""
-    if not text or text.endswith(_BREAKS):
-        return text
-    return (text if as_json else closable(text)) + line_end
 
 
 def _separator(text: str, document: Document, previous: Document | None, line_end: str) -> str:
@@ -198,11 +193,6 @@ def _for_yaml(document: Document) -> Document:
     if _SURROGATE.search(again.body):
         raise DocumentError(f"{document.place}: a string holds half of a surrogate pair, which YAML cannot hold")
     return again
-
-
-def _follows(document: Document, previous: Document | None) -> bool:
-    """Whether two documents stood side by side in one input, which separates them."""
-    return previous is not None and (document.source, document.number) == (previous.source, previous.number + 1)
 
 
 def _separate(text: str, previous: Document | None) -> bool:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.retries import FAILED_CREATE, RefusedCreation, events_path, missing_pods, refused_creation
@@ -24,13 +23,8 @@ from injector.templates.snapshot import Snapshot
 _RESTARTED = {"Deployment": "deployment", "StatefulSet": "statefulset", "DaemonSet": "daemonset"}
 
 
-class State(StrEnum):
-    """What is to be said of a pod's sidecars."""
-
-    CURRENT = "current"
-    OUTDATED = "outdated"
-    FAILED = "failed"
-    MISSING = "missing"
+#: What is to be said of a pod's sidecars.
+State = Literal["current", "outdated", "failed", "missing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +40,7 @@ class Row:
 
     def as_data(self) -> dict[str, Any]:
         """For a program; keys are stable."""
-        data: dict[str, Any] = {"namespace": self.namespace, "pod": self.pod, "state": str(self.state)}
+        data: dict[str, Any] = {"namespace": self.namespace, "pod": self.pod, "state": self.state}
         data |= {"workload": f"{self.workload.kind.lower()}/{self.workload.name}", "templates": self.templates}
         return data | filled({"why": self.why})
 
@@ -67,15 +61,16 @@ class Fleet:
         if "deletionTimestamp" in metadata or pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
             return None
         annotations, receipt = string_map(pod, "annotations"), read_receipt(pod, settings)
-        state, templates, reason = State.CURRENT, receipt.templates if receipt else {}, ""
+        state: State
+        templates = receipt.templates if receipt else {}
         match annotations.get(settings.status_key):
             case "failed":
-                state, reason = State.FAILED, annotations.get(settings.reason_key, "")
+                state, reason = "failed", annotations.get(settings.reason_key, "")
             case "injected" if receipt:
                 reason = "; ".join(self._changed(templates))
-                state = State.OUTDATED if reason else State.CURRENT
+                state = "outdated" if reason else "current"
             case _:
-                state, reason = State.MISSING, self._lacking(pod, namespace)
+                state, reason = "missing", self._lacking(pod, namespace)
                 if not reason:
                     return None
         return Row(namespace.name, metadata["name"], state, workload_of_pod(pod), templates, reason)
@@ -108,7 +103,7 @@ def restarts(rows: Iterable[Row]) -> tuple[list[str], list[str]]:
     commands: dict[str, None] = {}
     sentences: dict[str, None] = {}
     for row in rows:
-        if row.state not in (State.OUTDATED, State.MISSING):
+        if row.state not in ("outdated", "missing"):
             continue
         kind, name = row.workload.kind, row.workload.name
         if kind in _RESTARTED:
@@ -148,12 +143,11 @@ class WaitingController:
     def as_data(self) -> dict[str, Any]:
         """For a program; keys are stable."""
         creation = self.creation
-        at = f"{creation.at:%Y-%m-%dT%H:%M:%SZ}"
         return {
             "namespace": creation.namespace,
             "controller": f"{creation.kind.lower()}/{creation.name}",
             "missingPods": self.missing,
-            "refusedAt": at,
+            "refusedAt": f"{creation.at:%Y-%m-%dT%H:%M:%SZ}",
             "retry": self.command,
         }
 

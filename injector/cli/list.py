@@ -137,8 +137,7 @@ def _show_lines(lines: Iterable[str]) -> None:
 def _show(rows: Sequence[Row]) -> None:
     for namespace, group in groupby(rows, key=lambda row: row.namespace):
         ours = tuple(group)
-        counts = Counter(str(row.state) for row in ours)
-        totals = ", ".join(f"{count} {state}" for state, count in counts.items())
+        totals = ", ".join(f"{count} {state}" for state, count in Counter(row.state for row in ours).items())
         click.echo(f"{click.style(printable(namespace), bold=True)}: {totals}")
         width = max(len(row.pod) for row in ours)
         for row in ours:

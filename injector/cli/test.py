@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,8 +84,7 @@ def test(
         suites = find_suites(paths or (".",))
     except ValueError as error:
         raise click.UsageError(one_line(str(error))) from None
-    ways = Ways(Programs(), require_programs, update)
-    plan = TestPlan(ways, _chosen(expression), stop_at_first)
+    plan = TestPlan(Ways(Programs(), require_programs, update), _chosen(expression), stop_at_first)
     with progress_bar([c for suite in suites for c in suite.cases if plan.chosen(c.label)]) as bar:
         runs = run_suites(suites, plan, lambda _: bar.update(1))
     seconds = time.monotonic() - started
@@ -98,17 +96,11 @@ def test(
         click.echo(diagnostics_github([problem for run in runs for problem in run.all_problems]), nl=False)
     else:
         show_runs(runs, verbose=verbose, coverage=coverage)
-    under = _under(runs, fail_under)
+    under: list[TemplateRun] = []
+    if fail_under is not None:
+        under = [run for run in runs if run.coverage is None or run.coverage.percent < fail_under]
     summary(runs, under, fail_under, seconds, expression)
-    failed = under or any(run.failed for run in runs) or not any(run.results for run in runs)
-    return int(bool(failed))
-
-
-def _under(runs: Sequence[TemplateRun], percent: float | None) -> list[TemplateRun]:
-    """The runs that reach less of their template than this; none without a limit."""
-    if percent is None:
-        return []
-    return [run for run in runs if run.coverage is None or run.coverage.percent < percent]
+    return int(bool(under or any(run.failed for run in runs) or not any(run.results for run in runs)))
 
 
 def _chosen(expression: str | None) -> CaseFilter:

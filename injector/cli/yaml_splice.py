@@ -105,15 +105,11 @@ class _Splice:
     def _mapping(self, node: yaml.MappingNode, old: Any, new: Any) -> Iterator[_Change]:
         entries = self._entries(node, old, new)
         column = _column(node)
-        staying = [key for key in entries if key in new]
-        if not staying:
+        if not entries.keys() & new.keys():
             raise UnwritableError
         for key, (key_node, value_node) in entries.items():
             if key not in new:
-                start = self._line_start(key_node)
-                if start is None:
-                    raise UnwritableError
-                yield _Change(start, self._after(key_node, value_node), "", whole=True)
+                yield _Change(self._line_start(key_node), self._after(key_node, value_node), "", whole=True)
                 continue
             try:
                 if self._is_alias(key_node, value_node) and old[key] != new[key]:
@@ -193,12 +189,10 @@ class _Splice:
 
     @staticmethod
     def _taken_out(parts: list[tuple[int, int]], removed: list[int]) -> Iterator[_Change]:
-        left = [index for index in range(len(parts)) if index not in removed]
+        """With each part its comma: the one before it, or behind it where nothing that stays is before."""
+        first = next((index for index in range(len(parts)) if index not in removed), 0)
         for index in removed:
-            before = [earlier for earlier in left if earlier < index]
-            if before:
-                yield _Change(parts[index - 1][1], parts[index][1], "")
-            elif left:
+            if index < first:
                 yield _Change(parts[index][0], parts[index + 1][0], "")
             else:
                 yield _Change(parts[index - 1][1] if index else parts[0][0], parts[index][1], "")
@@ -206,14 +200,12 @@ class _Splice:
     def _put_in(
         self, node: yaml.Node, parts: list[tuple[int, int]], removed: list[int], text: str
     ) -> Iterator[_Change]:
-        if len(removed) == len(parts):  # nothing stays, or nothing is there
-            if removed:
-                raise UnwritableError
-            yield _Change(node.start_mark.index + 1, node.start_mark.index + 1, text)
-        elif len(parts) - 1 in removed:
+        if len(parts) - 1 in removed:
             raise UnwritableError
-        else:
+        if parts:
             yield _Change(parts[-1][1], parts[-1][1], f", {text}")
+        else:
+            yield _Change(node.start_mark.index + 1, node.start_mark.index + 1, text)
 
     # ------------------------------------------------------------------------------------------------ where things are
 
@@ -264,10 +256,12 @@ class _Splice:
         line_end = self._text.find("\n", at)
         return len(self._text) if line_end < 0 else line_end + 1
 
-    def _line_start(self, node: yaml.Node) -> int | None:
-        """Where the line of a node begins; None where something else stands in front of it there."""
+    def _line_start(self, node: yaml.Node) -> int:
+        """Where the line of a node begins. Raises where something else stands in front of it there."""
         start = self._text.rfind("\n", 0, node.start_mark.index) + 1
-        return start if not self._text[start : node.start_mark.index].strip(" \ufeff") else None
+        if self._text[start : node.start_mark.index].strip(" \ufeff"):
+            raise UnwritableError
+        return start
 
     def _dash_line(self, item: yaml.Node, column: int) -> int:
         start = self._text.rfind("\n", 0, item.start_mark.index) + 1
