@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import metadata_of
 from injector.cluster.blocking_client import BlockingClient, ClusterError
-from injector.cluster.installation import configuration_path, service_namespaces
-from injector.cluster.pause import MANAGER, is_paused, words_of_pause
+from injector.cluster.installation import service_namespaces
+from injector.cluster.pause import is_paused, words_of_pause
 from injector.errors import TemplateError
 from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import gallery_path, read_gallery
@@ -60,8 +60,8 @@ def live_sources(live: BlockingClient, injector_namespace: str | None) -> tuple[
 
 def live_settings(live: BlockingClient, namespace: str) -> Settings:
     """The settings of the injector in this namespace, which it leaves alone. Raises ClusterError, SettingsError."""
-    text, source = live.settings_text(namespace), f"settings of the injector in namespace {namespace}"
-    return read_settings(text, source).ignoring(namespace)
+    source = f"settings of the injector in namespace {namespace}"
+    return read_settings(live.settings_text(namespace), source).ignoring(namespace)
 
 
 def live_snapshot(
@@ -247,11 +247,6 @@ def configurations(live: BlockingClient, namespace: str | None) -> tuple[Object,
 def configuration_name(configuration: Object) -> str:
     """Kind and name, for people."""
     return f"{configuration['kind']} {configuration['metadata']['name']}"
-
-
-def apply(live: BlockingClient, change: Object, what: str) -> Object:
-    """Do what `pausing` or `resuming` says; the configuration as it is then. `what` is for the error: `pause NAME`."""
-    return live.apply(configuration_path(change["kind"], change["metadata"]["name"]), change, MANAGER, subject=what)
 
 
 def whoami(live: BlockingClient) -> str:

@@ -226,13 +226,11 @@ class BlockingClient:
 
     def objects(self, path: str, query: Mapping[str, str] | None = None) -> Iterator[Object]:
         """Every object of the collection at `path` (`/api/v1/pods`), a page at a time."""
-        page = ""
-        while True:
+        page: str | None = ""
+        while page is not None:
             listing = self._run(path, self._client.list(path, query, page=page))
-            yield from listing.items
-            page = listing.next_page
-            if not page:
-                return
+            yield from listing.items or ()
+            page = listing.metadata.next_page or None
 
     def get(self, path: str, subject: str = "") -> Object:
         """The object at `path`; messages call it `subject`."""
@@ -251,12 +249,13 @@ class BlockingClient:
         """What the API server answers to a request with a body; `content_type` says what kind of patch a PATCH is."""
         return self._run(subject or path, self._client.request(method, path, body, query, content_type=content_type))
 
-    def apply(self, path: str, body: Object, manager: str, *, subject: str = "") -> Object:
-        """Server-side apply: `body` has all fields that the field manager wants to own, and overrules other managers.
+    def apply(self, configuration: Object, manager: str, subject: str) -> Object:
+        """Apply what `configuration` says of a webhook configuration; that is what the field manager then owns.
 
         https://kubernetes.io/docs/reference/using-api/server-side-apply/
         """
-        return self._run(subject or path, self._client.apply(path, body, manager))
+        path = configuration_path(configuration["kind"], configuration["metadata"]["name"])
+        return self._run(subject, self._client.apply(path, configuration, manager))
 
     def answers(self, path: str, bodies: Sequence[Object], *, subject: str = "") -> list[Object]:
         """POST each of these to the collection at `path`, a few at a time; return the API server's answers."""

@@ -63,7 +63,7 @@ class CertificateController:
         leading: Callable[[], bool],
         now: Callable[[], datetime],
         metrics: Metrics,
-        on_trouble: OnTrouble | None = None,
+        on_trouble: OnTrouble = lambda kind, message: None,
         *,
         settle_seconds: float,
         write_seconds: float,
@@ -191,8 +191,7 @@ class CertificateController:
             return
         self.failures[kind] = message
         _log.warning(kind, why=message)
-        if self._on_trouble:
-            self._on_trouble(kind, message)
+        self._on_trouble(kind, message)
 
 
 # ------------------------------------------------------------ the Secret

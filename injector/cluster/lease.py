@@ -62,7 +62,7 @@ class Lease:
         *,
         identity: str = "",
         timing: LeaseTiming | None = None,
-        on_change: Callable[[bool], None] | None = None,
+        on_change: Callable[[bool], None] = lambda leading: None,
     ) -> None:
         #: Who this is: the pod's name and something random, as a pod's container may be started again.
         self.identity = identity or f"{socket.gethostname()}_{secrets.token_hex(4)}"
@@ -222,8 +222,7 @@ class Lease:
         if leading != self._announced:
             self._announced = leading
             _log.info("leading" if leading else "not-leading", lease=self._name, identity=self.identity)
-            if self._on_change:
-                self._on_change(leading)
+            self._on_change(leading)
 
 
 def _version(lease: Object) -> tuple[str, str]:

@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import structlog
@@ -28,11 +29,6 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _ANSWER_SECONDS = 5.0  # for how long an answer of `fetch` is good
 _ABSENT_SECONDS = 1.0  # the same for "there is none" and "no answer"
 _MOST_ANSWERS = 1024  # answers of `fetch` that are remembered
-
-
-class _Basics(NamedTuple):
-    labels: dict[str, str]
-    annotations: dict[str, str]
 
 
 class _Answer(NamedTuple):
@@ -55,9 +51,9 @@ class Namespaces:
         self._answers: OrderedDict[str, _Answer] = OrderedDict()
         self._flights: SingleFlight[str, _Answer] = SingleFlight()
         self._waiting: asyncio.Task[None] | None = None
-        self.basics = Reflector(client, "/api/v1/namespaces", _basics, on_change=self._changed, timing=timing)
+        self.basics = Reflector(client, "/api/v1/namespaces", namespace_of, on_change=self._changed, timing=timing)
         self._limit_ranges = self._reflector("limitranges", timing, self._compose_all)
-        self.reflectors: tuple[Reflector[_Basics] | Reflector[Object], ...] = (
+        self.reflectors: tuple[Reflector[Namespace] | Reflector[Object], ...] = (
             self.basics,
             self._reflector("resourcequotas", timing),
             self._limit_ranges,
@@ -101,8 +97,8 @@ class Namespaces:
     async def _ask(self, name: str, deadline: float) -> _Answer:
         now = time.monotonic
         try:
-            namespace = _basics(await self._client.get(f"/api/v1/namespaces/{name}", deadline=deadline))
-            answer = _Answer(now() + _ANSWER_SECONDS, self._compose(name, namespace))
+            namespace = namespace_of(await self._client.get(f"/api/v1/namespaces/{name}", deadline=deadline))
+            answer = _Answer(now() + _ANSWER_SECONDS, self._composed(namespace))
         except ApiError as error:
             answer = _Answer(now() + _ABSENT_SECONDS, error=None if error.status == 404 else error)
         remember(self._answers, name, answer, _MOST_ANSWERS)
@@ -111,7 +107,7 @@ class Namespaces:
     # ------------------------------------------------------------ keeping it
 
     def _reflector(
-        self, plural: str, timing: Timing | None, on_known: Callable[[], None] | None = None
+        self, plural: str, timing: Timing | None, on_known: Callable[[], None] = lambda: None
     ) -> Reflector[Object]:
         """A reflector of objects that belong to namespaces, optional."""
         parts = self._parts[plural]
@@ -133,8 +129,8 @@ class Namespaces:
         for name, basics in self.basics.items.items():
             self._changed(name, basics)
 
-    def _changed(self, name: str, basics: _Basics | None) -> None:
-        new = self._compose(name, basics) if basics else None
+    def _changed(self, name: str, basics: Namespace | None) -> None:
+        new = self._composed(basics) if basics else None
         if new == self._store.get(name):
             return
         self._answers.pop(name, None)  # the answer may be older than this
@@ -143,9 +139,10 @@ class Namespaces:
         else:
             self._store[name] = new
 
-    def _compose(self, name: str, basics: _Basics) -> Namespace:
-        quotas, limits = (tuple(self._parts[plural].get(name, {}).values()) for plural in self._parts)
-        return Namespace(name, *basics, quotas, limits, self._limit_ranges.known)
+    def _composed(self, basics: Namespace) -> Namespace:
+        """A namespace with its quotas and limit ranges."""
+        quotas, limits = (tuple(parts.get(basics.name, {}).values()) for parts in self._parts.values())
+        return replace(basics, quotas=quotas, limit_ranges=limits, limit_ranges_known=self._limit_ranges.known)
 
     async def _wait(self) -> None:
         for reflector in self.reflectors:
@@ -156,16 +153,9 @@ class Namespaces:
 
 def namespace_of(obj: Object, quotas: tuple[Object, ...] = (), limit_ranges: tuple[Object, ...] = ()) -> Namespace:
     """The Namespace of a Namespace object as the API gives it."""
-    return Namespace(obj["metadata"]["name"], *_basics(obj), quotas, limit_ranges)
-
-
-def _basics(obj: Object) -> _Basics:
     metadata = obj["metadata"]
-    annotations = metadata.get("annotations") or {}
-    return _Basics(
-        dict(metadata.get("labels") or {}),
-        {key: value for key, value in annotations.items() if key != _LAST_APPLIED},
-    )
+    annotations = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != _LAST_APPLIED}
+    return Namespace(metadata["name"], dict(metadata.get("labels") or {}), annotations, quotas, limit_ranges)
 
 
 def _part(obj: Object) -> Object:

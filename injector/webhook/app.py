@@ -144,7 +144,7 @@ class App:
     def readiness(self) -> dict[str, str]:
         """What keeps the server from being ready, by name, one sentence each."""
         missing: dict[str, str] = {}
-        if self.drain.under_way:
+        if self.drain.requested.is_set():
             missing["shutdown"] = "the server is draining"
         if not self.snapshots.ready:
             missing["templates"] = self.snapshots.why_not or "not read yet"

@@ -43,11 +43,6 @@ class Drain:
         self._metrics = metrics
         self._logger = logger
 
-    @property
-    def under_way(self) -> bool:
-        """True from the moment that the end was asked for."""
-        return self.requested.is_set()
-
     def on_signals(self) -> None:
         """Let SIGTERM and SIGINT ask for the end. A second one ends the process at once, as people expect."""
         loop = asyncio.get_running_loop()

@@ -25,7 +25,7 @@ _HEADS = {
     version: b'{"apiVersion":"%b","kind":"AdmissionReview","response":{"uid":' % version.encode()
     for version in VERSIONS
 }
-#: The machine-readable reason that Kubernetes has for an HTTP status code.
+#: The machine-readable reason that Kubernetes has for an HTTP status code; for others (402) we say `Forbidden`.
 #: https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#http-status-codes
 _REASONS = {
     400: "BadRequest",
@@ -85,7 +85,7 @@ def answer_tail(verdict: AdmissionResponse) -> bytes:
     if not verdict.allowed:
         response["status"] = {
             "code": verdict.code,
-            "reason": reason_of(verdict.code),
+            "reason": _REASONS.get(verdict.code, "Forbidden"),
             "message": printable(verdict.message),
         }
     if verdict.patch:
@@ -140,11 +140,6 @@ def audit_annotations(reason: str, templates: Iterable[tuple[str, str]], generat
     return annotations
 
 
-def reason_of(code: int) -> str:
-    """Kubernetes' reason for an HTTP status code; `Forbidden` if Kubernetes has no reason for the code, such as 402."""
-    return _REASONS.get(code, "Forbidden")
-
-
 def status_body(code: int, message: str) -> bytes:
     """A Status of failure as JSON: `code` is the HTTP status code, `message` one sentence for people."""
     return msgspec.json.encode(
@@ -154,7 +149,7 @@ def status_body(code: int, message: str) -> bytes:
             "metadata": {},
             "status": "Failure",
             "message": printable(message),
-            "reason": reason_of(code),
+            "reason": _REASONS.get(code, "Forbidden"),
             "code": code,
         }
     )
