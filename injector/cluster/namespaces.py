@@ -8,33 +8,21 @@ are unknown, and empty.
 from __future__ import annotations
 
 import asyncio
-import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 import structlog
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.reflector import Reflector, Timing
-from injector.cluster.tasks import SingleFlight, remember
+from injector.cluster.tasks import SingleFlight
 from injector.pods.context import Namespace, Object
 
 _log = structlog.get_logger(__name__)
 
 #: kubectl's copy of the whole object: long, and nobody's wish for injection.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_ANSWER_SECONDS = 5.0  # for how long an answer of `fetch` is good
-_ABSENT_SECONDS = 1.0  # the same for "there is none" and "no answer"
-_MOST_ANSWERS = 1024  # answers of `fetch` that are remembered
-
-
-class _Answer(NamedTuple):
-    until: float
-    namespace: Namespace | None = None
-    error: ApiError | None = None
 
 
 class Namespaces:
@@ -48,8 +36,7 @@ class Namespaces:
         self._client = client
         self._store: dict[str, Namespace] = {}
         self._parts: dict[str, dict[str, dict[str, Object]]] = {"resourcequotas": {}, "limitranges": {}}
-        self._answers: OrderedDict[str, _Answer] = OrderedDict()
-        self._flights: SingleFlight[str, _Answer] = SingleFlight()
+        self._flights: SingleFlight[str, Namespace | None] = SingleFlight()
         self._waiting: asyncio.Task[None] | None = None
         self.basics = Reflector(client, "/api/v1/namespaces", namespace_of, on_change=self._changed, timing=timing)
         self._limit_ranges = self._reflector("limitranges", timing, self._compose_all)
@@ -82,27 +69,21 @@ class Namespaces:
     async def fetch(self, name: str, *, deadline: float = 2.0) -> Namespace | None:
         """Ask the API server, for when the store does not know the namespace or disagrees with the caller.
 
-        Callers at the same time share one request, and an answer is good for 5 s (1 s if negative), so this may be
-        called for every pod. An unchanged namespace is the very object that `get` returns. None: there is none.
-        Raises ApiError when there is no answer within `deadline` seconds.
+        Callers at the same time share one request; who asks for every pod remembers the answer. An unchanged namespace
+        is the very object that `get` returns. None: there is none. Raises ApiError when there is no answer within
+        `deadline` seconds.
         """
-        answer = self._answers.get(name)
-        if answer is None or answer.until < time.monotonic():
-            answer = await self._flights.do(name, lambda: self._ask(name, deadline))
-        if answer.error:
-            raise answer.error
+        namespace = await self._flights.do(name, lambda: self._ask(name, deadline))
         stored = self._store.get(name)
-        return stored if stored == answer.namespace else answer.namespace
+        return stored if stored == namespace else namespace
 
-    async def _ask(self, name: str, deadline: float) -> _Answer:
-        now = time.monotonic
+    async def _ask(self, name: str, deadline: float) -> Namespace | None:
         try:
-            namespace = namespace_of(await self._client.get(f"/api/v1/namespaces/{name}", deadline=deadline))
-            answer = _Answer(now() + _ANSWER_SECONDS, self._composed(namespace))
+            return self._composed(namespace_of(await self._client.get(f"/api/v1/namespaces/{name}", deadline=deadline)))
         except ApiError as error:
-            answer = _Answer(now() + _ABSENT_SECONDS, error=None if error.status == 404 else error)
-        remember(self._answers, name, answer, _MOST_ANSWERS)
-        return answer
+            if error.status != 404:
+                raise
+            return None
 
     # ------------------------------------------------------------ keeping it
 
@@ -133,7 +114,6 @@ class Namespaces:
         new = self._composed(basics) if basics else None
         if new == self._store.get(name):
             return
-        self._answers.pop(name, None)  # the answer may be older than this
         if new is None:
             del self._store[name]
         else:

@@ -46,11 +46,15 @@ class EveryNamespace:
 
 
 class _Answer(NamedTuple):
-    """What the store had and the API server answered (None: nothing) when it was asked; and until when this counts."""
+    """What the store had and the API server answered (None: nothing) when it was asked; and until when this counts.
+
+    `error` is why there was no answer.
+    """
 
     stored: Namespace | None
     fetched: Namespace | None
     until: float
+    error: str = ""
 
 
 class NamespaceResolver:
@@ -86,17 +90,21 @@ class NamespaceResolver:
         """
         if not is_dns_label(name):
             raise ReviewError("request.namespace is not the name of a namespace")
+        if (known := self._answers.get(name)) is not None and known.error:
+            raise OSError(known.error)
         stored = self._namespaces.get(name)
         now = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout_at(deadline):
                 fetched = await self._namespaces.fetch(name)
-        except Exception as error:
+        except TimeoutError:
             if stored is not None:
                 remember(self._answers, name, _Answer(stored, None, now + _FAILED_SECONDS), _REMEMBERED)
-            if isinstance(error, TimeoutError):
-                raise
-            raise OSError(f"{type(error).__name__}: {error}") from error
+            raise
+        except Exception as error:
+            cause = f"{type(error).__name__}: {error}"
+            remember(self._answers, name, _Answer(stored, None, now + _FAILED_SECONDS, cause), _REMEMBERED)
+            raise OSError(cause) from error
         namespace = fetched or Namespace(name)
         answer = _Answer(self._namespaces.get(name), namespace, now + _HOLDS_SECONDS)
         remember(self._answers, name, answer, _REMEMBERED)
