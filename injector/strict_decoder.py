@@ -37,6 +37,8 @@ _TYPES: dict[type[inspect.Type], tuple[str, tuple[type, ...]]] = {
     inspect.StructType: ("object", (dict,)),
     inspect.VarTupleType: ("array", (list,)),
 }
+#: What msgspec knows of a struct. Worked out once: that takes milliseconds.
+_type_of = cache(inspect.type_info)
 #: The bounds of a number, by their names in `msgspec.Meta`.
 _BOUNDS = {"ge": "at least", "le": "at most"}
 
@@ -52,12 +54,6 @@ def decode(kind: type[_Struct], document: object, *, null: bool = True) -> tuple
     """
     problems = list(_mistakes(_type_of(kind), document, (), null))
     return (None, problems) if problems else (msgspec.convert(document, kind), [])
-
-
-@cache
-def _type_of(kind: type[msgspec.Struct]) -> inspect.Type:
-    """What msgspec knows of a struct. Worked out once: that takes milliseconds."""
-    return inspect.type_info(kind)
 
 
 def _mistakes(kind: inspect.Type, value: Any, path: Path, null: bool) -> Iterator[Diagnostic]:

@@ -54,7 +54,6 @@ class AdmissionAnswer:
     """What was asked and what was said at a path."""
 
     path: str
-    at: PathTemplates
     asked: ObjectRequest
     result: Injection
 
@@ -79,7 +78,7 @@ class Admission:
         user: Object,
         resource: Resource | None = None,
     ) -> Admission | None:
-        """What is said about an object of a manifest; `found` is the namespace that it would lie in, `resource` what
+        """What is said about an object of a manifest; `space` is the namespace that it would lie in, `resource` what
         it is where that is known.
 
         None for what no API server would take as an object.
@@ -125,7 +124,7 @@ class Admission:
         if not self.allowed:
             return False
         result = advised_injection(admit(self.asked, self.namespace, at, self.snapshot, self.overrides))
-        self.answers.append(AdmissionAnswer(path, at, self.asked, result))
+        self.answers.append(AdmissionAnswer(path, self.asked, result))
         changed = result.object is not self.asked.object
         self.asked = after(self.asked, result.object)
         return changed
@@ -240,11 +239,10 @@ def admission_line(admission: Admission, obj: Object, place: str, about: str = "
         line = replace(line, reason=str(result.reason), message=_message(result, outcome, templates))
     # the message of a skipped object says already what its result warns of
     warning = [answer for answer in answers if answer is not telling or outcome != "skipped"]
-    warnings = [text for answer in warning for text in answer.result.warning_lines]
     return replace(
         line,
         templates=templates,
-        warnings=tuple(dict.fromkeys(warnings)),
+        warnings=tuple(dict.fromkeys(text for answer in warning for text in answer.result.warning_lines)),
         about=about,
         paths=tuple(dict.fromkeys(answer.path for answer in answers)),
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from injector.cli.demo_webhook import Webhook
+    from injector.cli.demo_programs import Webhook
     from injector.pods.context import Object
     from injector.reasons import Reason
     from injector.settings import Settings
@@ -29,8 +29,7 @@ def demo(only_pod: bool) -> None:
     Starts the webhook with temporary certificates, sends it the pods that an API server would send, shows its decisions
     and what it adds, and then runs Envoy with the configuration that the webhook rendered. Ends after a few seconds.
     """
-    from injector.cli.demo_traffic import find_envoy, pass_through
-    from injector.cli.demo_webhook import pod_of_deployment, webhook
+    from injector.cli.demo_programs import find_envoy, pass_through, pod_of_deployment, webhook
     from injector.cli.manifest_writer import dump_yaml
     from injector.reasons import Reason
     from injector.settings import Settings
@@ -74,7 +73,7 @@ def _reviewed(hook: Webhook, name: str, pod: Object, expected: Reason, settings:
 
     Raises ProgramError when the answer is not the one that the demo is about.
     """
-    from injector.cli.demo_webhook import ProgramError
+    from injector.cli.demo_programs import ProgramError
     from injector.cli.report import parts_of
     from injector.reasons import Reason
 
@@ -115,7 +114,7 @@ def _added(pod: Object, settings: Settings) -> Iterator[str]:
 
 def _explain_refusal(pod: Object, settings: Settings) -> None:
     """What `injector explain` says of a pod that cannot get its sidecar where it must."""
-    from injector.cli.demo_webhook import NAMESPACE
+    from injector.cli.demo_programs import NAMESPACE
     from injector.cli.explanation import explanation_of
     from injector.cli.explanation_text import show_explanation
     from injector.cli.injection_sources import gather

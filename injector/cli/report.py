@@ -190,9 +190,11 @@ def _show_changes(line: Line) -> None:
         click.echo(f"  existing lines changed: {len(line.changed_lines)} ({word} {numbers})", err=True)
 
 
-def line_for(obj: Object, namespace: str, outcome: OutcomeName, place: str) -> Line:
+def line_for(obj: Object, namespace: str, outcome: OutcomeName, place: str, message: str = "") -> Line:
     """A line about an object, without reasons."""
-    return Line(object_name_of(obj), str(metadata_of(obj).get("namespace") or namespace), outcome, place)
+    return Line(
+        object_name_of(obj), str(metadata_of(obj).get("namespace") or namespace), outcome, place, message=message
+    )
 
 
 def sentence_with_code(result: Injection) -> str:
@@ -223,8 +225,7 @@ def parts_of(pod: Object, settings: Settings, config_maps: int) -> str:
     paths = () if receipt is None else (*receipt.added, *receipt.replaced)
     counts = Counter(_PARTS.get(path.split("/")[-2], _OTHER) for path in paths)
     counts["ConfigMap"] = config_maps
-    ordered = (*_PARTS.values(), _OTHER, "ConfigMap")
-    return ", ".join(counted(counts[part], part) for part in ordered if counts[part])
+    return ", ".join(counted(counts[part], part) for part in (*_PARTS.values(), _OTHER, "ConfigMap") if counts[part])
 
 
 def counted(number: int, noun: str, verb: str = "") -> str:

@@ -3,7 +3,7 @@
 Plain blocking calls over one connection:
 
     with BlockingClient(context="staging") as live:
-        pod = live.read("deploy/web", "shop")
+        deployment, _ = live.find("deploy/web", "shop")
 
 https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api
 """
@@ -153,10 +153,6 @@ class BlockingClient:
         """The namespace that kubectl would use without `-n`."""
         return context_namespace(*self._where)
 
-    def read(self, target: str, namespace: str | None = None) -> Object:
-        """The object that `target` names, see `find`."""
-        return self.find(target, namespace)[0]
-
     def find(self, target: str, namespace: str | None = None) -> tuple[Object, Resource]:
         """The object that `target` names, and its resource: `pod/NAME`, `deploy/NAME`, `widget.example.com/NAME`, with
         kubectl's short names.
@@ -193,9 +189,9 @@ class BlockingClient:
         """The cluster's version; its DNS domain cannot be asked for and is given."""
         return Cluster(self._run("the version", self._client.version()), domain)
 
-    def webhooks(self, selector: str = INSTALLATION) -> tuple[Object, ...]:
+    def webhooks(self) -> tuple[Object, ...]:
         """The injector's MutatingWebhookConfigurations and ValidatingWebhookConfigurations, each with its kind."""
-        query = {"labelSelector": selector}
+        query = {"labelSelector": INSTALLATION}
         return tuple({"kind": kind, **obj} for kind in KINDS for obj in self.objects(configuration_path(kind), query))
 
     def installation(self) -> str:

@@ -90,8 +90,7 @@ def answer_of(request: Object) -> SigningAnswer:
         if kind in conditions:
             message = conditions[kind].get("message") or conditions[kind].get("reason") or "no reason given"
             return SigningAnswer(refusal=f"{verb}: {message}", approved="Approved" in conditions)
-    chain = base64.b64decode(status.get("certificate") or "")
-    return SigningAnswer(chain=chain, approved="Approved" in conditions)
+    return SigningAnswer(base64.b64decode(status.get("certificate") or ""), approved="Approved" in conditions)
 
 
 def approval(request: Object, by: str) -> Object:

@@ -93,9 +93,8 @@ def _validation(expression: str, message: str) -> Object:
 
 def _named(field: str) -> Object:
     """The variable with the names of the parts that the receipt names as a whole, not only one of their fields."""
-    pieces = f"variables.receipt.split('\"/spec/{field}/')"
-    expression = pieces + """.map(p, p.split('"')[0]).filter(p, !p.contains('/'))"""
-    return {"name": field, "expression": expression}
+    names = """.map(p, p.split('"')[0]).filter(p, !p.contains('/'))"""
+    return {"name": field, "expression": f"variables.receipt.split('\"/spec/{field}/'){names}"}
 
 
 def _same_containers(field: str) -> Object:
