@@ -46,13 +46,8 @@ class SecretTarget:
 
     def read(self) -> dict[str, bytes]:
         """Its data; empty where there is no such Secret."""
-        try:
-            data = self._live.get(f"{self._all}/{self._name}", self.words).get("data") or {}
-        except ClusterError as error:
-            if error.status == 404:
-                return {}
-            raise
-        return {key: base64.b64decode(value) for key, value in data.items()}
+        secret = self._live.found(f"{self._all}/{self._name}", self.words) or {}
+        return {key: base64.b64decode(value) for key, value in (secret.get("data") or {}).items()}
 
     def write(self, changes: Mapping[str, bytes | None]) -> None:
         """One write: a reader never sees a certificate without its key."""

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from injector.cluster.blocking_client import BlockingClient, ClusterError
+from injector.cluster.blocking_client import BlockingClient
 from injector.cluster.retries import FAILED_CREATE, RefusedCreation, events_path, missing_pods, refused_creation
 from injector.inject import inject
 from injector.pods.context import Namespace, Object, Workload, filled
@@ -163,13 +163,7 @@ def waiting_controllers(
     heard = (refused_creation(event, name) for event in events for name in webhooks)
     waiting = []
     for creation in {creation.uid: creation for creation in heard if creation}.values():
-        try:
-            controller = live.get(creation.path)
-        except ClusterError as error:
-            if error.status != 404:  # else it is gone
-                raise
-            continue
-        missing = missing_pods(controller)
-        if missing and controller["metadata"]["uid"] == creation.uid:
+        controller = live.found(creation.path)
+        if controller and controller["metadata"]["uid"] == creation.uid and (missing := missing_pods(controller)):
             waiting.append(WaitingController(creation, missing))
     return sorted(waiting, key=lambda w: (w.creation.namespace, w.creation.kind, w.creation.name))

@@ -232,6 +232,10 @@ class BlockingClient:
         """The object at `path`; messages call it `subject`."""
         return self._run(subject or path, self._client.get(path))
 
+    def found(self, path: str, subject: str = "") -> Object | None:
+        """The object at `path`, None where there is none; messages call it `subject`."""
+        return self._run(subject or path, self._client.find(path))
+
     def send(
         self,
         method: str,

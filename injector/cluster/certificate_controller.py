@@ -243,13 +243,8 @@ class SecretStore:
 
     async def read(self, *, deadline: float) -> SecretContents:
         """The Secret as it is now; `deadline` in seconds. Raises ApiError."""
-        try:
-            secret = await self._client.get(f"{self._collection}/{self._name}", deadline=deadline)
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            return SecretContents(None, CertificateState())
-        return SecretContents(secret, read_certificate_state(data_of(secret)))
+        secret = await self._client.find(f"{self._collection}/{self._name}", deadline=deadline)
+        return SecretContents(secret, read_certificate_state(data_of(secret or {})))
 
     async def write(self, contents: SecretContents, state: CertificateState, *, deadline: float) -> None:
         """Replace the Secret that was found; refused (409) if it has changed since. Raises ApiError."""

@@ -115,6 +115,15 @@ class Client:
         """The object at `path` (`/api/v1/namespaces/x`). `deadline` in seconds. Raises ApiError."""
         return await self.request("GET", path, None, query, deadline=deadline)
 
+    async def find(self, path: str, *, deadline: float = DEADLINE) -> Object | None:
+        """The object at `path`, None where there is none. Raises ApiError for every other reason not to get it."""
+        try:
+            return await self.get(path, deadline=deadline)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+        return None
+
     async def create(
         self, path: str, body: Object, query: Mapping[str, str] | None = None, *, deadline: float = DEADLINE
     ) -> Object:

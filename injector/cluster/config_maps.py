@@ -87,16 +87,16 @@ class ConfigMaps:
     async def _compare(self, file: GeneratedConfigMap) -> bool:
         """Whether the ConfigMap of that name is there; ApiError if it is not the one wanted."""
         try:
-            config_map = await self._client.get(f"{_collection(file)}/{file.name}", deadline=_LONGEST)
+            config_map = await self._client.find(f"{_collection(file)}/{file.name}", deadline=_LONGEST)
         except ApiError as error:
-            if error.status == 404:
-                return False
             if error.status != 403:
                 raise
             if not self._blind:
                 _log.warning("config-maps-not-compared", error=error.message, to_do="grant get on configmaps")
             self._blind = True
             return True
+        if config_map is None:
+            return False
         if config_map["metadata"].get("deletionTimestamp"):
             raise ApiError(409, "Conflict", "the ConfigMap of that name is being deleted; try again when it is gone")
         ours = (

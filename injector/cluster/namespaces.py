@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import structlog
 
-from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.reflector import Reflector, Timing
 from injector.cluster.tasks import SingleFlight
@@ -78,12 +77,8 @@ class Namespaces:
         return stored if stored == namespace else namespace
 
     async def _ask(self, name: str, deadline: float) -> Namespace | None:
-        try:
-            return self._composed(namespace_of(await self._client.get(f"/api/v1/namespaces/{name}", deadline=deadline)))
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            return None
+        obj = await self._client.find(f"/api/v1/namespaces/{name}", deadline=deadline)
+        return self._composed(namespace_of(obj)) if obj else None
 
     # ------------------------------------------------------------ keeping it
 

@@ -106,26 +106,17 @@ class CheckContext:
     @cached_property
     def service(self) -> Object | None:
         """The injector's Service, None where there is none."""
-        return self.found(f"/api/v1/namespaces/{self.namespace}/services/{self.name}")
+        return self.live.found(f"/api/v1/namespaces/{self.namespace}/services/{self.name}")
 
     @property
     def pod_spec(self) -> Object:
         """The spec of the injector's pods; {} where its Deployment is not found."""
         return cast("Object", (self.deployment or {}).get("spec", {}).get("template", {}).get("spec", {}))
 
-    def found(self, path: str) -> Object | None:
-        """The object at `path`, None where there is none."""
-        try:
-            return self.live.get(path)
-        except ClusterError as error:
-            if error.status == 404:
-                return None
-            raise
-
     def is_there(self, api: str, resource: str, name: str) -> bool:
         """Whether the injector's namespace has this object; one that may not be looked at counts as there."""
         try:
-            return self.found(f"{api}/namespaces/{self.namespace}/{resource}/{name}") is not None
+            return self.live.found(f"{api}/namespaces/{self.namespace}/{resource}/{name}") is not None
         except ClusterError as error:
             if error.status != 403:
                 raise

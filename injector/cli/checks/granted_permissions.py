@@ -36,12 +36,10 @@ def service_account(context: CheckContext) -> Iterator[Diagnostic]:
         to_do = "run the command as a user who may create subjectaccessreviews (an admin)"
         yield warning("permissions", f"not checked: {error}", to_do)
         return
-    denied: dict[int, list[Object]] = {}
-    for (line, attributes), answer in zip(questions, answers, strict=True):
-        if not answer.get("status", {}).get("allowed"):
-            denied.setdefault(id(line), []).append(attributes)
+    answered = list(zip(questions, answers, strict=True))
+    denied = [question for question, answer in answered if not answer.get("status", {}).get("allowed")]
     for line in lines:
-        yield _verdict(line, denied.get(id(line), []), f"{namespace}/{account}")
+        yield _verdict(line, [attributes for its, attributes in denied if its is line], f"{namespace}/{account}")
 
 
 def _verdict(line: Permission, denied: list[Object], account: str) -> Diagnostic:

@@ -78,7 +78,7 @@ def served(context: CheckContext) -> Iterator[Diagnostic]:
         yield warning("certificate", "the injector's Deployment mounts no Secret as its certificate", to_do)
         return
     try:
-        secret = context.found(f"/api/v1/namespaces/{context.namespace}/secrets/{name}")
+        secret = context.live.found(f"/api/v1/namespaces/{context.namespace}/secrets/{name}")
     except ClusterError as error:
         if error.status != 403:
             raise

@@ -35,7 +35,7 @@ def policy(context: CheckContext) -> Iterator[Diagnostic]:
         return
     name = f"{context.installation.name}-retries"
     kinds = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
-    if all(context.found(f"{API}/{kind}/{name}") for kind in kinds):
+    if all(context.live.found(f"{API}/{kind}/{name}") for kind in kinds):
         yield good(
             "retry-policy",
             f"ValidatingAdmissionPolicy {name} is in force: it lets the injector only make controllers retry",

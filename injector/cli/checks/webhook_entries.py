@@ -156,11 +156,11 @@ def updates(context: CheckContext) -> Iterator[Diagnostic]:
     chosen = context.installation
     policies = [update_policy(context.settings, settings)[0] for settings in (chosen, replace(chosen, namespaces=None))]
     name = policies[0]["metadata"]["name"]
-    live = context.found(f"{API}/validatingadmissionpolicies/{name}")
+    live = context.live.found(f"{API}/validatingadmissionpolicies/{name}")
     if live is None:
         return
     to_do = "create it again with updatePolicy.enabled of the chart, or with injector guard --policy and these settings"
-    if context.found(f"{API}/validatingadmissionpolicybindings/{name}") is None:
+    if context.live.found(f"{API}/validatingadmissionpolicybindings/{name}") is None:
         yield warning("updates", f"ValidatingAdmissionPolicy {name} has no binding: it has no effect", to_do)
     elif not any(_has(live["spec"], policy["spec"]) for policy in policies):
         yield warning("updates", f"ValidatingAdmissionPolicy {name} does not match these settings", to_do)
