@@ -208,8 +208,7 @@ def _recorded(template: Template, name: str, value: Any) -> Any:
 
 def containers_of(base: Object) -> frozenset[str]:
     """The names of the containers that the pod brings."""
-    spec = base["spec"]
-    return frozenset(c["name"] for field in CONTAINER_LISTS for c in spec.get(field) or [])
+    return frozenset(c["name"] for field in CONTAINER_LISTS for c in base["spec"].get(field) or [])
 
 
 def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> AppliedPod:
@@ -266,8 +265,7 @@ def _check_app(applied_pod: AppliedPod) -> None:
 
 def given_by(template: Template, warnings: Iterable[str]) -> Iterator[Diagnostic]:
     """What a template warns of, by its `warn()`."""
-    fields = {"template": template.name}
-    return (Diagnostic("template-warning", "warning", text, fields=fields) for text in warnings)
+    return (Diagnostic("template-warning", "warning", text, fields={"template": template.name}) for text in warnings)
 
 
 def with_origins(error: RenderError, parameters: Resolved) -> RenderError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import yaml
@@ -144,17 +145,13 @@ class _Splice:
             yield from self._value(items[old_index], old[old_index], new[new_index])
         removed = set(range(len(old))) - {old_index for old_index, _ in matched}
         yield from (_Change(starts[old_index], ends[old_index], "", whole=True) for old_index in sorted(removed))
-        run: list[Any] = []
         at = starts[0]
-        for new_index, value in enumerate(new):
-            if new_index not in of_new:
-                run.append(value)
-                continue
-            if run:
-                yield _Change(at, at, self._block(run, column), whole=True)
-            run, at = [], self._past_comments(ends[of_new[new_index]], column)
-        if run:
-            yield _Change(at, at, self._block(run, column), whole=True)
+        for stays, run in groupby(range(len(new)), of_new.__contains__):
+            indices = list(run)
+            if stays:
+                at = self._past_comments(ends[of_new[indices[-1]]], column)
+            else:
+                yield _Change(at, at, self._block([new[index] for index in indices], column), whole=True)
 
     def _flow_mapping(self, node: yaml.MappingNode, old: Any, new: Any) -> Iterator[_Change]:
         entries = self._entries(node, old, new)
@@ -304,11 +301,10 @@ def _matched(old: list[Any], new: list[Any]) -> list[tuple[int, int]]:
     pairs: list[tuple[int, int]] = []
     at = 0
     for old_index, item in enumerate(old):
-        for new_index in range(at, len(new)):
-            if _same_item(item, new[new_index]):
-                pairs.append((old_index, new_index))
-                at = new_index + 1
-                break
+        counterpart = next((index for index in range(at, len(new)) if _same_item(item, new[index])), None)
+        if counterpart is not None:
+            pairs.append((old_index, counterpart))
+            at = counterpart + 1
     return pairs
 
 

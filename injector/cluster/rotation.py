@@ -175,8 +175,7 @@ def next_step(
         return RotationStep("authority-used", "the next authority is in every bundle", used)
     if authority and (cause := _why_sign(usable, anchored, now, plan)):
         trusted = settled and upcoming is None and _in_all(authority.certificate, bundles)
-        signed_before = usable.serving is not None and issued_by(usable.serving.certificate, authority.certificate)
-        if trusted or signed_before:
+        if trusted or (usable.serving and issued_by(usable.serving.certificate, authority.certificate)):
             return RotationStep("certificate-signed", cause, _sign(usable, now, plan))
     if upcoming is None and (authority is None or _is_due(authority.certificate, now)):
         successor = new_authority(f"sidecar-injector CA {secrets.token_hex(4)}", now, now + plan.authority_life)
