@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from injector.names import cut
+from injector.pods.context import Namespace, Object
+from injector.reasons import Reason
+from injector.settings import Settings
+
 if TYPE_CHECKING:
     from injector.cli.demo_programs import Webhook
-    from injector.pods.context import Object
-    from injector.reasons import Reason
-    from injector.settings import Settings
 
 #: Fields of an added part that are shown with their values, and characters of a line.
 _FIELDS, _WIDTH = 5, 110
@@ -31,8 +33,6 @@ def demo(only_pod: bool) -> None:
     """
     from injector.cli.demo_programs import find_envoy, pass_through, pod_of_deployment, webhook
     from injector.cli.manifest_writer import dump_yaml
-    from injector.reasons import Reason
-    from injector.settings import Settings
 
     settings, pod = Settings(), pod_of_deployment()
     if only_pod:
@@ -75,7 +75,6 @@ def _reviewed(hook: Webhook, name: str, pod: Object, expected: Reason, settings:
     """
     from injector.cli.demo_programs import ProgramError
     from injector.cli.report import parts_of
-    from injector.reasons import Reason
 
     annotations, after = hook.review(pod)
     reason = annotations.get("reason", "")
@@ -96,7 +95,6 @@ def _reviewed(hook: Webhook, name: str, pod: Object, expected: Reason, settings:
 def _added(pod: Object, settings: Settings) -> Iterator[str]:
     """Each part that a pod's receipt names, a line a field."""
     from injector.cli.manifest_writer import line_text
-    from injector.names import cut
     from injector.pods.receipt import read_receipt
 
     receipt, heading = read_receipt(pod, settings), ""
@@ -118,7 +116,6 @@ def _explain_refusal(pod: Object, settings: Settings) -> None:
     from injector.cli.explanation import explanation_of
     from injector.cli.explanation_text import show_explanation
     from injector.cli.injection_sources import gather
-    from injector.pods.context import Namespace
 
     label = settings.namespace_label
     level, _, restricted = _RESTRICTED.partition("=")

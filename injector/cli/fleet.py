@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from injector.cluster.blocking_client import BlockingClient
+from injector.cluster.blocking_client import BlockingClient, ClusterError
+from injector.cluster.namespaces import namespace_of
 from injector.cluster.retries import FAILED_CREATE, RefusedCreation, events_path, missing_pods, refused_creation
 from injector.inject import inject
 from injector.pods.context import Namespace, Object, Workload, filled
@@ -118,6 +119,19 @@ def restarts(rows: Iterable[Row]) -> tuple[list[str], list[str]]:
     return list(commands), list(sentences)
 
 
+def pods_of(live: BlockingClient, namespace: str) -> Iterator[tuple[Object, Namespace]]:
+    """The pods of a namespace, or of all ("") with their namespaces, a page at a time. Raises ClusterError."""
+    if namespace:
+        spaces, path = {namespace: live.namespace(namespace)}, f"/api/v1/namespaces/{namespace}/pods"
+    else:
+        spaces = {space.name: space for space in map(namespace_of, live.objects("/api/v1/namespaces"))}
+        path = "/api/v1/pods"
+    for pod in live.objects(path):
+        space = spaces.get(pod["metadata"]["namespace"])
+        if space is not None:  # else it is younger than the list of namespaces
+            yield pod, space
+
+
 @dataclass(frozen=True, slots=True)
 class WaitingController:
     """One of them, and how many pods it has still to create."""
@@ -150,6 +164,17 @@ class WaitingController:
             "refusedAt": f"{creation.at:%Y-%m-%dT%H:%M:%SZ}",
             "retry": self.command,
         }
+
+
+def waiting_or_why_not(live: BlockingClient, namespace: str) -> tuple[list[WaitingController], list[str]]:
+    """Controllers that wait, and a note where that cannot be found out."""
+    try:
+        names = {configuration["metadata"]["name"] for configuration in live.webhooks()}
+        return waiting_controllers(live, names, namespace), []
+    except ClusterError as error:
+        if error.status != 403:
+            raise
+        return [], [f"could not look for controllers that wait: {error}"]
 
 
 def waiting_controllers(

@@ -12,7 +12,7 @@ import click
 from injector.cli.options import OUTPUT_OPTION, VERSION_OPTION
 from injector.diagnostics import Diagnostic
 from injector.errors import TEMPLATE_ERRORS
-from injector.names import did_you_mean
+from injector.names import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from injector.authoring.lint.rule import Rule
@@ -48,7 +48,7 @@ def lint(
     from injector.authoring.lint.engine import LintOptions, templates_among
     from injector.authoring.lint.engine import lint as lint_templates
     from injector.authoring.lint.rule import rules
-    from injector.cli.report import progress_bar
+    from injector.cli.report import counted, progress_bar
     from injector.pods.context import Cluster
 
     if list_rules:
@@ -69,7 +69,9 @@ def lint(
             problems += linted.problems
     click.echo(written_problems(problems, templates, output, "injector lint", rules()), nl=False)
     counts = Counter[str](problem.severity for problem in problems)
-    click.echo(_summary(len(templates), counts), err=True)
+    parts = [counted(len(templates), "template")]
+    parts += [counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]]
+    click.echo(", ".join(parts if len(parts) > 1 else [*parts, "no problems"]), err=True)
     if problems and output == "text":
         code = min(problems, key=_urgency).code
         click.echo(f"more about [{code}]: injector lint --explain {code}", err=True)
@@ -121,15 +123,6 @@ def _urgency(problem: Diagnostic) -> int:
     return 0 if problem.severity == "error" else 1 + problem.place.file.endswith(".md")
 
 
-def _summary(templates: int, counts: Counter[str]) -> str:
-    """`12 templates, no problems` or `12 templates, 1 error, 3 warnings`."""
-    from injector.cli.report import counted
-
-    parts = [counted(templates, "template")]
-    parts += [counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]]
-    return ", ".join(parts if len(parts) > 1 else [*parts, "no problems"])
-
-
 def _explained(name: str) -> str:
     """The documentation of a rule, or what an error is that no rule finds."""
     from injector.authoring.lint.rule import address, explanation
@@ -156,11 +149,9 @@ def _names(values: Sequence[str]) -> frozenset[str]:
 
 def _rule(name: str) -> Rule:
     from injector.authoring.lint.rule import rules
-    from injector.names import nearest
 
     by_name = rules()
     if name not in by_name:
-        near = nearest(name, by_name)
-        to_do = did_you_mean(near, "injector lint --rules says what each rule finds")
+        to_do = did_you_mean(nearest(name, by_name), "injector lint --rules says what each rule finds")
         raise click.UsageError(f"there is no rule `{name}`; {to_do}")
     return by_name[name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -62,6 +62,16 @@ def live_settings(live: BlockingClient, namespace: str) -> Settings:
     """The settings of the injector in this namespace, which it leaves alone. Raises ClusterError, SettingsError."""
     source = f"settings of the injector in namespace {namespace}"
     return read_settings(live.settings_text(namespace), source).ignoring(namespace)
+
+
+def live_namespace(live: BlockingClient, name: str, made_by_input: Container[str]) -> Namespace:
+    """A namespace of the cluster, or one that only the input makes. Raises ClusterError."""
+    try:
+        return live.namespace(name)
+    except ClusterError as error:
+        if error.status == 404 and name in made_by_input:
+            return Namespace(name)
+        raise
 
 
 def live_snapshot(

@@ -13,7 +13,6 @@ from injector.cli.options import REPORT_OPTION, STRICT_OPTION
 if TYPE_CHECKING:
     from injector.cli.documents import Document
     from injector.pods.context import Object
-    from injector.settings import Settings
 
 
 @click.command()
@@ -47,12 +46,15 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, strict: bool, f
     settings = load_settings(settings_file)
     documents = read_manifests(files)
     report = Report(strict=strict)
-    generated = {
-        metadata_of(candidate).get("name") for candidate in objects_in(documents) if _is_generated(candidate, settings)
-    }
+
+    def is_generated(obj: Object) -> bool:
+        labels = metadata_of(obj).get("labels")
+        return obj.get("kind") == "ConfigMap" and isinstance(labels, dict) and settings.generated_label in labels
+
+    generated = {metadata_of(obj).get("name") for obj in objects_in(documents) if is_generated(obj)}
 
     def change(obj: Object, document: Document) -> list[Object] | None:
-        if _is_generated(obj, settings):
+        if is_generated(obj):
             report.lines.append(line_for(obj, "", "dropped", document.place))
             return []
         pod = pod_template(obj)
@@ -84,11 +86,3 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, strict: bool, f
         return 1
     write_manifests(edited)
     return 0
-
-
-def _is_generated(obj: Object, settings: Settings) -> bool:
-    """Whether an object is a ConfigMap that an injection made."""
-    from injector.cli.manifest_objects import metadata_of
-
-    labels = metadata_of(obj).get("labels")
-    return obj.get("kind") == "ConfigMap" and isinstance(labels, dict) and settings.generated_label in labels
