@@ -146,7 +146,7 @@ def test_where_descriptors_are_few_so_are_connections() -> None:
         "from injector.webhook.connections import BoundedServer\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]), int(sys.argv[2])))\n"
         "server = BoundedServer(print)\n"
-        "server.bound(1000, 5, Metrics(), make_logger(LogOutput(sys.stderr.buffer)))\n"
+        "server.bound(1000, 5, Metrics(), make_logger(LogOutput()))\n"
         "print(server._most, resource.getrlimit(resource.RLIMIT_NOFILE)[0])\n"
     )
 
