@@ -105,7 +105,8 @@ def _in_struct(kind: inspect.StructType, value: dict[Any, Any], path: Path, null
     for key, field in fields.items():
         if field.required and key not in value:
             more = {"value": key, "allowed": _values(field.type)}
-            yield Diagnostic("missing-key", "error", f"{key} is missing", _choices(field.type), path, fields=more)
+            choices = f"it has to be one of: {', '.join(more['allowed'])}" if more["allowed"] else ""
+            yield Diagnostic("missing-key", "error", f"{key} is missing", choices, path, fields=more)
 
 
 def _out_of_bounds(kind: inspect.IntType | inspect.FloatType, value: float, path: Path) -> Iterator[Diagnostic]:
@@ -158,7 +159,3 @@ def _values(kind: inspect.Type) -> tuple[str, ...]:
     if isinstance(kind, inspect.Metadata):
         return _values(kind.type)
     return tuple(map(str, kind.values)) if isinstance(kind, inspect.LiteralType) else ()
-
-
-def _choices(kind: inspect.Type) -> str:
-    return f"it has to be one of: {', '.join(_values(kind))}" if _values(kind) else ""

@@ -96,8 +96,7 @@ def webhook(folder: Path) -> Iterator[Webhook]:
     command += ["--settings", str(settings)]
     command += ["--port", str(port), "--metrics-port", str(metrics_port), "--cert", str(certificate), "--key", str(key)]
     with running(command, log, f"http://127.0.0.1:{metrics_port}/readyz"):
-        trust = ssl.create_default_context(cadata=certificates.authority.decode())
-        yield Webhook(f"https://127.0.0.1:{port}", trust)
+        yield Webhook(f"https://127.0.0.1:{port}", ssl.create_default_context(cadata=certificates.authority.decode()))
 
 
 def pod_of_deployment(**annotations: str) -> Object:
@@ -262,8 +261,7 @@ def _command(envoy: str, result: Injection, folder: Path) -> list[str]:
 def _app() -> Iterator[int]:
     """A small app on a free port that answers with the headers it got."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _App)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield server.server_port
     finally:

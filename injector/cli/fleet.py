@@ -41,9 +41,13 @@ class Row:
 
     def as_data(self) -> dict[str, Any]:
         """For a program; keys are stable."""
-        data: dict[str, Any] = {"namespace": self.namespace, "pod": self.pod, "state": self.state}
-        data |= {"workload": f"{self.workload.kind.lower()}/{self.workload.name}", "templates": self.templates}
-        return data | filled({"why": self.why})
+        return {
+            "namespace": self.namespace,
+            "pod": self.pod,
+            "state": self.state,
+            "workload": f"{self.workload.kind.lower()}/{self.workload.name}",
+            "templates": self.templates,
+        } | filled({"why": self.why})
 
 
 class Fleet:

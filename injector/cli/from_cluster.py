@@ -28,8 +28,7 @@ def sources_and_namespaces(
     """
     objects = list(objects)
     if not cluster_options.from_cluster:
-        options = (cluster_options.kubeconfig, cluster_options.context, cluster_options.injector_namespace)
-        if any(options):
+        if cluster_options.kubeconfig or cluster_options.context or cluster_options.injector_namespace:
             raise click.UsageError("--kubeconfig, --context and --injector-namespace are for --from-cluster; add it.")
         sources = gather(source_options, only=only)
         return sources, namespaces_in(objects, sources.settings, namespace_options)
@@ -45,8 +44,7 @@ def sources_and_namespaces(
     with BlockingClient(cluster_options.kubeconfig, cluster_options.context) as live:
         namespace = cluster_options.injector_namespace or live.installation()
         settings = live_settings(live, namespace)
-        more = templates_given(source_options.templates_dirs)
-        snapshot, errors = live_snapshot(live, namespace, settings, more=more)
+        snapshot, errors = live_snapshot(live, namespace, settings, more=templates_given(source_options.templates_dirs))
         namespaces = namespaces_in(objects, settings, namespace_options)
         spaces = {name: live_namespace(live, name, namespaces.found) for name in sorted(namespaces.names(objects))}
         origin = f"the settings and templates of the injector in namespace {namespace} of {live.host}"

@@ -51,8 +51,7 @@ def import_(files: tuple[str, ...], parent: Path, name: str, overwrite: bool) ->
 
     if name:
         check_name(name)
-    inputs = read_inputs(files, sys.stdin.buffer)
-    result = import_configs([(input_.name, input_.data) for input_ in inputs], name)
+    result = import_configs([(source.name, source.data) for source in read_inputs(files, sys.stdin.buffer)], name)
     if result.problems:
         click.echo(diagnostics_text(result.problems).rstrip("\n"), err=True)
     if not result.templates:

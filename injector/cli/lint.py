@@ -110,8 +110,7 @@ def written_problems(
     )
 
     if form == "json":
-        noun = "templates" if rules else "inputs"
-        return json_text({noun: looked_at, "problems": [*map(diagnostic_data, problems)]})
+        return json_text({"templates" if rules else "inputs": looked_at, "problems": [*map(diagnostic_data, problems)]})
     if form == "sarif":
         described = {name: rule.as_sarif() for name, rule in rules.items()}
         return json_text(diagnostics_sarif(problems, described, program))

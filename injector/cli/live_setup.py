@@ -172,9 +172,8 @@ def entries_of_paths(live: BlockingClient) -> EntryOf:
         return lambda _path, _request, _namespace: PathEntry(cannot, called=True)
 
     def entry_of(path: str, request: ObjectRequest, namespace: Namespace) -> PathEntry:
-        labels = string_map(request.subject, "labels")
         entries = [
-            _told(configuration, entry, request.request, namespace, labels)
+            _told(configuration, entry, request.request, namespace, string_map(request.subject, "labels"))
             for configuration in configurations
             for entry in configuration.get("webhooks") or ()
             if _path_of(entry) == path

@@ -17,7 +17,7 @@ from injector.cli.manifest_objects import metadata_of
 from injector.diagnostics import printable
 from injector.errors import DENIED_CODE
 from injector.injection import Injection
-from injector.pods.context import Object
+from injector.pods.context import Object, filled
 from injector.pods.receipt import read_receipt
 from injector.pods.workloads import object_name_of
 from injector.settings import Settings
@@ -124,9 +124,8 @@ class Report:
         """
         if form == "json":
             lines = [{k: v for k, v in asdict(line).items() if v not in ("", (), False)} for line in self.lines]
-            more = {k: v for k, v in (("warnings", self.warnings), ("sources", self.sources)) if v}
-            data = {"objects": lines, "others": self.others, "written": not self.failed, **more}
-            click.echo(json.dumps(data), err=True)
+            data = {"objects": lines, "others": self.others, "written": not self.failed}
+            click.echo(json.dumps(data | filled({"warnings": self.warnings, "sources": self.sources})), err=True)
             return
         for line in self.lines:
             if not summary or line.outcome != "added":

@@ -164,10 +164,8 @@ class _Splice:
                     raise UnwritableError
                 yield from self._value(value_node, old[key], new[key], flow=True)
         removed = [index for index, key in enumerate(entries) if key not in new]
-        yield from self._taken_out(parts, removed)
         added = {key: value for key, value in new.items() if key not in old}
-        if added:
-            yield from self._put_in(node, parts, removed, line_text(added)[1:-1])
+        yield from self._flow_parts(node, parts, removed, line_text(added)[1:-1])
 
     def _flow_list(self, node: yaml.SequenceNode, old: list[Any], new: list[Any]) -> Iterator[_Change]:
         if len(node.value) != len(old):
@@ -180,29 +178,26 @@ class _Splice:
         for old_index, new_index in matched:
             yield from self._value(node.value[old_index], old[old_index], new[new_index], flow=True)
         removed = sorted(set(range(len(old))) - {old_index for old_index, _ in matched})
-        yield from self._taken_out(parts, removed)
-        if len(new) > len(staying):
-            yield from self._put_in(node, parts, removed, line_text(new[len(staying) :])[1:-1])
+        yield from self._flow_parts(node, parts, removed, line_text(new[len(staying) :])[1:-1])
 
     @staticmethod
-    def _taken_out(parts: list[tuple[int, int]], removed: list[int]) -> Iterator[_Change]:
-        """With each part its comma: the one before it, or behind it where nothing that stays is before."""
+    def _flow_parts(node: yaml.Node, parts: list[tuple[int, int]], removed: list[int], added: str) -> Iterator[_Change]:
+        """The parts of a mapping or list within brackets: some are taken out, others put in behind the last.
+
+        With each part goes its comma: the one before it, or behind it where nothing that stays is before.
+        """
         first = next((index for index in range(len(parts)) if index not in removed), 0)
         for index in removed:
             if index < first:
                 yield _Change(parts[index][0], parts[index + 1][0], "")
             else:
                 yield _Change(parts[index - 1][1] if index else parts[0][0], parts[index][1], "")
-
-    def _put_in(
-        self, node: yaml.Node, parts: list[tuple[int, int]], removed: list[int], text: str
-    ) -> Iterator[_Change]:
-        if len(parts) - 1 in removed:
+        if added and len(parts) - 1 in removed:
             raise UnwritableError
-        if parts:
-            yield _Change(parts[-1][1], parts[-1][1], f", {text}")
-        else:
-            yield _Change(node.start_mark.index + 1, node.start_mark.index + 1, text)
+        if added and parts:
+            yield _Change(parts[-1][1], parts[-1][1], f", {added}")
+        elif added:
+            yield _Change(node.start_mark.index + 1, node.start_mark.index + 1, added)
 
     # ------------------------------------------------------------------------------------------------ where things are
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from injector.cluster.installation import Installation
+from injector.pods.context import filled
 from injector.settings import Settings
 from injector.templates.snapshot import Catalog
 
@@ -200,16 +201,13 @@ def namespaces_selected(
     left_alone = settings.ignoring(installation.namespace).ignored_namespaces
     more = installation.namespaces or {}
     label = {"key": settings.namespace_label.key, "operator": operator, "values": list(values)}
-    selector: dict[str, Any] = {
+    return {
         "matchExpressions": [
             *([label] if operator else ()),
             {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(left_alone)},
             *more.get("matchExpressions", ()),
         ]
-    }
-    if more.get("matchLabels"):
-        selector["matchLabels"] = dict(more["matchLabels"])
-    return selector
+    } | filled({"matchLabels": more.get("matchLabels")})
 
 
 def _asks_for_it(settings: Settings) -> Entry:

@@ -20,7 +20,7 @@ from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.tasks import Backoff, end_task, remember
 from injector.diagnostics import printable_lines
-from injector.pods.context import Object
+from injector.pods.context import Object, filled
 from injector.telemetry import Metrics
 
 _log = structlog.get_logger(__name__)
@@ -116,7 +116,6 @@ class Events:
         slot = int(now.timestamp() // max(self._pace.again, 1))
         digest = hashlib.sha256("\0".join((*key, str(slot))).encode()).hexdigest()[:16]
         regarding = {"apiVersion": about.api_version, "kind": about.kind, "name": about.name}
-        regarding |= {name: value for name, value in (("uid", about.uid), ("namespace", about.namespace)) if value}
         return {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -129,7 +128,7 @@ class Events:
             "reason": reason[:_TEXT],
             "action": action[:_TEXT],
             "note": _in_bytes(printable_lines(note), _NOTE_BYTES),
-            "regarding": regarding,
+            "regarding": regarding | filled({"uid": about.uid, "namespace": about.namespace}),
             "reportingController": CONTROLLER,
             "reportingInstance": self._instance,
         }

@@ -173,8 +173,7 @@ class Reflector(Generic[T]):
             return None
 
     def _apply(self, key: str, new: T | None) -> None:
-        old = self._items.get(key)
-        if new == old:
+        if new == self._items.get(key):
             return  # and the old one stays, so that who holds it sees that nothing changed
         if new is None:
             del self._items[key]

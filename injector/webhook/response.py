@@ -16,6 +16,7 @@ import msgspec
 from injector.diagnostics import WARNING_LENGTH, printable
 from injector.errors import DENIED_CODE
 from injector.injection import Injection
+from injector.pods.context import filled
 from injector.webhook.review import VERSIONS, Review
 
 #: How many characters all warnings of a response may have together (Kubernetes' own limit).
@@ -91,11 +92,7 @@ def answer_tail(verdict: AdmissionResponse) -> bytes:
     if verdict.patch:
         response["patchType"] = "JSONPatch"
         response["patch"] = base64.b64encode(verdict.patch).decode()
-    warnings = shorten_warnings(verdict.warnings)
-    if warnings:
-        response["warnings"] = warnings
-    if verdict.audit:
-        response["auditAnnotations"] = verdict.audit
+    response |= filled({"warnings": shorten_warnings(verdict.warnings), "auditAnnotations": verdict.audit})
     return b"," + _encode(response)[1:] + b"}"
 
 
@@ -131,13 +128,8 @@ def shorten(text: str, length: int) -> str:
 
 def audit_annotations(reason: str, templates: Iterable[tuple[str, str]], generation: str) -> dict[str, str]:
     """The audit annotations of an answer. The API server puts the webhook's name in front of each key."""
-    annotations = {"reason": reason}
     names = ",".join(f"{name}@{digest}" for name, digest in templates)
-    if names:
-        annotations["templates"] = names
-    if generation:
-        annotations["generation"] = generation
-    return annotations
+    return {"reason": reason} | filled({"templates": names, "generation": generation})
 
 
 def status_body(code: int, message: str) -> bytes:

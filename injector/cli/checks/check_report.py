@@ -25,6 +25,7 @@ from injector.cli.checks.check_context import Check, CheckContext, Section, bad,
 from injector.cluster.blocking_client import ClusterError
 from injector.diagnostics import Diagnostic, Severity, printable, printable_lines
 from injector.errors import SettingsError
+from injector.pods.context import Object, filled
 
 #: The sections in the order in which they are read: what breaks first comes first.
 INSTALLED: tuple[Section, ...] = (
@@ -127,7 +128,6 @@ def _sign(severity: Severity) -> str:
     return click.style(sign, fg=colour)
 
 
-def _data(verdict: Diagnostic) -> dict[str, object]:
+def _data(verdict: Diagnostic) -> Object:
     data = {"check": verdict.code, "result": _RESULTS[verdict.severity][0], "text": verdict.headline}
-    more = {"toDo": verdict.help, "data": verdict.fields}
-    return data | {key: value for key, value in more.items() if value}
+    return data | filled({"toDo": verdict.help, "data": verdict.fields})

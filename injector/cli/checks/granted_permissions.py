@@ -65,10 +65,8 @@ def permission_words(line: Permission) -> str:
 def requests(line: Permission, namespace: str) -> Iterator[Object]:
     """The resourceAttributes of every single right in a line."""
     for resource, verb, name in product(line.resources, line.verbs, line.names or ("",)):
-        attributes = {"group": line.group, "resource": resource, "verb": verb}
-        if not line.everywhere:
-            attributes["namespace"] = namespace
-        yield attributes | filled({"name": name})
+        limits = {"namespace": "" if line.everywhere else namespace, "name": name}
+        yield {"group": line.group, "resource": resource, "verb": verb} | filled(limits)
 
 
 def review(kind: str, attributes: Object, more: Object | None = None) -> Object:
