@@ -148,9 +148,13 @@ def _refused(kinds: tuple[inspect.Type, ...], value: object, path: Path) -> Diag
 
 
 def _wrong_key(key: object, path: Path) -> Diagnostic:
-    fields = {"value": key, "types": ("string",)}
     return Diagnostic(
-        "wrong-type", "error", f"the key {shortened(key)} is not a string", "put it in quotes", path, fields=fields
+        "wrong-type",
+        "error",
+        f"the key {shortened(key)} is not a string",
+        "put it in quotes",
+        path,
+        fields={"value": key, "types": ("string",)},
     )
 
 

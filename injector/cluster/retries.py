@@ -210,8 +210,14 @@ class Retries:
         await self._touch(path, controller, creation.kind)
         waiting.backoff.repaired()
         self._count.value += 1
-        about = {"kind": creation.kind, "namespace": creation.namespace, "name": creation.name}
-        _log.info("controller-retries", **about, missing_pods=missing, refused_at=f"{creation.at:%H:%M:%S}")
+        _log.info(
+            "controller-retries",
+            kind=creation.kind,
+            namespace=creation.namespace,
+            name=creation.name,
+            missing_pods=missing,
+            refused_at=f"{creation.at:%H:%M:%S}",
+        )
         end = time.monotonic() + _OUTCOME
         while time.monotonic() < end and not waiting.due:
             await asyncio.sleep(_TICK)

@@ -28,7 +28,7 @@ def update_policy(settings: Settings, installation: Installation) -> tuple[Objec
     """The policy and its binding for an installation."""
     name = f"{installation.name}-updates"
     receipt = string_expression(settings.receipt_key)
-    resized = settings.required.resources == "any"
+    resized = ["pods/resize"] if settings.required.resources != "any" else []
     policy = {
         "apiVersion": API_VERSION,
         "kind": "ValidatingAdmissionPolicy",
@@ -45,7 +45,7 @@ def update_policy(settings: Settings, installation: Installation) -> tuple[Objec
                         "apiGroups": [""],
                         "apiVersions": ["v1"],
                         "operations": ["UPDATE"],
-                        "resources": ["pods", "pods/ephemeralcontainers", *([] if resized else ["pods/resize"])],
+                        "resources": ["pods", "pods/ephemeralcontainers", *resized],
                         "scope": "Namespaced",
                     }
                 ],
@@ -99,8 +99,10 @@ def _named(field: str) -> Object:
 
 def _same_containers(field: str) -> Object:
     ours = f".?{field}.orValue([]).filter(c, c.name in variables.{field})"
-    message = "the sidecars of this pod cannot be changed: its namespace requires them"
-    return _validation(f"oldObject.spec{ours} == object.spec{ours}", message)
+    return _validation(
+        f"oldObject.spec{ours} == object.spec{ours}",
+        "the sidecars of this pod cannot be changed: its namespace requires them",
+    )
 
 
 def _same_annotations(settings: Settings) -> Object:
