@@ -141,7 +141,7 @@ def admit_pod(
     admission.mutate()
     if admission.asked.object is not before:
         pod = in_manifest(admission.asked.object, pod)
-        again = inject(pod) if inject is not None else None
+        again = inject and inject(pod)
         if again is not None and again.reason is Reason.INJECTED:
             pod = again.object
             admission.asked = asked_about_pod(obj, pod, admission.namespace.name, user)

@@ -164,7 +164,7 @@ def _obtain(
     stored = store.read()
     key = _key(stored.get(private, b""))
     dns_names = [name for name in wish.names if not name.replace(".", "").isdigit() and ":" not in name]
-    until = still_good(stored.get(crt, b""), key, dns_names, datetime.now(UTC)) if key else None
+    until = key and still_good(stored.get(crt, b""), key, dns_names, datetime.now(UTC))
     if until and not wish.force:
         _say(f"{store.words}: the certificate is good until {until:%Y-%m-%d}; nothing to do (--force makes another)")
         return authorities_of(stored[crt], _candidates(live, wish.namespace))

@@ -64,25 +64,20 @@ def docs(
     if readme is None:
         click.echo("\n".join(reference(template, settings) for template in loaded), nl=False)
         return 0
-    before, after = _read_and_update(readme, loaded[0], settings)
-    if write is not None:
-        if after != before:
-            _write(write, after)
-        click.echo(f"{write}: {'is up to date' if after == before else 'written'}", err=True)
-    elif after != before:
-        to_do = f"update it: injector docs {templates[0]} --write {readme}"
-        raise DocumentError(f"{readme}: is out of date with {loaded[0].name}; {to_do}")
+    _update(readme, loaded[0], settings, templates[0], write=write is not None)
     return 0
 
 
-def _read_and_update(file: Path, template: Template, settings: Settings) -> tuple[str, str]:
-    """The text of a README, and what it should be."""
+def _update(file: Path, template: Template, settings: Settings, called: str, *, write: bool) -> None:
+    """Write the reference into a README, and say so; or without `write` raise DocumentError if it is out of date."""
     from injector.authoring.reference import BEGIN, END, SectionError, with_section
 
     try:
         with file.open(encoding="utf-8", newline="") as stream:
             before = stream.read()
-        return before, with_section(before, template, settings)
+        after = with_section(before, template, settings)
+        if after != before and write:
+            file.write_text(after, encoding="utf-8", newline="")
     except FileNotFoundError as error:
         to_do = f"make it, with these two lines where the reference is to stand:\n{BEGIN}\n{END}"
         raise DocumentError(f"{file}: {error.strerror}; {to_do}") from None
@@ -92,10 +87,8 @@ def _read_and_update(file: Path, template: Template, settings: Settings) -> tupl
         raise DocumentError(f"{file}: is not UTF-8 text") from None
     except SectionError as error:
         raise DocumentError(f"{file}: {error}", error.diagnostic) from None
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        file.write_text(text, encoding="utf-8", newline="")
-    except OSError as error:
-        raise DocumentError(f"{file}: {error.strerror}") from None
+    if write:
+        click.echo(f"{file}: {'is up to date' if after == before else 'written'}", err=True)
+    elif after != before:
+        to_do = f"update it: injector docs {called} --write {file}"
+        raise DocumentError(f"{file}: is out of date with {template.name}; {to_do}")

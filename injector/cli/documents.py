@@ -165,14 +165,20 @@ def document_stream(documents: Iterable[Document], *, as_json: bool) -> Iterator
         follows = previous is not None and (document.source, document.number) == (previous.source, previous.number + 1)
         if not (follows and (as_json or not document.json)):
             line_end = "\r\n" if "\r\n" in text else "\n"
-            if last and not last.endswith(_BREAKS):
-                last = (last if as_json else closable(last)) + line_end
+            last = _closed(last, line_end, as_json=as_json)
             if not as_json:
                 text = _separator(text, document, previous, line_end) + text
         yield last
         last = text
         previous = document
     yield last or blank
+
+
+def _closed(text: str, line_end: str, *, as_json: bool) -> str:
+    """A text such that a document may follow it: what is not empty ends with a line end."""
+    if not text or text.endswith(_BREAKS):
+        return text
+    return (text if as_json else closable(text)) + line_end
 
 
 def _separator(text: str, document: Document, previous: Document | None, line_end: str) -> str:

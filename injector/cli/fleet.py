@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from injector.cli.report import counted
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.namespaces import namespace_of
 from injector.cluster.retries import FAILED_CREATE, RefusedCreation, events_path, missing_pods, refused_creation
@@ -146,7 +147,7 @@ class WaitingController:
     @property
     def words(self) -> str:
         """`ReplicaSet web-6d4cf56db6 (3 pods missing, refused at 12:03:04 UTC)`."""
-        pods = f"{self.missing} pod{'s' if self.missing > 1 else ''} missing"
+        pods = counted(self.missing, "pod", "missing")
         return f"{self.creation.kind} {self.creation.name} ({pods}, refused at {self.creation.at:%H:%M:%S} UTC)"
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import click
@@ -68,10 +69,9 @@ def lint(
         for linted in lint_templates(templates, options, lambda _: bar.update(1)):
             problems += linted.problems
     click.echo(written_problems(problems, templates, output, "injector lint", rules()), nl=False)
-    counts = Counter[str](problem.severity for problem in problems)
-    parts = [counted(len(templates), "template")]
-    parts += [counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]]
-    click.echo(", ".join(parts if len(parts) > 1 else [*parts, "no problems"]), err=True)
+    counts = Counter(map(attrgetter("severity"), problems))
+    totals = [counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]] or ["no problems"]
+    click.echo(", ".join([counted(len(templates), "template"), *totals]), err=True)
     if problems and output == "text":
         code = min(problems, key=_urgency).code
         click.echo(f"more about [{code}]: injector lint --explain {code}", err=True)

@@ -133,8 +133,8 @@ def age_notes(live: BlockingClient, pod: Object, namespace: Namespace, settings:
     created = metadata_of(pod).get("creationTimestamp")
     if not isinstance(created, str) or settings.status_key in (metadata_of(pod).get("annotations") or {}):
         return
-    objects = list(live.objects("/api/v1/namespaces", {"fieldSelector": f"metadata.name={namespace.name}"}))
-    for entry in metadata_of(objects[0]).get("managedFields") or () if objects else ():
+    objects = live.objects("/api/v1/namespaces", {"fieldSelector": f"metadata.name={namespace.name}"})
+    for entry in (entry for obj in objects for entry in metadata_of(obj).get("managedFields") or ()):
         labels = entry.get("fieldsV1", {}).get("f:metadata", {}).get("f:labels", {})
         if f"f:{settings.namespace_label.key}" in labels and str(entry.get("time", "")) > created:
             yield (

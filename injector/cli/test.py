@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,11 +97,16 @@ def test(
         click.echo(diagnostics_github([problem for run in runs for problem in run.all_problems]), nl=False)
     else:
         show_runs(runs, verbose=verbose, coverage=coverage)
-    under: list[TemplateRun] = []
-    if fail_under is not None:
-        under = [run for run in runs if run.coverage is None or run.coverage.percent < fail_under]
+    under = _under(runs, fail_under)
     summary(runs, under, fail_under, seconds, expression)
     return int(bool(under or any(run.failed for run in runs) or not any(run.results for run in runs)))
+
+
+def _under(runs: Sequence[TemplateRun], percent: float | None) -> list[TemplateRun]:
+    """The runs that reach less of their template than this; none without a limit."""
+    if percent is None:
+        return []
+    return [run for run in runs if run.coverage is None or run.coverage.percent < percent]
 
 
 def _chosen(expression: str | None) -> CaseFilter:

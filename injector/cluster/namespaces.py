@@ -106,7 +106,7 @@ class Namespaces:
             self._changed(name, basics)
 
     def _changed(self, name: str, basics: Namespace | None) -> None:
-        new = self._composed(basics) if basics else None
+        new = basics and self._composed(basics)
         if new == self._store.get(name):
             return
         if new is None:

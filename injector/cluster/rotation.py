@@ -175,12 +175,17 @@ def next_step(
         return RotationStep("authority-used", "the next authority is in every bundle", used)
     if authority and (cause := _why_sign(usable, anchored, now, plan)):
         trusted = settled and upcoming is None and _in_all(authority.certificate, bundles)
-        if trusted or (usable.serving and issued_by(usable.serving.certificate, authority.certificate)):
+        if trusted or usable.anchor == authority.certificate:
             return RotationStep("certificate-signed", cause, _sign(usable, now, plan))
     if upcoming is None and (authority is None or _is_due(authority.certificate, now)):
         successor = new_authority(f"sidecar-injector CA {secrets.token_hex(4)}", now, now + plan.authority_life)
         cause = "two thirds of the authority's lifetime have passed" if authority else _why_none(state, now)
         return RotationStep("authority-made", cause, replace(usable, next=successor))
+    return _tidied(state, usable)
+
+
+def _tidied(state: CertificateState, usable: CertificateState) -> RotationStep | None:
+    """The step to what is usable of a Secret; None where that is all of it."""
     if usable.data == state.data and not state.faults:
         return None
     cause = "an old authority expired, or a caBundle held an authority that the Secret did not hold"
