@@ -229,7 +229,16 @@ def admission_line(admission: Admission, obj: Object, place: str, about: str = "
     answers = [a for a in admission.answers if a.result.reason is not Reason.NOT_FOR_TEMPLATES]
     if not answers:
         return None
-    telling = telling_of(answers)
+    # The one that says most: that something failed says more than that nothing was added.
+    telling = min(
+        answers,
+        key=lambda answer: (
+            answer.result.allowed,
+            not answer.result.patch,
+            answer.result.reason is not Reason.NAMESPACE_IGNORED,
+            answer.result.reason is Reason.NOTHING_TO_ADD,
+        ),
+    )
     result, outcome = telling.result, _outcome(telling.result)
     line = line_for(obj, admission.namespace.name, outcome, place)
     if outcome == "amended":
@@ -263,21 +272,6 @@ def _message(result: Injection, outcome: OutcomeName, templates: Sequence[str]) 
     if outcome == "skipped" and result.failures:
         return f"admitted without changes: {result.sentence}"
     return sentence_with_code(result)
-
-
-def telling_of(answers: list[AdmissionAnswer]) -> AdmissionAnswer:
-    """The answer that says most about what became of the object: that something failed says more than that nothing was
-    added.
-    """
-    return min(
-        answers,
-        key=lambda answer: (
-            answer.result.allowed,
-            not answer.result.patch,
-            answer.result.reason is not Reason.NAMESPACE_IGNORED,
-            answer.result.reason is Reason.NOTHING_TO_ADD,
-        ),
-    )
 
 
 def _templates(answers: list[AdmissionAnswer]) -> tuple[str, ...]:

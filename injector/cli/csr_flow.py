@@ -52,9 +52,14 @@ class SecretTarget:
     def write(self, changes: Mapping[str, bytes | None]) -> None:
         """One write: a reader never sees a certificate without its key."""
         data = {key: None if value is None else base64.b64encode(value).decode() for key, value in changes.items()}
-        patch, kind = {"data": data}, "application/merge-patch+json"
         try:
-            self._live.send("PATCH", f"{self._all}/{self._name}", patch, subject=self.words, content_type=kind)
+            self._live.send(
+                "PATCH",
+                f"{self._all}/{self._name}",
+                {"data": data},
+                subject=self.words,
+                content_type="application/merge-patch+json",
+            )
             return
         except ClusterError as error:
             if error.status != 404:

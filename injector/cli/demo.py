@@ -31,7 +31,10 @@ def demo(only_pod: bool) -> None:
     Starts the webhook with temporary certificates, sends it the pods that an API server would send, shows its decisions
     and what it adds, and then runs Envoy with the configuration that the webhook rendered. Ends after a few seconds.
     """
-    from injector.cli.demo_programs import find_envoy, pass_through, pod_of_deployment, webhook
+    from injector.cli.demo_programs import NAMESPACE, find_envoy, pass_through, pod_of_deployment, webhook
+    from injector.cli.explanation import explanation_of
+    from injector.cli.explanation_text import show_explanation
+    from injector.cli.injection_sources import gather
     from injector.cli.manifest_writer import dump_yaml
 
     settings, pod = Settings(), pod_of_deployment()
@@ -53,7 +56,9 @@ def demo(only_pod: bool) -> None:
         for line in _added(injected, settings):
             click.secho(f"+ {line}", fg="green")
         _title(f"Why web is refused in a namespace with {label.key}={label.required} and Pod Security restricted")
-        _explain_refusal(pod, settings)
+        level, _, value = _RESTRICTED.partition("=")
+        space = Namespace(NAMESPACE, {label.key: label.required, level: value})
+        show_explanation([explanation_of(pod, space, gather(), "the demo", [], user={})], "text")
         _title("A request through a real Envoy, with the configuration that was rendered for web")
         for line in pass_through(find_envoy(), pod, folder):
             click.echo(f"  {line}")
@@ -108,16 +113,3 @@ def _added(pod: Object, settings: Settings) -> Iterator[str]:
             yield cut(f"{'  ' if number else '- '}{key}: {line_text(part[key])}", _WIDTH)
         if len(part) > _FIELDS:
             yield f"  # {', '.join(list(part)[_FIELDS:])}"
-
-
-def _explain_refusal(pod: Object, settings: Settings) -> None:
-    """What `injector explain` says of a pod that cannot get its sidecar where it must."""
-    from injector.cli.demo_programs import NAMESPACE
-    from injector.cli.explanation import explanation_of
-    from injector.cli.explanation_text import show_explanation
-    from injector.cli.injection_sources import gather
-
-    label = settings.namespace_label
-    level, _, restricted = _RESTRICTED.partition("=")
-    labels = {label.key: label.required, level: restricted}
-    show_explanation([explanation_of(pod, Namespace(NAMESPACE, labels), gather(), "the demo", [], user={})], "text")

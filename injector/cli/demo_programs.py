@@ -23,6 +23,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -92,9 +93,15 @@ def webhook(folder: Path) -> Iterator[Webhook]:
     settings = folder / "settings.yaml"
     settings.write_text("server: {drainSeconds: 0}\n")  # nobody else is being served
     port, metrics_port = free_ports(2)
-    command = [sys.executable, "-m", "injector", "serve", "--standalone", "--address", "127.0.0.1"]
-    command += ["--settings", str(settings)]
-    command += ["--port", str(port), "--metrics-port", str(metrics_port), "--cert", str(certificate), "--key", str(key)]
+    options = {
+        "--address": "127.0.0.1",
+        "--settings": settings,
+        "--port": port,
+        "--metrics-port": metrics_port,
+        "--cert": certificate,
+        "--key": key,
+    }
+    command = [sys.executable, "-m", "injector", "serve", "--standalone", *map(str, chain(*options.items()))]
     with running(command, log, f"http://127.0.0.1:{metrics_port}/readyz"):
         yield Webhook(f"https://127.0.0.1:{port}", ssl.create_default_context(cadata=certificates.authority.decode()))
 
@@ -219,10 +226,10 @@ def pass_through(envoy: str, pod: Object, folder: Path) -> Iterator[str]:
     """
     with _app() as app_port:
         inbound, outbound, admin, ready, stats = free_ports(5)
-        ports = {"inbound": inbound, "outbound": outbound, "admin": admin, "ready": ready, "stats": stats}
-        options = [f"envoy.{name}-port={port}" for name, port in ports.items()]
-        options += [f"envoy.app-port={app_port}", "envoy.intercept=ports", "envoy.ipv6=never"]
-        sources = gather(SourceOptions(params=tuple(options)))
+        ports = {"app": app_port, "inbound": inbound, "outbound": outbound}
+        ports |= {"admin": admin, "ready": ready, "stats": stats}
+        options = (f"envoy.{name}-port={port}" for name, port in ports.items())
+        sources = gather(SourceOptions(params=(*options, "envoy.intercept=ports", "envoy.ipv6=never")))
         label = sources.settings.namespace_label
         namespace = Namespace(NAMESPACE, {label.key: label.enabled})
         result = inject(pod, namespace, sources.snapshot, names=["envoy"], overrides=sources.overrides)

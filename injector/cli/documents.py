@@ -67,11 +67,6 @@ class Document:
         """Where a person finds it."""
         return f"{self.source}, document {self.number}, line {self.line}"
 
-    @property
-    def has_comments(self) -> bool:
-        """Whether a comment is lost when the body is written anew."""
-        return not self.json and has_comment(self.body)
-
 
 def read_documents(source: Input) -> list[Document]:
     """The documents of an input, in order, at least one: joining their texts gives the input.
@@ -130,7 +125,7 @@ def written_anew(document: Document, value: Any) -> Document:
         body=_line_ends(body, document),
         after=after,
         anew=not document.json,
-        lost=document.has_comments,
+        lost=not document.json and has_comment(document.body),
     )
 
 

@@ -71,8 +71,8 @@ def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None =
         names = {e.template for e in errors}
         if only is None or len(errors) < len(error.errors) or names & set(only):
             raise
-        left = {name: files for name, files in sources.items() if name not in names}
-        snapshot = _snapshot(options, settings, left, cluster, origins=origins, load=load_shipped)
+        sources = {name: files for name, files in sources.items() if name not in names}
+        snapshot = _snapshot(options, settings, sources, cluster, origins=origins, load=load_shipped)
     used = "the default settings" if options.settings_file is None else options.settings_file.name
     origin = f"{used}, the gallery and --templates-dir" if options.templates_dirs else f"{used} and the gallery"
     overrides = read_parameters(options.params, snapshot)

@@ -260,9 +260,9 @@ def configuration_name(configuration: Object) -> str:
 
 def whoami(live: BlockingClient) -> str:
     """The user's name as the API server knows it; "somebody" where it does not say."""
-    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    api = "authentication.k8s.io/v1"
     try:
-        review = live.send("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body)
+        review = live.send("POST", f"/apis/{api}/selfsubjectreviews", {"apiVersion": api, "kind": "SelfSubjectReview"})
     except ClusterError:
         return "somebody"
     return str(review.get("status", {}).get("userInfo", {}).get("username") or "somebody")

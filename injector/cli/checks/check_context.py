@@ -74,11 +74,6 @@ class CheckContext:
         return chosen_entries(bare, self.entries, entries(self.settings, bare, self.path_templates))
 
     @cached_property
-    def expected(self) -> Entries:
-        """What the entries should be."""
-        return entries(self.settings, self.installation, self.path_templates)
-
-    @cached_property
     def path_templates(self) -> Catalog:
         """The templates at the settings' paths; those that are not there, or are wrong, are left out."""
         return templates_of_paths(self.live, self.namespace, self.settings)
@@ -92,8 +87,9 @@ class CheckContext:
     @cached_property
     def deployment(self) -> Object | None:
         """The injector's Deployment: that of its name, else the only one with its label."""
-        path = f"/apis/apps/v1/namespaces/{self.namespace}/deployments"
-        deployments = list(self.live.objects(path, {"labelSelector": INSTALLATION}))
+        deployments = list(
+            self.live.objects(f"/apis/apps/v1/namespaces/{self.namespace}/deployments", {"labelSelector": INSTALLATION})
+        )
         by_name = [deployment for deployment in deployments if deployment["metadata"]["name"] == self.name]
         return next(iter(by_name or deployments), None)
 
@@ -130,7 +126,6 @@ def chosen_entries(bare: Installation, live: dict[str, Object], expected: Entrie
     If the entries disagree, this is a difference and not a choice: the most frequent value counts.
     """
     known = [live[e["name"]] for e in (*expected.mutating, *expected.validating) if e["name"] in live]
-    services = [entry["clientConfig"].get("service") or {} for entry in known]
     policies = {
         field: live[name].get("failurePolicy", "Fail")
         for field, name in (
@@ -142,7 +137,7 @@ def chosen_entries(bare: Installation, live: dict[str, Object], expected: Entrie
     return Installation(
         namespace=bare.namespace,
         name=bare.name,
-        port=_most(service.get("port", 443) for service in services) or bare.port,
+        port=_most((entry["clientConfig"].get("service") or {}).get("port", 443) for entry in known) or bare.port,
         timeout_seconds=_most(entry.get("timeoutSeconds", 10) for entry in known) or bare.timeout_seconds,
         namespaces=_beyond(known, expected),
         **policies,
@@ -151,8 +146,7 @@ def chosen_entries(bare: Installation, live: dict[str, Object], expected: Entrie
 
 def _most(values: Iterable[int]) -> int:
     """The most frequent value; 0 if there are none."""
-    counted = Counter(values).most_common(1)
-    return counted[0][0] if counted else 0
+    return next((value for value, _ in Counter(values).most_common(1)), 0)
 
 
 def _beyond(entries: list[Object], expected: Entries) -> dict[str, Any] | None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from injector.authoring.template_summary import only_judges
 from injector.cli.checks.check_context import INSTALL, CheckContext, Section, bad, good, warning
 from injector.cli.checks.entry_differences import entry_differences
 from injector.cluster.blocking_client import INSTALLATION
+from injector.cluster.entries import entries
 from injector.cluster.installation import API, KINDS
 from injector.cluster.pause import is_paused, words_of_pause
 from injector.cluster.update_policy import update_policy
 from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
-from injector.settings import PathTemplates
-from injector.templates.template import Template
 
 _APPLY = "apply the chart (helm upgrade) or your webhooks.yaml again; settings and webhooks must match"
 #: Without these entries pods lack nothing.
@@ -45,7 +44,8 @@ def as_they_should_be(context: CheckContext) -> Iterator[Diagnostic]:
         to_do = "nothing to do if these entries cover the pods that you want; `required` needs the chart's entries"
         yield warning("entry", text, to_do)
         return
-    expected = dict(_by_kind(zip(KINDS, context.expected, strict=True)))
+    made = entries(context.settings, context.installation, context.path_templates)
+    expected = dict(_by_kind(zip(KINDS, made, strict=True)))
     present = dict(_by_kind((c["kind"], c.get("webhooks") or ()) for c in context.configurations))
     for (kind, name), entry in expected.items():
         short = name.partition(".")[0]
@@ -100,15 +100,11 @@ def paths(context: CheckContext) -> Iterator[Diagnostic]:
             templates = context.path_templates.found(at.templates)
             text = "; ".join(f"{template.name} for {template.applies_to.words}" for template in templates)
             yield good(f"path {path}", f"{subject}: {text}", templates=list(at.templates))
-            yield from _of_the_other_type(path, at, templates)
-
-
-def _of_the_other_type(path: str, at: PathTemplates, templates: Sequence[Template]) -> Iterator[Diagnostic]:
-    """A line for each template that changes objects at a validating path."""
-    for template in templates:
-        if at.type == "validating" and not only_judges(template):
-            text = f"path {path} (validating): template {template.name} changes objects, which fails at such a path"
-            yield warning(f"path {path}", text, "list it at a path of type mutating", templates=[template.name])
+            for template in templates:
+                if at.type == "validating" and not only_judges(template):
+                    name = template.name
+                    text = f"path {path} (validating): template {name} changes objects, which fails at such a path"
+                    yield warning(f"path {path}", text, "list it at a path of type mutating", templates=[name])
 
 
 def choices(context: CheckContext) -> Iterator[Diagnostic]:
