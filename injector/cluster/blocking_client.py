@@ -15,7 +15,7 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
@@ -31,25 +31,14 @@ from injector.settings import Settings
 from injector.templates.load import TemplateSources
 
 
-class DiscoveredResource(NamedTuple):
-    """A resource, and whether its objects lie in namespaces."""
-
-    resource: Resource
-    namespaced: bool
-
-    def path(self, name: str, namespace: str) -> str:
-        """Where an object of it is."""
-        group, version, plural = self.resource
-        api = _api(group, version)
-        return f"{api}/namespaces/{namespace}/{plural}/{name}" if self.namespaced else f"{api}/{plural}/{name}"
-
-
 def _api(group: str, version: str) -> str:
     return f"/apis/{group}/{version}" if group else f"/api/{version}"
 
 
-async def _find_resource(client: Client, word: str) -> DiscoveredResource | None:
+async def _find_resource(client: Client, word: str) -> tuple[Resource, bool] | None:
     """The resource that `word` names: its plural, singular, kind or a short name, with `.group` behind it or not.
+
+    Beside it whether its objects lie in namespaces.
 
     If several resources have the name, this is the first in the API server's order, in the version that the API server
     prefers. Raises ApiError. A group whose own server does not answer is left out.
@@ -68,7 +57,7 @@ async def _find_resource(client: Client, word: str) -> DiscoveredResource | None
             plural = str(resource.get("name"))
             names = {plural, resource.get("singularName"), str(resource.get("kind")).lower()}
             if "/" not in plural and name in names | set(resource.get("shortNames") or ()):
-                return DiscoveredResource(Resource(group, version, plural), bool(resource.get("namespaced")))
+                return Resource(group, version, plural), bool(resource.get("namespaced"))
     return None
 
 
@@ -166,18 +155,21 @@ class BlockingClient:
         api, plural = _PATHS.get(kind, ("", ""))
         if api and (not group or f"/{group}/" in api):
             group, version = ("", "v1") if api == _CORE else api.split("/")[2:]
-            discovered: DiscoveredResource | None = DiscoveredResource(
-                Resource(group, version, plural), namespaced=True
-            )
+            discovered: tuple[Resource, bool] | None = (Resource(group, version, plural), True)
         else:
             discovered = self._run(f"the kind of {target}", _find_resource(self._client, word))
         if discovered is None:
             raise DocumentError(
                 f"{target}: {self.host} has no kind {word}; run `kubectl api-resources` to list the kinds"
             )
-        namespace = namespace or self.default_namespace
-        subject = f"{target} in namespace {namespace}" if discovered.namespaced else target
-        return self._run(subject, self._client.get(discovered.path(name, namespace))), discovered.resource
+        resource, namespaced = discovered
+        subject = target
+        collection = _api(resource.group, resource.version)
+        if namespaced:
+            namespace = namespace or self.default_namespace
+            subject += f" in namespace {namespace}"
+            collection += f"/namespaces/{namespace}"
+        return self._run(subject, self._client.get(f"{collection}/{resource.name}/{name}")), resource
 
     def namespace(self, name: str) -> Namespace:
         """The namespace; its quotas and limit ranges are empty where one may not read them."""

@@ -68,8 +68,9 @@ class BuiltinCertificates:
             client, namespace, settings.lease, timing=self._lease_timing, on_change=lambda _leading: self._lead()
         )
         self._store = SecretStore(client, namespace, settings.secret, self._see, timing)
-        service = (settings.service, namespace)
-        self._bundles = Bundles(client, settings.webhooks, service, lambda: self._news.set(), timing)
+        self._bundles = Bundles(
+            client, settings.webhooks, (settings.service, namespace), lambda: self._news.set(), timing
+        )
         self._news = asyncio.Event()
         self._state = CertificateState()
         self._served: Pair | None = None

@@ -149,8 +149,9 @@ class Bundles:
             for entry in configuration.entries
         ]
         body = {"apiVersion": API_VERSION, "kind": configuration.kind, "metadata": metadata, "webhooks": entries}
-        path = configuration_path(configuration.kind, configuration.name)
-        await self._client.apply(path, body, FIELD_MANAGER, deadline=deadline)
+        await self._client.apply(
+            configuration_path(configuration.kind, configuration.name), body, FIELD_MANAGER, deadline=deadline
+        )
 
     def _configuration(self, kind: str, obj: Object) -> Configuration:
         metadata = obj["metadata"]

@@ -99,10 +99,7 @@ class ConfigMaps:
             return False
         if config_map["metadata"].get("deletionTimestamp"):
             raise ApiError(409, "Conflict", "the ConfigMap of that name is being deleted; try again when it is gone")
-        ours = (
-            config_map.get("data", {}) == file.data and not config_map.get("binaryData") and config_map.get("immutable")
-        )
-        if not ours:
+        if config_map.get("data", {}) != file.data or config_map.get("binaryData") or not config_map.get("immutable"):
             raise ApiError(
                 409,
                 "AlreadyExists",

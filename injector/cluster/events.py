@@ -99,8 +99,7 @@ class Events:
         """
         key = (about.uid or about.name, reason, *((note,) if each_note else ()))
         now = time.monotonic()
-        until = self._recent.get(key)
-        if until is not None and now < until:
+        if now < self._recent.get(key, 0.0):
             self._repeated.value += 1
             return
         if len(self._waiting) >= self._pace.waiting:
@@ -180,7 +179,12 @@ class Events:
                 self._failed.value += 1
                 return
             if error.status == 403:
-                self._refused(namespace, error)
+                # No more Events about this namespace for a while; those about other namespaces do not wait.
+                self._failed.value += 1
+                if namespace not in self._refusing:
+                    _log.warning("events-not-written", namespace=namespace, error=str(error), effect=_EFFECT)
+                until = time.monotonic() + self._pace.longest_pause
+                remember(self._refusing, namespace, until, self._pace.remembered)
                 return
             if error.reason != self._trouble:
                 self._trouble = error.reason
@@ -191,13 +195,6 @@ class Events:
         if self._trouble:
             self._trouble = ""
             _log.info("events-written-again")
-
-    def _refused(self, namespace: str, error: ApiError) -> None:
-        """Send no more Events about this namespace for a while; those about other namespaces do not wait."""
-        self._failed.value += 1
-        if namespace not in self._refusing:
-            _log.warning("events-not-written", namespace=namespace, error=str(error), effect=_EFFECT)
-        remember(self._refusing, namespace, time.monotonic() + self._pace.longest_pause, self._pace.remembered)
 
 
 def _in_bytes(text: str, length: int) -> str:

@@ -98,8 +98,15 @@ class Namespaces:
                 parts.setdefault(namespace, {})[name] = obj
             self._changed(namespace, self.basics.items.get(namespace))
 
-        path = f"/api/v1/{plural}"
-        return Reflector(self._client, path, _part, on_change=changed, optional=True, on_known=on_known, timing=timing)
+        return Reflector(
+            self._client,
+            f"/api/v1/{plural}",
+            _part,
+            on_change=changed,
+            optional=True,
+            on_known=on_known,
+            timing=timing,
+        )
 
     def _compose_all(self) -> None:
         for name, basics in self.basics.items.items():

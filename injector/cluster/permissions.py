@@ -146,7 +146,7 @@ def _certificates(installation: Installation) -> tuple[Permission, ...]:
         Permission(
             resources=("secrets",),
             verbs=("get", "list", "watch", "update"),
-            names=(installation.certificates,),
+            names=(f"{installation.name}-certificates",),
             everywhere=False,
             feature="built-in certificates",
             reason="the built-in authority's certificates and keys",

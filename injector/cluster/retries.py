@@ -229,8 +229,10 @@ class Retries:
         api, name = _KINDS[kind][0].removeprefix("/apis/"), _KINDS[kind][1]
         metadata = {"name": obj["metadata"]["name"]}
         nothing = {"apiVersion": api, "kind": kind, "metadata": metadata}
-        version = obj["metadata"]["resourceVersion"]
-        status = {name: (obj.get("status") or {}).get(name, 0)}
-        restored = {**nothing, "metadata": {**metadata, "resourceVersion": version}, "status": status}
+        restored = {
+            **nothing,
+            "metadata": {**metadata, "resourceVersion": obj["metadata"]["resourceVersion"]},
+            "status": {name: (obj.get("status") or {}).get(name, 0)},
+        }
         for body in (restored, nothing):
             await self._client.apply(path, body, MANAGER)

@@ -69,16 +69,16 @@ def signing_request(
         .add_extension(x509.SubjectAlternativeName([alternative_of(dns_name) for dns_name in names]), critical=False)
         .sign(key, hashes.SHA256())
     )
-    spec = {
-        "request": base64.b64encode(request.public_bytes(serialization.Encoding.PEM)).decode(),
-        "signerName": signer,
-        "usages": list(_USAGES),
-    }
     return {
         "apiVersion": "certificates.k8s.io/v1",
         "kind": "CertificateSigningRequest",
         "metadata": {"name": name, "labels": {"app.kubernetes.io/name": "sidecar-injector"}},
-        "spec": spec | filled({"expirationSeconds": seconds}),
+        "spec": {
+            "request": base64.b64encode(request.public_bytes(serialization.Encoding.PEM)).decode(),
+            "signerName": signer,
+            "usages": list(_USAGES),
+        }
+        | filled({"expirationSeconds": seconds}),
     }
 
 

@@ -11,10 +11,11 @@ import sys
 import time
 import traceback
 from pathlib import PurePath
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import msgspec
 import structlog
+from structlog.typing import FilteringBoundLogger
 
 #: Bytes of log lines that wait for the next `flush` before they are written at once.
 _WAITING_BYTES = 32 * 1024
@@ -84,28 +85,21 @@ def _failure(_: object, __: str, event: structlog.types.EventDict) -> structlog.
     return event
 
 
-def _encode(_: object, __: str, event: structlog.types.EventDict) -> bytes:
-    return msgspec.json.encode(event, enc_hook=str)
-
-
 def _processors(output: LogOutput) -> list[structlog.types.Processor]:
-    return [structlog.processors.add_log_level, _failure, output.stamped, _encode]
+    encode = msgspec.json.Encoder(enc_hook=str).encode
+    return [structlog.processors.add_log_level, _failure, output.stamped, lambda _, __, event: encode(event)]
 
 
-def make_logger(output: LogOutput) -> structlog.typing.FilteringBoundLogger:
+def make_logger(output: LogOutput) -> FilteringBoundLogger:
     """A structlog logger that writes one JSON object a line to `output`; two servers in one process each have one."""
-    logger: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
-        output,
-        processors=_processors(output),
-        wrapper_class=structlog.make_filtering_bound_logger("info"),
-    )
-    return logger
+    wrapper = structlog.make_filtering_bound_logger("info")
+    return cast("FilteringBoundLogger", structlog.wrap_logger(output, _processors(output), wrapper))
 
 
 class _Bridge(logging.Handler):
     """Takes what libraries log through the standard library."""
 
-    def __init__(self, logger: structlog.typing.FilteringBoundLogger) -> None:
+    def __init__(self, logger: FilteringBoundLogger) -> None:
         super().__init__(logging.WARNING)
         self._logger = logger
 

@@ -228,7 +228,6 @@ class SnapshotManager:
 
 def _mistakes(error: InjectorError) -> list[dict[str, Any]]:
     """What is wrong with templates, as fields that a log's reader can search for."""
-    errors = error.errors if isinstance(error, SnapshotError) else (error,)
     return [
         {
             "origin": mistake.origin,
@@ -239,6 +238,6 @@ def _mistakes(error: InjectorError) -> list[dict[str, Any]]:
             "message": mistake.diagnostic.headline,
             "help": mistake.diagnostic.help,
         }
-        for mistake in errors
+        for mistake in (error.errors if isinstance(error, SnapshotError) else (error,))
         if isinstance(mistake, TemplateError)
     ]
