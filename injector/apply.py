@@ -111,11 +111,20 @@ def apply_templates(base: Object, task: InjectionContext) -> AppliedPod:
     """Everything that the pod's templates give it, from the pod without any injection.
 
     The names of the sidecars are known only when all templates are rendered. If a container of the pod customises a
-    sidecar, it is not an app container. Then the templates are rendered again, and do not see it.
+    sidecar, it is not an app container. Then the templates are rendered again, and do not see it. Raises InjectionError
+    with Reason.CONFLICT if each of the pod's containers has the name of a sidecar.
     """
     brought = containers_of(base)
     applied_pod = _apply_with(base, brought, task)
-    _check_app(applied_pod)
+    names = [container["name"] for container in base["spec"]["containers"]]
+    if applied_pod.own.issuperset(names):  # after the merge there would be no app
+        raise InjectionError(
+            Reason.CONFLICT,
+            "this container has the name of the sidecar, and the pod has no other container",
+            help='rename it, or in the template write a container "*" (with `only:` or `except:`) for those of the app',
+            path=("spec", "containers", Key(names[0])),
+            fields={"taken_name": names[0]},
+        )
     app = applied_pod.app
     return applied_pod if app == brought else _apply_with(base, app, task)
 
@@ -208,8 +217,7 @@ def _recorded(template: Template, name: str, value: Any) -> Any:
 
 def containers_of(base: Object) -> frozenset[str]:
     """The names of the containers that the pod brings."""
-    spec = base["spec"]
-    return frozenset(c["name"] for field in CONTAINER_LISTS for c in spec.get(field) or [])
+    return frozenset(c["name"] for field in CONTAINER_LISTS for c in base["spec"].get(field) or [])
 
 
 def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> AppliedPod:
@@ -248,26 +256,9 @@ def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> Ap
     return AppliedPod(base, state, tuple(applied), choice.source, tuple(warnings))
 
 
-def _check_app(applied_pod: AppliedPod) -> None:
-    """Refuse a pod if each of its containers has the name of a sidecar: after the merge there would be no app.
-
-    Raises InjectionError with Reason.CONFLICT.
-    """
-    names = [container["name"] for container in applied_pod.base["spec"]["containers"]]
-    if applied_pod.own.issuperset(names):
-        raise InjectionError(
-            Reason.CONFLICT,
-            "this container has the name of the sidecar, and the pod has no other container",
-            help='rename it, or in the template write a container "*" (with `only:` or `except:`) for those of the app',
-            path=("spec", "containers", Key(names[0])),
-            fields={"taken_name": names[0]},
-        )
-
-
 def given_by(template: Template, warnings: Iterable[str]) -> Iterator[Diagnostic]:
     """What a template warns of, by its `warn()`."""
-    fields = {"template": template.name}
-    return (Diagnostic("template-warning", "warning", text, fields=fields) for text in warnings)
+    return (Diagnostic("template-warning", "warning", text, fields={"template": template.name}) for text in warnings)
 
 
 def with_origins(error: RenderError, parameters: Resolved) -> RenderError:
@@ -300,10 +291,13 @@ def with_parameter_to_move(error: InjectionError, applied_pod: AppliedPod, task:
     ]
     if not names:
         return error
-    help_ = f"{diagnostic.help}, with the annotation {' or '.join(names)}"
-    fields = {**diagnostic.fields, "parameters": names}
     return InjectionError(
-        error.reason, diagnostic.message, help=help_, path=diagnostic.path, fields=fields, code=error.code
+        error.reason,
+        diagnostic.message,
+        help=f"{diagnostic.help}, with the annotation {' or '.join(names)}",
+        path=diagnostic.path,
+        fields={**diagnostic.fields, "parameters": names},
+        code=error.code,
     )
 
 

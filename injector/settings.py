@@ -267,8 +267,6 @@ def _path_mistakes(settings: Settings) -> Iterator[Diagnostic]:
                 location, f'the webhook entry of this path would be called "{slug}", {cause}', "choose another"
             )
         elif not at.templates:
-            message = "the list is empty"
-            yield _not_allowed(
-                (*location, "templates"), message, "list the templates for the objects that are sent to this path"
-            )
+            to_do = "list the templates for the objects that are sent to this path"
+            yield _not_allowed((*location, "templates"), "the list is empty", to_do)
         slugs.setdefault(slug, path)

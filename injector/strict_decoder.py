@@ -37,6 +37,8 @@ _TYPES: dict[type[inspect.Type], tuple[str, tuple[type, ...]]] = {
     inspect.StructType: ("object", (dict,)),
     inspect.VarTupleType: ("array", (list,)),
 }
+#: What msgspec knows of a struct. Worked out once: that takes milliseconds.
+_type_of = cache(inspect.type_info)
 #: The bounds of a number, by their names in `msgspec.Meta`.
 _BOUNDS = {"ge": "at least", "le": "at most"}
 
@@ -52,12 +54,6 @@ def decode(kind: type[_Struct], document: object, *, null: bool = True) -> tuple
     """
     problems = list(_mistakes(_type_of(kind), document, (), null))
     return (None, problems) if problems else (msgspec.convert(document, kind), [])
-
-
-@cache
-def _type_of(kind: type[msgspec.Struct]) -> inspect.Type:
-    """What msgspec knows of a struct. Worked out once: that takes milliseconds."""
-    return inspect.type_info(kind)
 
 
 def _mistakes(kind: inspect.Type, value: Any, path: Path, null: bool) -> Iterator[Diagnostic]:
@@ -109,7 +105,8 @@ def _in_struct(kind: inspect.StructType, value: dict[Any, Any], path: Path, null
     for key, field in fields.items():
         if field.required and key not in value:
             more = {"value": key, "allowed": _values(field.type)}
-            yield Diagnostic("missing-key", "error", f"{key} is missing", _choices(field.type), path, fields=more)
+            choices = f"it has to be one of: {', '.join(more['allowed'])}" if more["allowed"] else ""
+            yield Diagnostic("missing-key", "error", f"{key} is missing", choices, path, fields=more)
 
 
 def _out_of_bounds(kind: inspect.IntType | inspect.FloatType, value: float, path: Path) -> Iterator[Diagnostic]:
@@ -151,9 +148,13 @@ def _refused(kinds: tuple[inspect.Type, ...], value: object, path: Path) -> Diag
 
 
 def _wrong_key(key: object, path: Path) -> Diagnostic:
-    fields = {"value": key, "types": ("string",)}
     return Diagnostic(
-        "wrong-type", "error", f"the key {shortened(key)} is not a string", "put it in quotes", path, fields=fields
+        "wrong-type",
+        "error",
+        f"the key {shortened(key)} is not a string",
+        "put it in quotes",
+        path,
+        fields={"value": key, "types": ("string",)},
     )
 
 
@@ -162,7 +163,3 @@ def _values(kind: inspect.Type) -> tuple[str, ...]:
     if isinstance(kind, inspect.Metadata):
         return _values(kind.type)
     return tuple(map(str, kind.values)) if isinstance(kind, inspect.LiteralType) else ()
-
-
-def _choices(kind: inspect.Type) -> str:
-    return f"it has to be one of: {', '.join(_values(kind))}" if _values(kind) else ""

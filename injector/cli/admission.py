@@ -54,7 +54,6 @@ class AdmissionAnswer:
     """What was asked and what was said at a path."""
 
     path: str
-    at: PathTemplates
     asked: ObjectRequest
     result: Injection
 
@@ -79,7 +78,7 @@ class Admission:
         user: Object,
         resource: Resource | None = None,
     ) -> Admission | None:
-        """What is said about an object of a manifest; `found` is the namespace that it would lie in, `resource` what
+        """What is said about an object of a manifest; `space` is the namespace that it would lie in, `resource` what
         it is where that is known.
 
         None for what no API server would take as an object.
@@ -125,7 +124,7 @@ class Admission:
         if not self.allowed:
             return False
         result = advised_injection(admit(self.asked, self.namespace, at, self.snapshot, self.overrides))
-        self.answers.append(AdmissionAnswer(path, at, self.asked, result))
+        self.answers.append(AdmissionAnswer(path, self.asked, result))
         changed = result.object is not self.asked.object
         self.asked = after(self.asked, result.object)
         return changed
@@ -142,7 +141,7 @@ def admit_pod(
     admission.mutate()
     if admission.asked.object is not before:
         pod = in_manifest(admission.asked.object, pod)
-        again = inject(pod) if inject is not None else None
+        again = inject and inject(pod)
         if again is not None and again.reason is Reason.INJECTED:
             pod = again.object
             admission.asked = asked_about_pod(obj, pod, admission.namespace.name, user)
@@ -230,7 +229,16 @@ def admission_line(admission: Admission, obj: Object, place: str, about: str = "
     answers = [a for a in admission.answers if a.result.reason is not Reason.NOT_FOR_TEMPLATES]
     if not answers:
         return None
-    telling = telling_of(answers)
+    # The one that says most: that something failed says more than that nothing was added.
+    telling = min(
+        answers,
+        key=lambda answer: (
+            answer.result.allowed,
+            not answer.result.patch,
+            answer.result.reason is not Reason.NAMESPACE_IGNORED,
+            answer.result.reason is Reason.NOTHING_TO_ADD,
+        ),
+    )
     result, outcome = telling.result, _outcome(telling.result)
     line = line_for(obj, admission.namespace.name, outcome, place)
     if outcome == "amended":
@@ -240,11 +248,10 @@ def admission_line(admission: Admission, obj: Object, place: str, about: str = "
         line = replace(line, reason=str(result.reason), message=_message(result, outcome, templates))
     # the message of a skipped object says already what its result warns of
     warning = [answer for answer in answers if answer is not telling or outcome != "skipped"]
-    warnings = [text for answer in warning for text in answer.result.warning_lines]
     return replace(
         line,
         templates=templates,
-        warnings=tuple(dict.fromkeys(warnings)),
+        warnings=tuple(dict.fromkeys(text for answer in warning for text in answer.result.warning_lines)),
         about=about,
         paths=tuple(dict.fromkeys(answer.path for answer in answers)),
     )
@@ -265,21 +272,6 @@ def _message(result: Injection, outcome: OutcomeName, templates: Sequence[str]) 
     if outcome == "skipped" and result.failures:
         return f"admitted without changes: {result.sentence}"
     return sentence_with_code(result)
-
-
-def telling_of(answers: list[AdmissionAnswer]) -> AdmissionAnswer:
-    """The answer that says most about what became of the object: that something failed says more than that nothing was
-    added.
-    """
-    return min(
-        answers,
-        key=lambda answer: (
-            answer.result.allowed,
-            not answer.result.patch,
-            answer.result.reason is not Reason.NAMESPACE_IGNORED,
-            answer.result.reason is Reason.NOTHING_TO_ADD,
-        ),
-    )
 
 
 def _templates(answers: list[AdmissionAnswer]) -> tuple[str, ...]:

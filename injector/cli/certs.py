@@ -97,8 +97,10 @@ def certs(
     from injector.cli.throwaway_certificates import make_certificates
     from injector.cluster.x509 import service_names
 
-    labels = {"--service": service, "--namespace": namespace, "--secret-name": secret_name}
-    _check_names(labels, {"--san": more_names, "--host": hosts})
+    _check_names(
+        {"--service": service, "--namespace": namespace, "--secret-name": secret_name},
+        {"--san": more_names, "--host": hosts},
+    )
     _check_destination(signing, out, print_form, fill, secret_name)
     names = (*(hosts or service_names(service, namespace, cluster_domain)), *more_names)
     manifest = read_manifests([fill]) if fill else []

@@ -18,13 +18,13 @@ from injector.cli.options import (
     with_source_options,
     with_user,
 )
+from injector.diagnostics import Diagnostic, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from injector.cli.documents import Document
     from injector.cli.report import Line
-    from injector.diagnostics import Diagnostic
     from injector.pods.context import Object
 
 
@@ -86,8 +86,6 @@ def check_manifests(
 
 def _problems(line: Line, documents: Mapping[str, Document]) -> Iterator[Diagnostic]:
     """What a line of the report says that somebody should change."""
-    from injector.diagnostics import Diagnostic, Place
-
     document = documents[line.place]
     place = Place(document.source, line.line or document.line)
     subject = f"{line.object}, {line.about}" if line.about else line.object

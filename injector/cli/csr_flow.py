@@ -23,7 +23,6 @@ from injector.cli.output_files import write_files
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.signing import (
     PATH,
-    SigningAnswer,
     answer_of,
     approval,
     authorities_of,
@@ -47,20 +46,20 @@ class SecretTarget:
 
     def read(self) -> dict[str, bytes]:
         """Its data; empty where there is no such Secret."""
-        try:
-            data = self._live.get(f"{self._all}/{self._name}", self.words).get("data") or {}
-        except ClusterError as error:
-            if error.status == 404:
-                return {}
-            raise
-        return {key: base64.b64decode(value) for key, value in data.items()}
+        secret = self._live.found(f"{self._all}/{self._name}", self.words) or {}
+        return {key: base64.b64decode(value) for key, value in (secret.get("data") or {}).items()}
 
     def write(self, changes: Mapping[str, bytes | None]) -> None:
         """One write: a reader never sees a certificate without its key."""
         data = {key: None if value is None else base64.b64encode(value).decode() for key, value in changes.items()}
-        patch, kind = {"data": data}, "application/merge-patch+json"
         try:
-            self._live.send("PATCH", f"{self._all}/{self._name}", patch, subject=self.words, content_type=kind)
+            self._live.send(
+                "PATCH",
+                f"{self._all}/{self._name}",
+                {"data": data},
+                subject=self.words,
+                content_type="application/merge-patch+json",
+            )
             return
         except ClusterError as error:
             if error.status != 404:
@@ -167,9 +166,10 @@ def _obtain(
 ) -> bytes:
     """The authorities that signed the certificate that is in the store now, under the two `names`."""
     crt, private = names
-    stored, now = store.read(), datetime.now(UTC)
+    stored = store.read()
     key = _key(stored.get(private, b""))
-    until = still_good(stored.get(crt, b""), key, _dns(wish), now) if key else None
+    dns_names = [name for name in wish.names if not name.replace(".", "").isdigit() and ":" not in name]
+    until = key and still_good(stored.get(crt, b""), key, dns_names, datetime.now(UTC))
     if until and not wish.force:
         _say(f"{store.words}: the certificate is good until {until:%Y-%m-%d}; nothing to do (--force makes another)")
         return authorities_of(stored[crt], _candidates(live, wish.namespace))
@@ -182,8 +182,7 @@ def _obtain(
     if not certificates or certificates[0].public_key() != key.public_key():
         raise NotSignedError(f"{signing.signer} returned a certificate that is not for the requested key")
     authorities = authorities_of(chain, _candidates(live, wish.namespace))
-    changes = {crt: chain, private: _pem(key), PENDING: None}
-    store.write(changes | filled({"ca.crt": authorities}))
+    store.write({crt: chain, private: _pem(key), PENDING: None} | filled({"ca.crt": authorities}))
     _say(f"{store.words}: {crt} and {private}, good until {certificates[0].not_valid_after_utc:%Y-%m-%d}")
     return authorities
 
@@ -217,15 +216,14 @@ def _signed(
             return answer.chain
         left = end - time.monotonic()
         if left <= 0:
-            raise NotSignedError(_late(signing.signer, wait, name, answer))
+            break
         time.sleep(min(_EVERY, left))
-
-
-def _late(signer: str, wait: float, name: str, answer: SigningAnswer) -> str:
     late = f"was not approved within {wait:g} s. To approve it: kubectl certificate approve {name}, or --approve"
     if answer.approved:
-        late = f"is approved, but was not signed within {wait:g} s. This cluster may have no controller for {signer}"
-    return f"request {name} {late}. The same command, run again later, goes on with the same request"
+        controller = f"This cluster may have no controller for {signing.signer}"
+        late = f"is approved, but was not signed within {wait:g} s. {controller}"
+    again = "The same command, run again later, goes on with the same request"
+    raise NotSignedError(f"request {name} {late}. {again}")
 
 
 def _request(live: BlockingClient, wish: Wish, signer: str, name: str, key: PrivateKey) -> Object:
@@ -265,10 +263,6 @@ def _candidates(live: BlockingClient, namespace: str) -> Iterator[bytes]:
             yield str((live.get(path).get("data") or {}).get(key, "")).encode()
         except ClusterError:
             continue
-
-
-def _dns(wish: Wish) -> list[str]:
-    return [name for name in wish.names if not name.replace(".", "").isdigit() and ":" not in name]
 
 
 def _key(pem: bytes) -> PrivateKey | None:

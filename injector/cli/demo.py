@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from injector.names import cut
+from injector.pods.context import Namespace, Object
+from injector.reasons import Reason
+from injector.settings import Settings
+
 if TYPE_CHECKING:
-    from injector.cli.demo_traffic import Passage
-    from injector.cli.demo_webhook import DemoAnswer, Webhook
-    from injector.pods.context import Object
-    from injector.reasons import Reason
-    from injector.settings import Settings
+    from injector.cli.demo_programs import Webhook
 
 #: Fields of an added part that are shown with their values, and characters of a line.
 _FIELDS, _WIDTH = 5, 110
@@ -30,11 +31,11 @@ def demo(only_pod: bool) -> None:
     Starts the webhook with temporary certificates, sends it the pods that an API server would send, shows its decisions
     and what it adds, and then runs Envoy with the configuration that the webhook rendered. Ends after a few seconds.
     """
-    from injector.cli.demo_traffic import find_envoy, pass_through
-    from injector.cli.demo_webhook import pod_of_deployment, webhook
+    from injector.cli.demo_programs import NAMESPACE, find_envoy, pass_through, pod_of_deployment, webhook
+    from injector.cli.explanation import explanation_of
+    from injector.cli.explanation_text import show_explanation
+    from injector.cli.injection_sources import gather
     from injector.cli.manifest_writer import dump_yaml
-    from injector.reasons import Reason
-    from injector.settings import Settings
 
     settings, pod = Settings(), pod_of_deployment()
     if only_pod:
@@ -47,17 +48,20 @@ def demo(only_pod: bool) -> None:
             _title(
                 f"What the webhook on {hook.url} says of three pods, in a namespace with {label.key}={label.enabled}"
             )
-            first = _reviewed(hook, "web", pod, Reason.INJECTED, settings)
+            injected = _reviewed(hook, "web", pod, Reason.INJECTED, settings)
             opted_out = pod_of_deployment(**{settings.inject_key: "false"})
             _reviewed(hook, f'web with {settings.inject_key}: "false"', opted_out, Reason.POD_OPTED_OUT, settings)
-            _reviewed(hook, "web with its sidecar", first.pod, Reason.ALREADY_INJECTED, settings)
+            _reviewed(hook, "web with its sidecar", injected, Reason.ALREADY_INJECTED, settings)
         _title("What the sidecar of web consists of (the parts that its receipt names)")
-        for line in _added(first.pod, settings):
+        for line in _added(injected, settings):
             click.secho(f"+ {line}", fg="green")
         _title(f"Why web is refused in a namespace with {label.key}={label.required} and Pod Security restricted")
-        _explain_refusal(pod, settings)
+        level, _, value = _RESTRICTED.partition("=")
+        space = Namespace(NAMESPACE, {label.key: label.required, level: value})
+        show_explanation([explanation_of(pod, space, gather(), "the demo", [], user={})], "text")
         _title("A request through a real Envoy, with the configuration that was rendered for web")
-        _show_passage(pass_through(find_envoy(), pod, folder))
+        for line in pass_through(find_envoy(), pod, folder):
+            click.echo(f"  {line}")
     restricted = f"--namespace-label {label.key}={label.required} --namespace-label {_RESTRICTED}"
     _title("Next, type")
     click.echo("  injector demo --pod | injector explain -v -")
@@ -69,35 +73,33 @@ def _title(text: str) -> None:
     click.secho(f"{text}:", fg="cyan", bold=True)
 
 
-def _reviewed(hook: Webhook, name: str, pod: Object, expected: Reason, settings: Settings) -> DemoAnswer:
-    """Have a pod reviewed and say in one line what became of it.
+def _reviewed(hook: Webhook, name: str, pod: Object, expected: Reason, settings: Settings) -> Object:
+    """Have a pod reviewed and say in one line what became of it. Returns the pod as it is then.
 
     Raises ProgramError when the answer is not the one that the demo is about.
     """
-    from injector.cli.demo_webhook import ProgramError
+    from injector.cli.demo_programs import ProgramError
     from injector.cli.report import parts_of
-    from injector.reasons import Reason
 
-    answer = hook.review(pod)
-    if answer.reason != str(expected):
-        raise ProgramError(f"{name}: the webhook answered {answer.reason}, and should have answered {expected}")
-    because = expected.sentence
+    annotations, after = hook.review(pod)
+    reason = annotations.get("reason", "")
+    if reason != str(expected):
+        raise ProgramError(f"{name}: the webhook answered {reason}, and should have answered {expected}")
     if expected is Reason.INJECTED:
-        config_maps = {v["configMap"]["name"] for v in answer.pod["spec"]["volumes"] if "configMap" in v}
-        outcome = click.style("injected", fg="green")
-        because = f"{parts_of(answer.pod, settings, len(config_maps))}, because {Reason.NAMESPACE_ENABLED.sentence}"
-        templates = answer.response["auditAnnotations"]["templates"].partition("@")[0]
-        click.echo(f"  {click.style(name, bold=True)}: {outcome} with {templates}: {because}")
+        config_maps = {v["configMap"]["name"] for v in after["spec"]["volumes"] if "configMap" in v}
+        templates = annotations["templates"].partition("@")[0]
+        outcome = f"{click.style('injected', fg='green')} with {templates}: "
+        outcome += f"{parts_of(after, settings, len(config_maps))}, because {Reason.NAMESPACE_ENABLED.sentence}"
     else:
         outcome = click.style("skipped" if expected is Reason.POD_OPTED_OUT else "unchanged", fg="yellow")
-        click.echo(f"  {click.style(name, bold=True)}: {outcome}, because {because}")
-    return answer
+        outcome += f", because {expected.sentence}"
+    click.echo(f"  {click.style(name, bold=True)}: {outcome}")
+    return after
 
 
 def _added(pod: Object, settings: Settings) -> Iterator[str]:
     """Each part that a pod's receipt names, a line a field."""
     from injector.cli.manifest_writer import line_text
-    from injector.names import cut
     from injector.pods.receipt import read_receipt
 
     receipt, heading = read_receipt(pod, settings), ""
@@ -111,25 +113,3 @@ def _added(pod: Object, settings: Settings) -> Iterator[str]:
             yield cut(f"{'  ' if number else '- '}{key}: {line_text(part[key])}", _WIDTH)
         if len(part) > _FIELDS:
             yield f"  # {', '.join(list(part)[_FIELDS:])}"
-
-
-def _explain_refusal(pod: Object, settings: Settings) -> None:
-    """What `injector explain` says of a pod that cannot get its sidecar where it must."""
-    from injector.cli.demo_webhook import NAMESPACE
-    from injector.cli.explanation import explanation_of
-    from injector.cli.explanation_text import show_explanation
-    from injector.cli.injection_sources import gather
-    from injector.pods.context import Namespace
-
-    label = settings.namespace_label
-    level, _, restricted = _RESTRICTED.partition("=")
-    labels = {label.key: label.required, level: restricted}
-    show_explanation([explanation_of(pod, Namespace(NAMESPACE, labels), gather(), "the demo", [], user={})], "text")
-
-
-def _show_passage(passage: Passage) -> None:
-    status = click.style(f"{passage.status} OK", fg="green")
-    click.echo(f"  GET {passage.url} (Envoy) -> 127.0.0.1:{passage.app_port} (app): {status}")
-    click.echo(f"  the app saw {', '.join(f'{name}: {value}' for name, value in passage.echoed.items())}")
-    if passage.counted:
-        click.echo(f"  Envoy counted {passage.counted}")

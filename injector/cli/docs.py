@@ -60,54 +60,35 @@ def docs(
         raise click.UsageError("One template and one README at a time: --write FILE or --check FILE.")
     settings = load_settings(settings_file)
     loaded = [load_one(template, templates_dirs) for template in templates]
-    if write is not None:
-        return _write(write, loaded[0], settings)
-    if check is not None:
-        return _check(check, loaded[0], settings, templates[0])
-    click.echo("\n".join(reference(template, settings) for template in loaded), nl=False)
-    return 0
-
-
-def _write(file: Path, template: Template, settings: Settings) -> int:
-    before = _read(file)
-    after = _made(file, before, template, settings)
-    if after != before:
-        try:
-            file.write_text(after, encoding="utf-8", newline="")
-        except OSError as error:
-            raise DocumentError(f"{file}: {error.strerror}") from None
-    click.echo(f"{file}: {'is up to date' if after == before else 'written'}", err=True)
-    return 0
-
-
-def _check(file: Path, template: Template, settings: Settings, called: str) -> int:
-    before = _read(file)
-    if _made(file, before, template, settings) == before:
+    readme = write or check
+    if readme is None:
+        click.echo("\n".join(reference(template, settings) for template in loaded), nl=False)
         return 0
-    raise DocumentError(
-        f"{file}: is out of date with {template.name}; update it: injector docs {called} --write {file}"
-    )
+    _update(readme, loaded[0], settings, templates[0], write=write is not None)
+    return 0
 
 
-def _made(file: Path, readme: str, template: Template, settings: Settings) -> str:
-    from injector.authoring.reference import SectionError, with_section
+def _update(file: Path, template: Template, settings: Settings, called: str, *, write: bool) -> None:
+    """Write the reference into a README, and say so; or without `write` raise DocumentError if it is out of date."""
+    from injector.authoring.reference import BEGIN, END, SectionError, with_section
 
-    try:
-        return with_section(readme, template, settings)
-    except SectionError as error:
-        raise DocumentError(f"{file}: {error}", error.diagnostic) from None
-
-
-def _read(file: Path) -> str:
     try:
         with file.open(encoding="utf-8", newline="") as stream:
-            return stream.read()
+            before = stream.read()
+        after = with_section(before, template, settings)
+        if after != before and write:
+            file.write_text(after, encoding="utf-8", newline="")
     except FileNotFoundError as error:
-        from injector.authoring.reference import BEGIN, END
-
         to_do = f"make it, with these two lines where the reference is to stand:\n{BEGIN}\n{END}"
         raise DocumentError(f"{file}: {error.strerror}; {to_do}") from None
     except OSError as error:
         raise DocumentError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise DocumentError(f"{file}: is not UTF-8 text") from None
+    except SectionError as error:
+        raise DocumentError(f"{file}: {error}", error.diagnostic) from None
+    if write:
+        click.echo(f"{file}: {'is up to date' if after == before else 'written'}", err=True)
+    elif after != before:
+        to_do = f"update it: injector docs {called} --write {file}"
+        raise DocumentError(f"{file}: is out of date with {template.name}; {to_do}")

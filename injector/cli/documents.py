@@ -20,7 +20,7 @@ from typing import IO, Any, cast
 from injector.advice.object_mistakes import foreign_object, foreign_source
 from injector.authoring.yaml_stream import has_comment, split_yaml
 from injector.cli.inputs import STDIN, Input, read_inputs
-from injector.cli.json_stream import NotJsonError, looks_like_json, split_json
+from injector.cli.json_stream import NotJsonError, split_json
 from injector.cli.manifest_writer import closable, dump_json, dump_yaml
 from injector.cli.yaml_splice import spliced
 from injector.diagnostics import Diagnostic, Place
@@ -67,11 +67,6 @@ class Document:
         """Where a person finds it."""
         return f"{self.source}, document {self.number}, line {self.line}"
 
-    @property
-    def has_comments(self) -> bool:
-        """Whether a comment is lost when the body is written anew."""
-        return not self.json and has_comment(self.body)
-
 
 def read_documents(source: Input) -> list[Document]:
     """The documents of an input, in order, at least one: joining their texts gives the input.
@@ -89,7 +84,7 @@ def read_documents(source: Input) -> list[Document]:
     except UnicodeDecodeError as error:
         line = source.data.count(b"\n", 0, error.start) + 1
         raise DocumentError(f"{name}, line {line}: byte 0x{source.data[error.start]:02x} is not UTF-8") from None
-    is_json = looks_like_json(text)
+    is_json = text.removeprefix(_BOM).lstrip(" \t\r\n").startswith("{")  # the way `kubectl` guesses
     try:
         pieces = list((split_json if is_json else split_yaml)(text, name))
     except NotJsonError:  # a flow mapping of YAML starts with the same brace
@@ -123,15 +118,14 @@ def written_anew(document: Document, value: Any) -> Document:
     else:
         body = dump_yaml(value)
         after = _line_ends("...\n", document) if after.startswith("...") else ""
-    head = _line_ends(document.head, document)
     return replace(
         document,
         value=value,
-        before=head,
+        before=_line_ends(document.head, document),
         body=_line_ends(body, document),
         after=after,
         anew=not document.json,
-        lost=document.has_comments,
+        lost=not document.json and has_comment(document.body),
     )
 
 
@@ -162,7 +156,9 @@ def document_stream(documents: Iterable[Document], *, as_json: bool) -> Iterator
         if not text.strip():
             blank = blank or text
             continue
-        if not (_follows(document, previous) and (as_json or not document.json)):
+        # Two documents that stood side by side in one input are separated already.
+        follows = previous is not None and (document.source, document.number) == (previous.source, previous.number + 1)
+        if not (follows and (as_json or not document.json)):
             line_end = "\r\n" if "\r\n" in text else "\n"
             last = _closed(last, line_end, as_json=as_json)
             if not as_json:
@@ -198,11 +194,6 @@ def _for_yaml(document: Document) -> Document:
     if _SURROGATE.search(again.body):
         raise DocumentError(f"{document.place}: a string holds half of a surrogate pair, which YAML cannot hold")
     return again
-
-
-def _follows(document: Document, previous: Document | None) -> bool:
-    """Whether two documents stood side by side in one input, which separates them."""
-    return previous is not None and (document.source, document.number) == (previous.source, previous.number + 1)
 
 
 def _separate(text: str, previous: Document | None) -> bool:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
+from injector.cli.report import counted
 from injector.cluster.blocking_client import BlockingClient, ClusterError
+from injector.cluster.namespaces import namespace_of
 from injector.cluster.retries import FAILED_CREATE, RefusedCreation, events_path, missing_pods, refused_creation
 from injector.inject import inject
 from injector.pods.context import Namespace, Object, Workload, filled
@@ -24,13 +25,8 @@ from injector.templates.snapshot import Snapshot
 _RESTARTED = {"Deployment": "deployment", "StatefulSet": "statefulset", "DaemonSet": "daemonset"}
 
 
-class State(StrEnum):
-    """What is to be said of a pod's sidecars."""
-
-    CURRENT = "current"
-    OUTDATED = "outdated"
-    FAILED = "failed"
-    MISSING = "missing"
+#: What is to be said of a pod's sidecars.
+State = Literal["current", "outdated", "failed", "missing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +42,13 @@ class Row:
 
     def as_data(self) -> dict[str, Any]:
         """For a program; keys are stable."""
-        data: dict[str, Any] = {"namespace": self.namespace, "pod": self.pod, "state": str(self.state)}
-        data |= {"workload": f"{self.workload.kind.lower()}/{self.workload.name}", "templates": self.templates}
-        return data | filled({"why": self.why})
+        return {
+            "namespace": self.namespace,
+            "pod": self.pod,
+            "state": self.state,
+            "workload": f"{self.workload.kind.lower()}/{self.workload.name}",
+            "templates": self.templates,
+        } | filled({"why": self.why})
 
 
 class Fleet:
@@ -67,15 +67,16 @@ class Fleet:
         if "deletionTimestamp" in metadata or pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
             return None
         annotations, receipt = string_map(pod, "annotations"), read_receipt(pod, settings)
-        state, templates, reason = State.CURRENT, receipt.templates if receipt else {}, ""
+        state: State
+        templates = receipt.templates if receipt else {}
         match annotations.get(settings.status_key):
             case "failed":
-                state, reason = State.FAILED, annotations.get(settings.reason_key, "")
+                state, reason = "failed", annotations.get(settings.reason_key, "")
             case "injected" if receipt:
                 reason = "; ".join(self._changed(templates))
-                state = State.OUTDATED if reason else State.CURRENT
+                state = "outdated" if reason else "current"
             case _:
-                state, reason = State.MISSING, self._lacking(pod, namespace)
+                state, reason = "missing", self._lacking(pod, namespace)
                 if not reason:
                     return None
         return Row(namespace.name, metadata["name"], state, workload_of_pod(pod), templates, reason)
@@ -108,7 +109,7 @@ def restarts(rows: Iterable[Row]) -> tuple[list[str], list[str]]:
     commands: dict[str, None] = {}
     sentences: dict[str, None] = {}
     for row in rows:
-        if row.state not in (State.OUTDATED, State.MISSING):
+        if row.state not in ("outdated", "missing"):
             continue
         kind, name = row.workload.kind, row.workload.name
         if kind in _RESTARTED:
@@ -123,6 +124,19 @@ def restarts(rows: Iterable[Row]) -> tuple[list[str], list[str]]:
     return list(commands), list(sentences)
 
 
+def pods_of(live: BlockingClient, namespace: str) -> Iterator[tuple[Object, Namespace]]:
+    """The pods of a namespace, or of all ("") with their namespaces, a page at a time. Raises ClusterError."""
+    if namespace:
+        spaces, path = {namespace: live.namespace(namespace)}, f"/api/v1/namespaces/{namespace}/pods"
+    else:
+        spaces = {space.name: space for space in map(namespace_of, live.objects("/api/v1/namespaces"))}
+        path = "/api/v1/pods"
+    for pod in live.objects(path):
+        space = spaces.get(pod["metadata"]["namespace"])
+        if space is not None:  # else it is younger than the list of namespaces
+            yield pod, space
+
+
 @dataclass(frozen=True, slots=True)
 class WaitingController:
     """One of them, and how many pods it has still to create."""
@@ -133,7 +147,7 @@ class WaitingController:
     @property
     def words(self) -> str:
         """`ReplicaSet web-6d4cf56db6 (3 pods missing, refused at 12:03:04 UTC)`."""
-        pods = f"{self.missing} pod{'s' if self.missing > 1 else ''} missing"
+        pods = counted(self.missing, "pod", "missing")
         return f"{self.creation.kind} {self.creation.name} ({pods}, refused at {self.creation.at:%H:%M:%S} UTC)"
 
     @property
@@ -148,14 +162,24 @@ class WaitingController:
     def as_data(self) -> dict[str, Any]:
         """For a program; keys are stable."""
         creation = self.creation
-        at = f"{creation.at:%Y-%m-%dT%H:%M:%SZ}"
         return {
             "namespace": creation.namespace,
             "controller": f"{creation.kind.lower()}/{creation.name}",
             "missingPods": self.missing,
-            "refusedAt": at,
+            "refusedAt": f"{creation.at:%Y-%m-%dT%H:%M:%SZ}",
             "retry": self.command,
         }
+
+
+def waiting_or_why_not(live: BlockingClient, namespace: str) -> tuple[list[WaitingController], list[str]]:
+    """Controllers that wait, and a note where that cannot be found out."""
+    try:
+        names = {configuration["metadata"]["name"] for configuration in live.webhooks()}
+        return waiting_controllers(live, names, namespace), []
+    except ClusterError as error:
+        if error.status != 403:
+            raise
+        return [], [f"could not look for controllers that wait: {error}"]
 
 
 def waiting_controllers(
@@ -169,13 +193,7 @@ def waiting_controllers(
     heard = (refused_creation(event, name) for event in events for name in webhooks)
     waiting = []
     for creation in {creation.uid: creation for creation in heard if creation}.values():
-        try:
-            controller = live.get(creation.path)
-        except ClusterError as error:
-            if error.status != 404:  # else it is gone
-                raise
-            continue
-        missing = missing_pods(controller)
-        if missing and controller["metadata"]["uid"] == creation.uid:
+        controller = live.found(creation.path)
+        if controller and controller["metadata"]["uid"] == creation.uid and (missing := missing_pods(controller)):
             waiting.append(WaitingController(creation, missing))
     return sorted(waiting, key=lambda w: (w.creation.namespace, w.creation.kind, w.creation.name))

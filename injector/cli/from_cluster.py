@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import click
 
 from injector.cli.injection_sources import Sources, gather, read_parameters, templates_given
 from injector.cli.manifest_objects import ManifestNamespaces, namespaces_in
 from injector.cli.options import ClusterOptions, NamespaceOptions, SourceOptions
-from injector.pods.context import Namespace, Object
-
-if TYPE_CHECKING:
-    from injector.cluster.blocking_client import BlockingClient
+from injector.pods.context import Object
 
 
 def sources_and_namespaces(
@@ -32,8 +28,7 @@ def sources_and_namespaces(
     """
     objects = list(objects)
     if not cluster_options.from_cluster:
-        options = (cluster_options.kubeconfig, cluster_options.context, cluster_options.injector_namespace)
-        if any(options):
+        if cluster_options.kubeconfig or cluster_options.context or cluster_options.injector_namespace:
             raise click.UsageError("--kubeconfig, --context and --injector-namespace are for --from-cluster; add it.")
         sources = gather(source_options, only=only)
         return sources, namespaces_in(objects, sources.settings, namespace_options)
@@ -43,16 +38,15 @@ def sources_and_namespaces(
             "--kubernetes-version."
         )
     # The Kubernetes client takes a while to import; files need none.
-    from injector.cli.live_setup import live_settings, live_snapshot
+    from injector.cli.live_setup import live_namespace, live_settings, live_snapshot
     from injector.cluster.blocking_client import BlockingClient
 
     with BlockingClient(cluster_options.kubeconfig, cluster_options.context) as live:
         namespace = cluster_options.injector_namespace or live.installation()
         settings = live_settings(live, namespace)
-        more = templates_given(source_options.templates_dirs)
-        snapshot, errors = live_snapshot(live, namespace, settings, more=more)
+        snapshot, errors = live_snapshot(live, namespace, settings, more=templates_given(source_options.templates_dirs))
         namespaces = namespaces_in(objects, settings, namespace_options)
-        spaces = {name: _namespace(live, name, namespaces.found) for name in sorted(namespaces.names(objects))}
+        spaces = {name: live_namespace(live, name, namespaces.found) for name in sorted(namespaces.names(objects))}
         origin = f"the settings and templates of the injector in namespace {namespace} of {live.host}"
         if source_options.templates_dirs:
             origin += ", and of --templates-dir"
@@ -61,14 +55,3 @@ def sources_and_namespaces(
     )
     namespaces = replace(namespaces, in_cluster=spaces)
     return Sources(snapshot, read_parameters(source_options.params, snapshot), left_out, origin), namespaces
-
-
-def _namespace(live: BlockingClient, name: str, made_by_input: Container[str]) -> Namespace:
-    from injector.cluster.blocking_client import ClusterError
-
-    try:
-        return live.namespace(name)
-    except ClusterError as error:
-        if error.status == 404 and name in made_by_input:
-            return Namespace(name)
-        raise

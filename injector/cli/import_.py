@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from injector.cli.inputs import read_inputs, with_files
-
-if TYPE_CHECKING:
-    from injector.authoring.importing.folder import Imported
 
 
 @click.command(name="import")
@@ -45,49 +40,34 @@ def import_(files: tuple[str, ...], parent: Path, name: str, overwrite: bool) ->
     kubectl get configmaps -l app=k8s-sidecar-injector -o yaml | injector import - --output sidecars
     """
     from injector.authoring.diagnostic_formats import diagnostics_text
+    from injector.authoring.importing.folder import settings_for
     from injector.authoring.importing.imports import import_configs
-    from injector.cli.new import check_name
-    from injector.cli.output_files import refuse_taken
+    from injector.authoring.scaffold import ScaffoldError
+    from injector.cli.new import GALLERY, check_name
+    from injector.cli.output_files import refuse_taken, write_folder
 
     if name:
         check_name(name)
-    inputs = read_inputs(files, sys.stdin.buffer)
-    result = import_configs([(input_.name, input_.data) for input_ in inputs], name)
+    result = import_configs([(source.name, source.data) for source in read_inputs(files, sys.stdin.buffer)], name)
     if result.problems:
         click.echo(diagnostics_text(result.problems).rstrip("\n"), err=True)
     if not result.templates:
         return 1
     for template in result.templates:
         refuse_taken(parent / template.name, "choose another --output, or --overwrite it", overwrite=overwrite)
-    _write(parent, result.templates, overwrite)
-    _report(parent, result.templates)
-    return 0
-
-
-def _write(parent: Path, templates: Sequence[Imported], overwrite: bool) -> None:
-    """All folders, or none that was not there before. Raises ScaffoldError."""
-    from injector.authoring.scaffold import ScaffoldError
-    from injector.cli.output_files import write_folder
-
-    folders: list[Path] = []
-    for template in templates:
+    folders_made: list[Path] = []
+    for template in result.templates:
         folder = parent / template.name
         was_there = folder.exists()
         try:
             write_folder(folder, template.files, overwrite=overwrite)
-        except ScaffoldError:
-            for folder_made in folders:
+        except ScaffoldError:  # all folders, or none that was not there before
+            for folder_made in folders_made:
                 shutil.rmtree(folder_made, ignore_errors=True)
             raise
-        folders += [] if was_there else [folder]
-
-
-def _report(parent: Path, templates: Sequence[Imported]) -> None:
-    """What was made, and what to do now."""
-    from injector.authoring.importing.folder import settings_for
-    from injector.cli.new import GALLERY
-
-    for template in templates:
+        if not was_there:
+            folders_made.append(folder)
+    for template in result.templates:
         click.echo(f"Made {parent / template.name}: {', '.join(sorted(template.files))}.")
         if template.name in GALLERY:
             click.echo(f"The gallery also has a template {template.name}. Yours takes precedence.")
@@ -95,6 +75,8 @@ def _report(parent: Path, templates: Sequence[Imported]) -> None:
         "\nTo keep using your labels and annotations, use these settings (docs/settings.md). Replace the names in them "
         "with the names that your pods and namespaces use:\n"
     )
-    click.echo(settings_for(templates), nl=False)
-    folder = parent / templates[0].name if len(templates) == 1 else parent
-    click.echo(f"\nNext: injector test {folder}, injector render {folder if len(templates) == 1 else parent / 'NAME'}")
+    click.echo(settings_for(result.templates), nl=False)
+    alone = len(result.templates) == 1
+    folder = parent / result.templates[0].name if alone else parent
+    click.echo(f"\nNext: injector test {folder}, injector render {folder if alone else parent / 'NAME'}")
+    return 0

@@ -82,8 +82,8 @@ def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None =
         names = {e.template for e in errors}
         if only is None or len(errors) < len(error.errors) or names & set(only):
             raise
-        left = {name: files for name, files in sources.items() if name not in names}
-        snapshot = _snapshot(options, settings, left, cluster, origins=origins, load=load_shipped)
+        sources = {name: files for name, files in sources.items() if name not in names}
+        snapshot = _snapshot(options, settings, sources, cluster, origins=origins, load=load_shipped)
     used = "the default settings" if options.settings_file is None else options.settings_file.name
     origin = f"{used}, the gallery and --templates-dir" if options.templates_dirs else f"{used} and the gallery"
     overrides = read_parameters(options.params, snapshot)
@@ -222,9 +222,9 @@ def _settings_in(config_maps: Iterable[Object], file: Path) -> Settings:
     raise SettingsError(f"{file}: no ConfigMap in it has the key {SETTINGS_KEY}")
 
 
-def _in_file(file: Path | None, error: SettingsError) -> SettingsError:
+def _in_file(file: Path, error: SettingsError) -> SettingsError:
     """An error in the settings, at its line of their file."""
-    if file is None or not error.diagnostics:
+    if not error.diagnostics:
         return error
     first, *rest = error.diagnostics
     placed = (replace(fault, place=_place(file, fault)) for fault in rest)
@@ -239,14 +239,12 @@ def _place(file: Path, fault: Diagnostic) -> Place:
 def _snapshot(options: SourceOptions, *args: Any, **keywords: Any) -> Snapshot:
     """`build_snapshot`, with what is wrong in the settings, and what it warns of, at its line of their file."""
     file = options.settings_file
-    if file is not None and config_maps_in(file):
-        file = None  # lines of a text within a text are none of the file
+    if file is None or config_maps_in(file):  # lines of a text within a text are none of the file
+        return build_snapshot(*args, **keywords)
     try:
         snapshot = build_snapshot(*args, **keywords)
     except SnapshotError as error:
         raise SnapshotError(_in_file(file, e) if isinstance(e, SettingsError) else e for e in error.errors) from None
-    if file is None:
-        return snapshot
     return replace(snapshot, warnings=tuple(replace(fault, place=_place(file, fault)) for fault in snapshot.warnings))
 
 

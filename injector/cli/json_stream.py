@@ -19,11 +19,6 @@ class NotJsonError(DocumentError):
     """The text is not JSON; it may still be YAML."""
 
 
-def looks_like_json(text: str) -> bool:
-    """Whether a text starts as a JSON object does, the way `kubectl` guesses."""
-    return text.removeprefix("\ufeff").lstrip(_SPACE).startswith("{")
-
-
 def split_json(text: str, source: str) -> Iterator[YamlPiece]:
     """The values of a stream; joined, their parts are the text.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +13,7 @@ import click
 from injector.cli.options import OUTPUT_OPTION, VERSION_OPTION
 from injector.diagnostics import Diagnostic
 from injector.errors import TEMPLATE_ERRORS
-from injector.names import did_you_mean
+from injector.names import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from injector.authoring.lint.rule import Rule
@@ -48,7 +49,7 @@ def lint(
     from injector.authoring.lint.engine import LintOptions, templates_among
     from injector.authoring.lint.engine import lint as lint_templates
     from injector.authoring.lint.rule import rules
-    from injector.cli.report import progress_bar
+    from injector.cli.report import counted, progress_bar
     from injector.pods.context import Cluster
 
     if list_rules:
@@ -68,8 +69,9 @@ def lint(
         for linted in lint_templates(templates, options, lambda _: bar.update(1)):
             problems += linted.problems
     click.echo(written_problems(problems, templates, output, "injector lint", rules()), nl=False)
-    counts = Counter[str](problem.severity for problem in problems)
-    click.echo(_summary(len(templates), counts), err=True)
+    counts = Counter(map(attrgetter("severity"), problems))
+    totals = [counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]] or ["no problems"]
+    click.echo(", ".join([counted(len(templates), "template"), *totals]), err=True)
     if problems and output == "text":
         code = min(problems, key=_urgency).code
         click.echo(f"more about [{code}]: injector lint --explain {code}", err=True)
@@ -108,8 +110,7 @@ def written_problems(
     )
 
     if form == "json":
-        noun = "templates" if rules else "inputs"
-        return json_text({noun: looked_at, "problems": [*map(diagnostic_data, problems)]})
+        return json_text({"templates" if rules else "inputs": looked_at, "problems": [*map(diagnostic_data, problems)]})
     if form == "sarif":
         described = {name: rule.as_sarif() for name, rule in rules.items()}
         return json_text(diagnostics_sarif(problems, described, program))
@@ -119,15 +120,6 @@ def written_problems(
 def _urgency(problem: Diagnostic) -> int:
     """What people read first: errors; what is wrong with a README last."""
     return 0 if problem.severity == "error" else 1 + problem.place.file.endswith(".md")
-
-
-def _summary(templates: int, counts: Counter[str]) -> str:
-    """`12 templates, no problems` or `12 templates, 1 error, 3 warnings`."""
-    from injector.cli.report import counted
-
-    parts = [counted(templates, "template")]
-    parts += [counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]]
-    return ", ".join(parts if len(parts) > 1 else [*parts, "no problems"])
 
 
 def _explained(name: str) -> str:
@@ -156,11 +148,9 @@ def _names(values: Sequence[str]) -> frozenset[str]:
 
 def _rule(name: str) -> Rule:
     from injector.authoring.lint.rule import rules
-    from injector.names import nearest
 
     by_name = rules()
     if name not in by_name:
-        near = nearest(name, by_name)
-        to_do = did_you_mean(near, "injector lint --rules says what each rule finds")
+        to_do = did_you_mean(nearest(name, by_name), "injector lint --rules says what each rule finds")
         raise click.UsageError(f"there is no rule `{name}`; {to_do}")
     return by_name[name]

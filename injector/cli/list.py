@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,6 @@ from injector.diagnostics import printable
 
 if TYPE_CHECKING:
     from injector.cli.fleet import Row, WaitingController
-    from injector.cluster.blocking_client import BlockingClient
-    from injector.pods.context import Namespace, Object
 
 _COLOURS = {"current": "green", "outdated": "yellow", "failed": "red", "missing": "red"}
 
@@ -56,7 +54,7 @@ def list_pods(
         raise click.UsageError("Either --namespace or --all-namespaces, not both.")
     # The Kubernetes client takes a while to import; `injector list --help` needs none.
     from injector.authoring.diagnostic_formats import json_text
-    from injector.cli.fleet import Fleet, restarts
+    from injector.cli.fleet import Fleet, pods_of, restarts, waiting_or_why_not
     from injector.cli.live_setup import live_sources
     from injector.cluster.blocking_client import BlockingClient
 
@@ -65,9 +63,10 @@ def list_pods(
     with BlockingClient(kubeconfig, context) as live:
         sources, notes = live_sources(live, injector_namespace)
         fleet = Fleet(sources.snapshot)
-        rows = [row for pod, space in _pods(live, namespace, everywhere) if (row := fleet.row(pod, space)) is not None]
+        name = "" if everywhere else namespace or live.default_namespace
+        rows = [row for pod, space in pods_of(live, name) if (row := fleet.row(pod, space)) is not None]
         if not states or "missing" in states:
-            waiting, more = _waiting(live, "" if everywhere else namespace or live.default_namespace)
+            waiting, more = waiting_or_why_not(live, name)
             notes = [*notes, *more]
     if states:
         rows = [row for row in rows if row.state in states]
@@ -99,36 +98,6 @@ def _show_to_do(restarts: Sequence[str], waiting: Sequence[WaitingController]) -
         _show_lines(controller.command for controller in waiting)
 
 
-def _waiting(live: BlockingClient, namespace: str) -> tuple[Sequence[WaitingController], Sequence[str]]:
-    """Controllers that wait, and a note where that cannot be found out."""
-    from injector.cli.fleet import waiting_controllers
-    from injector.cluster.blocking_client import ClusterError
-
-    try:
-        names = {configuration["metadata"]["name"] for configuration in live.webhooks()}
-        return waiting_controllers(live, names, namespace), []
-    except ClusterError as error:
-        if error.status != 403:
-            raise
-        return (), [f"could not look for controllers that wait: {error}"]
-
-
-def _pods(live: BlockingClient, namespace: str | None, everywhere: bool) -> Iterator[tuple[Object, Namespace]]:
-    """Pods with their namespaces, a page at a time."""
-    from injector.cluster.namespaces import namespace_of
-
-    if everywhere:
-        spaces = {o["metadata"]["name"]: namespace_of(o, (), ()) for o in live.objects("/api/v1/namespaces")}
-        path = "/api/v1/pods"
-    else:
-        name = namespace or live.default_namespace
-        spaces, path = {name: live.namespace(name)}, f"/api/v1/namespaces/{name}/pods"
-    for pod in live.objects(path):
-        space = spaces.get(pod["metadata"]["namespace"])
-        if space is not None:  # else it is younger than the list of namespaces
-            yield pod, space
-
-
 def _show_lines(lines: Iterable[str]) -> None:
     for line in lines:
         click.echo(f"  {printable(line)}")
@@ -137,8 +106,7 @@ def _show_lines(lines: Iterable[str]) -> None:
 def _show(rows: Sequence[Row]) -> None:
     for namespace, group in groupby(rows, key=lambda row: row.namespace):
         ours = tuple(group)
-        counts = Counter(str(row.state) for row in ours)
-        totals = ", ".join(f"{count} {state}" for state, count in counts.items())
+        totals = ", ".join(f"{count} {state}" for state, count in Counter(row.state for row in ours).items())
         click.echo(f"{click.style(printable(namespace), bold=True)}: {totals}")
         width = max(len(row.pod) for row in ours)
         for row in ours:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import metadata_of
 from injector.cluster.blocking_client import BlockingClient, ClusterError
-from injector.cluster.installation import configuration_path, service_namespaces
-from injector.cluster.pause import MANAGER, is_paused, words_of_pause
+from injector.cluster.installation import service_namespaces
+from injector.cluster.pause import is_paused, words_of_pause
 from injector.errors import TemplateError
 from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import gallery_path, read_gallery
@@ -60,8 +60,18 @@ def live_sources(live: BlockingClient, injector_namespace: str | None) -> tuple[
 
 def live_settings(live: BlockingClient, namespace: str) -> Settings:
     """The settings of the injector in this namespace, which it leaves alone. Raises ClusterError, SettingsError."""
-    text, source = live.settings_text(namespace), f"settings of the injector in namespace {namespace}"
-    return read_settings(text, source).ignoring(namespace)
+    source = f"settings of the injector in namespace {namespace}"
+    return read_settings(live.settings_text(namespace), source).ignoring(namespace)
+
+
+def live_namespace(live: BlockingClient, name: str, made_by_input: Container[str]) -> Namespace:
+    """A namespace of the cluster, or one that only the input makes. Raises ClusterError."""
+    try:
+        return live.namespace(name)
+    except ClusterError as error:
+        if error.status == 404 and name in made_by_input:
+            return Namespace(name)
+        raise
 
 
 def live_snapshot(
@@ -123,8 +133,8 @@ def age_notes(live: BlockingClient, pod: Object, namespace: Namespace, settings:
     created = metadata_of(pod).get("creationTimestamp")
     if not isinstance(created, str) or settings.status_key in (metadata_of(pod).get("annotations") or {}):
         return
-    objects = list(live.objects("/api/v1/namespaces", {"fieldSelector": f"metadata.name={namespace.name}"}))
-    for entry in metadata_of(objects[0]).get("managedFields") or () if objects else ():
+    objects = live.objects("/api/v1/namespaces", {"fieldSelector": f"metadata.name={namespace.name}"})
+    for entry in (entry for obj in objects for entry in metadata_of(obj).get("managedFields") or ()):
         labels = entry.get("fieldsV1", {}).get("f:metadata", {}).get("f:labels", {})
         if f"f:{settings.namespace_label.key}" in labels and str(entry.get("time", "")) > created:
             yield (
@@ -162,9 +172,8 @@ def entries_of_paths(live: BlockingClient) -> EntryOf:
         return lambda _path, _request, _namespace: PathEntry(cannot, called=True)
 
     def entry_of(path: str, request: ObjectRequest, namespace: Namespace) -> PathEntry:
-        labels = string_map(request.subject, "labels")
         entries = [
-            _told(configuration, entry, request.request, namespace, labels)
+            _told(configuration, entry, request.request, namespace, string_map(request.subject, "labels"))
             for configuration in configurations
             for entry in configuration.get("webhooks") or ()
             if _path_of(entry) == path
@@ -249,16 +258,11 @@ def configuration_name(configuration: Object) -> str:
     return f"{configuration['kind']} {configuration['metadata']['name']}"
 
 
-def apply(live: BlockingClient, change: Object, what: str) -> Object:
-    """Do what `pausing` or `resuming` says; the configuration as it is then. `what` is for the error: `pause NAME`."""
-    return live.apply(configuration_path(change["kind"], change["metadata"]["name"]), change, MANAGER, subject=what)
-
-
 def whoami(live: BlockingClient) -> str:
     """The user's name as the API server knows it; "somebody" where it does not say."""
-    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    api = "authentication.k8s.io/v1"
     try:
-        review = live.send("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body)
+        review = live.send("POST", f"/apis/{api}/selfsubjectreviews", {"apiVersion": api, "kind": "SelfSubjectReview"})
     except ClusterError:
         return "somebody"
     return str(review.get("status", {}).get("userInfo", {}).get("username") or "somebody")

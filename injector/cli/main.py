@@ -123,7 +123,10 @@ def main(args: list[str] | None = None) -> int:
     except InjectorError as error:
         if os.environ.get("INJECTOR_DEBUG"):
             raise
-        _show_error(error)
+        # Imported here: `--help` is quick.
+        from injector.authoring.diagnostic_formats import error_text
+
+        click.echo(error_text(error), err=True)
         sys.exit(1)
     except BrokenPipeError:
         # The reader (`head`) has seen enough. Nothing may be left for the interpreter to flush into the closed pipe.
@@ -147,13 +150,6 @@ def _with_help(error: click.ClickException) -> click.ClickException:
     if isinstance(error, click.NoSuchOption) and (to_do := option_words(error)):
         return click.NoSuchOption(error.option_name, to_do, ctx=error.ctx)
     return error
-
-
-def _show_error(error: InjectorError) -> None:
-    """An error in words, a template's with the line it is about. Imported here: `--help` is quick."""
-    from injector.authoring.diagnostic_formats import error_text
-
-    click.echo(error_text(error), err=True)
 
 
 def _program() -> str:

@@ -10,7 +10,6 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -36,74 +35,14 @@ _QUOTED = re.compile(rf"[#,\[\]{{}}&*!|>'\"%@`]{_PRINTABLE.pattern}")
 _TEXT_HEAD = re.compile(r"[|>][-+0-9]*(?=[ \t]*(?:#[^\n]*)?\r?\n)")
 
 
-class Dumper(yaml.SafeDumper):
-    """Block style, keys in the order given, aliases written out, nothing folded, nothing escaped needlessly.
-
-    The pure Python emitter: libyaml's escapes characters beyond the Basic Multilingual Plane.
-    """
-
-    def ignore_aliases(self, data: Any) -> bool:
-        """Write every occurrence in full: manifests with anchors of our own making help nobody."""
-        return True
-
-    def check_simple_key(self) -> bool:
-        """Let keys be as long as every reader takes them without a `?`, and no longer (annotations have up to 317)."""
-        event = self.event
-        if not isinstance(event, yaml.ScalarEvent):
-            return super().check_simple_key()
-        return "\n" not in event.value and sum(map(_written_length, event.value)) <= LONGEST_KEY
-
-    def choose_scalar_style(self) -> Any:
-        """Leave a tagged value plain where it would be plain without its tag: `!replace 5` is a number."""
-        event = self.event
-        if not isinstance(event, yaml.ScalarEvent) or event.tag != "!replace":
-            return super().choose_scalar_style()
-        implicit, event.implicit = event.implicit, (True, True)
-        style = super().choose_scalar_style()
-        event.implicit = implicit
-        return style
-
-
-def _written_length(character: str) -> int:
-    """How many characters one may become: an escape has up to ten."""
-    return 1 if character.isalnum() else 2 if character.isprintable() else 10
-
-
-def _represent_text(dumper: Dumper, text: str) -> yaml.ScalarNode:
-    if _ODD_BREAK.search(text) or ("\n" in text and not _is_literal(text)):
-        style = '"'
-    elif "\n" in text:
-        style = "|"
-    elif _is_word(text) or _NUMBER_LIKE.fullmatch(text):
-        style = "'"
-    else:
-        style = ""
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style or None)
-
-
-def _is_word(text: str) -> bool:
-    return text.strip("+-.").lower() in _WORDS
-
-
-def _represent_replace(dumper: Dumper, tagged: Replace) -> yaml.Node:
-    node = dumper.represent_data(tagged.value)
-    node.tag = "!replace"
-    return node
-
-
-Dumper.add_representer(str, _represent_text)
-Dumper.add_representer(Replace, _represent_replace)
-
-
 def dump_yaml(value: Any) -> str:
     """One YAML document of `value` (dicts, lists and scalars), without a `---`, ending in a line end.
 
-    The tags of an overlay are written as its author wrote them: `!replace Always`.
+    Block style, keys in the order given, nothing shared, nothing folded. The tags of an overlay are written as its
+    author wrote them: `!replace Always`.
     """
-    if isinstance(value, dict | list) and value:
-        with suppress(UnwritableError):
-            return "\n".join([*block_lines(value, _DUMPED), ""])
-    return _emitted(value)
+    lines = block_lines(value, _DUMPED) if isinstance(value, dict | list) and value else [line_text(value)]
+    return "\n".join([*lines, ""])
 
 
 class UnwritableError(Exception):
@@ -124,10 +63,16 @@ def block_lines(value: Any, style: Style, indent: str = "") -> Iterator[str]:
     """The lines of a mapping or list that is not empty, in block style. Raises UnwritableError as `line_text` does."""
     if isinstance(value, dict):
         for key, item in value.items():
-            head = f"{indent}{line_key(key)}:"
+            text = line_text(key)
+            head, list_step = f"{indent}{text}:", style.list
+            if len(text) > LONGEST_KEY:
+                yield f"{indent}? {text}"
+                head, list_step = f"{indent}:", style.mapping
+            if isinstance(item, Replace):
+                head, item = f"{head} !replace", item.value
             if isinstance(item, dict | list) and item:
                 yield head
-                step = style.mapping if isinstance(item, dict) else style.list
+                step = style.mapping if isinstance(item, dict) else list_step
                 yield from block_lines(item, style, indent + " " * step)
             else:
                 yield from _scalar_lines(head, item, indent)
@@ -169,7 +114,7 @@ def line_key(key: str, *, flow: bool = False) -> str:
 def line_text(value: Any, *, flow: bool = False) -> str:
     """A value on one line: as it may stand within brackets if `flow`.
 
-    Raises UnwritableError for a key that is too long, and for a tagged mapping or list.
+    Raises UnwritableError for a key that is too long.
     """
     if isinstance(value, str):
         return _string_text(value, flow=flow)
@@ -179,18 +124,20 @@ def line_text(value: Any, *, flow: bool = False) -> str:
         return f"[{', '.join(line_text(item, flow=True) for item in value)}]"
     if value is None or isinstance(value, bool | int):
         return json.dumps(value)
-    text = _emitted(value)[:-1]
-    if "\n" in text:
-        raise UnwritableError
-    return text
+    if isinstance(value, Replace):
+        return f"!replace {line_text(value.value, flow=flow)}"
+    return _emitted(value)[:-1]
 
 
 def _string_text(value: str, *, flow: bool) -> str:
-    if _PLAIN.fullmatch(value) and not _is_word(value) and not (flow and ":" in value):
+    is_word = value.strip("+-.").lower() in _WORDS
+    if _PLAIN.fullmatch(value) and not is_word and not (flow and ":" in value):
         return value
     if "\n" in value or _ODD_BREAK.search(value):
         return quoted(value)
-    return "'" + value.replace("'", "''") + "'" if _QUOTED.fullmatch(value) else _as_emitted(value, flow)
+    if is_word or _NUMBER_LIKE.fullmatch(value) or _QUOTED.fullmatch(value):
+        return "'" + value.replace("'", "''") + "'"
+    return _as_emitted(value, flow)
 
 
 @lru_cache(1024)
@@ -200,12 +147,9 @@ def _as_emitted(text: str, flow: bool) -> str:
 
 
 def _emitted(value: Any, *, flow: bool = False) -> str:
-    text: str = yaml.dump(
-        value, Dumper=Dumper, sort_keys=False, allow_unicode=True, default_flow_style=flow, width=math.inf
-    )
-    # A document that is one plain scalar is closed by "..."; nothing else is, and nothing needs it. A line of dots that
-    # a value ends with is indented.
-    return text.removesuffix("...\n") if text.endswith("\n...\n") else text
+    # The pure Python emitter: libyaml's escapes characters beyond the Basic Multilingual Plane.
+    text: str = yaml.dump(value, Dumper=yaml.SafeDumper, allow_unicode=True, default_flow_style=flow, width=math.inf)
+    return text.removesuffix("...\n")  # a document that is one plain scalar is closed by these dots
 
 
 def closable(text: str) -> str:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from injector.errors import DocumentError
 from injector.loading.template_folders import find_gallery, gallery_path
-
-if TYPE_CHECKING:
-    from injector.authoring.scaffold import Target
+from injector.names import is_dns_label, legal_name, shortened
 
 #: The names of the templates that come with the injector.
 GALLERY = list(find_gallery(gallery_path()))
@@ -49,16 +46,18 @@ def new(name: str, original: str | None, resource: str | None, parent: Path) -> 
     injector new owners --for services
     injector new edge --from nginx --dir ./templates
     """
-    from injector.authoring.scaffold import POLICY, STARTER, scaffold, write_goldens
+    from injector.authoring.scaffold import POLICY, STARTER, scaffold, target, write_goldens
     from injector.cli.injection_sources import template_folder
     from injector.cli.output_files import refuse_taken, write_folder
 
     check_name(name)
     if resource is not None and original is not None:
         raise click.UsageError("Use either --for or --from: --for starts from a built-in policy.")
-    to = None if resource is None else _target(resource)
     try:
+        to = None if resource is None else target(resource)
         source = (STARTER if to is None else POLICY) if original is None else template_folder(original)
+    except ValueError as error:
+        raise click.UsageError(f"--for {shortened(resource)}: {error}") from None
     except DocumentError as error:
         raise click.UsageError(f"--from {original}: {error}") from None
     folder = parent / name
@@ -74,24 +73,12 @@ def new(name: str, original: str | None, resource: str | None, parent: Path) -> 
 
 def check_name(name: str) -> None:
     """Raise click.UsageError for what is not a name of a template, with the nearest that is."""
-    from injector.names import is_dns_label, legal_name, shortened
-
     if not is_dns_label(name):
         near = legal_name(name)
         raise click.UsageError(
             f"{shortened(name)} is not a name of a template: up to 63 characters of a-z, 0-9 and -, "
             "without a - at the beginning or the end" + (f"; write {near}" if near else "")
         )
-
-
-def _target(resource: str) -> Target:
-    from injector.authoring.scaffold import target
-    from injector.names import shortened
-
-    try:
-        return target(resource)
-    except ValueError as error:
-        raise click.UsageError(f"--for {shortened(resource)}: {error}") from None
 
 
 def _report(folder: Path, files: list[str], *, for_pods: bool) -> None:

@@ -20,10 +20,10 @@ def pause(reason: str, namespace: str | None, kubeconfig: str | None, context: s
     `injector resume`.
     """
     # The Kubernetes client takes a while to import; `injector pause --help` needs none.
-    from injector.cli.live_setup import apply, configuration_name, configurations, whoami
+    from injector.cli.live_setup import configuration_name, configurations, whoami
     from injector.cluster.blocking_client import BlockingClient
     from injector.cluster.installation import is_of_a_path
-    from injector.cluster.pause import is_paused, pausing, words_of_pause
+    from injector.cluster.pause import MANAGER, is_paused, pausing, words_of_pause
 
     with BlockingClient(kubeconfig, context) as live:
         own = configurations(live, namespace)
@@ -34,7 +34,7 @@ def pause(reason: str, namespace: str | None, kubeconfig: str | None, context: s
                 click.echo(f"{name}: is paused already {words_of_pause(configuration)}".rstrip(), err=True)
                 continue
             by = by or whoami(live)
-            apply(live, pausing(configuration, by, now, reason), f"pause {name}")
+            live.apply(pausing(configuration, by, now, reason), MANAGER, f"pause {name}")
             click.echo(
                 (
                     f"{name}: paused, the API server calls none of its webhooks "

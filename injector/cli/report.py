@@ -17,7 +17,7 @@ from injector.cli.manifest_objects import metadata_of
 from injector.diagnostics import printable
 from injector.errors import DENIED_CODE
 from injector.injection import Injection
-from injector.pods.context import Object
+from injector.pods.context import Object, filled
 from injector.pods.receipt import read_receipt
 from injector.pods.workloads import object_name_of
 from injector.settings import Settings
@@ -124,9 +124,8 @@ class Report:
         """
         if form == "json":
             lines = [{k: v for k, v in asdict(line).items() if v not in ("", (), False)} for line in self.lines]
-            more = {k: v for k, v in (("warnings", self.warnings), ("sources", self.sources)) if v}
-            data = {"objects": lines, "others": self.others, "written": not self.failed, **more}
-            click.echo(json.dumps(data), err=True)
+            data = {"objects": lines, "others": self.others, "written": not self.failed}
+            click.echo(json.dumps(data | filled({"warnings": self.warnings, "sources": self.sources})), err=True)
             return
         for line in self.lines:
             if not summary or line.outcome != "added":
@@ -190,9 +189,11 @@ def _show_changes(line: Line) -> None:
         click.echo(f"  existing lines changed: {len(line.changed_lines)} ({word} {numbers})", err=True)
 
 
-def line_for(obj: Object, namespace: str, outcome: OutcomeName, place: str) -> Line:
+def line_for(obj: Object, namespace: str, outcome: OutcomeName, place: str, message: str = "") -> Line:
     """A line about an object, without reasons."""
-    return Line(object_name_of(obj), str(metadata_of(obj).get("namespace") or namespace), outcome, place)
+    return Line(
+        object_name_of(obj), str(metadata_of(obj).get("namespace") or namespace), outcome, place, message=message
+    )
 
 
 def sentence_with_code(result: Injection) -> str:
@@ -223,8 +224,7 @@ def parts_of(pod: Object, settings: Settings, config_maps: int) -> str:
     paths = () if receipt is None else (*receipt.added, *receipt.replaced)
     counts = Counter(_PARTS.get(path.split("/")[-2], _OTHER) for path in paths)
     counts["ConfigMap"] = config_maps
-    ordered = (*_PARTS.values(), _OTHER, "ConfigMap")
-    return ", ".join(counted(counts[part], part) for part in ordered if counts[part])
+    return ", ".join(counted(counts[part], part) for part in (*_PARTS.values(), _OTHER, "ConfigMap") if counts[part])
 
 
 def counted(number: int, noun: str, verb: str = "") -> str:

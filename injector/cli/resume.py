@@ -15,9 +15,9 @@ def resume(namespace: str | None, kubeconfig: str | None, context: str | None) -
     Pods that were created while injection was paused have no sidecar. To list them, and the commands that restart them,
     run `injector list -A --missing`.
     """
-    from injector.cli.live_setup import apply, configuration_name, configurations
+    from injector.cli.live_setup import configuration_name, configurations
     from injector.cluster.blocking_client import BlockingClient
-    from injector.cluster.pause import is_paused, resuming
+    from injector.cluster.pause import MANAGER, is_paused, resuming
 
     still = paused = False
     with BlockingClient(kubeconfig, context) as live:
@@ -25,7 +25,7 @@ def resume(namespace: str | None, kubeconfig: str | None, context: str | None) -
             name = configuration_name(configuration)
             was = any(map(is_paused, configuration.get("webhooks") or ()))
             paused = paused or was
-            after = apply(live, resuming(configuration), f"resume {name}")
+            after = live.apply(resuming(configuration), MANAGER, f"resume {name}")
             left = [entry["name"] for entry in after.get("webhooks") or () if is_paused(entry)]
             if left:
                 # somebody else applied the same selector: theirs is to take away

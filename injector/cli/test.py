@@ -85,8 +85,7 @@ def test(
         suites = find_suites(paths or (".",))
     except ValueError as error:
         raise click.UsageError(one_line(str(error))) from None
-    ways = Ways(Programs(), require_programs, update)
-    plan = TestPlan(ways, _chosen(expression), stop_at_first)
+    plan = TestPlan(Ways(Programs(), require_programs, update), _chosen(expression), stop_at_first)
     with progress_bar([c for suite in suites for c in suite.cases if plan.chosen(c.label)]) as bar:
         runs = run_suites(suites, plan, lambda _: bar.update(1))
     seconds = time.monotonic() - started
@@ -100,8 +99,7 @@ def test(
         show_runs(runs, verbose=verbose, coverage=coverage)
     under = _under(runs, fail_under)
     summary(runs, under, fail_under, seconds, expression)
-    failed = under or any(run.failed for run in runs) or not any(run.results for run in runs)
-    return int(bool(failed))
+    return int(bool(under or any(run.failed for run in runs) or not any(run.results for run in runs)))
 
 
 def _under(runs: Sequence[TemplateRun], percent: float | None) -> list[TemplateRun]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +13,6 @@ from injector.cli.options import REPORT_OPTION, STRICT_OPTION
 if TYPE_CHECKING:
     from injector.cli.documents import Document
     from injector.pods.context import Object
-    from injector.settings import Settings
-
-
-_NOTHING = "not injected"
 
 
 @click.command()
@@ -51,12 +46,15 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, strict: bool, f
     settings = load_settings(settings_file)
     documents = read_manifests(files)
     report = Report(strict=strict)
-    generated = {
-        metadata_of(candidate).get("name") for candidate in objects_in(documents) if _is_generated(candidate, settings)
-    }
+
+    def is_generated(obj: Object) -> bool:
+        labels = metadata_of(obj).get("labels")
+        return obj.get("kind") == "ConfigMap" and isinstance(labels, dict) and settings.generated_label in labels
+
+    generated = {metadata_of(obj).get("name") for obj in objects_in(documents) if is_generated(obj)}
 
     def change(obj: Object, document: Document) -> list[Object] | None:
-        if _is_generated(obj, settings):
+        if is_generated(obj):
             report.lines.append(line_for(obj, "", "dropped", document.place))
             return []
         pod = pod_template(obj)
@@ -64,28 +62,23 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, strict: bool, f
             report.others += 1
             return None
         if lost := lost_receipt(pod, settings):
-            line = line_for(obj, "", "failed", document.place)
-            report.lines.append(replace(line, message=lost))
+            report.lines.append(line_for(obj, "", "failed", document.place, lost))
             return None
         before = uninject_pod(pod, settings)
-        if same(before, pod):
-            line = line_for(obj, "", "unchanged", document.place)
-            mounted = next((str(name) for name in generated if uses_config_map(pod, str(name))), "")
-            if receipts := foreign_receipt(pod, settings):
-                line = replace(line, message=receipts[0], outcome="failed")
-            elif mounted:
-                message = (
-                    f"it mounts configmap/{mounted}, which an earlier injection created, but the pod has no receipt "
-                    "(the annotation that says what the injection added); use the unchanged output of injector inject, "
-                    "or the file from before the injection"
-                )
-                line = replace(line, message=message, outcome="failed")
-            else:
-                line = replace(line, message=_NOTHING)
-            report.lines.append(line)
-            return None
-        report.lines.append(line_for(obj, "", "uninjected", document.place))
-        return [with_pod_template(obj, before)]
+        if not same(before, pod):
+            report.lines.append(line_for(obj, "", "uninjected", document.place))
+            return [with_pod_template(obj, before)]
+        fault = next(iter(foreign_receipt(pod, settings)), "")
+        mounted = next((str(name) for name in generated if uses_config_map(pod, str(name))), "")
+        if mounted and not fault:
+            fault = (
+                f"it mounts configmap/{mounted}, which an earlier injection created, but the pod has no receipt "
+                "(the annotation that says what the injection added); use the unchanged output of injector inject, "
+                "or the file from before the injection"
+            )
+        line = line_for(obj, "", "failed" if fault else "unchanged", document.place, fault or "not injected")
+        report.lines.append(line)
+        return None
 
     edited = list(report.following(edit(documents, change)))
     report.show(form)
@@ -93,11 +86,3 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, strict: bool, f
         return 1
     write_manifests(edited)
     return 0
-
-
-def _is_generated(obj: Object, settings: Settings) -> bool:
-    """Whether an object is a ConfigMap that an injection made."""
-    from injector.cli.manifest_objects import metadata_of
-
-    labels = metadata_of(obj).get("labels")
-    return obj.get("kind") == "ConfigMap" and isinstance(labels, dict) and settings.generated_label in labels

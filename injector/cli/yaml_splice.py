@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import yaml
@@ -105,15 +106,11 @@ class _Splice:
     def _mapping(self, node: yaml.MappingNode, old: Any, new: Any) -> Iterator[_Change]:
         entries = self._entries(node, old, new)
         column = _column(node)
-        staying = [key for key in entries if key in new]
-        if not staying:
+        if not entries.keys() & new.keys():
             raise UnwritableError
         for key, (key_node, value_node) in entries.items():
             if key not in new:
-                start = self._line_start(key_node)
-                if start is None:
-                    raise UnwritableError
-                yield _Change(start, self._after(key_node, value_node), "", whole=True)
+                yield _Change(self._line_start(key_node), self._after(key_node, value_node), "", whole=True)
                 continue
             try:
                 if self._is_alias(key_node, value_node) and old[key] != new[key]:
@@ -148,17 +145,13 @@ class _Splice:
             yield from self._value(items[old_index], old[old_index], new[new_index])
         removed = set(range(len(old))) - {old_index for old_index, _ in matched}
         yield from (_Change(starts[old_index], ends[old_index], "", whole=True) for old_index in sorted(removed))
-        run: list[Any] = []
         at = starts[0]
-        for new_index, value in enumerate(new):
-            if new_index not in of_new:
-                run.append(value)
-                continue
-            if run:
-                yield _Change(at, at, self._block(run, column), whole=True)
-            run, at = [], self._past_comments(ends[of_new[new_index]], column)
-        if run:
-            yield _Change(at, at, self._block(run, column), whole=True)
+        for stays, run in groupby(range(len(new)), of_new.__contains__):
+            indices = list(run)
+            if stays:
+                at = self._past_comments(ends[of_new[indices[-1]]], column)
+            else:
+                yield _Change(at, at, self._block([new[index] for index in indices], column), whole=True)
 
     def _flow_mapping(self, node: yaml.MappingNode, old: Any, new: Any) -> Iterator[_Change]:
         entries = self._entries(node, old, new)
@@ -171,10 +164,8 @@ class _Splice:
                     raise UnwritableError
                 yield from self._value(value_node, old[key], new[key], flow=True)
         removed = [index for index, key in enumerate(entries) if key not in new]
-        yield from self._taken_out(parts, removed)
         added = {key: value for key, value in new.items() if key not in old}
-        if added:
-            yield from self._put_in(node, parts, removed, line_text(added)[1:-1])
+        yield from self._flow_parts(node, parts, removed, line_text(added)[1:-1])
 
     def _flow_list(self, node: yaml.SequenceNode, old: list[Any], new: list[Any]) -> Iterator[_Change]:
         if len(node.value) != len(old):
@@ -187,33 +178,26 @@ class _Splice:
         for old_index, new_index in matched:
             yield from self._value(node.value[old_index], old[old_index], new[new_index], flow=True)
         removed = sorted(set(range(len(old))) - {old_index for old_index, _ in matched})
-        yield from self._taken_out(parts, removed)
-        if len(new) > len(staying):
-            yield from self._put_in(node, parts, removed, line_text(new[len(staying) :])[1:-1])
+        yield from self._flow_parts(node, parts, removed, line_text(new[len(staying) :])[1:-1])
 
     @staticmethod
-    def _taken_out(parts: list[tuple[int, int]], removed: list[int]) -> Iterator[_Change]:
-        left = [index for index in range(len(parts)) if index not in removed]
+    def _flow_parts(node: yaml.Node, parts: list[tuple[int, int]], removed: list[int], added: str) -> Iterator[_Change]:
+        """The parts of a mapping or list within brackets: some are taken out, others put in behind the last.
+
+        With each part goes its comma: the one before it, or behind it where nothing that stays is before.
+        """
+        first = next((index for index in range(len(parts)) if index not in removed), 0)
         for index in removed:
-            before = [earlier for earlier in left if earlier < index]
-            if before:
-                yield _Change(parts[index - 1][1], parts[index][1], "")
-            elif left:
+            if index < first:
                 yield _Change(parts[index][0], parts[index + 1][0], "")
             else:
                 yield _Change(parts[index - 1][1] if index else parts[0][0], parts[index][1], "")
-
-    def _put_in(
-        self, node: yaml.Node, parts: list[tuple[int, int]], removed: list[int], text: str
-    ) -> Iterator[_Change]:
-        if len(removed) == len(parts):  # nothing stays, or nothing is there
-            if removed:
-                raise UnwritableError
-            yield _Change(node.start_mark.index + 1, node.start_mark.index + 1, text)
-        elif len(parts) - 1 in removed:
+        if added and len(parts) - 1 in removed:
             raise UnwritableError
-        else:
-            yield _Change(parts[-1][1], parts[-1][1], f", {text}")
+        if added and parts:
+            yield _Change(parts[-1][1], parts[-1][1], f", {added}")
+        elif added:
+            yield _Change(node.start_mark.index + 1, node.start_mark.index + 1, added)
 
     # ------------------------------------------------------------------------------------------------ where things are
 
@@ -264,10 +248,12 @@ class _Splice:
         line_end = self._text.find("\n", at)
         return len(self._text) if line_end < 0 else line_end + 1
 
-    def _line_start(self, node: yaml.Node) -> int | None:
-        """Where the line of a node begins; None where something else stands in front of it there."""
+    def _line_start(self, node: yaml.Node) -> int:
+        """Where the line of a node begins. Raises where something else stands in front of it there."""
         start = self._text.rfind("\n", 0, node.start_mark.index) + 1
-        return start if not self._text[start : node.start_mark.index].strip(" \ufeff") else None
+        if self._text[start : node.start_mark.index].strip(" \ufeff"):
+            raise UnwritableError
+        return start
 
     def _dash_line(self, item: yaml.Node, column: int) -> int:
         start = self._text.rfind("\n", 0, item.start_mark.index) + 1
@@ -310,11 +296,10 @@ def _matched(old: list[Any], new: list[Any]) -> list[tuple[int, int]]:
     pairs: list[tuple[int, int]] = []
     at = 0
     for old_index, item in enumerate(old):
-        for new_index in range(at, len(new)):
-            if _same_item(item, new[new_index]):
-                pairs.append((old_index, new_index))
-                at = new_index + 1
-                break
+        counterpart = next((index for index in range(at, len(new)) if _same_item(item, new[index])), None)
+        if counterpart is not None:
+            pairs.append((old_index, counterpart))
+            at = counterpart + 1
     return pairs
 
 

@@ -37,14 +37,12 @@ class ApiError(InjectorError):
         return self.status == 410 or self.reason in ("Expired", "Gone")
 
     @property
-    def no_permission(self) -> bool:
-        """Whether RBAC refused it because a permission is missing."""
-        return self.status == 403 and api_server_message(self.message).kind == "no-permission"
+    def denial(self) -> str:
+        """What forbids it, as far as the message says: `no-permission` (RBAC), `over-quota` (a ResourceQuota)...
 
-    @property
-    def over_quota(self) -> bool:
-        """Whether a ResourceQuota refused it."""
-        return self.status == 403 and api_server_message(self.message).kind == "over-quota"
+        "" for an error of another kind.
+        """
+        return api_server_message(self.message).kind if self.status == 403 else ""
 
 
 class _Cause(msgspec.Struct, frozen=True):

@@ -3,7 +3,7 @@
 Plain blocking calls over one connection:
 
     with BlockingClient(context="staging") as live:
-        pod = live.read("deploy/web", "shop")
+        deployment, _ = live.find("deploy/web", "shop")
 
 https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api
 """
@@ -15,7 +15,7 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
@@ -31,25 +31,14 @@ from injector.settings import Settings
 from injector.templates.load import TemplateSources
 
 
-class DiscoveredResource(NamedTuple):
-    """A resource, and whether its objects lie in namespaces."""
-
-    resource: Resource
-    namespaced: bool
-
-    def path(self, name: str, namespace: str) -> str:
-        """Where an object of it is."""
-        group, version, plural = self.resource
-        api = _api(group, version)
-        return f"{api}/namespaces/{namespace}/{plural}/{name}" if self.namespaced else f"{api}/{plural}/{name}"
-
-
 def _api(group: str, version: str) -> str:
     return f"/apis/{group}/{version}" if group else f"/api/{version}"
 
 
-async def _find_resource(client: Client, word: str) -> DiscoveredResource | None:
+async def _find_resource(client: Client, word: str) -> tuple[Resource, bool] | None:
     """The resource that `word` names: its plural, singular, kind or a short name, with `.group` behind it or not.
+
+    Beside it whether its objects lie in namespaces.
 
     If several resources have the name, this is the first in the API server's order, in the version that the API server
     prefers. Raises ApiError. A group whose own server does not answer is left out.
@@ -68,7 +57,7 @@ async def _find_resource(client: Client, word: str) -> DiscoveredResource | None
             plural = str(resource.get("name"))
             names = {plural, resource.get("singularName"), str(resource.get("kind")).lower()}
             if "/" not in plural and name in names | set(resource.get("shortNames") or ()):
-                return DiscoveredResource(Resource(group, version, plural), bool(resource.get("namespaced")))
+                return Resource(group, version, plural), bool(resource.get("namespaced"))
     return None
 
 
@@ -153,10 +142,6 @@ class BlockingClient:
         """The namespace that kubectl would use without `-n`."""
         return context_namespace(*self._where)
 
-    def read(self, target: str, namespace: str | None = None) -> Object:
-        """The object that `target` names, see `find`."""
-        return self.find(target, namespace)[0]
-
     def find(self, target: str, namespace: str | None = None) -> tuple[Object, Resource]:
         """The object that `target` names, and its resource: `pod/NAME`, `deploy/NAME`, `widget.example.com/NAME`, with
         kubectl's short names.
@@ -170,18 +155,21 @@ class BlockingClient:
         api, plural = _PATHS.get(kind, ("", ""))
         if api and (not group or f"/{group}/" in api):
             group, version = ("", "v1") if api == _CORE else api.split("/")[2:]
-            discovered: DiscoveredResource | None = DiscoveredResource(
-                Resource(group, version, plural), namespaced=True
-            )
+            discovered: tuple[Resource, bool] | None = (Resource(group, version, plural), True)
         else:
             discovered = self._run(f"the kind of {target}", _find_resource(self._client, word))
         if discovered is None:
             raise DocumentError(
                 f"{target}: {self.host} has no kind {word}; run `kubectl api-resources` to list the kinds"
             )
-        namespace = namespace or self.default_namespace
-        subject = f"{target} in namespace {namespace}" if discovered.namespaced else target
-        return self._run(subject, self._client.get(discovered.path(name, namespace))), discovered.resource
+        resource, namespaced = discovered
+        subject = target
+        collection = _api(resource.group, resource.version)
+        if namespaced:
+            namespace = namespace or self.default_namespace
+            subject += f" in namespace {namespace}"
+            collection += f"/namespaces/{namespace}"
+        return self._run(subject, self._client.get(f"{collection}/{resource.name}/{name}")), resource
 
     def namespace(self, name: str) -> Namespace:
         """The namespace; its quotas and limit ranges are empty where one may not read them."""
@@ -193,9 +181,9 @@ class BlockingClient:
         """The cluster's version; its DNS domain cannot be asked for and is given."""
         return Cluster(self._run("the version", self._client.version()), domain)
 
-    def webhooks(self, selector: str = INSTALLATION) -> tuple[Object, ...]:
+    def webhooks(self) -> tuple[Object, ...]:
         """The injector's MutatingWebhookConfigurations and ValidatingWebhookConfigurations, each with its kind."""
-        query = {"labelSelector": selector}
+        query = {"labelSelector": INSTALLATION}
         return tuple({"kind": kind, **obj} for kind in KINDS for obj in self.objects(configuration_path(kind), query))
 
     def installation(self) -> str:
@@ -226,17 +214,19 @@ class BlockingClient:
 
     def objects(self, path: str, query: Mapping[str, str] | None = None) -> Iterator[Object]:
         """Every object of the collection at `path` (`/api/v1/pods`), a page at a time."""
-        page = ""
-        while True:
+        page: str | None = ""
+        while page is not None:
             listing = self._run(path, self._client.list(path, query, page=page))
-            yield from listing.items
-            page = listing.next_page
-            if not page:
-                return
+            yield from listing.items or ()
+            page = listing.metadata.next_page or None
 
     def get(self, path: str, subject: str = "") -> Object:
         """The object at `path`; messages call it `subject`."""
         return self._run(subject or path, self._client.get(path))
+
+    def found(self, path: str, subject: str = "") -> Object | None:
+        """The object at `path`, None where there is none; messages call it `subject`."""
+        return self._run(subject or path, self._client.find(path))
 
     def send(
         self,
@@ -251,12 +241,13 @@ class BlockingClient:
         """What the API server answers to a request with a body; `content_type` says what kind of patch a PATCH is."""
         return self._run(subject or path, self._client.request(method, path, body, query, content_type=content_type))
 
-    def apply(self, path: str, body: Object, manager: str, *, subject: str = "") -> Object:
-        """Server-side apply: `body` has all fields that the field manager wants to own, and overrules other managers.
+    def apply(self, configuration: Object, manager: str, subject: str) -> Object:
+        """Apply what `configuration` says of a webhook configuration; that is what the field manager then owns.
 
         https://kubernetes.io/docs/reference/using-api/server-side-apply/
         """
-        return self._run(subject or path, self._client.apply(path, body, manager))
+        path = configuration_path(configuration["kind"], configuration["metadata"]["name"])
+        return self._run(subject, self._client.apply(path, configuration, manager))
 
     def answers(self, path: str, bodies: Sequence[Object], *, subject: str = "") -> list[Object]:
         """POST each of these to the collection at `path`, a few at a time; return the API server's answers."""
@@ -296,10 +287,9 @@ class BlockingClient:
 
     def _parts(self, namespace: str, plural: str) -> tuple[Object, ...]:
         try:
-            listing = self._runner.run(self._client.list(f"{_CORE}/namespaces/{namespace}/{plural}"))
-        except ApiError:
+            return tuple(self.objects(f"{_CORE}/namespaces/{namespace}/{plural}"))
+        except ClusterError:
             return ()
-        return tuple(listing.items)
 
     def _run(self, subject: str, call: Coroutine[Any, Any, T]) -> T:
         try:
@@ -310,5 +300,5 @@ class BlockingClient:
                 status=error.status,
                 reason=error.reason,
                 subject=subject,
-                no_permission=error.no_permission,
+                no_permission=error.denial == "no-permission",
             ) from None

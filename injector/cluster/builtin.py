@@ -50,7 +50,7 @@ class BuiltinCertificates:
         on_pair: Callable[[Pair], None],
         metrics: Metrics,
         *,
-        on_trouble: OnTrouble | None = None,
+        on_trouble: OnTrouble = lambda reason, cause: None,
         timing: Timing | None = None,
     ) -> None:
         self._client = client
@@ -68,8 +68,9 @@ class BuiltinCertificates:
             client, namespace, settings.lease, timing=self._lease_timing, on_change=lambda _leading: self._lead()
         )
         self._store = SecretStore(client, namespace, settings.secret, self._see, timing)
-        service = (settings.service, namespace)
-        self._bundles = Bundles(client, settings.webhooks, service, lambda: self._news.set(), timing)
+        self._bundles = Bundles(
+            client, settings.webhooks, (settings.service, namespace), lambda: self._news.set(), timing
+        )
         self._news = asyncio.Event()
         self._state = CertificateState()
         self._served: Pair | None = None
@@ -111,8 +112,7 @@ class BuiltinCertificates:
         self._state = state
         self._news.set()
         if state.authority:
-            expiry = state.authority.certificate.not_valid_after_utc
-            self._metrics.authority_end.cell().value = expiry.timestamp()
+            self._metrics.authority_end.cell().value = state.authority.certificate.not_valid_after_utc.timestamp()
         fault = _why_not_served(state, datetime.now(UTC))
         if fault:
             self._refuse(f"Secret {self._settings.secret}: {fault}")
@@ -128,8 +128,7 @@ class BuiltinCertificates:
         self._refused = fault
         self._metrics.certificates.cell("refused").value += 1
         _log.error("certificate-refused", why=fault, in_use="the old one" if self._served else "none")
-        if self._on_trouble:
-            self._on_trouble("certificate-refused", fault)
+        self._on_trouble("certificate-refused", fault)
 
     def _lead(self) -> None:
         """This replica became the leader or is no longer the leader: forget everything that the leader remembers."""

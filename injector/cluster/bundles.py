@@ -127,12 +127,9 @@ class Bundles:
         """The configurations as they are now; `deadline` in seconds for each. Raises ApiError."""
         configurations = []
         for kind in KINDS:
-            try:
-                obj = await self._client.get(configuration_path(kind, self._name), deadline=deadline)
+            obj = await self._client.find(configuration_path(kind, self._name), deadline=deadline)
+            if obj is not None:
                 configurations.append(self._configuration(kind, obj))
-            except ApiError as error:
-                if error.status != 404:
-                    raise
         return tuple(configurations)
 
     async def write(self, configuration: Configuration, bundle: Bundle, *, deadline: float) -> None:
@@ -152,8 +149,9 @@ class Bundles:
             for entry in configuration.entries
         ]
         body = {"apiVersion": API_VERSION, "kind": configuration.kind, "metadata": metadata, "webhooks": entries}
-        path = configuration_path(configuration.kind, configuration.name)
-        await self._client.apply(path, body, FIELD_MANAGER, deadline=deadline)
+        await self._client.apply(
+            configuration_path(configuration.kind, configuration.name), body, FIELD_MANAGER, deadline=deadline
+        )
 
     def _configuration(self, kind: str, obj: Object) -> Configuration:
         metadata = obj["metadata"]

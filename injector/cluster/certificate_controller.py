@@ -63,7 +63,7 @@ class CertificateController:
         leading: Callable[[], bool],
         now: Callable[[], datetime],
         metrics: Metrics,
-        on_trouble: OnTrouble | None = None,
+        on_trouble: OnTrouble = lambda kind, message: None,
         *,
         settle_seconds: float,
         write_seconds: float,
@@ -123,8 +123,7 @@ class CertificateController:
 
     def _next(self, state: CertificateState, configurations: Sequence[Configuration]) -> RotationStep | None:
         bundles = [entry.authorities for configuration in configurations for entry in configuration.entries]
-        settled = self._settled(state, bundles)
-        return next_step(state, bundles, self._now(), self._plan, settled=settled)
+        return next_step(state, bundles, self._now(), self._plan, settled=self._settled(state, bundles))
 
     def _settled(self, state: CertificateState, bundles: Sequence[Bundle]) -> bool:
         """Whether the awaited authority has been in every bundle for long enough, as far as this leader saw."""
@@ -157,8 +156,12 @@ class CertificateController:
                 backoff.repaired()
             cause = "repaired" if repair else "changed"
             self._metrics.bundle_writes.cell(cause).value += 1
-            by = ", ".join(configuration.writers)
-            _log.info("bundle-written", configuration=configuration.path, why=cause, written_before_by=by)
+            _log.info(
+                "bundle-written",
+                configuration=configuration.path,
+                why=cause,
+                written_before_by=", ".join(configuration.writers),
+            )
         return wrote
 
     def _differing(self, configurations: Sequence[Configuration], bundle: Bundle) -> list[Configuration]:
@@ -191,8 +194,7 @@ class CertificateController:
             return
         self.failures[kind] = message
         _log.warning(kind, why=message)
-        if self._on_trouble:
-            self._on_trouble(kind, message)
+        self._on_trouble(kind, message)
 
 
 # ------------------------------------------------------------ the Secret
@@ -229,6 +231,7 @@ class SecretStore:
         self._on_change = on_change
         self._collection = f"/api/v1/namespaces/{namespace}/secrets"
         self._name = name
+        self._path = f"{self._collection}/{name}"
         self.reflector = Reflector(
             client,
             self._collection,
@@ -244,13 +247,8 @@ class SecretStore:
 
     async def read(self, *, deadline: float) -> SecretContents:
         """The Secret as it is now; `deadline` in seconds. Raises ApiError."""
-        try:
-            secret = await self._client.get(f"{self._collection}/{self._name}", deadline=deadline)
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            return SecretContents(None, CertificateState())
-        return SecretContents(secret, read_certificate_state(data_of(secret)))
+        secret = await self._client.find(self._path, deadline=deadline)
+        return SecretContents(secret, read_certificate_state(data_of(secret or {})))
 
     async def write(self, contents: SecretContents, state: CertificateState, *, deadline: float) -> None:
         """Replace the Secret that was found; refused (409) if it has changed since. Raises ApiError."""
@@ -263,8 +261,7 @@ class SecretStore:
             return
         foreign = {key: value for key, value in (contents.secret.get("data") or {}).items() if key not in KEYS}
         changed = {**contents.secret, "data": {**foreign, **data}}
-        path = f"{self._collection}/{self._name}"
-        await self._client.request("PUT", path, changed, query, deadline=deadline)
+        await self._client.request("PUT", self._path, changed, query, deadline=deadline)
 
 
 def data_of(secret: Object) -> dict[str, bytes]:

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import msgspec
@@ -31,12 +31,18 @@ _LARGEST_EVENT = 16 * 1024 * 1024  # an object in etcd is at most 1.5 MiB; JSON 
 _RENEW = 60.0  # seconds at least between two readings of the configuration
 
 
-class Page(msgspec.Struct, frozen=True):
-    """One page of a list: its objects, the list's resource version, and the token of the next page ("" at the end)."""
+class ListMetadata(msgspec.Struct, frozen=True, rename="camel"):
+    """A list's resource version, and the token of its next page ("" at the end)."""
 
-    items: list[Object]
-    resource_version: str
-    next_page: str
+    resource_version: str = ""
+    next_page: str = msgspec.field(default="", name="continue")
+
+
+class Page(msgspec.Struct, frozen=True):
+    """One page of a list; an API server may write null for no objects."""
+
+    metadata: ListMetadata
+    items: list[Object] | None = None
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -46,17 +52,7 @@ class Event(msgspec.Struct, frozen=True):
     object: Object
 
 
-class _ListMetadata(msgspec.Struct, frozen=True, rename="camel"):
-    resource_version: str = ""
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class _List(msgspec.Struct, frozen=True):
-    metadata: _ListMetadata
-    items: list[Object] | None = None
-
-
-_decode_list = msgspec.json.Decoder(_List).decode
+_decode_page = msgspec.json.Decoder(Page).decode
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 _decode_event = msgspec.json.Decoder(Event).decode
 _WIRE_FAULTS = (aiohttp.ClientError, HttpProcessingError, ConfigError, OSError, ValueError)
@@ -119,6 +115,15 @@ class Client:
         """The object at `path` (`/api/v1/namespaces/x`). `deadline` in seconds. Raises ApiError."""
         return await self.request("GET", path, None, query, deadline=deadline)
 
+    async def find(self, path: str, *, deadline: float = DEADLINE) -> Object | None:
+        """The object at `path`, None where there is none. Raises ApiError for every other reason not to get it."""
+        try:
+            return await self.get(path, deadline=deadline)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+        return None
+
     async def create(
         self, path: str, body: Object, query: Mapping[str, str] | None = None, *, deadline: float = DEADLINE
     ) -> Object:
@@ -136,10 +141,8 @@ class Client:
         deadline: float = DEADLINE,
     ) -> Object:
         """Any request with JSON both ways; `content_type` says what kind of patch a PATCH is. Raises ApiError."""
-        answer: Object = self._decode(
-            _decode_object, await self._bytes(method, path, body, query, content_type, deadline)
-        )
-        return answer
+        raw = await self._bytes(method, path, body, query, content_type, deadline)
+        return cast("Object", self._decode(_decode_object, raw))
 
     async def apply(self, path: str, body: Object, manager: str, *, deadline: float = DEADLINE) -> Object:
         """Server-side apply: `body` has all fields that the field manager wants to own, and overrules other managers.
@@ -162,8 +165,8 @@ class Client:
     ) -> Page:
         """One page of at most `limit` objects; `page` is the `next_page` of the one before. Raises ApiError."""
         full = {**(query or {}), "limit": str(limit), **filled({"continue": page})}
-        listing = self._decode(_decode_list, await self._bytes("GET", path, None, full, "application/json", deadline))
-        return Page(listing.items or [], listing.metadata.resource_version, listing.metadata.continue_)
+        raw = await self._bytes("GET", path, None, full, "application/json", deadline)
+        return cast("Page", self._decode(_decode_page, raw))
 
     @asynccontextmanager
     async def watch(

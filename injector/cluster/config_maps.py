@@ -17,7 +17,7 @@ import structlog
 
 from injector.cluster.api_error import TIMEOUT, ApiError
 from injector.cluster.client import Client
-from injector.cluster.tasks import SingleFlight
+from injector.cluster.tasks import SingleFlight, remember
 from injector.errors import InjectionError
 from injector.pods.delivery import GeneratedConfigMap
 from injector.reasons import Reason
@@ -82,30 +82,24 @@ class ConfigMaps:
                 raise ApiError(
                     409, "Conflict", "something deletes the ConfigMap of that name again and again; find out what"
                 )
-        self._present[file.namespace, file.name] = time.monotonic() + self._seconds
-        self._present.move_to_end((file.namespace, file.name))
-        while len(self._present) > self._remember:
-            self._present.popitem(last=False)
+        remember(self._present, (file.namespace, file.name), time.monotonic() + self._seconds, self._remember)
 
     async def _compare(self, file: GeneratedConfigMap) -> bool:
         """Whether the ConfigMap of that name is there; ApiError if it is not the one wanted."""
         try:
-            config_map = await self._client.get(f"{_collection(file)}/{file.name}", deadline=_LONGEST)
+            config_map = await self._client.find(f"{_collection(file)}/{file.name}", deadline=_LONGEST)
         except ApiError as error:
-            if error.status == 404:
-                return False
             if error.status != 403:
                 raise
             if not self._blind:
                 _log.warning("config-maps-not-compared", error=error.message, to_do="grant get on configmaps")
             self._blind = True
             return True
+        if config_map is None:
+            return False
         if config_map["metadata"].get("deletionTimestamp"):
             raise ApiError(409, "Conflict", "the ConfigMap of that name is being deleted; try again when it is gone")
-        ours = (
-            config_map.get("data", {}) == file.data and not config_map.get("binaryData") and config_map.get("immutable")
-        )
-        if not ours:
+        if config_map.get("data", {}) != file.data or config_map.get("binaryData") or not config_map.get("immutable"):
             raise ApiError(
                 409,
                 "AlreadyExists",
@@ -128,15 +122,14 @@ _TO_DO = {
     **dict.fromkeys(("BadRequest", "Invalid", "RequestEntityTooLarge"), "change the files that the template renders"),
     **dict.fromkeys(("AlreadyExists", "Conflict"), ""),
 }
+#: Reasons of our own that say more than `Forbidden`, by what the API server's message says.
+_NARROWER = {"over-quota": "OverQuota", "no-permission": "NoPermission"}
 
 
 def _failure(file: GeneratedConfigMap, error: ApiError) -> InjectionError:
     """What the pod's owner is told."""
     name = f"{file.namespace}/{file.name}"
-    cause = next(iter(error.causes), error.reason)
-    for narrower, holds in (("OverQuota", error.over_quota), ("NoPermission", error.no_permission)):
-        if holds and not error.causes:
-            cause = narrower
+    cause = next(iter(error.causes), _NARROWER.get(error.denial, error.reason))
     to_do = _TO_DO.get(cause, "the injector tries again when the pod is next created")
     message = f"ConfigMap {name} was not created: {error.message}"
     return InjectionError(Reason.FILES_FAILED, message, help=to_do, fields={"configmap": name, "cause": cause})

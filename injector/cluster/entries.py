@@ -12,15 +12,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from injector.cluster.installation import Installation
+from injector.pods.context import filled
 from injector.settings import Settings
 from injector.templates.snapshot import Catalog
-from injector.templates.template import AppliesTo
 
 
 def string_expression(value: str) -> str:
     """A CEL string."""
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def words(values: Iterable[str]) -> str:
@@ -41,8 +40,7 @@ def selected(selector: dict[str, Any]) -> str:
 
     https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
     """
-    labels = sorted((selector.get("matchLabels") or {}).items())
-    parts = [_expression(key, "In", [value]) for key, value in labels]
+    parts = [_expression(key, "In", [value]) for key, value in sorted((selector.get("matchLabels") or {}).items())]
     parts += [
         _expression(e["key"], e["operator"], e.get("values") or ()) for e in selector.get("matchExpressions") or ()
     ]
@@ -154,26 +152,24 @@ def entries(settings: Settings, installation: Installation, catalog: Catalog = _
     )
 
 
-def rule_of(covered: AppliesTo) -> Entry:
-    """The rule of a webhook entry for what a template is for.
+def _path_entries(kind: str, settings: Settings, installation: Installation, catalog: Catalog) -> Iterator[Entry]:
+    """The entries of the settings' paths in one of the two configurations, in the settings' order.
 
     The scope is `*`: a template names resources, and only the API server knows whether their objects are in namespaces.
     """
-    return {
-        "apiGroups": list(covered.api_groups),
-        "apiVersions": list(covered.api_versions),
-        "operations": list(covered.operations),
-        "resources": list(covered.resources),
-        "scope": "*",
-    }
-
-
-def _path_entries(kind: str, settings: Settings, installation: Installation, catalog: Catalog) -> Iterator[Entry]:
-    """The entries of the settings' paths in one of the two configurations, in the settings' order."""
     for path, at in settings.paths.items():
         if at.type != kind or catalog.missing(at.templates):
             continue
-        rules = [rule_of(template.applies_to) for template in catalog.found(at.templates)]
+        rules = [
+            {
+                "apiGroups": list(template.applies_to.api_groups),
+                "apiVersions": list(template.applies_to.api_versions),
+                "operations": list(template.applies_to.operations),
+                "resources": list(template.applies_to.resources),
+                "scope": "*",
+            }
+            for template in catalog.found(at.templates)
+        ]
         entry = _entry(installation, path, []) | {
             "name": installation.path_entry(path),
             "rules": [rule for number, rule in enumerate(rules) if rule not in rules[:number]],
@@ -205,16 +201,13 @@ def namespaces_selected(
     left_alone = settings.ignoring(installation.namespace).ignored_namespaces
     more = installation.namespaces or {}
     label = {"key": settings.namespace_label.key, "operator": operator, "values": list(values)}
-    selector: dict[str, Any] = {
+    return {
         "matchExpressions": [
             *([label] if operator else ()),
             {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(left_alone)},
             *more.get("matchExpressions", ()),
         ]
-    }
-    if more.get("matchLabels"):
-        selector["matchLabels"] = dict(more["matchLabels"])
-    return selector
+    } | filled({"matchLabels": more.get("matchLabels")})
 
 
 def _asks_for_it(settings: Settings) -> Entry:

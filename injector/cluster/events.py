@@ -18,9 +18,9 @@ import structlog
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
-from injector.cluster.tasks import Backoff, end_task
+from injector.cluster.tasks import Backoff, end_task, remember
 from injector.diagnostics import printable_lines
-from injector.pods.context import Object
+from injector.pods.context import Object, filled
 from injector.telemetry import Metrics
 
 _log = structlog.get_logger(__name__)
@@ -99,17 +99,13 @@ class Events:
         """
         key = (about.uid or about.name, reason, *((note,) if each_note else ()))
         now = time.monotonic()
-        until = self._recent.get(key)
-        if until is not None and now < until:
+        if now < self._recent.get(key, 0.0):
             self._repeated.value += 1
             return
         if len(self._waiting) >= self._pace.waiting:
             self._dropped.value += 1
             return
-        self._recent[key] = now + self._pace.again
-        self._recent.move_to_end(key)
-        while len(self._recent) > self._pace.remembered:
-            self._recent.popitem(last=False)
+        remember(self._recent, key, now + self._pace.again, self._pace.remembered)
         self._waiting.append((self._event(about, reason, note, action, key), 0))
         self._news.set()
 
@@ -119,7 +115,6 @@ class Events:
         slot = int(now.timestamp() // max(self._pace.again, 1))
         digest = hashlib.sha256("\0".join((*key, str(slot))).encode()).hexdigest()[:16]
         regarding = {"apiVersion": about.api_version, "kind": about.kind, "name": about.name}
-        regarding |= {name: value for name, value in (("uid", about.uid), ("namespace", about.namespace)) if value}
         return {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -132,7 +127,7 @@ class Events:
             "reason": reason[:_TEXT],
             "action": action[:_TEXT],
             "note": _in_bytes(printable_lines(note), _NOTE_BYTES),
-            "regarding": regarding,
+            "regarding": regarding | filled({"uid": about.uid, "namespace": about.namespace}),
             "reportingController": CONTROLLER,
             "reportingInstance": self._instance,
         }
@@ -184,7 +179,12 @@ class Events:
                 self._failed.value += 1
                 return
             if error.status == 403:
-                self._refused(namespace, error)
+                # No more Events about this namespace for a while; those about other namespaces do not wait.
+                self._failed.value += 1
+                if namespace not in self._refusing:
+                    _log.warning("events-not-written", namespace=namespace, error=str(error), effect=_EFFECT)
+                until = time.monotonic() + self._pace.longest_pause
+                remember(self._refusing, namespace, until, self._pace.remembered)
                 return
             if error.reason != self._trouble:
                 self._trouble = error.reason
@@ -195,16 +195,6 @@ class Events:
         if self._trouble:
             self._trouble = ""
             _log.info("events-written-again")
-
-    def _refused(self, namespace: str, error: ApiError) -> None:
-        """Send no more Events about this namespace for a while; those about other namespaces do not wait."""
-        self._failed.value += 1
-        if namespace not in self._refusing:
-            _log.warning("events-not-written", namespace=namespace, error=str(error), effect=_EFFECT)
-        self._refusing[namespace] = time.monotonic() + self._pace.longest_pause
-        self._refusing.move_to_end(namespace)
-        while len(self._refusing) > self._pace.remembered:
-            self._refusing.popitem(last=False)
 
 
 def _in_bytes(text: str, length: int) -> str:

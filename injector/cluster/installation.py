@@ -30,11 +30,6 @@ class Installation:
     opted_in_failure_policy: FailurePolicy = "Ignore"
     namespaces: dict[str, Any] | None = None
 
-    @property
-    def certificates(self) -> str:
-        """The Secret in which the built-in authority keeps its certificates."""
-        return f"{self.name}-certificates"
-
     def entry_name(self, entry: str) -> str:
         """The full name of a webhook entry; the API server wants three parts."""
         return f"{entry}.{self.name}.internal"

@@ -62,7 +62,7 @@ class Lease:
         *,
         identity: str = "",
         timing: LeaseTiming | None = None,
-        on_change: Callable[[bool], None] | None = None,
+        on_change: Callable[[bool], None] = lambda leading: None,
     ) -> None:
         #: Who this is: the pod's name and something random, as a pod's container may be started again.
         self.identity = identity or f"{socket.gethostname()}_{secrets.token_hex(4)}"
@@ -105,7 +105,7 @@ class Lease:
             if error.status != 409:
                 raise
             # The API server took a renewal whose answer `stop` did not wait for.
-            lease = await self._read()
+            lease = await self._client.get(self._path, deadline=self._request_seconds)
             if (lease.get("spec") or {}).get("holderIdentity") == self.identity:
                 await self._put(lease, nobody)
 
@@ -143,11 +143,8 @@ class Lease:
             with contextlib.suppress(ApiError):  # whatever it is, the Lease is looked at anew
                 await self._take(self._lease, began)
                 return
-        try:
-            lease = await self._read()
-        except ApiError as error:
-            if error.status != 404:
-                raise
+        lease = await self._client.find(self._path, deadline=self._request_seconds)
+        if lease is None:
             if not self._in_force:  # else it was deleted just now, and still has its leader
                 await self._create(began)
             return
@@ -188,9 +185,6 @@ class Lease:
         self._observe(await self._put(lease, self._spec(lease.get("spec") or {})))
         self._until = began + self._timing.deadline
 
-    async def _read(self) -> Object:
-        return await self._client.get(self._path, deadline=self._request_seconds)
-
     async def _put(self, lease: Object, spec: Object) -> Object:
         changed = {**lease, "spec": {**(lease.get("spec") or {}), **spec}}
         return await self._client.request("PUT", self._path, changed, deadline=self._request_seconds)
@@ -222,8 +216,7 @@ class Lease:
         if leading != self._announced:
             self._announced = leading
             _log.info("leading" if leading else "not-leading", lease=self._name, identity=self.identity)
-            if self._on_change:
-                self._on_change(leading)
+            self._on_change(leading)
 
 
 def _version(lease: Object) -> tuple[str, str]:

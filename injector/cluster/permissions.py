@@ -46,7 +46,19 @@ def permissions(
     """All lines for an installation whose certificate comes from `source`; first those that hold everywhere."""
     everywhere, own = [*_EVERYWHERE, *(_RETRIES if retry_refused else ())], [*_OWN]
     if source == "builtin":
-        everywhere.append(_bundles(installation))
+        everywhere.append(
+            Permission(
+                group=GROUP,
+                resources=RESOURCES,
+                verbs=("get", "list", "watch", "patch"),
+                names=(installation.name,),
+                feature="caBundle",
+                reason=(
+                    "to write the built-in authority's certificate into each caBundle, and to write it again if it is "
+                    "overwritten"
+                ),
+            )
+        )
         own += _certificates(installation)
     return (*everywhere, *own)
 
@@ -128,27 +140,13 @@ _OWN = (
 )
 
 
-def _bundles(installation: Installation) -> Permission:
-    return Permission(
-        group=GROUP,
-        resources=RESOURCES,
-        verbs=("get", "list", "watch", "patch"),
-        names=(installation.name,),
-        feature="caBundle",
-        reason=(
-            "to write the built-in authority's certificate into each caBundle, and to write it again if it is "
-            "overwritten"
-        ),
-    )
-
-
 def _certificates(installation: Installation) -> tuple[Permission, ...]:
     deleted = "to create the object, and to create it again after it was deleted; RBAC cannot limit create to a name"
     return (
         Permission(
             resources=("secrets",),
             verbs=("get", "list", "watch", "update"),
-            names=(installation.certificates,),
+            names=(f"{installation.name}-certificates",),
             everywhere=False,
             feature="built-in certificates",
             reason="the built-in authority's certificates and keys",

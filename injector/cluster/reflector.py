@@ -60,9 +60,9 @@ class Reflector(Generic[T]):
         keep: Callable[[Object], T | None],
         *,
         query: Mapping[str, str] | None = None,
-        on_change: Callable[[str, T | None], None] | None = None,
+        on_change: Callable[[str, T | None], None] = lambda key, item: None,
         optional: bool = False,
-        on_known: Callable[[], None] | None = None,
+        on_known: Callable[[], None] = lambda: None,
         timing: Timing | None = None,
     ) -> None:
         self.path = path
@@ -138,21 +138,19 @@ class Reflector(Generic[T]):
     async def _list(self) -> str:
         """Bring the copy up to date page by page, and forget what is no longer there. Returns the list's version."""
         listed: set[str] = set()
-        page = ""
-        while True:
+        page: str | None = ""
+        while page is not None:
             listing = await self._client.list(
                 self.path, self._query, page=page, limit=self._timing.page, deadline=self._timing.list_deadline
             )
-            for obj in listing.items:
+            for obj in listing.items or ():
                 key, _ = _identity(obj)
                 listed.add(key)
                 self._apply(key, self._stored(obj))
-            page = listing.next_page
-            if not page:
-                break
+            page = listing.metadata.next_page or None
         for key in [key for key in self._items if key not in listed]:
             self._apply(key, None)
-        return listing.resource_version
+        return listing.metadata.resource_version
 
     async def _watch(self, version: str) -> None:
         async with self._client.watch(self.path, version, self._query, seconds=jittered(self._timing.watch)) as events:
@@ -175,18 +173,16 @@ class Reflector(Generic[T]):
             return None
 
     def _apply(self, key: str, new: T | None) -> None:
-        old = self._items.get(key)
-        if new == old:
+        if new == self._items.get(key):
             return  # and the old one stays, so that who holds it sees that nothing changed
         if new is None:
             del self._items[key]
         else:
             self._items[key] = new
-        if self._on_change:
-            try:
-                self._on_change(key, new)
-            except Exception:
-                _log.exception("change-not-handled", path=self.path, object=key)
+        try:
+            self._on_change(key, new)
+        except Exception:
+            _log.exception("change-not-handled", path=self.path, object=key)
 
     # ------------------------------------------------------------ what is known about the API server
 
@@ -212,7 +208,7 @@ class Reflector(Generic[T]):
 
     def _becomes(self, *, synced: bool) -> None:
         changed, self.known = self.known != synced, synced
-        if changed and self._on_known:
+        if changed:
             self._on_known()
 
     def _recovered(self) -> None:

@@ -210,8 +210,14 @@ class Retries:
         await self._touch(path, controller, creation.kind)
         waiting.backoff.repaired()
         self._count.value += 1
-        about = {"kind": creation.kind, "namespace": creation.namespace, "name": creation.name}
-        _log.info("controller-retries", **about, missing_pods=missing, refused_at=f"{creation.at:%H:%M:%S}")
+        _log.info(
+            "controller-retries",
+            kind=creation.kind,
+            namespace=creation.namespace,
+            name=creation.name,
+            missing_pods=missing,
+            refused_at=f"{creation.at:%H:%M:%S}",
+        )
         end = time.monotonic() + _OUTCOME
         while time.monotonic() < end and not waiting.due:
             await asyncio.sleep(_TICK)
@@ -223,8 +229,10 @@ class Retries:
         api, name = _KINDS[kind][0].removeprefix("/apis/"), _KINDS[kind][1]
         metadata = {"name": obj["metadata"]["name"]}
         nothing = {"apiVersion": api, "kind": kind, "metadata": metadata}
-        version = obj["metadata"]["resourceVersion"]
-        status = {name: (obj.get("status") or {}).get(name, 0)}
-        restored = {**nothing, "metadata": {**metadata, "resourceVersion": version}, "status": status}
+        restored = {
+            **nothing,
+            "metadata": {**metadata, "resourceVersion": obj["metadata"]["resourceVersion"]},
+            "status": {name: (obj.get("status") or {}).get(name, 0)},
+        }
         for body in (restored, nothing):
             await self._client.apply(path, body, MANAGER)

@@ -30,9 +30,8 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 from itertools import chain
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from cryptography import x509
 
@@ -140,13 +139,8 @@ def _authorities(text: bytes) -> list[x509.Certificate]:
     return [certificate for certificate in read_certificates(text) if is_authority(certificate)]
 
 
-class StepName(StrEnum):
-    """What one write to the Secret does."""
-
-    AUTHORITY_MADE = "authority-made"
-    AUTHORITY_USED = "authority-used"
-    CERTIFICATE_SIGNED = "certificate-signed"
-    TIDIED = "tidied"
+#: What one write to the Secret does.
+StepName = Literal["authority-made", "authority-used", "certificate-signed", "tidied"]
 
 
 class RotationPlan(NamedTuple):
@@ -178,15 +172,15 @@ def next_step(
     if upcoming and settled and _in_all(upcoming.certificate, bundles):
         others = tuple(certificate for certificate in usable.bundle if certificate != upcoming.certificate)
         used = _sign(CertificateState(None, upcoming, None, others), now, plan)
-        return RotationStep(StepName.AUTHORITY_USED, "the next authority is in every bundle", used)
+        return RotationStep("authority-used", "the next authority is in every bundle", used)
     if authority and (cause := _why_sign(usable, anchored, now, plan)):
         trusted = settled and upcoming is None and _in_all(authority.certificate, bundles)
-        if trusted or _signed_before(usable, authority):
-            return RotationStep(StepName.CERTIFICATE_SIGNED, cause, _sign(usable, now, plan))
+        if trusted or usable.anchor == authority.certificate:
+            return RotationStep("certificate-signed", cause, _sign(usable, now, plan))
     if upcoming is None and (authority is None or _is_due(authority.certificate, now)):
         successor = new_authority(f"sidecar-injector CA {secrets.token_hex(4)}", now, now + plan.authority_life)
         cause = "two thirds of the authority's lifetime have passed" if authority else _why_none(state, now)
-        return RotationStep(StepName.AUTHORITY_MADE, cause, replace(usable, next=successor))
+        return RotationStep("authority-made", cause, replace(usable, next=successor))
     return _tidied(state, usable)
 
 
@@ -195,7 +189,7 @@ def _tidied(state: CertificateState, usable: CertificateState) -> RotationStep |
     if usable.data == state.data and not state.faults:
         return None
     cause = "an old authority expired, or a caBundle held an authority that the Secret did not hold"
-    return RotationStep(StepName.TIDIED, "; ".join(state.faults) or cause, usable)
+    return RotationStep("tidied", "; ".join(state.faults) or cause, usable)
 
 
 def awaited(state: CertificateState) -> x509.Certificate | None:
@@ -246,10 +240,6 @@ def _why_sign(usable: CertificateState, anchored: bool, now: datetime, plan: Rot
 def _why_none(state: CertificateState, now: datetime) -> str:
     ended = state.authority and _ended(state.authority.certificate, now)
     return "; ".join(state.faults) or ("the authority's certificate has expired" if ended else "there is no authority")
-
-
-def _signed_before(usable: CertificateState, authority: Pair) -> bool:
-    return usable.serving is not None and issued_by(usable.serving.certificate, authority.certificate)
 
 
 def _sign(state: CertificateState, now: datetime, plan: RotationPlan) -> CertificateState:

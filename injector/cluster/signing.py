@@ -69,16 +69,16 @@ def signing_request(
         .add_extension(x509.SubjectAlternativeName([alternative_of(dns_name) for dns_name in names]), critical=False)
         .sign(key, hashes.SHA256())
     )
-    spec = {
-        "request": base64.b64encode(request.public_bytes(serialization.Encoding.PEM)).decode(),
-        "signerName": signer,
-        "usages": list(_USAGES),
-    }
     return {
         "apiVersion": "certificates.k8s.io/v1",
         "kind": "CertificateSigningRequest",
         "metadata": {"name": name, "labels": {"app.kubernetes.io/name": "sidecar-injector"}},
-        "spec": spec | filled({"expirationSeconds": seconds}),
+        "spec": {
+            "request": base64.b64encode(request.public_bytes(serialization.Encoding.PEM)).decode(),
+            "signerName": signer,
+            "usages": list(_USAGES),
+        }
+        | filled({"expirationSeconds": seconds}),
     }
 
 
@@ -90,8 +90,7 @@ def answer_of(request: Object) -> SigningAnswer:
         if kind in conditions:
             message = conditions[kind].get("message") or conditions[kind].get("reason") or "no reason given"
             return SigningAnswer(refusal=f"{verb}: {message}", approved="Approved" in conditions)
-    chain = base64.b64decode(status.get("certificate") or "")
-    return SigningAnswer(chain=chain, approved="Approved" in conditions)
+    return SigningAnswer(base64.b64decode(status.get("certificate") or ""), approved="Approved" in conditions)
 
 
 def approval(request: Object, by: str) -> Object:

@@ -1,4 +1,4 @@
-"""Tasks that run until they are stopped, calls that several callers share, and how long to wait before the next try."""
+"""Tasks that run until they are stopped, calls that several callers share, short memories, and pauses between tries."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import random
 import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
@@ -40,6 +41,14 @@ class SingleFlight(Generic[K, T]):
         del self._running[key]
         if not future.cancelled():
             future.exception()  # looked at, so that asyncio does not complain when every caller has given up
+
+
+def remember(memory: OrderedDict[K, T], key: K, value: T, most: int) -> None:
+    """Put a value into a memory of at most `most` values; the one that was put there longest ago is forgotten first."""
+    memory[key] = value
+    memory.move_to_end(key)
+    while len(memory) > most:
+        memory.popitem(last=False)
 
 
 # ------------------------------------------------------------ pauses

@@ -28,7 +28,7 @@ def update_policy(settings: Settings, installation: Installation) -> tuple[Objec
     """The policy and its binding for an installation."""
     name = f"{installation.name}-updates"
     receipt = string_expression(settings.receipt_key)
-    resized = settings.required.resources == "any"
+    resized = ["pods/resize"] if settings.required.resources != "any" else []
     policy = {
         "apiVersion": API_VERSION,
         "kind": "ValidatingAdmissionPolicy",
@@ -45,7 +45,7 @@ def update_policy(settings: Settings, installation: Installation) -> tuple[Objec
                         "apiGroups": [""],
                         "apiVersions": ["v1"],
                         "operations": ["UPDATE"],
-                        "resources": ["pods", "pods/ephemeralcontainers", *([] if resized else ["pods/resize"])],
+                        "resources": ["pods", "pods/ephemeralcontainers", *resized],
                         "scope": "Namespaced",
                     }
                 ],
@@ -93,15 +93,16 @@ def _validation(expression: str, message: str) -> Object:
 
 def _named(field: str) -> Object:
     """The variable with the names of the parts that the receipt names as a whole, not only one of their fields."""
-    pieces = f"variables.receipt.split('\"/spec/{field}/')"
-    expression = pieces + """.map(p, p.split('"')[0]).filter(p, !p.contains('/'))"""
-    return {"name": field, "expression": expression}
+    names = """.map(p, p.split('"')[0]).filter(p, !p.contains('/'))"""
+    return {"name": field, "expression": f"variables.receipt.split('\"/spec/{field}/'){names}"}
 
 
 def _same_containers(field: str) -> Object:
     ours = f".?{field}.orValue([]).filter(c, c.name in variables.{field})"
-    message = "the sidecars of this pod cannot be changed: its namespace requires them"
-    return _validation(f"oldObject.spec{ours} == object.spec{ours}", message)
+    return _validation(
+        f"oldObject.spec{ours} == object.spec{ours}",
+        "the sidecars of this pod cannot be changed: its namespace requires them",
+    )
 
 
 def _same_annotations(settings: Settings) -> Object:

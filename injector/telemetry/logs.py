@@ -11,10 +11,11 @@ import sys
 import time
 import traceback
 from pathlib import PurePath
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import msgspec
 import structlog
+from structlog.typing import FilteringBoundLogger
 
 #: Bytes of log lines that wait for the next `flush` before they are written at once.
 _WAITING_BYTES = 32 * 1024
@@ -44,11 +45,10 @@ class LogOutput:
         """Write what waits. A reader that went away is no reason to stop serving, so its error ends here."""
         if not self._lines:
             return
-        data = b"".join(self._lines)
-        self._lines.clear()
+        waiting, self._lines = self._lines, []  # another thread may write meanwhile
         self._size = 0
         try:
-            self._stream.write(data)
+            self._stream.write(b"".join(waiting))
             self._stream.flush()
         except (OSError, ValueError):
             pass
@@ -62,24 +62,15 @@ class LogOutput:
             self._stamp = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(second)).encode()
         return b"%b%03dZ" % (self._stamp, (now - second) * 1000)
 
+    def stamped(self, _: object, __: str, event: structlog.types.EventDict) -> structlog.types.EventDict:
+        """A structlog event with the time now, which comes first."""
+        return {"time": self.timestamp().decode(), **event}
 
-class _Logger:
-    """What structlog hands finished lines to."""
+    def info(self, line: bytes) -> None:
+        """Take a finished line from structlog."""
+        self.write(line + b"\n")
 
-    def __init__(self, output: LogOutput) -> None:
-        self._output = output
-
-    def msg(self, line: bytes) -> None:
-        self._output.write(line + b"\n")
-
-    debug = info = warning = error = critical = msg
-
-
-def _stamp(output: LogOutput) -> structlog.types.Processor:
-    def add_time(_: object, __: str, event: structlog.types.EventDict) -> structlog.types.EventDict:
-        return {"time": output.timestamp().decode(), **event}
-
-    return add_time
+    debug = warning = error = critical = info
 
 
 def _failure(_: object, __: str, event: structlog.types.EventDict) -> structlog.types.EventDict:
@@ -94,28 +85,21 @@ def _failure(_: object, __: str, event: structlog.types.EventDict) -> structlog.
     return event
 
 
-def _encode(_: object, __: str, event: structlog.types.EventDict) -> bytes:
-    return msgspec.json.encode(event, enc_hook=str)
-
-
 def _processors(output: LogOutput) -> list[structlog.types.Processor]:
-    return [structlog.processors.add_log_level, _failure, _stamp(output), _encode]
+    encode = msgspec.json.Encoder(enc_hook=str).encode
+    return [structlog.processors.add_log_level, _failure, output.stamped, lambda _, __, event: encode(event)]
 
 
-def make_logger(output: LogOutput) -> structlog.typing.FilteringBoundLogger:
+def make_logger(output: LogOutput) -> FilteringBoundLogger:
     """A structlog logger that writes one JSON object a line to `output`; two servers in one process each have one."""
-    logger: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
-        _Logger(output),
-        processors=_processors(output),
-        wrapper_class=structlog.make_filtering_bound_logger("info"),
-    )
-    return logger
+    wrapper = structlog.make_filtering_bound_logger("info")
+    return cast("FilteringBoundLogger", structlog.wrap_logger(output, _processors(output), wrapper))
 
 
 class _Bridge(logging.Handler):
     """Takes what libraries log through the standard library."""
 
-    def __init__(self, logger: structlog.typing.FilteringBoundLogger) -> None:
+    def __init__(self, logger: FilteringBoundLogger) -> None:
         super().__init__(logging.WARNING)
         self._logger = logger
 
@@ -133,7 +117,7 @@ def send_logs_to(output: LogOutput) -> None:
     structlog.configure(
         processors=_processors(output),
         wrapper_class=structlog.make_filtering_bound_logger("info"),
-        logger_factory=lambda *_: _Logger(output),
+        logger_factory=lambda *_: output,
         cache_logger_on_first_use=False,
     )
     root = logging.getLogger()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -41,27 +43,21 @@ class Numbers:
         label_sets: Iterable[tuple[str, ...]] = (),
     ) -> None:
         self.name, self.about, self.labels, self.kind = name, about, labels, kind
-        self._cells: dict[tuple[str, ...], Cell] = {values: Cell() for values in label_sets}
+        self._cells = defaultdict(Cell, {values: Cell() for values in label_sets})
 
     def cell(self, *values: str) -> Cell:
         """The cell for these labels' values, made at first sight. Keep it rather than asking twice."""
-        cell = self._cells.get(values)
-        if cell is None:
-            cell = self._cells[values] = Cell()
-        return cell
+        return self._cells[values]
 
     def only(self, *values: str) -> Cell:
         """As `cell`, and every other combination is forgotten: for an information metric such as a generation."""
-        self._cells = {values: self.cell(*values)}
-        return self._cells[values]
+        self._cells = defaultdict(Cell, {values: self.cell(*values)})
+        return self.cell(*values)
 
     def families(self) -> Metric:
         """The metric as prometheus_client exposes it."""
-        family: CounterMetricFamily | GaugeMetricFamily
-        if self.kind == "counter":
-            family = CounterMetricFamily(self.name, self.about, labels=self.labels)
-        else:
-            family = GaugeMetricFamily(self.name, self.about, labels=self.labels)
+        kind = CounterMetricFamily if self.kind == "counter" else GaugeMetricFamily
+        family = kind(self.name, self.about, labels=self.labels)
         for values, cell in list(self._cells.items()):
             family.add_metric(values, cell.value)
         return family
@@ -81,10 +77,7 @@ class Latency:
 
     def buckets(self) -> Iterator[tuple[str, float]]:
         """Upper bounds and how many durations were not above each, as Prometheus wants them."""
-        so_far = 0
-        for bound, count in zip((*map(str, LATENCY_BUCKETS), "+Inf"), self.counts, strict=True):
-            so_far += count
-            yield bound, so_far
+        return zip((*map(str, LATENCY_BUCKETS), "+Inf"), accumulate(self.counts), strict=True)
 
 
 class Latencies:

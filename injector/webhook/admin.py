@@ -69,9 +69,11 @@ def start_admin(
     logger: structlog.typing.FilteringBoundLogger,
 ) -> HTTPServer:
     """Serve the three paths on `sockets`. The server stays up through a drain: readiness has to be seen failing."""
-    parts = {"metrics": metrics, "readiness": readiness, "notes": notes}
     server = BoundedServer(
-        Application([(".*", _Page, parts)], log_function=lambda handler: None),
+        Application(
+            [(".*", _Page, {"metrics": metrics, "readiness": readiness, "notes": notes})],
+            log_function=lambda handler: None,
+        ),
         idle_connection_timeout=120,
         body_timeout=5,
         max_body_size=1024,

@@ -13,6 +13,7 @@ import re
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from injector.cluster.tasks import remember
 from injector.pods.context import Namespace
 from injector.pods.delivery import GeneratedConfigMap
 from injector.telemetry import Cell, Metrics
@@ -66,7 +67,7 @@ class AnswerCache:
     def __init__(self, limit: int, metrics: Metrics) -> None:
         self._limit = limit
         self._entries: OrderedDict[bytes, tuple[Answer, int]] = OrderedDict()
-        self._namespaces: dict[str, tuple[Namespace, bytes]] = {}
+        self._namespaces: OrderedDict[str, tuple[Namespace, bytes]] = OrderedDict()
         self._serial = 0
         self._snapshot: Snapshot | None = None
         self._hits = metrics.cache.cell("hit")
@@ -134,11 +135,9 @@ class AnswerCache:
         entry = self._namespaces.get(namespace.name)
         if entry is not None and entry[0] is namespace:
             return entry[1]
-        if len(self._namespaces) >= _NAMESPACES:
-            self._namespaces.clear()
         self._serial += 1
         token = b"%d\0" % self._serial
-        self._namespaces[namespace.name] = (namespace, token)
+        remember(self._namespaces, namespace.name, (namespace, token), _NAMESPACES)
         return token
 
 

@@ -144,7 +144,7 @@ class App:
     def readiness(self) -> dict[str, str]:
         """What keeps the server from being ready, by name, one sentence each."""
         missing: dict[str, str] = {}
-        if self.drain.under_way:
+        if self.drain.requested.is_set():
             missing["shutdown"] = "the server is draining"
         if not self.snapshots.ready:
             missing["templates"] = self.snapshots.why_not or "not read yet"
@@ -186,8 +186,8 @@ class App:
         stored = self._cluster_sync.namespaces if self._cluster_sync else EveryNamespace(settings.namespace_label)
         resolver, cache = NamespaceResolver(stored), AnswerCache(server.cache_bytes, self.metrics)
         self._seals.on_new_key = cache.forget
-        config_maps = ConfigMaps(self._client) if self._client else None
-        report = self._events.tell if self._events else None
+        config_maps = self._client and ConfigMaps(self._client)
+        report = self._events and self._events.tell
 
         def route(path: str, evaluator: Evaluator[Any], **more: Any) -> Route:
             recorder = Recorder(path, self.metrics, self.output)

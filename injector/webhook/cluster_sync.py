@@ -65,7 +65,7 @@ class ClusterSync:
     @property
     def away_seconds(self) -> float:
         """For how many seconds what is known may have been out of date; 0 when it is not."""
-        sources = (self.namespaces.basics, self._maps.reflector if self._maps else None)
+        sources = (self.namespaces.basics, self._maps and self._maps.reflector)
         since = [source.away_since for source in sources if source and source.away_since is not None]
         return time.monotonic() - min(since) if since else 0.0
 

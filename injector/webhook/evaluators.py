@@ -201,8 +201,7 @@ class MutateEvaluator(Evaluator[Object]):
             label = task.snapshot.settings.namespace_label
             namespace = Namespace(task.namespace, {label.key: label.enabled})
             failure = task.failure or task.unread_labels(unread)
-        request = to_request(task.review.request)
-        injection = self._inject(self._core, task, subject, namespace, request, failure)
+        injection = self._inject(self._core, task, subject, namespace, to_request(task.review.request), failure)
         return Verdict(injection, injection.reason in DOUBTFUL)
 
     def answer(self, task: ReviewTask, subject: Object, namespace: str, injection: Injection) -> ReviewOutcome:

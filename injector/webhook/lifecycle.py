@@ -43,11 +43,6 @@ class Drain:
         self._metrics = metrics
         self._logger = logger
 
-    @property
-    def under_way(self) -> bool:
-        """True from the moment that the end was asked for."""
-        return self.requested.is_set()
-
     def on_signals(self) -> None:
         """Let SIGTERM and SIGINT ask for the end. A second one ends the process at once, as people expect."""
         loop = asyncio.get_running_loop()
@@ -81,12 +76,11 @@ async def watch_loop(
     A loop that was late is logged and counted in `injector_event_loop_late_total`. `output` has to be a file with a
     descriptor; standard error unless given.
     """
-    file = output or sys.stderr
     loop = asyncio.get_running_loop()
     late = metrics.late.cell()
     try:
         while True:
-            faulthandler.dump_traceback_later(stuck_seconds, file=file)
+            faulthandler.dump_traceback_later(stuck_seconds, file=output or sys.stderr)
             due = loop.time() + _BEAT_SECONDS
             await asyncio.sleep(_BEAT_SECONDS)
             behind = loop.time() - due

@@ -7,9 +7,11 @@ says that it asks for no injection, the API server is asked once; what it says h
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from typing import NamedTuple
 
 from injector.cluster.namespaces import Namespaces
+from injector.cluster.tasks import remember
 from injector.errors import ReviewError
 from injector.names import is_dns_label
 from injector.pods.context import Namespace
@@ -19,7 +21,7 @@ from injector.settings import NamespaceLabel
 _HOLDS_SECONDS = 10.0
 #: Seconds after which it is asked again when it could not be.
 _FAILED_SECONDS = 2.0
-#: How many answers are remembered.
+#: How many answers, and how many namespaces, are remembered.
 _REMEMBERED = 1000
 
 
@@ -28,15 +30,14 @@ class EveryNamespace:
 
     def __init__(self, label: NamespaceLabel) -> None:
         self._labels = {label.key: label.enabled}
-        self._seen: dict[str, Namespace] = {}
+        self._seen: OrderedDict[str, Namespace] = OrderedDict()
 
     def get(self, name: str) -> Namespace | None:
-        """The namespace of this name, the same object each time (of the last 1,000); None for what is not a name."""
+        """The namespace of this name, the same object each time while it is remembered; None for what is not a name."""
         namespace = self._seen.get(name)
         if namespace is None and is_dns_label(name):
-            if len(self._seen) > 1000:
-                self._seen.clear()
-            namespace = self._seen[name] = Namespace(name, labels=self._labels)
+            namespace = Namespace(name, labels=self._labels)
+            remember(self._seen, name, namespace, _REMEMBERED)
         return namespace
 
     async def fetch(self, name: str) -> Namespace | None:
@@ -45,11 +46,15 @@ class EveryNamespace:
 
 
 class _Answer(NamedTuple):
-    """What the store had and the API server answered (None: nothing) when it was asked; and until when this counts."""
+    """What the store had and the API server answered (None: nothing) when it was asked; and until when this counts.
+
+    `error` is why there was no answer.
+    """
 
     stored: Namespace | None
     fetched: Namespace | None
     until: float
+    error: str = ""
 
 
 class NamespaceResolver:
@@ -57,7 +62,7 @@ class NamespaceResolver:
 
     def __init__(self, namespaces: Namespaces | EveryNamespace) -> None:
         self._namespaces = namespaces
-        self._answers: dict[str, _Answer] = {}
+        self._answers: OrderedDict[str, _Answer] = OrderedDict()
 
     def get(self, name: str) -> Namespace | None:
         """The namespace as far as it is known without asking."""
@@ -85,22 +90,22 @@ class NamespaceResolver:
         """
         if not is_dns_label(name):
             raise ReviewError("request.namespace is not the name of a namespace")
+        if (known := self._answers.get(name)) is not None and known.error:
+            raise OSError(known.error)
         stored = self._namespaces.get(name)
         now = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout_at(deadline):
                 fetched = await self._namespaces.fetch(name)
-        except Exception as error:
+        except TimeoutError:
             if stored is not None:
-                self._remember(name, _Answer(stored, None, now + _FAILED_SECONDS))
-            if isinstance(error, TimeoutError):
-                raise
-            raise OSError(f"{type(error).__name__}: {error}") from error
+                remember(self._answers, name, _Answer(stored, None, now + _FAILED_SECONDS), _REMEMBERED)
+            raise
+        except Exception as error:
+            cause = f"{type(error).__name__}: {error}"
+            remember(self._answers, name, _Answer(stored, None, now + _FAILED_SECONDS, cause), _REMEMBERED)
+            raise OSError(cause) from error
         namespace = fetched or Namespace(name)
-        self._remember(name, _Answer(self._namespaces.get(name), namespace, now + _HOLDS_SECONDS))
+        answer = _Answer(self._namespaces.get(name), namespace, now + _HOLDS_SECONDS)
+        remember(self._answers, name, answer, _REMEMBERED)
         return namespace
-
-    def _remember(self, name: str, answer: _Answer) -> None:
-        if len(self._answers) >= _REMEMBERED:
-            self._answers.clear()
-        self._answers[name] = answer

@@ -97,7 +97,7 @@ class Pipeline(Generic[Reviewed]):
         """Wait for the first snapshot; where none comes, the table of reasons decides."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds * _SNAPSHOT_SHARE):
-                await self._snapshots.first_build()
+                await self._snapshots.first_build.wait()
         answer = self._handle(review, body, started, seconds, waited=True)
         return answer if isinstance(answer, bytes) else await answer
 

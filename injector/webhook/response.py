@@ -16,6 +16,7 @@ import msgspec
 from injector.diagnostics import WARNING_LENGTH, printable
 from injector.errors import DENIED_CODE
 from injector.injection import Injection
+from injector.pods.context import filled
 from injector.webhook.review import VERSIONS, Review
 
 #: How many characters all warnings of a response may have together (Kubernetes' own limit).
@@ -25,7 +26,7 @@ _HEADS = {
     version: b'{"apiVersion":"%b","kind":"AdmissionReview","response":{"uid":' % version.encode()
     for version in VERSIONS
 }
-#: The machine-readable reason that Kubernetes has for an HTTP status code.
+#: The machine-readable reason that Kubernetes has for an HTTP status code; for others (402) we say `Forbidden`.
 #: https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#http-status-codes
 _REASONS = {
     400: "BadRequest",
@@ -85,17 +86,13 @@ def answer_tail(verdict: AdmissionResponse) -> bytes:
     if not verdict.allowed:
         response["status"] = {
             "code": verdict.code,
-            "reason": reason_of(verdict.code),
+            "reason": _REASONS.get(verdict.code, "Forbidden"),
             "message": printable(verdict.message),
         }
     if verdict.patch:
         response["patchType"] = "JSONPatch"
         response["patch"] = base64.b64encode(verdict.patch).decode()
-    warnings = shorten_warnings(verdict.warnings)
-    if warnings:
-        response["warnings"] = warnings
-    if verdict.audit:
-        response["auditAnnotations"] = verdict.audit
+    response |= filled({"warnings": shorten_warnings(verdict.warnings), "auditAnnotations": verdict.audit})
     return b"," + _encode(response)[1:] + b"}"
 
 
@@ -131,18 +128,8 @@ def shorten(text: str, length: int) -> str:
 
 def audit_annotations(reason: str, templates: Iterable[tuple[str, str]], generation: str) -> dict[str, str]:
     """The audit annotations of an answer. The API server puts the webhook's name in front of each key."""
-    annotations = {"reason": reason}
     names = ",".join(f"{name}@{digest}" for name, digest in templates)
-    if names:
-        annotations["templates"] = names
-    if generation:
-        annotations["generation"] = generation
-    return annotations
-
-
-def reason_of(code: int) -> str:
-    """Kubernetes' reason for an HTTP status code; `Forbidden` if Kubernetes has no reason for the code, such as 402."""
-    return _REASONS.get(code, "Forbidden")
+    return {"reason": reason} | filled({"templates": names, "generation": generation})
 
 
 def status_body(code: int, message: str) -> bytes:
@@ -154,7 +141,7 @@ def status_body(code: int, message: str) -> bytes:
             "metadata": {},
             "status": "Failure",
             "message": printable(message),
-            "reason": reason_of(code),
+            "reason": _REASONS.get(code, "Forbidden"),
             "code": code,
         }
     )

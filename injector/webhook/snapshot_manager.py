@@ -58,7 +58,7 @@ class SnapshotManager:
         folders: tuple[Path, ...],
         metrics: Metrics,
         logger: structlog.typing.FilteringBoundLogger,
-        on_refused: Callable[[str], None] | None = None,
+        on_refused: Callable[[str], None] = lambda cause: None,
         own_namespace: str = "",
     ) -> None:
         self._own_namespace = own_namespace
@@ -73,16 +73,13 @@ class SnapshotManager:
         self._lock = asyncio.Lock()
         #: Whether there has been a whole snapshot.
         self.ready = False
-        self._first_build = asyncio.Event()
+        #: Set when the first snapshot is there, or has failed to build.
+        self.first_build = asyncio.Event()
         #: Why the newest settings or templates are not in use; empty when they are.
         self.why_not = ""
         #: Why the disk could not be read the last time; until it can be, what builds is not the newest state.
         self._unread = ""
         self._swapped = 0.0
-
-    async def first_build(self) -> None:
-        """Return when the first snapshot is there, or has failed to build."""
-        await self._first_build.wait()
 
     async def start(self) -> Settings:
         """Read the disk for the first time; the settings that the server starts with. Builds no snapshot yet.
@@ -202,7 +199,7 @@ class SnapshotManager:
             message = f"these paths were added or removed, with effect at the next start: {', '.join(sorted(moved))}"
             self._logger.warning("restart-needed", why=message)
         self.current, self.ready = snapshot, True
-        self._first_build.set()
+        self.first_build.set()
         self._swapped = asyncio.get_running_loop().time()
         self._metrics.reloads.cell("swapped").value += 1
         self._metrics.snapshot.only(snapshot.generation).value = 1
@@ -212,7 +209,7 @@ class SnapshotManager:
             self._logger.warning("settings-warning", why=warning.located)
 
     def _refuse(self, cause: str, **more: Any) -> None:
-        self._first_build.set()
+        self.first_build.set()
         self._metrics.reload_failing.cell().value = 1
         if cause == self.why_not:
             return
@@ -220,8 +217,7 @@ class SnapshotManager:
         self._metrics.reloads.cell("refused").value += 1
         in_use = self.current.generation if self.ready else "none"
         self._logger.error("snapshot-refused", why=cause, in_use=in_use, **more)
-        if self._on_refused is not None:
-            self._on_refused(cause)
+        self._on_refused(cause)
 
     def _settings(self) -> Settings:
         return read_settings(self._files.settings_text, self._source).ignoring(self._own_namespace)
@@ -232,7 +228,6 @@ class SnapshotManager:
 
 def _mistakes(error: InjectorError) -> list[dict[str, Any]]:
     """What is wrong with templates, as fields that a log's reader can search for."""
-    errors = error.errors if isinstance(error, SnapshotError) else (error,)
     return [
         {
             "origin": mistake.origin,
@@ -243,6 +238,6 @@ def _mistakes(error: InjectorError) -> list[dict[str, Any]]:
             "message": mistake.diagnostic.headline,
             "help": mistake.diagnostic.help,
         }
-        for mistake in errors
+        for mistake in (error.errors if isinstance(error, SnapshotError) else (error,))
         if isinstance(mistake, TemplateError)
     ]

@@ -117,5 +117,4 @@ def read_settings(text: str | None, source: str) -> Settings:
     try:
         return parse_settings(load_manifest(text) if text else None, source)
     except yaml.YAMLError as error:
-        reported = " ".join(str(error).split())
-        raise SettingsError(f"{source}: not YAML: {reported[:300]}") from None
+        raise SettingsError(f"{source}: not YAML: {' '.join(str(error).split())[:300]}") from None

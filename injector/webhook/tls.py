@@ -44,17 +44,13 @@ def make_context(certificate: Path, key: Path) -> tuple[ssl.SSLContext, float]:
     TLS 1.2 or newer. Raises CertificateError for a file that cannot be read, a key of another certificate, a
     certificate that has expired.
     """
-    for file in (certificate, key):
-        try:
-            regular = S_ISREG(file.stat().st_mode)
-        except OSError as error:
-            raise CertificateError(f"{file}: {error.strerror}") from None
-        if not regular:  # a pipe would block for ever
-            raise CertificateError(f"{file}: not a regular file")
     try:
+        for file in (certificate, key):
+            if not S_ISREG(file.stat().st_mode):  # a pipe would block for ever
+                raise CertificateError(f"{file}: not a regular file")
         parsed = x509.load_pem_x509_certificate(certificate.read_bytes())
     except OSError as error:
-        raise CertificateError(f"{certificate}: {error.strerror}") from None
+        raise CertificateError(f"{error.filename or certificate}: {error.strerror}") from None
     except ValueError:
         raise CertificateError(f"{certificate}: not a PEM certificate") from None
     end = parsed.not_valid_after_utc

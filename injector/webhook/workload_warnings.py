@@ -65,8 +65,7 @@ class WorkloadEvaluator(Evaluator[_WorkloadAndPod]):
         """What becomes of the workload's pods; skipped if there is no pod template to check, or after a failure."""
         workload, pod = subject
         if pod is None or namespace is None or failure is not None or task.failure is not None:
-            nothing = Decision(Reason.NOT_A_POD_CREATION, False, ())
-            return Verdict(skipped_injection(workload, nothing, task.snapshot))
+            return Verdict(skipped_injection(workload, Decision(Reason.NOT_A_POD_CREATION, False, ()), task.snapshot))
         core = partial(inject, workload=workload_of_object(workload))
         injection = self._inject(core, task, pod, namespace, Request(), None)
         return Verdict(injection, injection.reason in DOUBTFUL)

@@ -18,7 +18,7 @@ import pytest
 from injector.authoring.scaffold import STARTER, renamed, scaffold
 from injector.authoring.schemas import schema_of
 from injector.authoring.template_summary import brought_by
-from injector.cli.demo_webhook import free_ports
+from injector.cli.demo_programs import free_ports
 from injector.loading.template_folders import read_folder
 from injector.names import legal_name
 from injector.templates.load import load_template

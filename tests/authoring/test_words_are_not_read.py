@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from injector.authoring.importing.imports import import_configs
+from injector.cli.checks.check_context import Section
 from injector.cli.checks.check_report import look
-from injector.cli.checks.check_result import Section
 from tests.authoring.importing.test_import_command import NAMED, REFUSED
 from tests.baseline.check import check
 from tests.baseline.entrances import Output, command, templates_loaded_once

@@ -42,9 +42,9 @@ def test_a_workload_its_namespace_and_the_version(
     hard = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "3"}}}
     control_plane.api.create(hard, ns)
     for target in ("deploy/web", "deployment/web", "Deployments/web"):
-        found = live.read(target, ns)
+        found = live.find(target, ns)[0]
         assert (found["kind"], found["apiVersion"], found["metadata"]["name"]) == ("Deployment", "apps/v1", "web")
-    assert live.read("pod/one", ns)["kind"] == "Pod"
+    assert live.find("pod/one", ns)[0]["kind"] == "Pod"
     assert live.namespace(ns).labels["injection"] == "enabled"
     assert live.namespace(ns).quotas[0]["spec"]["hard"] == {"pods": "3"}
     assert live.cluster().version >= (1, 30)
@@ -55,21 +55,21 @@ def test_a_workload_its_namespace_and_the_version(
 
 def test_what_is_not_there_or_not_allowed(control_plane: ControlPlane, live: BlockingClient) -> None:
     with pytest.raises(ClusterError, match='pod/nope in namespace default: pods "nope" not found'):
-        live.read("pod/nope")
+        live.find("pod/nope")
     with pytest.raises(ClusterError, match='namespace nope: namespaces "nope" not found'):
         live.namespace("nope")
     for target in ("nope", "pod/", "/x"):
         with pytest.raises(DocumentError, match="not KIND/NAME such as deploy/web"):
-            live.read(target)
+            live.find(target)
     for target in ("gadget/x", "service.apps/x", "pod.nowhere.example/x.y"):
         with pytest.raises(DocumentError, match="has no kind"):
-            live.read(target)
+            live.find(target)
     with pytest.raises(ClusterError, match='services "x" not found'):
-        live.read("svc/x")
+        live.find("svc/x")
     with BlockingClient(user_with(control_plane, rule("get", "namespaces"))) as limited:
         assert limited.namespace("default").quotas == ()  # one may not read them
         with pytest.raises(ClusterError, match=r"web in namespace default: .* cannot get resource"):
-            limited.read("deploy/web")
+            limited.find("deploy/web")
     with pytest.raises(NoClusterError, match="/nowhere is not a file"), BlockingClient("/nowhere"):
         pass
 

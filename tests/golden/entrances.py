@@ -104,9 +104,6 @@ class _Now:
     current: Snapshot
     namespace: Namespace
 
-    async def first_build(self) -> None:
-        """It is there."""
-
     def get(self, name: str) -> Namespace | None:
         return self.namespace
 

@@ -93,9 +93,6 @@ class PathWebhook:
         self._client.close()
         self._loop.run(self._server.stop(grace=0))
 
-    async def first_build(self) -> None:
-        """It is there."""
-
     def get(self, name: str) -> Namespace | None:
         found = self.case.in_namespace()
         return Namespace(name, found.labels, found.annotations)

@@ -28,7 +28,11 @@ TIMES = 3
 PAUSE = 0.02
 #: What the code does, and what it does in the image that leaves it out: module, text, other text.
 LEFT_OUT = {
-    "readiness that does not fail when the drain begins": ("webhook/app.py", "if self.drain.under_way:", "if False:"),
+    "readiness that does not fail when the drain begins": (
+        "webhook/app.py",
+        "if self.drain.requested.is_set():",
+        "if False:",
+    ),
     "answers that do not close their connections during the drain": (
         "webhook/exchange.py",
         "if self._close or state.closing:",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import Section, bad, good, warning
+from injector.cli.checks.check_context import CheckContext, Section, bad, good, warning
 from injector.diagnostics import Diagnostic
 
 OLDEST = (1, 30)

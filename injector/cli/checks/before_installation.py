@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from injector.cli.checks import api_server
-from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import Section, bad, good, some, warning
+from injector.cli.checks.check_context import CheckContext, Section, bad, good, some, warning
 from injector.cli.checks.granted_permissions import requests, review
 from injector.cli.checks.namespace_labels import labels_of, own_labels
 from injector.cli.checks.other_webhooks import goes_by

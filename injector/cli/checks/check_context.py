@@ -1,16 +1,21 @@
-"""What the checks look at, each part read from the cluster when it is first asked for, and once."""
+"""What a check is: it looks at a CheckContext, and yields diagnostics; their code is its name, their help what to do.
+
+A `note` is what is well, a `warning` somebody should know, and an `error` alone makes the command fail. Each part of a
+context is read from the cluster when it is first asked for, and once.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from injector.cli.live_setup import live_settings, templates_of_paths
 from injector.cluster.blocking_client import INSTALLATION, BlockingClient, ClusterError
 from injector.cluster.entries import Entries, entries
 from injector.cluster.installation import Installation, service_namespaces
+from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
 from injector.settings import Settings
 from injector.templates.snapshot import Catalog
@@ -64,15 +69,9 @@ class CheckContext:
     @cached_property
     def installation(self) -> Installation:
         """Its names, and what its admin chose for the webhook entries, as far as the cluster shows it."""
-        names = [c["metadata"]["name"] for c in self.configurations]
-        name = next(iter(names), _DEFAULT.name)
+        name = next((c["metadata"]["name"] for c in self.configurations), _DEFAULT.name)
         bare = Installation(namespace=self.namespace, name=name)
         return chosen_entries(bare, self.entries, entries(self.settings, bare, self.path_templates))
-
-    @cached_property
-    def expected(self) -> Entries:
-        """What the entries should be."""
-        return entries(self.settings, self.installation, self.path_templates)
 
     @cached_property
     def path_templates(self) -> Catalog:
@@ -88,49 +87,36 @@ class CheckContext:
     @cached_property
     def deployment(self) -> Object | None:
         """The injector's Deployment: that of its name, else the only one with its label."""
-        path = f"/apis/apps/v1/namespaces/{self.namespace}/deployments"
-        deployments = list(self.live.objects(path, {"labelSelector": INSTALLATION}))
+        deployments = list(
+            self.live.objects(f"/apis/apps/v1/namespaces/{self.namespace}/deployments", {"labelSelector": INSTALLATION})
+        )
         by_name = [deployment for deployment in deployments if deployment["metadata"]["name"] == self.name]
         return next(iter(by_name or deployments), None)
 
     @cached_property
     def name(self) -> str:
         """The name of the injector's Service; settings need not be readable for it."""
-        services = [client["service"] for client in self._clients if client.get("service")]
-        return str(services[0]["name"]) if services else _DEFAULT.name
+        services = (entry["clientConfig"].get("service") for entry in self.entries.values())
+        return next((str(service["name"]) for service in services if service), _DEFAULT.name)
 
     @cached_property
     def service(self) -> Object | None:
         """The injector's Service, None where there is none."""
-        return self.found(f"/api/v1/namespaces/{self.namespace}/services/{self.name}")
+        return self.live.found(f"/api/v1/namespaces/{self.namespace}/services/{self.name}")
 
     @property
     def pod_spec(self) -> Object:
         """The spec of the injector's pods; {} where its Deployment is not found."""
-        spec: Object = (self.deployment or {}).get("spec", {}).get("template", {}).get("spec", {})
-        return spec
-
-    def found(self, path: str) -> Object | None:
-        """The object at `path`, None where there is none."""
-        try:
-            return self.live.get(path)
-        except ClusterError as error:
-            if error.status == 404:
-                return None
-            raise
+        return cast("Object", (self.deployment or {}).get("spec", {}).get("template", {}).get("spec", {}))
 
     def is_there(self, api: str, resource: str, name: str) -> bool:
         """Whether the injector's namespace has this object; one that may not be looked at counts as there."""
         try:
-            return self.found(f"{api}/namespaces/{self.namespace}/{resource}/{name}") is not None
+            return self.live.found(f"{api}/namespaces/{self.namespace}/{resource}/{name}") is not None
         except ClusterError as error:
             if error.status != 403:
                 raise
             return True
-
-    @property
-    def _clients(self) -> list[Object]:
-        return [entry["clientConfig"] for entry in self.entries.values()]
 
 
 def chosen_entries(bare: Installation, live: dict[str, Object], expected: Entries) -> Installation:
@@ -140,7 +126,6 @@ def chosen_entries(bare: Installation, live: dict[str, Object], expected: Entrie
     If the entries disagree, this is a difference and not a choice: the most frequent value counts.
     """
     known = [live[e["name"]] for e in (*expected.mutating, *expected.validating) if e["name"] in live]
-    services = [entry["clientConfig"].get("service") or {} for entry in known]
     policies = {
         field: live[name].get("failurePolicy", "Fail")
         for field, name in (
@@ -152,7 +137,7 @@ def chosen_entries(bare: Installation, live: dict[str, Object], expected: Entrie
     return Installation(
         namespace=bare.namespace,
         name=bare.name,
-        port=_most(service.get("port", 443) for service in services) or bare.port,
+        port=_most((entry["clientConfig"].get("service") or {}).get("port", 443) for entry in known) or bare.port,
         timeout_seconds=_most(entry.get("timeoutSeconds", 10) for entry in known) or bare.timeout_seconds,
         namespaces=_beyond(known, expected),
         **policies,
@@ -161,8 +146,7 @@ def chosen_entries(bare: Installation, live: dict[str, Object], expected: Entrie
 
 def _most(values: Iterable[int]) -> int:
     """The most frequent value; 0 if there are none."""
-    counted = Counter(values).most_common(1)
-    return counted[0][0] if counted else 0
+    return next((value for value, _ in Counter(values).most_common(1)), 0)
 
 
 def _beyond(entries: list[Object], expected: Entries) -> dict[str, Any] | None:
@@ -180,3 +164,39 @@ def _beyond(entries: list[Object], expected: Entries) -> dict[str, Any] | None:
         "matchLabels": dict(pair for pair in labels[0] if all(pair in selector for selector in labels)),
     }
     return common if any(common.values()) else None
+
+
+_SOME = 5
+#: What to do where the injector, or a part of it, is not there.
+INSTALL = "install the injector, or apply the chart again (docs/installing.md); -n names the namespace that it runs in"
+
+
+#: One check. It may raise ClusterError or SettingsError: then it could not be done, and that is its verdict.
+Check = Callable[[CheckContext], Iterator[Diagnostic]]
+
+
+class Section(NamedTuple):
+    """A heading and the checks under it."""
+
+    title: str
+    checks: tuple[Check, ...]
+
+
+def good(check: str, text: str, **data: Any) -> Diagnostic:
+    """All is well."""
+    return Diagnostic(check, "note", text, fields=data)
+
+
+def warning(check: str, text: str, to_do: str, **data: Any) -> Diagnostic:
+    """It works, or could not be looked at; somebody should know."""
+    return Diagnostic(check, "warning", text, to_do, fields=data)
+
+
+def bad(check: str, text: str, to_do: str, **data: Any) -> Diagnostic:
+    """Pods do not get their sidecars, or will not, or the wrong ones do."""
+    return Diagnostic(check, "error", text, to_do, fields=data)
+
+
+def some(names: Sequence[str]) -> str:
+    """Names in a sentence; of many the first five and how many more there are."""
+    return ", ".join(names[:_SOME]) + (f" and {len(names) - _SOME} more" if len(names) > _SOME else "")

@@ -21,11 +21,11 @@ from injector.cli.checks import (
     waiting_controllers,
     webhook_entries,
 )
-from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import Check, Section, bad, warning
+from injector.cli.checks.check_context import Check, CheckContext, Section, bad, warning
 from injector.cluster.blocking_client import ClusterError
 from injector.diagnostics import Diagnostic, Severity, printable, printable_lines
 from injector.errors import SettingsError
+from injector.pods.context import Object, filled
 
 #: The sections in the order in which they are read: what breaks first comes first.
 INSTALLED: tuple[Section, ...] = (
@@ -108,8 +108,7 @@ def show_results(results: Results, form: str) -> None:
     """Print to standard output, `form` being `text` or `json`."""
     if form == "json":
         sections = [{"section": title, "checks": list(map(_data, verdicts))} for title, verdicts in results]
-        success = worst(results) != "error"
-        click.echo(json_text({"success": success, "sections": sections}), nl=False)
+        click.echo(json_text({"success": worst(results) != "error", "sections": sections}), nl=False)
         return
     for title, verdicts in results:
         if verdicts:
@@ -129,7 +128,6 @@ def _sign(severity: Severity) -> str:
     return click.style(sign, fg=colour)
 
 
-def _data(verdict: Diagnostic) -> dict[str, object]:
+def _data(verdict: Diagnostic) -> Object:
     data = {"check": verdict.code, "result": _RESULTS[verdict.severity][0], "text": verdict.headline}
-    more = {"toDo": verdict.help, "data": verdict.fields}
-    return data | {key: value for key, value in more.items() if value}
+    return data | filled({"toDo": verdict.help, "data": verdict.fields})

@@ -67,14 +67,9 @@ def _conditions(conditions: Iterable[Object]) -> list[str]:
     return [f"{c.get('name')}: {' '.join(str(c.get('expression')).split())}" for c in conditions]
 
 
-def _rules(rules: Iterable[Object]) -> list[str]:
-    return list(map(_rule, rules))
-
-
 def _rule(rule: Object) -> str:
     parts = [f"{field} {','.join(sorted(values))}" for field, values in sorted(rule.items()) if field != "scope"]
-    scope = rule.get("scope", "*")
-    return "rule " + " ".join([*parts, f"scope {scope}"]).replace("apiGroups  ", 'apiGroups "" ')
+    return f"rule {' '.join(parts)} scope {rule.get('scope', '*')}".replace("apiGroups  ", 'apiGroups "" ')
 
 
 def _text(value: Any) -> str:
@@ -86,5 +81,5 @@ _LISTED: dict[str, Callable[[Any], list[str]]] = {
     "clientConfig": _service,
     "namespaceSelector": _requirements,
     "matchConditions": _conditions,
-    "rules": _rules,
+    "rules": lambda rules: list(map(_rule, rules)),
 }

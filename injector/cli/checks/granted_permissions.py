@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import INSTALL, Section, bad, good, warning
+from injector.cli.checks.check_context import INSTALL, CheckContext, Section, bad, good, warning
 from injector.cluster.blocking_client import ClusterError
 from injector.cluster.permissions import Permission, permissions
 from injector.diagnostics import Diagnostic
@@ -37,12 +36,10 @@ def service_account(context: CheckContext) -> Iterator[Diagnostic]:
         to_do = "run the command as a user who may create subjectaccessreviews (an admin)"
         yield warning("permissions", f"not checked: {error}", to_do)
         return
-    denied: dict[int, list[Object]] = {}
-    for (line, attributes), answer in zip(questions, answers, strict=True):
-        if not answer.get("status", {}).get("allowed"):
-            denied.setdefault(id(line), []).append(attributes)
+    answered = list(zip(questions, answers, strict=True))
+    denied = [question for question, answer in answered if not answer.get("status", {}).get("allowed")]
     for line in lines:
-        yield _verdict(line, denied.get(id(line), []), f"{namespace}/{account}")
+        yield _verdict(line, [attributes for its, attributes in denied if its is line], f"{namespace}/{account}")
 
 
 def _verdict(line: Permission, denied: list[Object], account: str) -> Diagnostic:
@@ -68,10 +65,8 @@ def permission_words(line: Permission) -> str:
 def requests(line: Permission, namespace: str) -> Iterator[Object]:
     """The resourceAttributes of every single right in a line."""
     for resource, verb, name in product(line.resources, line.verbs, line.names or ("",)):
-        attributes = {"group": line.group, "resource": resource, "verb": verb}
-        if not line.everywhere:
-            attributes["namespace"] = namespace
-        yield attributes | filled({"name": name})
+        limits = {"namespace": "" if line.everywhere else namespace, "name": name}
+        yield {"group": line.group, "resource": resource, "verb": verb} | filled(limits)
 
 
 def review(kind: str, attributes: Object, more: Object | None = None) -> Object:

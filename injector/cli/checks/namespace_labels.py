@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import Section, bad, good, some, warning
+from injector.cli.checks.check_context import CheckContext, Section, bad, good, some, warning
 from injector.cluster.pause import is_paused
 from injector.diagnostics import Diagnostic
 from injector.names import nearest
@@ -127,8 +126,7 @@ def _missing(entry: Object | None, present: dict[str, str]) -> str:
 
 def labels_of(namespace: Object) -> dict[str, str]:
     """A namespace's labels."""
-    present: dict[str, str] = namespace["metadata"].get("labels") or {}
-    return present
+    return namespace["metadata"].get("labels") or {}
 
 
 def own_labels(context: CheckContext) -> dict[str, str] | None:

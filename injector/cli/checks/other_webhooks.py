@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import Section, bad, good, warning
+from injector.cli.checks.check_context import CheckContext, Section, bad, good, warning
 from injector.cli.checks.namespace_labels import own_labels
 from injector.cli.live_setup import covers
 from injector.cluster.installation import KINDS, configuration_path
@@ -36,7 +35,14 @@ def others(context: CheckContext) -> Iterator[Diagnostic]:
             continue
         count += 1
         yield from in_order(name, entries, min(ours, default=""), label)
-        yield from _hostage(name, entries, own, context.namespace)
+        for entry in entries:  # one that can keep the injector's own pods from starting
+            if entry.get("failurePolicy", "Fail") == "Fail" and matches(entry.get("namespaceSelector") or {}, own):
+                yield warning(
+                    "other-webhooks",
+                    f"{name}: {entry['name']} has failurePolicy Fail and covers namespace {context.namespace}: while "
+                    "that webhook is down, the injector's pods cannot start",
+                    f"leave namespace {context.namespace} out of its namespaceSelector",
+                )
     if not count:
         yield good("other-webhooks", "no other mutating webhook is called for new pods")
 
@@ -58,18 +64,6 @@ def in_order(name: str, entries: list[Object], ours: str, label: NamespaceLabel)
     if name <= ours and any(entry.get("reinvocationPolicy") != "IfNeeded" for entry in entries):
         order = "before the injector, and is not called again: it sees no sidecars"
     yield good("other-webhooks", f"{name} also changes new pods, {order}")
-
-
-def _hostage(name: str, entries: list[Object], own: dict[str, str], namespace: str) -> Iterator[Diagnostic]:
-    """Whether another webhook can keep the injector's own pods from starting."""
-    for entry in entries:
-        if entry.get("failurePolicy", "Fail") == "Fail" and matches(entry.get("namespaceSelector") or {}, own):
-            yield warning(
-                "other-webhooks",
-                f"{name}: {entry['name']} has failurePolicy Fail and covers namespace {namespace}: while that "
-                "webhook is down, the injector's pods cannot start",
-                f"leave namespace {namespace} out of its namespaceSelector",
-            )
 
 
 def goes_by(entry: Object, label: NamespaceLabel) -> bool:

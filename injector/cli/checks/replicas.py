@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import Section, bad, good, warning
+from injector.cli.checks.check_context import CheckContext, Section, bad, good, warning
 from injector.diagnostics import Diagnostic
 
 
@@ -21,8 +20,10 @@ def endpoints(context: CheckContext) -> Iterator[Diagnostic]:
         has, called = ", ".join(map(str, ports)), context.installation.port
         text = f"Service {context.name} has port {has}; the webhooks call {called}"
         yield bad("service-port", text, "set the same port in both")
-    path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
-    slices = context.live.objects(path, {"labelSelector": f"kubernetes.io/service-name={context.name}"})
+    slices = context.live.objects(
+        f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices",
+        {"labelSelector": f"kubernetes.io/service-name={context.name}"},
+    )
     # a condition that is not there counts as true
     ready = [
         (e.get("conditions") or {}).get("ready") is not False

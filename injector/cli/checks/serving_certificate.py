@@ -9,8 +9,7 @@ from pathlib import PurePosixPath
 
 from cryptography import x509
 
-from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import Section, bad, good, warning
+from injector.cli.checks.check_context import CheckContext, Section, bad, good, warning
 from injector.cluster.blocking_client import ClusterError
 from injector.cluster.x509 import certificate_names, is_authority, issued_by, read_certificates
 from injector.diagnostics import Diagnostic
@@ -78,7 +77,7 @@ def served(context: CheckContext) -> Iterator[Diagnostic]:
         yield warning("certificate", "the injector's Deployment mounts no Secret as its certificate", to_do)
         return
     try:
-        secret = context.found(f"/api/v1/namespaces/{context.namespace}/secrets/{name}")
+        secret = context.live.found(f"/api/v1/namespaces/{context.namespace}/secrets/{name}")
     except ClusterError as error:
         if error.status != 403:
             raise
@@ -92,7 +91,7 @@ def served(context: CheckContext) -> Iterator[Diagnostic]:
         yield bad("certificate", f"secret {context.namespace}/{name} {fault} (key {key})", to_do)
         return
     yield from lasting(chain[0], datetime.now(UTC))
-    host = service_name(context)
+    host = f"{context.name}.{context.namespace}.svc"
     if host not in certificate_names(chain[0]):
         to_do = f"make one for that name: injector certs --service {context.name} --namespace {context.namespace}"
         yield bad("certificate-name", f"the certificate in secret {name} is not for {host}", to_do)
@@ -153,19 +152,14 @@ def bundle_of(entry: Object) -> bytes:
         return b""
 
 
-def service_name(context: CheckContext) -> str:
-    """The name by which the API server calls."""
-    return f"{context.name}.{context.namespace}.svc"
-
-
 def where(context: CheckContext) -> tuple[str, str]:
     """Name and key of the Secret that holds the certificate; ("", "") where the pods mount none."""
     if context.settings.certificates.source == "builtin":
         return context.settings.certificates.secret, "tls.crt"
     spec = context.pod_spec
+    file = PurePosixPath(context.settings.server.certificate)
     secrets = {v["name"]: v["secret"] for v in spec.get("volumes") or () if v.get("secret")}
     for container in spec.get("containers") or ():
-        file = PurePosixPath(context.settings.server.certificate)
         for mount in container.get("volumeMounts") or ():
             secret = secrets.get(mount["name"])
             if secret and file.is_relative_to(mount["mountPath"]):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import Section, bad, good, warning
+from injector.cli.checks.check_context import CheckContext, Section, bad, good, warning
 from injector.cli.live_setup import live_snapshot
 from injector.diagnostics import Diagnostic, spoken_path
 from injector.errors import SettingsError

@@ -6,8 +6,7 @@ import statistics
 import time
 from collections.abc import Iterator
 
-from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import Section, bad, good, some, warning
+from injector.cli.checks.check_context import CheckContext, Section, bad, good, some, warning
 from injector.cli.checks.namespace_labels import labelled, within
 from injector.cli.live_setup import live_snapshot
 from injector.cli.pages import page_to_open

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import Section, good, some, warning
+from injector.cli.checks.check_context import CheckContext, Section, good, some, warning
 from injector.cli.fleet import waiting_controllers
 from injector.cluster.installation import API
 from injector.diagnostics import Diagnostic
@@ -36,7 +35,7 @@ def policy(context: CheckContext) -> Iterator[Diagnostic]:
         return
     name = f"{context.installation.name}-retries"
     kinds = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
-    if all(context.found(f"{API}/{kind}/{name}") for kind in kinds):
+    if all(context.live.found(f"{API}/{kind}/{name}") for kind in kinds):
         yield good(
             "retry-policy",
             f"ValidatingAdmissionPolicy {name} is in force: it lets the injector only make controllers retry",

@@ -1,15 +1,15 @@
-"""The webhook configurations: every entry there, as it should be, and not switched off."""
+"""The webhook configurations: every entry there, as it should be, and not switched off; and the settings' `paths`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from injector.cli.checks.check_context import CheckContext
-from injector.cli.checks.check_result import INSTALL, Section, bad, good, warning
+from injector.authoring.template_summary import only_judges
+from injector.cli.checks.check_context import INSTALL, CheckContext, Section, bad, good, warning
 from injector.cli.checks.entry_differences import entry_differences
-from injector.cli.checks.policy_paths import paths
 from injector.cluster.blocking_client import INSTALLATION
+from injector.cluster.entries import entries
 from injector.cluster.installation import API, KINDS
 from injector.cluster.pause import is_paused, words_of_pause
 from injector.cluster.update_policy import update_policy
@@ -44,7 +44,8 @@ def as_they_should_be(context: CheckContext) -> Iterator[Diagnostic]:
         to_do = "nothing to do if these entries cover the pods that you want; `required` needs the chart's entries"
         yield warning("entry", text, to_do)
         return
-    expected = dict(_by_kind(zip(KINDS, context.expected, strict=True)))
+    made = entries(context.settings, context.installation, context.path_templates)
+    expected = dict(_by_kind(zip(KINDS, made, strict=True)))
     present = dict(_by_kind((c["kind"], c.get("webhooks") or ()) for c in context.configurations))
     for (kind, name), entry in expected.items():
         short = name.partition(".")[0]
@@ -71,6 +72,39 @@ def as_they_should_be(context: CheckContext) -> Iterator[Diagnostic]:
 def _by_kind(configurations: Iterable[tuple[str, Iterable[Object]]]) -> Iterator[tuple[tuple[str, str], Object]]:
     """Entries by the kind of their configuration and their name."""
     return (((kind, entry["name"]), entry) for kind, entries in configurations for entry in entries)
+
+
+def paths(context: CheckContext) -> Iterator[Diagnostic]:
+    """A line for each path.
+
+    If a template is missing, its `for` is not known, so the entry's rules are not known either.
+    """
+    settings = context.settings
+    for path, at in settings.paths.items():
+        unknown = context.path_templates.missing(at.templates)
+        subject = f"path {path} ({at.type}, failurePolicy {at.failure_policy})"
+        if unknown:
+            meanwhile = "refused" if at.failure_policy == "Fail" else "let through with a warning"
+            names = " and ".join(unknown[:3])
+            yield bad(
+                f"path {path}",
+                (
+                    f"{subject}: template {names} cannot be loaded, so this path's webhook entry cannot be checked; "
+                    f"requests at the path are {meanwhile}"
+                ),
+                f"if ConfigMap {unknown[0]} does not exist, apply it to namespace {context.namespace} with label "
+                f"{settings.template_label}=true; if it exists, correct it; or correct paths in the settings",
+                templates=list(at.templates),
+            )
+        else:
+            templates = context.path_templates.found(at.templates)
+            text = "; ".join(f"{template.name} for {template.applies_to.words}" for template in templates)
+            yield good(f"path {path}", f"{subject}: {text}", templates=list(at.templates))
+            for template in templates:
+                if at.type == "validating" and not only_judges(template):
+                    name = template.name
+                    text = f"path {path} (validating): template {name} changes objects, which fails at such a path"
+                    yield warning(f"path {path}", text, "list it at a path of type mutating", templates=[name])
 
 
 def choices(context: CheckContext) -> Iterator[Diagnostic]:
@@ -118,11 +152,11 @@ def updates(context: CheckContext) -> Iterator[Diagnostic]:
     chosen = context.installation
     policies = [update_policy(context.settings, settings)[0] for settings in (chosen, replace(chosen, namespaces=None))]
     name = policies[0]["metadata"]["name"]
-    live = context.found(f"{API}/validatingadmissionpolicies/{name}")
+    live = context.live.found(f"{API}/validatingadmissionpolicies/{name}")
     if live is None:
         return
     to_do = "create it again with updatePolicy.enabled of the chart, or with injector guard --policy and these settings"
-    if context.found(f"{API}/validatingadmissionpolicybindings/{name}") is None:
+    if context.live.found(f"{API}/validatingadmissionpolicybindings/{name}") is None:
         yield warning("updates", f"ValidatingAdmissionPolicy {name} has no binding: it has no effect", to_do)
     elif not any(_has(live["spec"], policy["spec"]) for policy in policies):
         yield warning("updates", f"ValidatingAdmissionPolicy {name} does not match these settings", to_do)

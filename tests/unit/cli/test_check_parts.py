@@ -8,9 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from injector.cli.checks.check_context import chosen_entries
+from injector.cli.checks.check_context import Section, bad, chosen_entries, good, warning
 from injector.cli.checks.check_report import look, show_results, worst
-from injector.cli.checks.check_result import Section, bad, good, warning
 from injector.cli.checks.entry_differences import entry_differences
 from injector.cli.checks.granted_permissions import permission_words, requests
 from injector.cli.checks.namespace_labels import misspelt

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import get_args
 
 import yaml
 
@@ -31,7 +32,7 @@ def test_sections_are_those_of_the_command():
 
 
 def test_states_are_those_of_the_command():
-    assert first_cells(CHECKING, "state") == [str(state) for state in State]
+    assert first_cells(CHECKING, "state") == list(get_args(State))
 
 
 def test_the_files_for_kubectl_are_what_the_commands_apply():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from injector.cli.fleet import Fleet, Row, State, restarts
+from injector.cli.fleet import Fleet, Row, restarts
 from injector.inject import inject
 from injector.pods.context import Cluster, Namespace, Workload
 from injector.settings import Settings
@@ -33,9 +33,9 @@ def pod(name="web", **metadata):
 def test_current_and_outdated(golden):
     made = inject(pod(), SHOP, snapshot()).object
     row = Fleet(snapshot()).row(made, SHOP)
-    assert (row.state, list(row.templates), row.workload.name) == (State.CURRENT, ["logger"], "web")
+    assert (row.state, list(row.templates), row.workload.name) == ("current", ["logger"], "web")
     later = Fleet(snapshot("logger:2")).row(made, SHOP)
-    assert later.state is State.OUTDATED
+    assert later.state == "outdated"
     golden(later.why)
     gone = build_snapshot(Settings(templates=()), {}, Cluster())
     golden(Fleet(gone).row(made, SHOP).why)
@@ -44,8 +44,8 @@ def test_current_and_outdated(golden):
 def test_failed_missing_and_none_of_our_business():
     fleet = Fleet(snapshot())
     marked = pod(annotations={"sidecar.injector/status": "failed", "sidecar.injector/reason": "deny: no"})
-    assert (fleet.row(marked, SHOP).state, fleet.row(marked, SHOP).why) == (State.FAILED, "deny: no")
-    assert fleet.row(pod(), SHOP).state is State.MISSING
+    assert (fleet.row(marked, SHOP).state, fleet.row(marked, SHOP).why) == ("failed", "deny: no")
+    assert fleet.row(pod(), SHOP).state == "missing"
     assert fleet.row(pod(), Namespace("other")) is None
     no = pod(annotations={"sidecar.injector/inject": "no"})
     no["metadata"]["ownerReferences"][0]["uid"] = "v"
@@ -57,19 +57,19 @@ def test_failed_missing_and_none_of_our_business():
 @pytest.mark.parametrize("receipt", ["{", "[]", '{"version": 9}', "null"])
 def test_a_receipt_that_makes_no_sense_counts_as_none(receipt):
     forged = pod(annotations={"sidecar.injector/status": "injected", "sidecar.injector/receipt": receipt})
-    assert Fleet(snapshot()).row(forged, SHOP).state is State.MISSING
+    assert Fleet(snapshot()).row(forged, SHOP).state == "missing"
 
 
 def test_each_workload_is_restarted_once_and_in_the_way_of_its_kind(golden):
-    def row(kind, name, state=State.OUTDATED):
+    def row(kind, name, state="outdated"):
         return Row("shop", f"{name}-1", state, Workload(kind, name), {})
 
     rows = [
         row("Deployment", "web"),
-        row("Deployment", "web", State.MISSING),
+        row("Deployment", "web", "missing"),
         row("DaemonSet", "agent"),
-        row("StatefulSet", "db", State.CURRENT),
-        row("Deployment", "bad", State.FAILED),
+        row("StatefulSet", "db", "current"),
+        row("Deployment", "bad", "failed"),
         row("CronJob", "nightly"),
         row("Pod", "bare"),
     ]

@@ -7,7 +7,7 @@ import pytest
 from injector.authoring.diagnostic_formats import json_text
 from injector.cli import list as listing
 from injector.cli.checks import check_report
-from injector.cli.fleet import Row, State
+from injector.cli.fleet import Row
 from injector.diagnostics import Diagnostic, Key, printable
 from injector.pods.context import Workload
 from injector.webhook.response import AdmissionResponse, answer_tail, status_body
@@ -85,7 +85,7 @@ def test_json_stays_exact(tmp_path):
 
 
 def test_the_list_and_the_check_write_none(capsys):
-    listing._show([Row(EVIL, EVIL, State.OUTDATED, Workload("Job", EVIL), {EVIL: "1"}, EVIL)])
+    listing._show([Row(EVIL, EVIL, "outdated", Workload("Job", EVIL), {EVIL: "1"}, EVIL)])
     check_report.show_results([("section", [Diagnostic("a", "error", EVIL, EVIL, (Key(EVIL),))])], "text")
     assert harmless(capsys.readouterr().out)
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from injector.authoring.schemas import SCHEMAS
-from injector.cli import demo_traffic
-from injector.cli.demo_webhook import LOCAL, ProgramError, free_ports, running
+from injector.cli import demo_programs
+from injector.cli.demo_programs import LOCAL, ProgramError, free_ports, running
 from injector.cli.docs import KINDS
 from injector.cli.main import COMMANDS, main
 from injector.cli.throwaway_certificates import make_certificates
@@ -255,13 +255,13 @@ def test_without_envoy_the_demo_says_how_to_get_it(monkeypatch, golden):
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.setattr(sys, "executable", "/nonexistent/python")
     with pytest.raises(ProgramError) as caught:
-        demo_traffic.find_envoy()
+        demo_programs.find_envoy()
     golden(caught.value)
 
 
 def test_the_demo_runs_through(program):
     try:
-        demo_traffic.find_envoy()
+        demo_programs.find_envoy()
     except ProgramError as error:
         if os.environ.get("CI"):
             raise

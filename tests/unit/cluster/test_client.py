@@ -149,8 +149,8 @@ def test_a_body_arrives_and_pages_follow(tmp_path: Path) -> None:
     async def both(client: Client) -> None:
         assert await client.create("/x", {"a": [1, {"b": None}]}) == {"got": {"a": [1, {"b": None}]}}
         page = await client.list("/x", limit=1)
-        assert (len(page.items), page.resource_version, page.next_page) == (1, "5", "next")
-        assert (await client.list("/x", page="next")).next_page == ""
+        assert (len(page.items), page.metadata.resource_version, page.metadata.next_page) == (1, "5", "next")
+        assert (await client.list("/x", page="next")).metadata.next_page == ""
 
     talk(tmp_path, handler, both)
 

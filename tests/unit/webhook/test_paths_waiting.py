@@ -98,7 +98,7 @@ def test_a_path_waits_for_the_first_snapshot_too() -> None:
         answer = handler(to_bytes(review({"spec": {}}, resource=SERVICES)), 5.0)
         assert not isinstance(answer, bytes)
         if failed:
-            kept.built.set()
+            kept.first_build.set()
         else:
             kept.swap(build_snapshot(settings, {"policy": POLICY}, Cluster()))
         found: dict[str, Any] = json.loads(await answer)["response"]

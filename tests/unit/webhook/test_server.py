@@ -376,9 +376,9 @@ def test_drain_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         eventually("everybody is served", lambda: min(answered) > 3)
         drain = Drain(old.metrics, old.logger)
         done = loop.submit(drain.run(old.server, 1.2))
-        assert not drain.under_way
+        assert not drain.requested.is_set()
         loop.call(drain.requested.set)
-        assert drain.under_way
+        assert drain.requested.is_set()
         eventually("everybody was told, and came again", lambda: min(closes) >= 1)
         endpoint[0] = new.port  # what kube-proxy does when it has heard
         done.result(300)

