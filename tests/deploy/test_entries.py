@@ -39,7 +39,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
     },
     "words": {"yesValues": ["Ja", "да", "a\\b"], "noValues": ["NEIN", "don't"]},
     "no words": {"yesValues": [], "noValues": []},
-    "paths": {"server": {"mutatePaths": ["/in", "/mutate"], "validatePaths": ["/check"], "advisePaths": ["/hint"]}},
+    "paths": {
+        "server": {
+            "mutatePaths": ["/in", "/mutate"],
+            "validatePaths": ["/check"],
+            "advisePaths": ["/hint"],
+            "sourcesPaths": ["/src"],
+        }
+    },
     "namespaces": {"ignoredNamespaces": ["kube-system", "monitoring"]},
     "no namespaces": {"ignoredNamespaces": []},
     "its own namespace": {"ignoredNamespaces": [NAME]},
