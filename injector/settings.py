@@ -67,7 +67,7 @@ class ServerSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     validate_paths: tuple[str, ...] = ("/validate",)
     advise_paths: tuple[str, ...] = ("/advise",)
     #: Of the webhook that tries templates and settings when they are applied to the cluster.
-    sources_paths: tuple[str, ...] = ("/sources",)
+    trial_paths: tuple[str, ...] = ("/trial",)
     drain_seconds: float = 10.0
     idle_seconds: float = 120.0
     handshake_seconds: Seconds = 5.0
@@ -80,7 +80,7 @@ class ServerSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     @property
     def review_paths(self) -> tuple[str, ...]:
         """The paths of all the injector's own webhooks."""
-        return (*self.mutate_paths, *self.validate_paths, *self.advise_paths, *self.sources_paths)
+        return (*self.mutate_paths, *self.validate_paths, *self.advise_paths, *self.trial_paths)
 
 
 class CertificateSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):

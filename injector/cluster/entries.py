@@ -174,7 +174,7 @@ def _sources_entry(settings: Settings, installation: Installation) -> Entry:
     name = f"o.metadata.name == {string_expression(installation.name)}"
     expression = f"[object, oldObject].exists(o, o != null && ({label} || {name}))"
     return {
-        **_entry(installation, settings.server.sources_paths[0], _CONFIG_MAPS),
+        **_entry(installation, settings.server.trial_paths[0], _CONFIG_MAPS),
         "timeoutSeconds": _SOURCES_SECONDS,
         "name": installation.entry_name("sources"),
         "failurePolicy": "Ignore",

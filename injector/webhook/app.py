@@ -205,7 +205,7 @@ class App:
             **dict.fromkeys(server.mutate_paths, mutate_route),
             **dict.fromkeys(server.validate_paths, route("validate", guarding, report=report)),
             **dict.fromkeys(server.advise_paths, route("advise", WorkloadEvaluator(logger))),
-            **dict.fromkeys(server.sources_paths, Route("POST", sources)),
+            **dict.fromkeys(server.trial_paths, Route("POST", sources)),
             **{path: route(path, PolicyEvaluator(path, at, logger)) for path, at in settings.paths.items()},
         }
         return Server(paths, server, self.metrics, logger)

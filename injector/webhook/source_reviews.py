@@ -59,7 +59,7 @@ class _Findings(NamedTuple):
 
 
 class SourceReviews:
-    """The handler of `server.sourcesPaths`. `namespaces` gives those of the cluster as far as they are known.
+    """The handler of `server.trialPaths`. `namespaces` gives those of the cluster as far as they are known.
 
     One trial runs at a time, in a process of its own, so that the reviews of pods need not wait for it.
     """

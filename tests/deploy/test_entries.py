@@ -44,7 +44,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
             "mutatePaths": ["/in", "/mutate"],
             "validatePaths": ["/check"],
             "advisePaths": ["/hint"],
-            "sourcesPaths": ["/src"],
+            "trialPaths": ["/src"],
         }
     },
     "namespaces": {"ignoredNamespaces": ["kube-system", "monitoring"]},

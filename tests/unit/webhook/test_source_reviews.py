@@ -41,7 +41,7 @@ def ask(app: Served, obj: Any, old: Any = None, operation: str = "CREATE", secon
     body = review(obj, resource=CONFIG_MAPS, operation=operation, namespace="injector")
     if old is not None:
         body["request"]["oldObject"] = old
-    answer = ask_once(app.port, to_bytes(body), path=f"/sources?timeout={seconds}s")
+    answer = ask_once(app.port, to_bytes(body), path=f"/trial?timeout={seconds}s")
     assert answer.code == 200
     response: dict[str, Any] = answer.json["response"]
     assert "patch" not in response
