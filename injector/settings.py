@@ -17,6 +17,8 @@ from injector.errors import SettingsError
 from injector.names import is_label_key
 from injector.strict_decoder import decode
 
+#: The settings file's key in its ConfigMap.
+SETTINGS_KEY = "settings.yaml"
 #: A parsed Kubernetes LabelSelector; shape checked by `injector.pods.selectors`.
 LabelSelector = dict[str, Any]
 #: 0 lets the system choose a port.
@@ -64,6 +66,8 @@ class ServerSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     mutate_paths: tuple[str, ...] = ("/mutate", "/mutate/pods")
     validate_paths: tuple[str, ...] = ("/validate",)
     advise_paths: tuple[str, ...] = ("/advise",)
+    #: Of the webhook that tries templates and settings when they are applied to the cluster.
+    trial_paths: tuple[str, ...] = ("/trial",)
     drain_seconds: float = 10.0
     idle_seconds: float = 120.0
     handshake_seconds: Seconds = 5.0
@@ -72,6 +76,11 @@ class ServerSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     max_body_bytes: int = 8 * 1024 * 1024
     max_header_bytes: int = 16 * 1024
     cache_bytes: int = 16 * 1024 * 1024
+
+    @property
+    def review_paths(self) -> tuple[str, ...]:
+        """The paths of all the injector's own webhooks."""
+        return (*self.mutate_paths, *self.validate_paths, *self.advise_paths, *self.trial_paths)
 
 
 class CertificateSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -176,6 +185,11 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
         return f"{self.prefix}/template"
 
     @property
+    def unchecked_key(self) -> str:
+        """The annotation by which an admin applies a ConfigMap that the injector would refuse."""
+        return f"{self.prefix}/unchecked"
+
+    @property
     def generated_label(self) -> str:
         """The label of ConfigMaps that an injection made."""
         return f"{self.prefix}/generated"
@@ -252,7 +266,7 @@ def entry_slug(path: str) -> str:
 
 def _path_mistakes(settings: Settings) -> Iterator[Diagnostic]:
     server = settings.server
-    served = {*server.mutate_paths, *server.validate_paths, *server.advise_paths, "/"}
+    served = {*server.review_paths, "/"}
     slugs: dict[str, str] = {}
     for path, at in settings.paths.items():
         location, slug = ("paths", path), entry_slug(path)

@@ -27,7 +27,7 @@ from injector.loading.template_folders import (
 )
 from injector.names import hint, shortened
 from injector.pods.context import Cluster, Object
-from injector.settings import Settings, parse_settings
+from injector.settings import SETTINGS_KEY, Settings, parse_settings
 from injector.templates.families import declared_parameter, similar_names
 from injector.templates.kubernetes_yaml import compose
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
@@ -213,7 +213,6 @@ def load_settings(file: Path | None) -> Settings:
 
 def _settings_in(config_maps: Iterable[Object], file: Path) -> Settings:
     # The Kubernetes client takes a while to import; most commands need none.
-    from injector.cluster.blocking_client import SETTINGS_KEY
     from injector.webhook.snapshot_sources import read_settings
 
     for config_map in config_maps:

@@ -27,7 +27,7 @@ from injector.diagnostics import advised
 from injector.errors import DocumentError, InjectorError
 from injector.pods.context import Cluster, Namespace, Object
 from injector.pods.resource_kinds import Resource
-from injector.settings import Settings
+from injector.settings import SETTINGS_KEY, Settings
 from injector.templates.load import TemplateSources
 
 
@@ -66,7 +66,6 @@ T = TypeVar("T")
 #: The label by which an installation's own objects are found.
 INSTALLATION = "app.kubernetes.io/name=sidecar-injector"
 #: The key of the settings in their ConfigMap.
-SETTINGS_KEY = "settings.yaml"
 _AT_ONCE = 16  # requests that are under way at the same time
 
 _APPS, _BATCH, _CORE = "/apis/apps/v1", "/apis/batch/v1", "/api/v1"

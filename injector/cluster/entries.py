@@ -80,6 +80,16 @@ _WORKLOADS = [
         "resources": ["jobs", "cronjobs"],
     },
 ]
+_CONFIG_MAPS = [
+    {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE", "UPDATE", "DELETE"],
+        "resources": ["configmaps"],
+    }
+]
+#: A trial takes longer than a pod's review, and only who applies a template waits for it.
+_SOURCES_SECONDS = 10
 _NOT_A_MIRROR_POD = {
     "name": "not-a-mirror-pod",
     "expression": "!(object.metadata.?annotations[?'kubernetes.io/config.mirror'].hasValue())",
@@ -147,9 +157,29 @@ def entries(settings: Settings, installation: Installation, catalog: Catalog = _
         validating=(
             entry(validate, "guard", "Fail", [_NOT_A_MIRROR_POD], "In", label.required),
             entry(advise, "advice", "Ignore", news, "In", label.enabled, label.required),
+            _sources_entry(settings, installation),
             *_path_entries("validating", settings, installation, catalog),
         ),
     )
+
+
+def _sources_entry(settings: Settings, installation: Installation) -> Entry:
+    """The entry for the ConfigMaps that a reload reads: templates, by their label, and the settings, by their name.
+
+    Not by an objectSelector, which is what a pause puts on an entry.
+    """
+    label = f"o.metadata.?labels[?{string_expression(settings.template_label)}].orValue('') == 'true'"
+    name = f"o.metadata.name == {string_expression(installation.name)}"
+    expression = f"[object, oldObject].exists(o, o != null && ({label} || {name}))"
+    return {
+        **_entry(installation, settings.server.trial_paths[0], _CONFIG_MAPS),
+        "timeoutSeconds": _SOURCES_SECONDS,
+        "name": installation.entry_name("sources"),
+        "failurePolicy": "Ignore",
+        "sideEffects": "None",
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": installation.namespace}},
+        "matchConditions": [{"name": "template-or-settings", "expression": expression}],
+    }
 
 
 def _path_entries(kind: str, settings: Settings, installation: Installation, catalog: Catalog) -> Iterator[Entry]:

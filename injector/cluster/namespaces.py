@@ -65,6 +65,10 @@ class Namespaces:
         """The namespace as last seen, None if there is none (or not yet). The same object while nothing changed."""
         return self._store.get(name)
 
+    def all(self) -> tuple[Namespace, ...]:
+        """All namespaces as last seen."""
+        return tuple(self._store.values())
+
     async def fetch(self, name: str, *, deadline: float = 2.0) -> Namespace | None:
         """Ask the API server, for when the store does not know the namespace or disagrees with the caller.
 

@@ -129,6 +129,12 @@ class Metrics(Collector):
             ("result",),
             label_sets=_each("swapped", "refused"),
         )
+        self.source_reviews = Numbers(
+            "injector_source_reviews",
+            "Reviews of templates and settings that were applied to the cluster, by outcome.",
+            ("outcome",),
+            label_sets=_each("accepted", "refused", "not-tried"),
+        )
         self.snapshot = Numbers(
             "injector_snapshot_info",
             "1 for the generation of settings and templates in use.",

@@ -71,10 +71,14 @@ class Catalog:
 
 
 class SnapshotError(InjectorError):
-    """A snapshot does not build; `errors` are all the reasons, each a TemplateError or a SettingsError."""
+    """A snapshot does not build; `errors` are all the reasons, each a TemplateError or a SettingsError.
 
-    def __init__(self, errors: Iterable[InjectorError]) -> None:
+    `warnings` are those that the snapshot would have.
+    """
+
+    def __init__(self, errors: Iterable[InjectorError], warnings: Iterable[Diagnostic] = ()) -> None:
         self.errors = tuple(errors)
+        self.warnings = tuple(warnings)
         super().__init__("\n".join(str(error) for error in self.errors))
 
 
@@ -126,7 +130,7 @@ def build_snapshot(
     problems, warnings = _check_settings(settings, catalog, sources)
     errors += [SettingsError.of("settings", problem) for problem in problems]
     if errors:
-        raise SnapshotError(errors)
+        raise SnapshotError(errors, warnings)
     generation = _generation(settings, catalog)
     if previous is not None and previous.generation == generation:
         # nothing but the cluster can differ, and the snapshot before stays the one before

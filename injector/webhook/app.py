@@ -39,6 +39,7 @@ from injector.webhook.receipt_seals import CertificateSeals
 from injector.webhook.record import Recorder
 from injector.webhook.server import Server
 from injector.webhook.snapshot_manager import SnapshotManager
+from injector.webhook.source_reviews import SourceReviews
 from injector.webhook.tls import BuiltinSource, CertificateSource, FileSource
 from injector.webhook.workload_warnings import WorkloadEvaluator
 
@@ -197,11 +198,14 @@ class App:
         mutate = MutateEvaluator(partial(inject, seals=self._seals), logger)
         guarding = GuardEvaluator(partial(guard, seals=self._seals), logger)
         mutate_route = route("mutate", mutate, config_maps=config_maps, report=report, cache=cache)
+        namespaces = self._cluster_sync.namespaces.all if self._cluster_sync else tuple
+        sources = SourceReviews(self.snapshots, namespaces, self.metrics, logger)
         paths = {
             "/": Route("GET", self._about, b"text/plain; charset=utf-8"),
             **dict.fromkeys(server.mutate_paths, mutate_route),
             **dict.fromkeys(server.validate_paths, route("validate", guarding, report=report)),
             **dict.fromkeys(server.advise_paths, route("advise", WorkloadEvaluator(logger))),
+            **dict.fromkeys(server.trial_paths, Route("POST", sources)),
             **{path: route(path, PolicyEvaluator(path, at, logger)) for path, at in settings.paths.items()},
         }
         return Server(paths, server, self.metrics, logger)
@@ -237,7 +241,7 @@ class App:
         settings, current = self._settings, self.snapshots.current
         names = ", ".join(sorted(current.catalog.names)) if self.snapshots.ready else "none yet"
         server = settings.server
-        paths = (*server.mutate_paths, *server.validate_paths, *server.advise_paths, *settings.paths)
+        paths = (*server.review_paths, *settings.paths)
         return (
             "sidecar-injector: puts sidecars into pods as they are created.\n\n"
             f"The API server posts reviews to {' '.join(paths)}.\n"

@@ -27,7 +27,7 @@ from injector.telemetry import where_it_failed
 from injector.templates.snapshot import Snapshot
 from injector.webhook.record import FailureEvent, Note, failure_event, note_of, object_name, resource_name
 from injector.webhook.response import AdmissionResponse, audit_annotations, response_to
-from injector.webhook.review import Review, ReviewRequest, read_object, read_request, to_request
+from injector.webhook.review import Review, ReviewRequest, optional_object, read_object, read_request, to_request
 
 #: `inject` or `guard`: (pod, namespace, snapshot, request, decision=...) to the injection.
 Core = Callable[..., Injection]
@@ -259,7 +259,7 @@ class PolicyEvaluator(Evaluator[ObjectRequest]):
         none, and of a namespace that the settings ignore, whose labels are not needed.
         """
         request = task.review.request
-        obj, before = _optional_object(bytes(request.object)), _optional_object(bytes(request.old_object))
+        obj, before = optional_object(bytes(request.object)), optional_object(bytes(request.old_object))
         subject = ObjectRequest(to_request(request), obj, before, read_request(task.review, task.body))
         if subject.is_namespace:
             return subject, subject.itself()
@@ -295,8 +295,3 @@ class PolicyEvaluator(Evaluator[ObjectRequest]):
             "operation": request.operation[:16],
         }
         return ReviewOutcome(response_to(injection), note_of(injection), about)
-
-
-def _optional_object(raw: bytes) -> Object:
-    """One of a review's two objects; {} where it is none."""
-    return {} if not raw or raw == b"null" else read_object(raw)

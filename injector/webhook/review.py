@@ -152,6 +152,11 @@ def read_object(raw: bytes) -> Object:
         raise _unreadable("request.object", "an object", error) from None
 
 
+def optional_object(raw: bytes) -> Object:
+    """One of a review's two objects; {} where it is none. Raises as `read_object`."""
+    return {} if not raw or raw == b"null" else read_object(raw)
+
+
 def _shallow(raw: msgspec.Raw) -> Any:
     """A part of an object, checked for its depth before it is decoded. Parts that are not decoded need no check."""
     _check_depth(bytes(raw), "request.object")

@@ -61,7 +61,7 @@ class SnapshotManager:
         on_refused: Callable[[str], None] = lambda cause: None,
         own_namespace: str = "",
     ) -> None:
-        self._own_namespace = own_namespace
+        self.own_namespace = own_namespace
         self._source = str(settings_file or "settings")
         self._disk = Disk(settings_file, folders)
         self._files = SourceFiles(None, {}, {})
@@ -80,6 +80,11 @@ class SnapshotManager:
         #: Why the disk could not be read the last time; until it can be, what builds is not the newest state.
         self._unread = ""
         self._swapped = 0.0
+
+    @property
+    def on_disk(self) -> TemplateSources:
+        """The templates of the folders, which those of the cluster go before."""
+        return self._files.templates
 
     async def start(self) -> Settings:
         """Read the disk for the first time; the settings that the server starts with. Builds no snapshot yet.
@@ -138,7 +143,7 @@ class SnapshotManager:
         try:
             settings = self._settings()
             sources = {**self._files.templates, **self._in_cluster}
-            maps = f"configmap/{self._own_namespace}" if self._own_namespace else "configmap"
+            maps = f"configmap/{self.own_namespace}" if self.own_namespace else "configmap"
             origins = {**self._files.origins, **{name: f"{maps}/{name}" for name in self._in_cluster}}
             left_out = None
             build = partial(
@@ -220,7 +225,7 @@ class SnapshotManager:
         self._on_refused(cause)
 
     def _settings(self) -> Settings:
-        return read_settings(self._files.settings_text, self._source).ignoring(self._own_namespace)
+        return read_settings(self._files.settings_text, self._source).ignoring(self.own_namespace)
 
     def _cluster(self, settings: Settings) -> Cluster:
         return Cluster(self._version, settings.cluster_domain)

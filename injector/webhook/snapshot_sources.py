@@ -113,8 +113,14 @@ class Disk:
 
 
 def read_settings(text: str | None, source: str) -> Settings:
-    """Settings from a file's text; None gives the defaults. Raises SettingsError naming `source`, line and key."""
+    """Settings from a file's text; None, for no file, gives the defaults.
+
+    Raises SettingsError naming `source`, line and key; also for a text that says nothing, as one that was cut off.
+    """
     try:
-        return parse_settings(load_manifest(text) if text else None, source)
+        document = load_manifest(text) if text is not None else {}
     except yaml.YAMLError as error:
         raise SettingsError(f"{source}: not YAML: {' '.join(str(error).split())[:300]}") from None
+    if document is None:
+        raise SettingsError(f"{source}: it is empty; for the default settings write {{}}")
+    return parse_settings(document, source)

@@ -22,7 +22,7 @@ _NEEDED = (
 )  # fmt: skip
 _NEEDED_OF = {
     "namespaceLabel": ("key", "enabled", "required", "disabled"),
-    "server": ("port", "metricsPort", "mutatePaths", "validatePaths", "advisePaths", "drainSeconds"),
+    "server": ("port", "metricsPort", "mutatePaths", "validatePaths", "advisePaths", "trialPaths", "drainSeconds"),
 }
 #: Settings in the section `certificates` that the chart writes: from certificates.source and the names of its objects.
 _THE_CHART_S_OWN = ("source", "secret", "service", "webhooks", "lease")
@@ -71,7 +71,7 @@ def settings_section() -> dict[str, Any]:
         del properties["certificates"]["properties"][key]
     for port in ("port", "metricsPort"):
         properties["server"]["properties"][port]["minimum"] = 1  # a Service cannot lead to one that is not known
-    for paths in ("mutatePaths", "validatePaths", "advisePaths"):
+    for paths in ("mutatePaths", "validatePaths", "advisePaths", "trialPaths"):
         properties["server"]["properties"][paths] |= {"minItems": 1}
     for section, needed in _NEEDED_OF.items():
         properties[section]["required"] = list(needed)

@@ -39,7 +39,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
     },
     "words": {"yesValues": ["Ja", "да", "a\\b"], "noValues": ["NEIN", "don't"]},
     "no words": {"yesValues": [], "noValues": []},
-    "paths": {"server": {"mutatePaths": ["/in", "/mutate"], "validatePaths": ["/check"], "advisePaths": ["/hint"]}},
+    "paths": {
+        "server": {
+            "mutatePaths": ["/in", "/mutate"],
+            "validatePaths": ["/check"],
+            "advisePaths": ["/hint"],
+            "trialPaths": ["/src"],
+        }
+    },
     "namespaces": {"ignoredNamespaces": ["kube-system", "monitoring"]},
     "no namespaces": {"ignoredNamespaces": []},
     "its own namespace": {"ignoredNamespaces": [NAME]},
@@ -131,7 +138,7 @@ def test_entries_follow_the_settings(settings: dict[str, Any], major: int) -> No
     found = entries(settings_of(objects), Installation(), CATALOG)
     assert rendered(objects) == (list(found.mutating), list(found.validating))
     asked = parse_settings(settings)
-    assert len(found.mutating + found.validating) == 5 + len(asked.paths)
+    assert len(found.mutating + found.validating) == 6 + len(asked.paths)
     assert entries(asked, Installation(), CATALOG) == found, "a value of the chart is not the settings' default"
 
 

@@ -45,6 +45,7 @@ OTHERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "settings.server.mutatePaths": (["/in"], {}),
     "settings.server.validatePaths": (["/check"], {}),
     "settings.server.advisePaths": (["/hint"], {}),
+    "settings.server.trialPaths": (["/src"], {}),
     "settings.server.drainSeconds": (7.5, {}),
     "templates": ({"mine": {"template.yaml": "description: Mine.\n"}}, {}),
     "certificates.source": ("cert-manager", {}),

@@ -396,8 +396,7 @@ def test_webhooks_go_by_the_default_names() -> None:
     left_out = {tuple(found.split(", ")) for found in re.findall(r"kubernetes.io/metadata.name, .*?\[(.*?)\]", text)}
     assert left_out == {(*s.ignored_namespaces, "sidecar-injector")}
     assert set(re.findall(r"\?'([^']*inject)'", text)) == {s.inject_key}
-    paths = {*s.server.mutate_paths, *s.server.validate_paths, *s.server.advise_paths}
-    assert set(re.findall(r"path: (/\w+), port: 443", text)) <= paths
+    assert set(re.findall(r"path: (/\w+), port: 443", text)) <= {*s.server.review_paths}
 
 
 # --------------------------------------------------------------------------------------------- every page

@@ -46,7 +46,7 @@ object.metadata.?{{ index . 0 }}[?{{ include "injector.cel.text" (index . 1) }}]
 {{ index . 1 }}.{{ include "injector.name" (index . 0) }}.internal
 {{- end }}
 
-{{- /* What every entry has. (list $ PATHS) */}}
+{{- /* What every entry has. (list $ PATHS) or, with a timeout of its own, (list $ PATHS SECONDS) */}}
 {{- define "injector.entry" -}}
 {{- $ := index . 0 -}}
 clientConfig:
@@ -59,7 +59,7 @@ clientConfig:
   caBundle: {{ . }}
   {{- end }}
 admissionReviewVersions: [v1]
-timeoutSeconds: {{ $.Values.webhooks.timeoutSeconds }}
+timeoutSeconds: {{ if gt (len .) 2 }}{{ index . 2 }}{{ else }}{{ $.Values.webhooks.timeoutSeconds }}{{ end }}
 {{- end }}
 
 {{- define "injector.podsCreation" -}}

@@ -8,12 +8,16 @@
 app.kubernetes.io/name: sidecar-injector
 {{- end }}
 
+{{- /* By which version of the chart an object was made: another version of the injector does not refuse it. */}}
+{{- define "injector.chart" -}}
+{{- printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" -}}
+{{- end }}
+
 {{- define "injector.labels" -}}
-{{- $chart := printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" -}}
 {{ include "injector.selector" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-helm.sh/chart: {{ $chart }}
+helm.sh/chart: {{ include "injector.chart" . }}
 {{- with include "injector.more" (list "commonLabels" .Values.commonLabels) }}
 {{ . }}
 {{- end }}

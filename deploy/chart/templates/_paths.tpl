@@ -49,7 +49,7 @@ path-{{ regexReplaceAll "[^a-z0-9]+" (lower .) "-" | trimAll "-" }}
 {{- define "injector.pathEntries" -}}
 {{- $ := index . 0 -}}
 {{- $type := index . 1 -}}
-{{- $known := concat $.Values.settings.server.mutatePaths $.Values.settings.server.validatePaths $.Values.settings.server.advisePaths -}}
+{{- $known := concat $.Values.settings.server.mutatePaths $.Values.settings.server.validatePaths $.Values.settings.server.advisePaths $.Values.settings.server.trialPaths -}}
 {{- $paths := dict -}}
 {{- range $path, $at := $.Values.settings.paths -}}
 {{- $entry := include "injector.pathEntry" $path -}}

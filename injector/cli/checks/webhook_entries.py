@@ -18,7 +18,7 @@ from injector.pods.context import Object
 
 _APPLY = "apply the chart (helm upgrade) or your webhooks.yaml again; settings and webhooks must match"
 #: Without these entries pods lack nothing.
-_DISPENSABLE = ("advice",)
+_DISPENSABLE = ("advice", "sources")
 
 
 def registered(context: CheckContext) -> Iterator[Diagnostic]:

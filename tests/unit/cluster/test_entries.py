@@ -57,10 +57,19 @@ def test_label_prefix_and_words_are_those_of_the_settings() -> None:
         "yesValues": ["Ja"],
         "noValues": ["NEIN", "don't"],
         "ignoredNamespaces": ["kube-system", "monitoring"],
-        "server": {"mutatePaths": ["/in", "/other"], "validatePaths": ["/check"], "advisePaths": ["/hint"]},
+        "server": {
+            "mutatePaths": ["/in", "/other"],
+            "validatePaths": ["/check"],
+            "advisePaths": ["/hint"],
+            "trialPaths": ["/src"],
+        },
     }
     found = made(settings, Installation(namespace="edge", name="injector", port=8443, timeout_seconds=9))
-    assert list(found) == ["enabled", "required", "opted-in", "guard", "advice"]
+    assert list(found) == ["enabled", "required", "opted-in", "guard", "advice", "sources"]
+    sources = found.pop("sources")
+    assert "sidecars.example.org/template" in conditions(sources)["template-or-settings"]
+    assert sources["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "edge"}}
+    assert (sources["clientConfig"]["service"]["path"], sources["failurePolicy"]) == ("/src", "Ignore")
     labels = {name: entry["namespaceSelector"]["matchExpressions"][0] for name, entry in found.items()}
     assert {label["key"] for label in labels.values()} == {"example.org/sidecars"}
     assert {name: (label["operator"], *label["values"]) for name, label in labels.items()} == {
@@ -88,7 +97,8 @@ def test_only_what_is_not_guaranteed_has_a_choice_of_failure_policy(enabled: Any
     found = made({}, Installation(enabled_failure_policy=enabled, opted_in_failure_policy="Fail"))
     policies = {name: entry["failurePolicy"] for name, entry in found.items()}
     assert policies == {
-        "enabled": enabled, "required": "Fail", "opted-in": "Fail", "guard": "Fail", "advice": "Ignore"
+        "enabled": enabled, "required": "Fail", "opted-in": "Fail", "guard": "Fail", "advice": "Ignore",
+        "sources": "Ignore",
     }  # fmt: skip
 
 
@@ -97,7 +107,9 @@ def test_namespaces_can_be_limited_further() -> None:
         "matchLabels": {"team": "a"},
         "matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["lab"]}],
     }
-    for entry in made({}, Installation(namespaces=extra)).values():
+    found = made({}, Installation(namespaces=extra))
+    del found["sources"]  # it is about the injector's own namespace
+    for entry in found.values():
         selector = entry["namespaceSelector"]
         assert selector["matchLabels"] == {"team": "a"}
         assert selector["matchExpressions"][2:] == extra["matchExpressions"]
@@ -154,8 +166,8 @@ def at_paths(paths: dict[str, Any], **more: Any) -> Entries:
     """What comes to the entries of the label."""
     settings, here = parse_settings({"paths": paths, **more}), Installation(namespace="edge", name="injector")
     found, bare = entries(settings, here, CATALOG), entries(parse_settings(more), here)
-    assert found.mutating[:3] == bare.mutating and found.validating[:2] == bare.validating
-    return Entries(found.mutating[3:], found.validating[2:])
+    assert found.mutating[:3] == bare.mutating and found.validating[:3] == bare.validating
+    return Entries(found.mutating[3:], found.validating[3:])
 
 
 def test_a_path_has_an_entry_in_the_configuration_of_its_type() -> None:
@@ -218,7 +230,7 @@ def test_no_path_can_be_called_as_another_entry_is() -> None:
     known = [entry["name"].partition(".")[0] for part in entries(parse_settings({}), HERE) for entry in part]
     found = at_paths({f"/{name}": {"templates": ["pods"]} for name in known if name != "advice"})
     assert not {entry["name"].partition(".")[0] for entry in found.mutating} & set(known)
-    assert len(found.mutating) == 4
+    assert len(found.mutating) == 5
 
 
 def test_what_an_admin_allows_holds_at_paths_too() -> None:

@@ -1,0 +1,201 @@
+"""Templates and settings that are wrong are refused by the real API server when `kubectl` applies them."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import quantiles
+from typing import Any
+
+import pytest
+
+from injector.cluster.entries import entries
+from injector.cluster.installation import Installation
+from injector.loading.template_folders import gallery_path, read_gallery
+from injector.settings import parse_settings
+from tests.cluster.api import ApiError, Object
+from tests.cluster.conftest import ConfigureWebhooks, NamespaceFactory
+from tests.cluster.controlplane import ControlPlane
+from tests.cluster.objects import config_map, pod, webhook
+from tests.cluster.processes import eventually
+from tests.cluster.server import InjectorServer
+from tests.unit.templates.bombs import BOMBS
+from tests.unit.templates.test_broken import CASES, contents
+
+LABEL = {"sidecar.injector/template": "true"}
+MANIFEST = "description: Ships logs.\nparameters: {level: {type: string, default: info, description: Of the log.}}\n"
+OVERLAY = "spec: {containers: [{name: logger, image: 'logger:1', args: ['{{ params.level }}']}]}\n"
+LOGGER = {"template.yaml": MANIFEST, "overlay.yaml.j2": OVERLAY}
+NAME = "sidecar-injector"
+
+
+class Home:
+    """An injector's own namespace with the entry in force; `apply` and `delete` are kubectl's."""
+
+    def __init__(self, control_plane: ControlPlane, namespace: str, server: InjectorServer, folder: Path) -> None:
+        self.control_plane = control_plane
+        self.namespace = namespace
+        self.server = server
+        self._file = folder / "applied.json"
+
+    def apply(self, obj: Object, *options: str) -> str:
+        """What kubectl says. Raises AssertionError with it where it fails."""
+        self._file.write_text(json.dumps(obj))
+        return self.kubectl("apply", "-n", self.namespace, "-f", str(self._file), *options)
+
+    def kubectl(self, *arguments: str) -> str:
+        done = self.control_plane.kubectl(*arguments)
+        return f"{done.stdout}{done.stderr}"
+
+    def refusal(self, obj: Object, *options: str) -> str:
+        """Why an object is not applied."""
+        with pytest.raises(AssertionError) as refused:
+            self.apply(obj, *options)
+        message = str(refused.value)
+        assert "sources.sidecar-injector.internal" in message, message
+        return message
+
+    def template(self, name: str, files: dict[str, str]) -> Object:
+        return config_map(name, files, labels=LABEL)
+
+    def settings(self, text: str) -> Object:
+        return config_map(NAME, {"settings.yaml": text}, labels={"app.kubernetes.io/name": NAME})
+
+
+@pytest.fixture
+def home(
+    control_plane: ControlPlane,
+    namespace: NamespaceFactory,
+    injector_server: Callable[..., InjectorServer],
+    configure_webhooks: ConfigureWebhooks,
+    tmp_path: Path,
+) -> Iterator[Home]:
+    own = namespace()
+    server = injector_server(arguments=[f"--namespace={own}"])
+    [entry] = [
+        one for one in entries(parse_settings({}), Installation(namespace=own)).validating if "sources" in one["name"]
+    ]
+    configure_webhooks({**entry, "clientConfig": server.client_config("/trial")}, validating=True)
+    yield Home(control_plane, own, server, tmp_path)
+
+
+def test_each_broken_template_is_refused_with_its_code_and_place(home: Home) -> None:
+    tried = 0
+    for case in CASES:
+        if any(isinstance(data, bytes) for data in case["files"].values()):
+            continue
+        files = {name: data.decode() for name, data in contents(case).items()}
+        place, _, rest = case["expect"].partition(": error")
+        code = rest.rpartition("[")[2].rstrip("]")
+        body = home.template(case["name"].lower(), files)
+        try:
+            home.control_plane.api.create(body, home.namespace)
+        except ApiError as error:
+            if error.code == 422 and "sources" not in error.message:
+                continue  # the API server takes no ConfigMap with such keys
+            assert f"[{code}]" in error.message, (case["name"], error.message)
+            assert not place.startswith("/") or place in error.message, (case["name"], error.message)
+            tried += 1
+        else:
+            pytest.fail(f"{case['name']} was accepted")
+    assert tried >= 60
+    assert not home.control_plane.api.list("ConfigMap", home.namespace, labelSelector="sidecar.injector/template=true")
+
+
+def test_the_gallery_is_accepted_and_a_dry_run_changes_nothing(home: Home) -> None:
+    for name, files in read_gallery(gallery_path()).items():
+        assert "Warning" not in home.apply(home.template(name, dict(files)), "--server-side")
+    wrong = {**LOGGER, "overlay.yaml.j2": OVERLAY.replace("level", "levl")}
+    for options in ([], ["--dry-run=server"], ["--server-side", "--dry-run=server"]):
+        message = home.refusal(home.template("logger", wrong), *options)
+        assert "configmap/logger/overlay.yaml.j2:1:" in message and "[name]" in message and "level" in message
+    home.apply(home.template("logger", LOGGER), "--dry-run=server")
+    assert not home.control_plane.api.exists("ConfigMap", "logger", home.namespace)
+
+
+def test_relations_are_warnings_in_every_order(home: Home) -> None:
+    """Settings before their template, a parameter renamed in both orders, one mended while another is broken."""
+    assert "there is no template" in home.apply(home.settings("templates: [logger]\n"))
+    assert "Warning" not in home.apply(home.template("logger", LOGGER))
+    renamed = {file: text.replace("level", "depth") for file, text in LOGGER.items()}
+    for settings, files, back in (
+        ("{templates: [logger], parameters: {logger: {level: info}}}", LOGGER, None),
+        ("{templates: [logger], parameters: {logger: {depth: info}}}", renamed, LOGGER),
+    ):
+        home.apply(home.settings(settings))
+        home.apply(home.template("logger", files))
+        if back:
+            home.apply(home.template("logger", back))
+            home.apply(home.template("logger", files))
+    unchecked = home.template("broken", {**LOGGER, "overlay.yaml.j2": "spec: {% if %}"})
+    unchecked["metadata"]["annotations"] = {"sidecar.injector/unchecked": "true"}
+    assert "Warning" in home.apply(unchecked)
+    eventually("the reload refuses it as ever", lambda: home.server.metric("injector_reload_failing") == 1)
+    assert "Warning" not in home.apply(home.template("second", LOGGER))
+    home.kubectl("delete", "configmap", "broken", "-n", home.namespace)
+    eventually("the reload goes on", lambda: home.server.metric("injector_reload_failing") == 0)
+
+
+def test_deleting_is_warned_of_and_never_refused(home: Home, namespace: NamespaceFactory) -> None:
+    user = namespace(annotations={"sidecar.injector/templates": "logger"})
+    home.apply(home.template("logger", LOGGER))
+    eventually("it is in use", lambda: "logger" in home.server.log)
+    unlabelled = ("label", "configmap", "logger", "-n", home.namespace, "sidecar.injector/template-")
+    assert user in home.kubectl(*unlabelled, "--dry-run=server")
+    assert user in home.kubectl("delete", "configmap", "logger", "-n", home.namespace)
+    home.apply(home.settings("{}"))
+    assert "Warning" in home.kubectl("delete", "configmap", NAME, "-n", home.namespace)
+
+
+def test_other_config_maps_cause_no_call(home: Home) -> None:
+    home.apply(config_map("others", {"settings.yaml": "["}))
+    home.apply(config_map("leader", {}, labels={"app": "x"}))
+    assert '"source-review"' not in home.server.log
+
+
+def test_without_the_injector_it_is_accepted(home: Home) -> None:
+    home.server.stop()
+    home.apply(home.template("logger", {**LOGGER, "overlay.yaml.j2": "spec: {% if %}"}))
+
+
+def test_bombs_hold_up_no_pod(
+    home: Home, namespace: NamespaceFactory, configure_webhooks: ConfigureWebhooks, record_property: Callable[..., Any]
+) -> None:
+    """100 at once: each is refused, or said not to be tried; the 99th percentile of pods at most doubles."""
+    api, shop = home.control_plane.api, namespace(labels={"injection": "enabled"})
+    configure_webhooks(webhook("bombs.injector.example", home.server.client_config(), namespace=shop))
+
+    def p99() -> float:
+        seconds = []
+        for number in range(150):
+            began = time.perf_counter()
+            api.create(pod(f"p{number}", annotations={"tried": str(time.time())}), shop, dry_run=True)
+            seconds.append(time.perf_counter() - began)
+        return quantiles(seconds, n=100)[-1]
+
+    answers: list[str] = []
+
+    def bomb(number: int) -> None:
+        try:
+            api.create(home.template(f"bomb-{number}", BOMBS["loops"]), home.namespace, dry_run=True)
+            answers.append("not-tried")
+        except ApiError as error:
+            answers.append("refused" if "[limit]" in error.message else error.message)
+
+    p99()
+    idle = p99()
+    threads = [threading.Thread(target=bomb, args=(number,)) for number in range(100)]
+    for thread in threads:
+        thread.start()
+    busy = p99()
+    for thread in threads:
+        thread.join()
+    record_property("idle", idle)
+    record_property("busy", busy)
+    print(f"p99 of pods: {idle * 1000:.1f} ms idle, {busy * 1000:.1f} ms beside the bombs; {set(answers)}")
+    assert len(answers) == 100 and set(answers) <= {"refused", "not-tried"} and "refused" in answers
+    lines = [json.loads(line) for line in home.server.log.splitlines() if '"source-review"' in line]
+    assert {line["outcome"] for line in lines} == {"refused", "not-tried"}
