@@ -210,7 +210,8 @@ class SnapshotManager:
         self._first_build.set()
         self._swapped = asyncio.get_running_loop().time()
         self._metrics.reloads.cell("swapped").value += 1
-        self._metrics.snapshot.only(snapshot.generation).value = 1
+        self._metrics.snapshot.only((snapshot.generation,))
+        self._metrics.template_info.only(*((template.name, template.digest) for template in snapshot.catalog))
         self._metrics.snapshot_time.cell().value = time.time()
         self._logger.info("snapshot-swapped", generation=snapshot.generation, templates=snapshot.catalog.names)
         for warning in snapshot.warnings:
