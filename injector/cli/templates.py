@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,16 +23,14 @@ if TYPE_CHECKING:
 
 #: The states, and their colours.
 STATES = {"current": "green", "refused": "red", "tried": "cyan", "shadowed": "yellow"}
-#: The columns of the table by the field that each shows, and those that only `wide` has.
-_COLUMNS = ("name", "kind", "version", "since", "state", "namespaces", "settings", "source")
-_WIDE = ("for",)
-#: Characters for the names of namespaces, unless the table is `wide`.
-_NAMESPACES = 40
+#: The columns of the table, and in how many characters each shows the names of namespaces.
+_COLUMNS = ("name", "kind", "version", "age", "state", "namespaces", "settings", "source")
+_TABLES = {"text": (_COLUMNS, 40), "wide": ((*_COLUMNS, "for"), 10_000)}
 #: The units of an age, the longest first, and the seconds that each has.
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 
 
-class Found(NamedTuple):
+class Inventory(NamedTuple):
     """What there is: settings, the templates that load, why others do not, and those that load and are not in use.
 
     By the names of those that are not shipped: where each is, and when it was changed. By the names of namespaces:
@@ -42,7 +40,7 @@ class Found(NamedTuple):
     settings: Settings
     catalog: Catalog
     refused: Mapping[str, TemplateError]
-    tried: Collection[str]
+    unused: Collection[str]
     sources: Mapping[str, str]
     since: Mapping[str, str] = {}
     users: Mapping[str, Collection[str]] = {}
@@ -81,11 +79,11 @@ def templates(
     if templates_dirs or settings_file:
         if namespace or kubeconfig or context:
             raise click.UsageError("--namespace, --kubeconfig and --context are for a cluster; leave out the files.")
-        found = _in_files(SourceOptions(templates_dirs=templates_dirs, settings_file=settings_file))
+        inventory = _in_files(SourceOptions(templates_dirs=templates_dirs, settings_file=settings_file))
     else:
         with BlockingClient(kubeconfig, context) as live:
-            found, now = _in_cluster(live, namespace), live.clock or now
-    rows = [*template_rows(found)]
+            inventory, now = _in_cluster(live, namespace), live.clock or now
+    rows = [*template_rows(inventory)]
     match form:
         case "json":
             click.echo(json_text({"templates": rows}), nl=False)
@@ -94,12 +92,12 @@ def templates(
         case "name":
             click.echo("\n".join(dict.fromkeys(row["name"] for row in rows)))
         case _:
-            _show(rows, now, wide=form == "wide")
-            if mistakes := [mistake for error in found.refused.values() for mistake in error.diagnostics]:
+            _show(rows, now, *_TABLES[form])
+            if mistakes := [mistake for error in inventory.refused.values() for mistake in error.diagnostics]:
                 click.echo(f"\n{diagnostics_text(mistakes)}")
 
 
-def _in_cluster(live: BlockingClient, namespace: str | None) -> Found:
+def _in_cluster(live: BlockingClient, namespace: str | None) -> Inventory:
     """What the cluster's injector has. The server uses nothing that has changed since a template was refused."""
     from injector.cli.live_setup import live_settings, live_snapshot
     from injector.loading.shipped import try_new
@@ -115,16 +113,16 @@ def _in_cluster(live: BlockingClient, namespace: str | None) -> Found:
     }
     snapshot, refused = live_snapshot(live, space, settings, trial=try_new)
     broken = [since[name] for name in refused if name in since]
-    tried = {name for name, at in since.items() if any(at > when for when in broken)}
+    unused = {name for name, at in since.items() if any(at > refusal for refusal in broken)}
     users = {
         obj["metadata"]["name"]: names_in(string_map(obj, "annotations").get(settings.templates_key, ""))
         for obj in live.objects("/api/v1/namespaces")
     }
     sources = {name: f"configmap/{name}" for name in since}
-    return Found(settings, snapshot.catalog, refused, tried, sources, since, users)
+    return Inventory(settings, snapshot.catalog, refused, unused, sources, since, users)
 
 
-def _in_files(options: SourceOptions) -> Found:
+def _in_files(options: SourceOptions) -> Inventory:
     """What an injector with these templates and settings would have."""
     from injector.cli.injection_sources import gather
     from injector.loading.shipped import try_new
@@ -142,7 +140,7 @@ def _in_files(options: SourceOptions) -> Found:
         for name, origin in origins.items()
         if origin != shipped.get(name)
     }
-    return Found(gathered.settings, catalog, refused, catalog.names, sources)
+    return Inventory(gathered.settings, catalog, refused, catalog.names, sources)
 
 
 def changed_at(config_map: Object) -> str:
@@ -152,64 +150,65 @@ def changed_at(config_map: Object) -> str:
     return max((str(entry["time"]) for entry in writes if entry.get("time")), default=metadata["creationTimestamp"])
 
 
-def template_rows(found: Found) -> Iterator[dict[str, Any]]:
+def template_rows(inventory: Inventory) -> Iterator[dict[str, Any]]:
     """Each template for a program, by name; keys are stable. What is in use comes before what it replaces."""
     from injector.loading.shipped import load_shipped
     from injector.loading.template_folders import gallery_path, read_gallery
 
     shipped = read_gallery(gallery_path())
-    for name in sorted({*found.catalog.names, *found.refused}):
-        if error := found.refused.get(name):
+    for name in sorted({*inventory.catalog.names, *inventory.refused}):
+        if error := inventory.refused.get(name):
             reason = f"{error.diagnostic.located} [{error.rule}]"
-            yield _row(found, name, None, "refused") | {"code": error.rule, "reason": reason}
+            yield _row(inventory, name, "refused") | {"code": error.rule, "reason": reason}
         else:
-            yield _row(found, name, found.catalog.get(name), "tried" if name in found.tried else "current")
-        if name in shipped and name in found.sources:
-            unused = {"since": "", "namespaces": [], "settings": [], "source": "shipped"}
-            yield _row(found, name, load_shipped(name, shipped[name]), "shadowed") | unused
+            state = "tried" if name in inventory.unused else "current"
+            yield _row(inventory, name, state, inventory.catalog.get(name))
+        if name in shipped and name in inventory.sources:
+            replaced = Inventory(inventory.settings, inventory.catalog, {}, (), {})
+            yield _row(replaced, name, "shadowed", load_shipped(name, shipped[name])) | {"settings": []}
 
 
-def _row(found: Found, name: str, template: Template | None, state: str) -> dict[str, Any]:
-    settings = [path for path, at in found.settings.paths.items() if name in at.templates]
-    if template is not None and template.selector is not None:
-        settings.insert(0, "selector")
-    if name in found.settings.templates:
-        settings.insert(0, "templates")
-    return {
+def _row(inventory: Inventory, name: str, state: str, template: Template | None = None) -> dict[str, Any]:
+    """A template, None where it does not load."""
+    settings = [path for path, at in inventory.settings.paths.items() if name in at.templates]
+    row = {
         "name": name,
-        "kind": ", ".join(template.applies_to.resources) if template else "",
-        "for": template.applies_to.words if template else "",
-        "version": template.digest if template else "",
-        "since": found.since.get(name, ""),
+        "kind": "",
+        "for": "",
+        "version": "",
+        "since": inventory.since.get(name, ""),
         "state": state,
-        "namespaces": sorted(namespace for namespace, names in found.users.items() if name in names),
+        "namespaces": sorted(namespace for namespace, names in inventory.users.items() if name in names),
         "settings": settings,
-        "source": found.sources.get(name, "shipped"),
+        "source": inventory.sources.get(name, "shipped"),
     }
+    if template is not None:
+        row |= {"kind": ", ".join(template.applies_to.resources), "for": template.applies_to.words}
+        row["version"] = template.digest
+        if template.selector is not None:
+            settings.insert(0, "selector")
+    if name in inventory.settings.templates:
+        settings.insert(0, "templates")
+    return row
 
 
-def _show(rows: Iterable[dict[str, Any]], now: datetime, *, wide: bool) -> None:
-    columns = _COLUMNS + _WIDE if wide else _COLUMNS
-    table = [["age" if column == "since" else column for column in columns]]
+def _show(rows: Iterable[dict[str, Any]], now: datetime, columns: Sequence[str], length: int) -> None:
+    table = [[column.upper() for column in columns]]
     for row in rows:
-        namespaces = ", ".join(row["namespaces"])
-        shown = row | {
-            "since": age(row["since"], now) if row["since"] else "",
-            "namespaces": namespaces if wide else cut(namespaces, _NAMESPACES),
-            "settings": ", ".join(row["settings"]),
-        }
-        table.append([printable(shown[column]) or "-" for column in columns])
+        namespaces, settings = cut(", ".join(row["namespaces"]), length), ", ".join(row["settings"])
+        texts = row | {"age": age(row["since"], now), "namespaces": namespaces, "settings": settings}
+        table.append([printable(texts[column]) or "-" for column in columns])
     widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
-    state = columns.index("state")
-    for number, cells in enumerate(table):
+    for cells in table:
         padded = [f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)]
-        if number:
-            padded[state] = click.style(padded[state], fg=STATES[cells[state]])
-        line = "  ".join(padded).rstrip()
-        click.echo(line if number else click.style(line.upper(), bold=True))
+        state = columns.index("state")
+        padded[state] = click.style(padded[state], fg=STATES.get(cells[state]))
+        click.echo("  ".join(padded).rstrip())
 
 
 def age(since: str, now: datetime) -> str:
-    """How long ago a time of the API server is, in its longest unit: `3h`."""
+    """How long ago a time of the API server is, in its longest unit: `3h`; "" for none."""
+    if not since:
+        return ""
     seconds = max((now - datetime.fromisoformat(since)).total_seconds(), 0)
     return next(f"{seconds // length:.0f}{unit}" for unit, length in _UNITS.items() if seconds >= length or length == 1)

@@ -58,19 +58,21 @@ class TemplateMaps:
             f"/api/v1/namespaces/{namespace}/configmaps",
             _template_map,
             query={"labelSelector": f"{settings.template_label}=true"},
-            on_change=lambda _key, _kept: self._changed.set(),
+            on_change=lambda _key, _map: self._changed.set(),
             timing=timing,
         )
 
     @property
     def sources(self) -> TemplateSources:
         """The templates as last seen; a snapshot of its own that later changes leave alone."""
-        return MappingProxyType({kept.about.name: kept.files for kept in self.reflector.items.values()})
+        return MappingProxyType(
+            {config_map.about.name: config_map.files for config_map in self.reflector.items.values()}
+        )
 
     @property
     def objects(self) -> tuple[About, ...]:
         """The ConfigMaps that `sources` are from, each at its version."""
-        return tuple(kept.about for kept in self.reflector.items.values())
+        return tuple(config_map.about for config_map in self.reflector.items.values())
 
     def start(self) -> None:
         """Begin to read and watch."""

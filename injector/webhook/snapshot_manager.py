@@ -250,11 +250,11 @@ class SnapshotManager:
         for mistake in _template_errors(error):
             refused[mistake.template] = f"{refused.get(mistake.template, '')}\n{mistake}".lstrip()
         outcomes = {(about, about.name not in refused) for about in self._objects if swapped or about.name in refused}
+        digests = {template.name: template.digest for template in self.current.catalog}
         for about, accepted in sorted(outcomes - self._outcomes):
-            template = self.current.catalog.get(about.name)
             if self._on_template and not (accepted and first):
-                version = template.digest if template else ""
-                self._on_template(about, refused.get(about.name) or f"in use as version {version}", accepted)
+                version = f"in use as version {digests.get(about.name)}"
+                self._on_template(about, refused.get(about.name, version), accepted)
         self._outcomes = outcomes | {outcome for outcome in self._outcomes if outcome[0] in self._objects}
 
     def _settings(self) -> Settings:

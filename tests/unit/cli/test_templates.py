@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from injector.cli.templates import STATES, Found, age, changed_at, template_rows
+from injector.cli.templates import STATES, Inventory, age, changed_at, template_rows
 from injector.errors import TemplateError
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.settings import PathTemplates, Settings
@@ -102,7 +102,7 @@ def test_wrong_settings_are_an_error(tmp_path: Path) -> None:
 
 def test_rows_of_a_cluster() -> None:
     nginx, mine = load_template("nginx", GOOD), load_template("mine", POLICY)
-    found = Found(
+    inventory = Inventory(
         Settings(templates=("bad",), paths={"/mutate/services": PathTemplates(templates=("mine",))}),
         Catalog([nginx, mine, load_template("envoy", read_gallery(gallery_path())["envoy"])]),
         {"bad": TemplateError("bad", "no", rule="syntax")},
@@ -111,7 +111,7 @@ def test_rows_of_a_cluster() -> None:
         {"nginx": "2026-11-27T10:00:00Z"},
         {"web": ["nginx", "bad"], "shop": ["nginx"]},
     )
-    rows = {(row["name"], row["state"]): row for row in template_rows(found)}
+    rows = {(row["name"], row["state"]): row for row in template_rows(inventory)}
     assert [*rows] == [
         ("bad", "refused"), ("envoy", "current"), ("mine", "tried"), ("nginx", "current"), ("nginx", "shadowed")
     ]  # fmt: skip
