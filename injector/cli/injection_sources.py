@@ -43,6 +43,7 @@ class Sources:
     overrides: dict[str, dict[str, Any]]
     warnings: tuple[str, ...] = ()  #: templates that were left out, as nobody asked for them and they do not load
     origin: str = "the default settings and the gallery"  #: in words
+    errors: tuple[TemplateError, ...] = ()  #: what is wrong with those that were left out
 
     @property
     def settings(self) -> Settings:
@@ -88,7 +89,8 @@ def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None =
     origin = f"{used}, the gallery and --templates-dir" if options.templates_dirs else f"{used} and the gallery"
     overrides = read_parameters(options.params, snapshot)
     reason = "is ignored, because it cannot be loaded and is not in --templates"
-    return Sources(snapshot, overrides, tuple(f"{error.template} {reason}: {error}" for error in errors), origin)
+    warnings = tuple(f"{error.template} {reason}: {error}" for error in errors)
+    return Sources(snapshot, overrides, warnings, origin, tuple(errors))
 
 
 def _folders_and_maps(entries: Iterable[Path]) -> tuple[dict[str, Path], dict[str, dict[str, str]]]:

@@ -94,7 +94,7 @@ def live_snapshot(
     try:
         return build_snapshot(settings, templates, cluster, origins=origins, trial=trial, load=load_shipped), {}
     except SnapshotError as error:
-        errors = {e.template: e for e in error.errors if isinstance(e, TemplateError)}
+        errors = {e.template: e for e in reversed(error.errors) if isinstance(e, TemplateError)}
         if not errors:
             raise
     left = {name: files for name, files in templates.items() if name not in errors}

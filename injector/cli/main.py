@@ -37,6 +37,7 @@ _SECTIONS = {
     "Cluster": {
         "check": "Check whether the injector of a cluster works, and say what to do if it does not.",
         "list": "List pods with their sidecars: current, outdated, failed, missing.",
+        "templates": "List the injector's templates: version, age, state, and who uses them.",
         "pause": "Switch the injector off, without uninstalling it.",
         "resume": "Switch it on again.",
     },

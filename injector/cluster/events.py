@@ -1,4 +1,4 @@
-"""Events (`events.k8s.io/v1`): what went wrong, told where people look with `kubectl describe`.
+"""Events (`events.k8s.io/v1`): what went wrong or has changed, told where people look with `kubectl describe`.
 
 Whoever has something to tell puts it into a queue and goes on; one task writes it, slowly. A full queue, an API server
 that is away and a permission that is missing cost an Event and nothing else.
@@ -12,7 +12,7 @@ import datetime
 import hashlib
 import time
 from collections import OrderedDict, deque
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import structlog
 
@@ -21,7 +21,9 @@ from injector.cluster.client import Client
 from injector.cluster.tasks import Backoff, end_task, remember
 from injector.diagnostics import printable_lines
 from injector.pods.context import Object, filled
-from injector.telemetry import Metrics
+
+if TYPE_CHECKING:
+    from injector.telemetry import Metrics
 
 _log = structlog.get_logger(__name__)
 
@@ -35,13 +37,17 @@ _DEFAULT_NAMESPACE = "default"
 
 
 class About(NamedTuple):
-    """The object that an Event is about. `kubectl describe` finds the Event by kind, name and uid."""
+    """The object that an Event is about. `kubectl describe` finds the Event by kind, name and uid.
+
+    With `version`, the object's resourceVersion, it is about this version alone, and all replicas tell it once.
+    """
 
     api_version: str
     kind: str
     name: str
     uid: str
     namespace: str
+    version: str = ""
 
 
 class Pace(NamedTuple):
@@ -92,12 +98,21 @@ class Events:
         """End; what waits is not written any more."""
         await end_task(self._task)
 
-    def tell(self, about: About, reason: str, note: str, *, action: str = "Inject", each_note: bool = False) -> None:
-        """Have a warning written. Returns at once and never raises.
+    def tell(
+        self,
+        about: About,
+        reason: str,
+        note: str,
+        *,
+        action: str = "Inject",
+        each_note: bool = False,
+        event_type: Literal["Normal", "Warning"] = "Warning",
+    ) -> None:
+        """Have an Event written. Returns at once and never raises.
 
         The same `reason` about the same object is told once in five minutes; with `each_note`, the same note.
         """
-        key = (about.uid or about.name, reason, *((note,) if each_note else ()))
+        key = (about.uid or about.name, about.version, reason, *((note,) if each_note else ()))
         now = time.monotonic()
         if now < self._recent.get(key, 0.0):
             self._repeated.value += 1
@@ -106,15 +121,16 @@ class Events:
             self._dropped.value += 1
             return
         remember(self._recent, key, now + self._pace.again, self._pace.remembered)
-        self._waiting.append((self._event(about, reason, note, action, key), 0))
+        self._waiting.append((self._event(about, reason, note, action, key) | {"type": event_type}, 0))
         self._news.set()
 
     def _event(self, about: About, reason: str, note: str, action: str, key: tuple[str, ...]) -> Object:
         now = datetime.datetime.now(datetime.UTC)
         # Replicas that see the same at the same time choose the same name, and one of them finds it taken.
-        slot = int(now.timestamp() // max(self._pace.again, 1))
-        digest = hashlib.sha256("\0".join((*key, str(slot))).encode()).hexdigest()[:16]
+        slot = "" if about.version else str(int(now.timestamp() // max(self._pace.again, 1)))
+        digest = hashlib.sha256("\0".join((*key, slot)).encode()).hexdigest()[:16]
         regarding = {"apiVersion": about.api_version, "kind": about.kind, "name": about.name}
+        regarding |= filled({"uid": about.uid, "namespace": about.namespace, "resourceVersion": about.version})
         return {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -123,11 +139,10 @@ class Events:
                 "namespace": about.namespace or _DEFAULT_NAMESPACE,
             },
             "eventTime": f"{now:%Y-%m-%dT%H:%M:%S.%fZ}",
-            "type": "Warning",
             "reason": reason[:_TEXT],
             "action": action[:_TEXT],
             "note": _in_bytes(printable_lines(note), _NOTE_BYTES),
-            "regarding": regarding | filled({"uid": about.uid, "namespace": about.namespace}),
+            "regarding": regarding,
             "reportingController": CONTROLLER,
             "reportingInstance": self._instance,
         }

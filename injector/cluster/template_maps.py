@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import structlog
 
 from injector.cluster.client import Client
+from injector.cluster.events import About
 from injector.cluster.reflector import Reflector, Timing
 from injector.cluster.tasks import end_task
 from injector.pods.context import Object
@@ -17,6 +19,14 @@ from injector.settings import Settings
 from injector.templates.load import TemplateSources
 
 _log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _TemplateMap:
+    """A ConfigMap, as it was when its files were last another: a change of its metadata alone concerns nobody."""
+
+    files: dict[str, str]
+    about: About = field(compare=False)
 
 
 class TemplateMaps:
@@ -46,16 +56,23 @@ class TemplateMaps:
         self.reflector = Reflector(
             client,
             f"/api/v1/namespaces/{namespace}/configmaps",
-            template_files,
+            _template_map,
             query={"labelSelector": f"{settings.template_label}=true"},
-            on_change=lambda _key, _files: self._changed.set(),
+            on_change=lambda _key, _map: self._changed.set(),
             timing=timing,
         )
 
     @property
     def sources(self) -> TemplateSources:
         """The templates as last seen; a snapshot of its own that later changes leave alone."""
-        return MappingProxyType({key.rpartition("/")[2]: files for key, files in self.reflector.items.items()})
+        return MappingProxyType(
+            {config_map.about.name: config_map.files for config_map in self.reflector.items.values()}
+        )
+
+    @property
+    def objects(self) -> tuple[About, ...]:
+        """The ConfigMaps that `sources` are from, each at its version."""
+        return tuple(config_map.about for config_map in self.reflector.items.values())
 
     def start(self) -> None:
         """Begin to read and watch."""
@@ -88,6 +105,14 @@ class TemplateMaps:
                             await self._changed.wait()
                     except TimeoutError:
                         return
+
+
+def _template_map(obj: Object) -> _TemplateMap:
+    metadata = obj["metadata"]
+    about = About(
+        "v1", "ConfigMap", metadata["name"], metadata["uid"], metadata["namespace"], metadata["resourceVersion"]
+    )
+    return _TemplateMap(template_files(obj), about)
 
 
 def template_files(obj: Object) -> dict[str, str]:

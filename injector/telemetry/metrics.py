@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -13,6 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
+from injector import __version__
 from injector.reasons import Effect, Reason
 
 #: Content type of `Metrics.exposition()`: the Prometheus text format.
@@ -49,10 +51,9 @@ class Numbers:
         """The cell for these labels' values, made at first sight. Keep it rather than asking twice."""
         return self._cells[values]
 
-    def only(self, *values: str) -> Cell:
-        """As `cell`, and every other combination is forgotten: for an information metric such as a generation."""
-        self._cells = defaultdict(Cell, {values: self.cell(*values)})
-        return self.cell(*values)
+    def only(self, *label_sets: tuple[str, ...]) -> None:
+        """1 for each of these, and every other combination is forgotten: for an information metric."""
+        self._cells = defaultdict(Cell, {values: Cell(1) for values in label_sets})
 
     def families(self) -> Metric:
         """The metric as prometheus_client exposes it."""
@@ -141,6 +142,13 @@ class Metrics(Collector):
             ("generation",),
             kind="gauge",
         )
+        self.template_info = Numbers(
+            "injector_template_info", "1 for each template in use.", ("template", "version"), kind="gauge"
+        )
+        self.build_info = Numbers(
+            "injector_build_info", "1 for the injector's version and Python's.", ("version", "python"), kind="gauge"
+        )
+        self.build_info.only((__version__, platform.python_version()))
         self.snapshot_time = Numbers(
             "injector_snapshot_timestamp_seconds", "When the settings and templates in use were loaded.", kind="gauge"
         )

@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from msgspec.structs import replace
 from tornado.httpserver import HTTPServer
@@ -49,6 +49,11 @@ _FLUSH_SECONDS = 0.1
 _BACKLOG = 1024
 #: A decoded pod alone is a thousand containers for the collector, all of them gone with the answer: look less often.
 _GC_THRESHOLDS = (20_000, 20, 20)
+#: The reason and type of the Event on a template's ConfigMap, by whether it was accepted.
+_OUTCOMES: Mapping[bool, tuple[str, Literal["Normal", "Warning"]]] = {
+    True: ("template-accepted", "Normal"),
+    False: ("template-refused", "Warning"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,7 @@ class App:
             self.metrics,
             self.logger,
             on_refused=lambda cause: self._own_trouble("snapshot-refused", cause),
+            on_template=self._template_event,
             own_namespace=options.namespace,
         )
         self._options = options
@@ -180,6 +186,12 @@ class App:
         if self._events is not None and self._options.namespace:
             about = About("v1", "Pod", self._pod_name, self._options.pod_uid, self._options.namespace)
             self._events.tell(about, reason, cause, action="Serve", each_note=True)
+
+    def _template_event(self, about: About, note: str, accepted: bool) -> None:
+        """What became of a template's ConfigMap, as an Event on it: one for all replicas."""
+        if self._events is not None:
+            reason, event_type = _OUTCOMES[accepted]
+            self._events.tell(about, reason, note, action="Reload", event_type=event_type)
 
     def _make_server(self, settings: Settings) -> Server:
         """The server with the routes for each path that the API server may post reviews to, and a text for people."""

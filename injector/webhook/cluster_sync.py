@@ -86,11 +86,12 @@ class ClusterSync:
             started = asyncio.Event()
 
             async def take(sources: TemplateSources) -> None:
-                await self._snapshots.update(in_cluster=sources, version=None if started.is_set() else version)
+                first = None if started.is_set() else version
+                await self._snapshots.update(in_cluster=sources, objects=maps.objects, version=first)
                 started.set()
 
-            self._maps = TemplateMaps(self._client, self._namespace, self._settings, take)
-            self._maps.start()
+            maps = self._maps = TemplateMaps(self._client, self._namespace, self._settings, take)
+            maps.start()
             await started.wait()
         else:
             await self._snapshots.update(version=version)

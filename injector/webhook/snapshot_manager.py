@@ -2,7 +2,7 @@
 
 Sources are the settings file, folders of templates and the cluster's template ConfigMaps, later ones before earlier
 ones of the same name. A snapshot is built beside the event loop; one that does not build leaves the last good one in
-use and is reported by a metric, a log line and `on_refused`.
+use and is reported by a metric, a log line, `on_refused` and `on_template`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 import structlog
 
+from injector.cluster.events import About
 from injector.errors import InjectorError, TemplateError
 from injector.loading.shipped import load_shipped, try_new
 from injector.pods.context import Cluster
@@ -45,7 +46,8 @@ _PREVIOUS_SECONDS = 60.0
 class SnapshotManager:
     """Holds the snapshot in use. A review takes `current` once and stays with it.
 
-    `on_refused(why)` is called when new settings or templates do not build, once for each such state.
+    `on_refused(why)` is called when new settings or templates do not build, once for each such state, and
+    `on_template(about, note, accepted)` once for each version of a template's ConfigMap that was accepted or refused.
     `own_namespace` is the injector's own and left alone like those that the settings ignore.
     """
 
@@ -60,6 +62,7 @@ class SnapshotManager:
         logger: structlog.typing.FilteringBoundLogger,
         on_refused: Callable[[str], None] = lambda cause: None,
         own_namespace: str = "",
+        on_template: Callable[[About, str, bool], None] | None = None,
     ) -> None:
         self.own_namespace = own_namespace
         self._source = str(settings_file or "settings")
@@ -70,6 +73,10 @@ class SnapshotManager:
         self._metrics = metrics
         self._logger = logger
         self._on_refused = on_refused
+        self._on_template = on_template
+        self._objects: tuple[About, ...] = ()
+        #: The ConfigMaps that `on_template` was called for, or need not be, and whether they were accepted.
+        self._outcomes: set[tuple[About, bool]] = set()
         self._lock = asyncio.Lock()
         #: Whether there has been a whole snapshot.
         self.ready = False
@@ -97,15 +104,21 @@ class SnapshotManager:
         return settings
 
     async def update(
-        self, *, in_cluster: TemplateSources | None = None, version: tuple[int, int] | None = None
+        self,
+        *,
+        in_cluster: TemplateSources | None = None,
+        objects: tuple[About, ...] = (),
+        version: tuple[int, int] | None = None,
     ) -> bool:
         """Build a snapshot from what is known now, with new templates or another version of the cluster where given.
 
-        True when the newest state is in use afterwards, also when nothing had to change.
+        `objects` are the ConfigMaps of the templates. True when the newest state is in use afterwards, also when
+        nothing had to change.
         """
         async with self._lock:
             if in_cluster is not None:
                 self._in_cluster = {name: dict(files) for name, files in in_cluster.items()}
+                self._objects = objects
             if version is not None:
                 self._version = version
             return await self._build()
@@ -166,6 +179,7 @@ class SnapshotManager:
                 snapshot = await asyncio.to_thread(build, sources)
         except InjectorError as error:
             self._refuse(str(error), mistakes=_mistakes(error))
+            self._tell_templates(error)
             return False
         except Exception as error:
             self._refuse(
@@ -173,9 +187,10 @@ class SnapshotManager:
                 where=where_it_failed(error),
             )
             return False
-        current = self.current
-        if not self.ready or (snapshot.generation, snapshot.cluster) != (current.generation, current.cluster):
+        current, first = self.current, not self.ready
+        if first or (snapshot.generation, snapshot.cluster) != (current.generation, current.cluster):
             self._swap(snapshot)
+        self._tell_templates(left_out, swapped=True, first=first)
         if self._unread:
             self._refuse(self._unread)
         elif left_out is not None:
@@ -192,9 +207,9 @@ class SnapshotManager:
         cluster without its injector when nodes are drained. A wrong template in a folder stops the start: it came with
         the installation, and its roll-out stops.
         """
-        broken = {mistake.template for mistake in error.errors if isinstance(mistake, TemplateError)}
-        alone = all(isinstance(mistake, TemplateError) for mistake in error.errors)
-        return broken if alone and broken <= self._in_cluster.keys() else set()
+        mistakes = _template_errors(error)
+        broken = {mistake.template for mistake in mistakes}
+        return broken if len(mistakes) == len(error.errors) and broken <= self._in_cluster.keys() else set()
 
     def _swap(self, snapshot: Snapshot) -> None:
         for name, effect in _AT_START.items():
@@ -207,7 +222,8 @@ class SnapshotManager:
         self.first_build.set()
         self._swapped = asyncio.get_running_loop().time()
         self._metrics.reloads.cell("swapped").value += 1
-        self._metrics.snapshot.only(snapshot.generation).value = 1
+        self._metrics.snapshot.only((snapshot.generation,))
+        self._metrics.template_info.only(*((template.name, template.digest) for template in snapshot.catalog))
         self._metrics.snapshot_time.cell().value = time.time()
         self._logger.info("snapshot-swapped", generation=snapshot.generation, templates=snapshot.catalog.names)
         for warning in snapshot.warnings:
@@ -223,6 +239,19 @@ class SnapshotManager:
         in_use = self.current.generation if self.ready else "none"
         self._logger.error("snapshot-refused", why=cause, in_use=in_use, **more)
         self._on_refused(cause)
+
+    def _tell_templates(self, error: InjectorError | None, *, swapped: bool = False, first: bool = False) -> None:
+        """Have what became of each ConfigMap told. A replica that starts has accepted nothing that is new."""
+        refused: dict[str, str] = {}
+        for mistake in _template_errors(error):
+            refused[mistake.template] = f"{refused.get(mistake.template, '')}\n{mistake}".lstrip()
+        outcomes = {(about, about.name not in refused) for about in self._objects if swapped or about.name in refused}
+        digests = {template.name: template.digest for template in self.current.catalog}
+        for about, accepted in sorted(outcomes - self._outcomes):
+            if self._on_template and not (accepted and first):
+                version = f"in use as version {digests.get(about.name)}"
+                self._on_template(about, refused.get(about.name, version), accepted)
+        self._outcomes = outcomes | {outcome for outcome in self._outcomes if outcome[0] in self._objects}
 
     def _settings(self) -> Settings:
         return read_settings(self._files.settings_text, self._source).ignoring(self.own_namespace)
@@ -243,6 +272,10 @@ def _mistakes(error: InjectorError) -> list[dict[str, Any]]:
             "message": mistake.diagnostic.headline,
             "help": mistake.diagnostic.help,
         }
-        for mistake in (error.errors if isinstance(error, SnapshotError) else (error,))
-        if isinstance(mistake, TemplateError)
+        for mistake in _template_errors(error)
     ]
+
+
+def _template_errors(error: InjectorError | None) -> list[TemplateError]:
+    errors = error.errors if isinstance(error, SnapshotError) else (error,)
+    return [mistake for mistake in errors if isinstance(mistake, TemplateError)]

@@ -88,6 +88,25 @@ def test_the_same_is_told_once_and_another_reason_again(tmp_path: Path) -> None:
     assert len({event["metadata"]["name"] for event in written}) == 5
 
 
+def test_what_is_about_a_version_is_told_once_by_all_replicas(tmp_path: Path) -> None:
+    """Its name says what it is about, and no time: whoever is second finds it taken."""
+    map_1, map_2 = (About("v1", "ConfigMap", "envoy", "u1", "own", version) for version in ("1", "2"))
+
+    async def work(events: Events, server: FaultServer, metrics: Metrics) -> None:
+        events.tell(map_1, "template-accepted", "good", action="Reload", event_type="Normal")
+        events.tell(map_1, "template-refused", "wrong", action="Reload")
+        events.tell(map_2, "template-accepted", "good", action="Reload", event_type="Normal")
+        await until(lambda: counts(metrics)["sent"] == 3)
+
+    # two replicas, at different times
+    one, other = (run(tmp_path, lambda _: CREATED, work, Pace(again=again, pause=0)) for again in (60, 1))
+    names = [[event["metadata"]["name"] for event in written] for written in (one, other)]
+    assert names[0] == names[1] and len({*names[0]}) == 3
+    assert [event["type"] for event in one] == ["Normal", "Warning", "Normal"]
+    regarding = one[0]["regarding"]
+    assert (regarding["kind"], regarding["uid"], regarding["resourceVersion"]) == ("ConfigMap", "u1", "1")
+
+
 def test_it_is_told_again_after_a_while(tmp_path: Path) -> None:
     async def work(events: Events, server: FaultServer, metrics: Metrics) -> None:
         for number in (1, 2):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import platform
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from injector import __version__
 from injector.errors import ReviewError
 from injector.pods.context import Namespace
 from injector.pods.delivery import GeneratedConfigMap
@@ -146,8 +148,10 @@ def test_metrics_expose_what_was_counted() -> None:
     metrics.reviews.cell("mutate", "injected", "inject").value += 3
     for seconds in (0.00005, 0.0002, 0.3, 99):
         metrics.seconds.cell("mutate", "true").observe(seconds)
-    metrics.snapshot.only("old").value = 1
-    metrics.snapshot.only("new").value = 1
+    metrics.snapshot.only(("old",))
+    metrics.snapshot.only(("new",))
+    metrics.template_info.only(("envoy", "1"), ("nginx", "old"))
+    metrics.template_info.only(("envoy", "2"), ("labels", "3"))
     text = metrics.exposition().decode()
     counted = {
         'injector_reviews_total{outcome="inject",path="mutate",reason="injected"} 3.0',
@@ -156,6 +160,9 @@ def test_metrics_expose_what_was_counted() -> None:
         'injector_review_seconds_bucket{cached="true",le="+Inf",path="mutate"} 4.0',
         'injector_review_seconds_sum{cached="true",path="mutate"} 99.3',
         'injector_snapshot_info{generation="new"} 1.0',
+        'injector_template_info{template="envoy",version="2"} 1.0',
+        'injector_template_info{template="labels",version="3"} 1.0',
+        f'injector_build_info{{python="{platform.python_version()}",version="{__version__}"}} 1.0',
     }
     assert not [line for line in counted if line not in text]
     assert "old" not in text

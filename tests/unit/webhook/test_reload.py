@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from injector.cluster.events import About
 from injector.errors import SettingsError
 from injector.telemetry import LogOutput, Metrics, make_logger
 from injector.webhook import snapshot_manager
@@ -308,6 +309,52 @@ def test_a_replica_that_starts_leaves_a_wrong_config_map_out(tmp_path: Path, gol
     assert manager.current.catalog.names == ("proxy", "second")
     golden(manager.why_not)
     assert told == [manager.why_not]
+
+
+def test_what_became_of_a_config_map_is_told_once(tmp_path: Path) -> None:
+    told: list[tuple[str, str, bool]] = []
+    notes: list[str] = []
+    manager = snapshot_manager.SnapshotManager(
+        None,
+        (),
+        Metrics(),
+        make_logger(LogOutput()),
+        own_namespace="own",
+        on_template=lambda about, note, accepted: (
+            told.append((about.name, about.version, accepted)),
+            notes.append(note),
+        ),
+    )
+    wrong = {**TEMPLATE, "overlay.yaml.j2": "spec: {{ nothing }}", "template.yaml": "description: x\nfiels: {}\n"}
+    other = {**TEMPLATE, "template.yaml": f"{TEMPLATE['template.yaml']}\n"}
+
+    async def apply(**maps: tuple[dict[str, str], str]) -> list[tuple[str, str, bool]]:
+        """What is told when these are in the cluster, each with its version."""
+        told.clear()
+        objects = tuple(
+            About("v1", "ConfigMap", name, f"uid-{name}", "own", version) for name, (_, version) in maps.items()
+        )
+        await manager.update(in_cluster={name: files for name, (files, _) in maps.items()}, objects=objects)
+        return [*told]
+
+    async def work() -> None:
+        await manager.start()
+        first = await apply(a=(TEMPLATE, "1"), b=(TEMPLATE, "2"), c=(wrong, "3"))
+        assert first == [("c", "3", False)], "a replica that starts has accepted nothing new"
+        assert await apply(a=(TEMPLATE, "1"), b=(TEMPLATE, "2"), c=(TEMPLATE, "4")) == [("c", "4", True)]
+        assert notes[-1].endswith(manager.current.catalog.get("c").digest)
+        # one is wrong, so that the other one has to wait
+        assert await apply(a=(other, "5"), b=(wrong, "6"), c=(TEMPLATE, "4")) == [("b", "6", False)]
+        assert "configmap/own/b/template.yaml:2:" in notes[-1]
+        told.clear()
+        await manager.update()
+        assert not told
+        assert await apply(a=(other, "5"), b=(other, "7")) == [("a", "5", True), ("b", "7", True)]
+        # the same content as before is a new version all the same
+        assert await apply(a=(other, "8"), b=(other, "7")) == [("a", "8", True)]
+        assert not await apply(b=(other, "7"))
+
+    asyncio.run(work())
 
 
 def test_a_replica_does_not_start_with_a_wrong_folder(tmp_path: Path) -> None:

@@ -1,0 +1,214 @@
+"""`injector templates`: the templates of a cluster's injector, or of files: version, age, state, and who uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from injector.cli.options import INJECTOR_OPTIONS, TEMPLATE_OPTIONS, SourceOptions, with_options
+from injector.diagnostics import printable
+from injector.names import cut
+
+if TYPE_CHECKING:
+    from injector.cluster.blocking_client import BlockingClient
+    from injector.errors import TemplateError
+    from injector.pods.context import Object
+    from injector.settings import Settings
+    from injector.templates.snapshot import Catalog
+    from injector.templates.template import Template
+
+#: The states, and their colours.
+STATES = {"current": "green", "refused": "red", "tried": "cyan", "shadowed": "yellow"}
+#: The columns of the table, and in how many characters each shows the names of namespaces.
+_COLUMNS = ("name", "kind", "version", "age", "state", "namespaces", "settings", "source")
+_TABLES = {"text": (_COLUMNS, 40), "wide": ((*_COLUMNS, "for"), 10_000)}
+#: The units of an age, the longest first, and the seconds that each has.
+_UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+
+
+class Inventory(NamedTuple):
+    """What there is: settings, the templates that load, why others do not, and those that load and are not in use.
+
+    By the names of those that are not shipped: where each is, and when it was changed. By the names of namespaces:
+    the templates that each names.
+    """
+
+    settings: Settings
+    catalog: Catalog
+    refused: Mapping[str, TemplateError]
+    unused: Collection[str]
+    sources: Mapping[str, str]
+    since: Mapping[str, str] = {}
+    users: Mapping[str, Collection[str]] = {}
+
+
+@click.command("templates")
+@with_options(TEMPLATE_OPTIONS, INJECTOR_OPTIONS)
+@click.option(
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(["text", "wide", "json", "yaml", "name"]),
+    default="text",
+    help="Output format.",
+)
+def templates(
+    templates_dirs: tuple[Path, ...],
+    settings_file: Path | None,
+    namespace: str | None,
+    kubeconfig: str | None,
+    context: str | None,
+    form: str,
+) -> None:
+    """List the templates of the cluster's injector, or with --templates-dir or --settings those of files.
+
+    A template is current (in use), refused (its newest version does not load, and the injector uses the one before),
+    tried (it loads, and no injector uses it yet: it is a file, or another template is refused) or shadowed (another
+    template of the same name replaces it).
+    """
+    # The Kubernetes client takes a while to import; `injector templates --help` needs none.
+    from injector.authoring.diagnostic_formats import diagnostics_text, json_text
+    from injector.cli.manifest_writer import dump_yaml
+    from injector.cluster.blocking_client import BlockingClient
+
+    now = datetime.now(UTC)
+    if templates_dirs or settings_file:
+        if namespace or kubeconfig or context:
+            raise click.UsageError("--namespace, --kubeconfig and --context are for a cluster; leave out the files.")
+        inventory = _in_files(SourceOptions(templates_dirs=templates_dirs, settings_file=settings_file))
+    else:
+        with BlockingClient(kubeconfig, context) as live:
+            inventory, now = _in_cluster(live, namespace), live.clock or now
+    rows = [*template_rows(inventory)]
+    match form:
+        case "json":
+            click.echo(json_text({"templates": rows}), nl=False)
+        case "yaml":
+            click.echo(dump_yaml({"templates": rows}), nl=False)
+        case "name":
+            click.echo("\n".join(dict.fromkeys(row["name"] for row in rows)))
+        case _:
+            _show(rows, now, *_TABLES[form])
+            if mistakes := [mistake for error in inventory.refused.values() for mistake in error.diagnostics]:
+                click.echo(f"\n{diagnostics_text(mistakes)}")
+
+
+def _in_cluster(live: BlockingClient, namespace: str | None) -> Inventory:
+    """What the cluster's injector has. The server uses nothing that has changed since a template was refused."""
+    from injector.cli.live_setup import live_settings, live_snapshot
+    from injector.loading.shipped import try_new
+    from injector.pods.shape import string_map
+    from injector.templates.choice import names_in
+
+    space = namespace or live.installation()
+    settings = live_settings(live, space)
+    query = {"labelSelector": f"{settings.template_label}=true"}
+    since = {
+        config_map["metadata"]["name"]: changed_at(config_map)
+        for config_map in live.objects(f"/api/v1/namespaces/{space}/configmaps", query)
+    }
+    snapshot, refused = live_snapshot(live, space, settings, trial=try_new)
+    broken = [since[name] for name in refused if name in since]
+    unused = {name for name, at in since.items() if any(at > refusal for refusal in broken)}
+    users = {
+        obj["metadata"]["name"]: names_in(string_map(obj, "annotations").get(settings.templates_key, ""))
+        for obj in live.objects("/api/v1/namespaces")
+    }
+    sources = {name: f"configmap/{name}" for name in since}
+    return Inventory(settings, snapshot.catalog, refused, unused, sources, since, users)
+
+
+def _in_files(options: SourceOptions) -> Inventory:
+    """What an injector with these templates and settings would have."""
+    from injector.cli.injection_sources import gather
+    from injector.loading.shipped import try_new
+    from injector.loading.template_folders import find_gallery, gallery_path
+
+    gathered = gather(options, only=())
+    catalog = gathered.snapshot.catalog
+    origins = {template.name: template.origin for template in catalog}
+    refused = {error.template: error for error in reversed(gathered.errors)}
+    refused |= try_new({template.name: template.sources for template in catalog}, origins)
+    shipped = {name: str(folder) for name, folder in find_gallery(gallery_path()).items()}
+    origins |= {name: error.origin for name, error in refused.items()}
+    sources = {
+        name: origin if "/" in origin else f"configmap/{name}"
+        for name, origin in origins.items()
+        if origin != shipped.get(name)
+    }
+    return Inventory(gathered.settings, catalog, refused, catalog.names, sources)
+
+
+def changed_at(config_map: Object) -> str:
+    """When the data of a ConfigMap was last changed, as far as its managedFields say; else when it was created."""
+    metadata = config_map["metadata"]
+    writes = [entry for entry in metadata.get("managedFields") or () if "f:data" in (entry.get("fieldsV1") or {})]
+    return max((str(entry["time"]) for entry in writes if entry.get("time")), default=metadata["creationTimestamp"])
+
+
+def template_rows(inventory: Inventory) -> Iterator[dict[str, Any]]:
+    """Each template for a program, by name; keys are stable. What is in use comes before what it replaces."""
+    from injector.loading.shipped import load_shipped
+    from injector.loading.template_folders import gallery_path, read_gallery
+
+    shipped = read_gallery(gallery_path())
+    for name in sorted({*inventory.catalog.names, *inventory.refused}):
+        if error := inventory.refused.get(name):
+            reason = f"{error.diagnostic.located} [{error.rule}]"
+            yield _row(inventory, name, "refused") | {"code": error.rule, "reason": reason}
+        else:
+            state = "tried" if name in inventory.unused else "current"
+            yield _row(inventory, name, state, inventory.catalog.get(name))
+        if name in shipped and name in inventory.sources:
+            replaced = Inventory(inventory.settings, inventory.catalog, {}, (), {})
+            yield _row(replaced, name, "shadowed", load_shipped(name, shipped[name])) | {"settings": []}
+
+
+def _row(inventory: Inventory, name: str, state: str, template: Template | None = None) -> dict[str, Any]:
+    """A template, None where it does not load."""
+    settings = [path for path, at in inventory.settings.paths.items() if name in at.templates]
+    row = {
+        "name": name,
+        "kind": "",
+        "for": "",
+        "version": "",
+        "since": inventory.since.get(name, ""),
+        "state": state,
+        "namespaces": sorted(namespace for namespace, names in inventory.users.items() if name in names),
+        "settings": settings,
+        "source": inventory.sources.get(name, "shipped"),
+    }
+    if template is not None:
+        row |= {"kind": ", ".join(template.applies_to.resources), "for": template.applies_to.words}
+        row["version"] = template.digest
+        if template.selector is not None:
+            settings.insert(0, "selector")
+    if name in inventory.settings.templates:
+        settings.insert(0, "templates")
+    return row
+
+
+def _show(rows: Iterable[dict[str, Any]], now: datetime, columns: Sequence[str], length: int) -> None:
+    table = [[column.upper() for column in columns]]
+    for row in rows:
+        namespaces, settings = cut(", ".join(row["namespaces"]), length), ", ".join(row["settings"])
+        texts = row | {"age": age(row["since"], now), "namespaces": namespaces, "settings": settings}
+        table.append([printable(texts[column]) or "-" for column in columns])
+    widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
+    for cells in table:
+        padded = [f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)]
+        state = columns.index("state")
+        padded[state] = click.style(padded[state], fg=STATES.get(cells[state]))
+        click.echo("  ".join(padded).rstrip())
+
+
+def age(since: str, now: datetime) -> str:
+    """How long ago a time of the API server is, in its longest unit: `3h`; "" for none."""
+    if not since:
+        return ""
+    seconds = max((now - datetime.fromisoformat(since)).total_seconds(), 0)
+    return next(f"{seconds // length:.0f}{unit}" for unit, length in _UNITS.items() if seconds >= length or length == 1)
