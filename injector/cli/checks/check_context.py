@@ -150,11 +150,17 @@ def _most(values: Iterable[int]) -> int:
 
 
 def _beyond(entries: list[Object], expected: Entries) -> dict[str, Any] | None:
-    """What every entry's namespaceSelector has beyond what it should."""
+    """What every entry's namespaceSelector has beyond what it should; not of the one for the injector's own namespace."""
     expressions = {
-        e["name"]: e["namespaceSelector"]["matchExpressions"] for e in (*expected.mutating, *expected.validating)
+        e["name"]: e["namespaceSelector"]["matchExpressions"]
+        for e in (*expected.mutating, *expected.validating)
+        if "matchExpressions" in e["namespaceSelector"]
     }
-    selectors = [(entry.get("namespaceSelector") or {}, expressions[entry["name"]]) for entry in entries]
+    selectors = [
+        (entry.get("namespaceSelector") or {}, expressions[entry["name"]])
+        for entry in entries
+        if entry["name"] in expressions
+    ]
     if not selectors:
         return None
     more = [[e for e in s.get("matchExpressions") or () if e not in mine] for s, mine in selectors]
