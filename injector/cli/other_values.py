@@ -1,16 +1,23 @@
-"""A pod that Pod Security refuses, tried with the other values that a template's parameters may have."""
+"""A pod tried with other values of its parameters: for one that Pod Security refuses, and for values without effect."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+import msgspec
+
+from injector.authoring.refusal_location import Attempt
+from injector.errors import InjectionError
 from injector.inject import inject
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object
+from injector.pods.shape import string_map
 from injector.reasons import Reason
 from injector.templates.choice import choose
+from injector.templates.render import render_files, render_overlay
 from injector.templates.snapshot import Snapshot
-from injector.templates.template import Parameter
+from injector.templates.template import UNSET, Parameter, Template
 
 
 def other_values(
@@ -28,6 +35,37 @@ def other_values(
                 if tried.reason is Reason.INJECTED:
                     key = f"{settings.parameter_suffix(template.name)}{parameter.name}"
                     yield "; ".join([f"with {key}: {value} the sidecar is allowed here", *tried.warning_lines])
+
+
+def values_without_effect(attempt: Attempt) -> Iterator[str]:
+    """A sentence for each value from the pod's annotations or the command line with which all that its template
+    renders is as without it, because another value makes no use of it.
+    """
+    settings, annotations = attempt.snapshot.settings, string_map(attempt.pod, "annotations")
+    for applied in attempt.injection.applied:
+        template, values = applied.template, applied.parameters.values
+        suffix, overrides = settings.parameter_suffix(template.name), attempt.overrides.get(template.name, {})
+        for name, parameter in template.parameters.items():
+            default = None if parameter.default is UNSET else parameter.default
+            is_given = name in overrides or f"{suffix}{name}" in annotations
+            if (
+                is_given
+                and values[parameter.variable] != default
+                and not _matters(attempt, template, parameter, default)
+            ):
+                origin = applied.parameters.origins[name]
+                yield f"{origin} has no effect beside the other values: {parameter.description}"
+
+
+def _matters(attempt: Attempt, template: Template, parameter: Parameter, default: Any) -> bool:
+    """Whether the template renders something else, or fails, with a parameter's default."""
+    context, files = attempt.context_and_files(template)
+    without = msgspec.structs.replace(context, params={**context.params, parameter.variable: default})
+    try:
+        overlays = [render_overlay(template, one).overlay for one in (context, without)]
+        return overlays[0] != overlays[1] or files != render_files(template, without)
+    except InjectionError:
+        return True
 
 
 def _values(parameter: Parameter) -> Sequence[str]:

@@ -10,7 +10,7 @@ from injector.authoring.author_warnings import AuthorWarnings
 from injector.authoring.lint.rules.unlikely_value import unlikely_values
 from injector.authoring.refusal_location import Attempt
 from injector.cli.earlier_injection import foreign_receipt
-from injector.cli.other_values import other_values
+from injector.cli.other_values import other_values, values_without_effect
 from injector.cli.user_ranges import users_outside
 from injector.diagnostics import spoken_path
 from injector.pods.context import Object
@@ -38,6 +38,7 @@ def remarks_on(
     yield from foreign_names(pod, result, namespace, snapshot)
     yield from idle_annotations(pod, result, namespace, snapshot, names)
     yield from other_values(pod, result, namespace, snapshot, names)
+    yield from values_without_effect(attempt)
     if obj.get("kind") in ("Job", "CronJob") and result.effect is Effect.INJECT:
         own = {container["name"] for container in pod["spec"]["containers"]}
         for name in (name for applied in result.applied for name in applied.containers if name in own):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from injector.caches import IdentityCache
@@ -138,7 +139,7 @@ def _read_all(
         if name in single:
             origin, raw = single[name]
             value = _read(template, parameter, name, origin, raw)
-            warnings += _joined_words(parameter, value, origin, raw)
+            warnings += _odd_items(parameter, value, origin, raw)
         elif name in families:
             origin, value = _family(template, parameter, families[name], origins)
         elif parameter.default is not UNSET:
@@ -187,10 +188,19 @@ def _read(template: Template, parameter: Parameter, name: str, origin: str, raw:
         raise InjectionError(Reason.BAD_PARAMETER, message, help=help_, fields=fields, mistake=mistake) from None
 
 
-def _joined_words(parameter: Parameter, value: Any, origin: str, raw: Any) -> Iterator[Diagnostic]:
-    """A warning of a list of options that is written as in a shell, and so is one item with blanks in it."""
-    is_one = isinstance(raw, str) and isinstance(value, list) and len(value) == 1 and not parameter.secret
-    if is_one and raw.startswith("-") and _OPTION.search(raw) and "=-" not in raw:
+def _odd_items(parameter: Parameter, value: Any, origin: str, raw: Any) -> Iterator[Diagnostic]:
+    """A warning of a list of options that is written as in a shell, and so is one item with blanks in it; or that was
+    split within an option's value.
+    """
+    if not (isinstance(raw, str) and raw.startswith("-") and isinstance(value, list)) or parameter.secret:
+        return
+    for before, item in pairwise(map(str, value)):
+        if before.startswith("-") and "=" in before and not item.startswith("-"):
+            message = f"{origin} has {len(value)} items, of which one is {shortened(item)}"
+            advice = f"if it belongs to {shortened(before)}, write the list as JSON"
+            yield Diagnostic("split-argument", "warning", message, advice, fields={"parameter": parameter.name})
+            return
+    if len(value) == 1 and _OPTION.search(raw) and "=-" not in raw:
         message = f"{origin} = {shortened(raw)} is a list with one item, which contains spaces"
         advice, fields = "separate items with commas", {"parameter": parameter.name}
         yield Diagnostic("joined-arguments", "warning", message, advice, fields=fields)

@@ -150,7 +150,10 @@ def _most(values: Iterable[int]) -> int:
 
 
 def _beyond(entries: list[Object], expected: Entries) -> dict[str, Any] | None:
-    """What every entry's namespaceSelector has beyond what it should; not of the one for the injector's own namespace."""
+    """What every entry's namespaceSelector has beyond what it should.
+
+    The entry for the injector's own namespace is left out.
+    """
     expressions = {
         e["name"]: e["namespaceSelector"]["matchExpressions"]
         for e in (*expected.mutating, *expected.validating)

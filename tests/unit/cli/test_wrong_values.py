@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import command
+from tests import command, silence
 from tests.command import Done
 from tests.messages import Golden
 
@@ -163,6 +163,42 @@ def test_a_value_that_is_not_allowed_comes_with_one_that_is(tmp_path: Path, para
 def test_a_value_for_an_annotation_is_written_as_yaml_needs_it(tmp_path: Path, annotations: str, words: str) -> None:
     done = said(tmp_path, "inject", "web.yaml", manifest=annotated(annotations))
     assert (done.code, words in done.err) == (1, True), done.err
+
+
+@pytest.mark.parametrize(
+    ("args", "split"),
+    [
+        ("--quiet,--labels=app,pod", True),
+        ("--labels=app,--quiet", False),
+        ("--labels,app,pod", False),
+        ('["--labels=app,pod"]', False),
+        ('["--config=x", "serve"]', False),
+    ],
+)
+def test_arguments_that_a_comma_may_have_split(tmp_path: Path, args: str, split: bool) -> None:
+    given = ("--templates", "container", "--param", "container.image=a:1", "--param", f"container.args={args}")
+    with silence.saying("codes"):
+        done = said(tmp_path, "inject", *given, "web.yaml")
+    assert ("[split-argument" in done.err) is split
+
+
+@pytest.mark.parametrize(
+    ("values", "without_effect"),
+    [
+        (("fluent-bit.host=logs.example",), True),
+        (("fluent-bit.host=logs.example", "fluent-bit.output=forward"), False),
+        (("envoy.app-port=8081",), True),
+        (("envoy.app-port=8081", "envoy.intercept=ports"), False),
+        (("nginx.rate-limit=5",), False),
+    ],
+)
+def test_a_value_that_the_other_values_leave_no_use_for(
+    tmp_path: Path, values: tuple[str, ...], without_effect: bool
+) -> None:
+    name = values[0].partition(".")[0]
+    params = (part for value in values for part in ("--param", value))
+    done = said(tmp_path, "inject", "--templates", name, *params, "web.yaml")
+    assert (f"--param {values[0].partition('=')[0]} has no effect" in done.err) is without_effect
 
 
 @pytest.mark.parametrize(
