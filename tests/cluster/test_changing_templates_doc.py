@@ -1,0 +1,58 @@
+"""docs/changing-templates.md is typed on a real API server, and shows what really comes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.authoring.pages import blocks, commands, shows
+from tests.cluster.conftest import NamespaceFactory
+from tests.cluster.controlplane import ControlPlane
+from tests.cluster.installed import Installed
+from tests.cluster.objects import deployment, pod
+from tests.cluster.processes import eventually
+from tests.cluster.server import PROJECT
+
+PAGE = (PROJECT / "docs" / "changing-templates.md").read_text()
+
+
+def test_each_step(control_plane: ControlPlane, namespace: NamespaceFactory, room: None, tmp_path: Path) -> None:
+    api = control_plane.api
+    (tmp_path / "server").mkdir()
+    installed = Installed(control_plane, tmp_path / "server")
+    installed.install()
+    shop = namespace(labels={"injection": "enabled"}, annotations={"sidecar.injector/templates": "logger"})
+    environment = os.environ | {
+        "KUBECONFIG": str(control_plane.kubeconfig),
+        "PATH": f"{control_plane.programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "COLUMNS": "160",
+    }
+
+    def here(text: str) -> str:
+        return text.replace("-n sidecar-injector", f"-n {installed.namespace}").replace("shop", shop)
+
+    try:
+        for block in blocks(PAGE):
+            if block.file:
+                (tmp_path / block.file).parent.mkdir(exist_ok=True)
+                (tmp_path / block.file).write_text(block.text)
+                continue
+            for command, shown in commands(block.text):
+                done = subprocess.run(
+                    ["bash", "-c", here(command)],
+                    cwd=tmp_path,
+                    env=environment,
+                    text=True,
+                    capture_output=True,
+                    timeout=300,
+                )
+                assert shows(here(shown), done.stdout + done.stderr), f"line {block.line}: {done.stdout}{done.stderr}"
+                if command == "injector templates":
+                    eventually("it is in use", lambda: "logger" in str(api.create(pod("try"), shop, dry_run=True)))
+                    api.create(deployment("web"), shop)
+                    eventually("its pod is there", lambda: api.list("Pod", shop))
+    finally:
+        installed.remove()
