@@ -194,7 +194,7 @@ def foreign_names(pod: Object, result: Injection, snapshot: Snapshot) -> Iterato
     """A sentence for each annotation whose name is nearly one of ours, and for those of our prefix that are none."""
     settings, catalog = snapshot.settings, snapshot.catalog
     ours = {key.rpartition("/")[2]: key for key in (settings.inject_key, settings.templates_key)}
-    own = (*ours.values(), settings.status_key, settings.reason_key, settings.receipt_key)
+    own = (*ours.values(), *settings.mark_keys)
     reported = {warning.fields.get("key") for warning in result.warnings}
     annotations = string_map(pod, "annotations")
     for key in sorted(annotations.keys() - reported - set(own)):

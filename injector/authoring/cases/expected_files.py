@@ -27,7 +27,7 @@ from injector.errors import DocumentError, InjectionError
 from injector.injection import Applied
 from injector.names import hint, nearest, shortened
 from injector.pods.context import Object
-from injector.pods.shape import string_map, with_annotations
+from injector.pods.shape import string_map, with_entries
 from injector.pods.workloads import workload_of_object
 from injector.settings import Settings
 from injector.templates.kubernetes_yaml import Node, YAMLError, compose, load_manifest
@@ -212,7 +212,7 @@ def _config_file(name: str, text: str) -> str:
 
 def _without_receipt(pod: Object, settings: Settings) -> Object:
     receipt = settings.receipt_key
-    return with_annotations(pod, {receipt: None}) if receipt in string_map(pod, "annotations") else pod
+    return with_entries(pod, {receipt: None}) if receipt in string_map(pod, "annotations") else pod
 
 
 def golden_problem(
