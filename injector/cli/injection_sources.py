@@ -43,6 +43,7 @@ class Sources:
     overrides: dict[str, dict[str, Any]]
     warnings: tuple[str, ...] = ()  #: templates that were left out, as nobody asked for them and they do not load
     origin: str = "the default settings and the gallery"  #: in words
+    injector_namespace: str = ""  #: of the running injector that these are of; "" for none
 
     @property
     def settings(self) -> Settings:
