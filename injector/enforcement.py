@@ -21,7 +21,7 @@ from injector.pods.fields import CONTAINER_LISTS, POD
 from injector.pods.keyed_pointers import PointerIndex, escape, in_pod, steps_to
 from injector.pods.merge import merge
 from injector.pods.overlay import name_of
-from injector.pods.receipt import Receipt, label_pointer, take_off
+from injector.pods.receipt import Receipt, take_off
 from injector.pods.shape import string_map
 from injector.reasons import Reason
 from injector.settings import Settings
@@ -160,10 +160,10 @@ def _all_seen(pod: Object, applied_pod: AppliedPod, receipt: Receipt | None, tas
     compared = {f"/metadata/annotations/{escape(key)}" for key in _file_annotations(applied_pod, task.settings)}
     compared |= {f"/spec/{field}/{escape(name)}" for field in CONTAINER_LISTS for name in applied_pod.own}
     compared |= {f"/spec/volumes/{escape(name)}" for name in _own_volumes(applied_pod)}
-    compared.add(label_pointer(task.settings.status_label))  # which is no part of the pod that the injection makes
     claims = {"/".join(map(escape, ("", *steps_to(pointer)))) for pointer in receipt.claims}  # each spelled in one way
     hidden = [p for p in claims if "/".join(p.split("/")[:4]) not in compared]
-    unmarked = take_off(pod, None, task.settings)
+    label = {key: own for key, own in receipt.label.items() if key == task.settings.status_label}
+    unmarked = take_off(pod, replace(receipt, added=(), replaced={}, label=label), task.settings)
     have, expected = PointerIndex(unmarked), PointerIndex(applied_pod.pod)
     if all(_is_as_made(have.at(pointer), expected.at(pointer), pointer) for pointer in hidden):
         return applied_pod

@@ -61,10 +61,10 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def claims(self) -> frozenset[str]:
         """Every place that it claims to have changed."""
-        return frozenset((*self.added, *self.replaced, *map(label_pointer, self.label)))
+        return frozenset((*self.added, *self.replaced, *map(_label_pointer, self.label)))
 
 
-def label_pointer(key: str) -> str:
+def _label_pointer(key: str) -> str:
     """The keyed pointer of a pod's label."""
     return f"/metadata/labels/{escape(key)}"
 
@@ -155,13 +155,13 @@ def take_off(pod: Object, receipt: Receipt | None, settings: Settings) -> Object
         for pointer in receipt.created:
             _plant(tree, pointer, _MADE)
         for key, own in receipt.label.items():
-            _plant(tree, label_pointer(key), _GONE if own is None else _Old(own))
+            _plant(tree, _label_pointer(key), _GONE if own is None else _Old(own))
     for key in settings.mark_keys:
         _plant(tree, f"/metadata/annotations/{escape(key)}", _GONE)
     if receipt is None:  # a pod that was only marked: Kubernetes keeps no empty map anyway
         _plant(tree, "/metadata/annotations", _MADE)
         if settings.status_label and string_map(pod, "labels").get(settings.status_label) == "failed":
-            _plant(tree, label_pointer(settings.status_label), _GONE)
+            _plant(tree, _label_pointer(settings.status_label), _GONE)
             _plant(tree, "/metadata/labels", _MADE)
     result = _undone(pod, tree, POD)
     return result if type(result) is dict else pod

@@ -128,3 +128,15 @@ def test_a_receipt_of_before_is_read_and_leaves_the_app_s_own_label_alone() -> N
 def test_it_is_no_misspelt_wish() -> None:
     settings = parse_settings({"statusLabel": "sidecar.injector/injected"})
     assert not list(misspelt_annotations("pod label", {"sidecar.injector/injected": "injected"}, settings))
+
+
+@pytest.mark.parametrize("metadata", [None, {"name": "web"}])
+def test_templates_do_not_see_it_in_a_pod_that_has_its_parts(metadata: Any) -> None:
+    overlay = (
+        "{% if object.metadata.labels | default({}) %}{{ deny('labels') }}{% endif %}\n"
+        "spec: {containers: [{name: logger, image: 'logger:1'}]}\n"
+    )
+    sources = {"logger": {"template.yaml": "description: x\n", "overlay.yaml.j2": overlay}}
+    known = build_snapshot(Settings(templates=("logger",)), sources, Cluster())
+    made = inject({**pod(), "metadata": metadata}, STRICT, known).object
+    assert label(made) == "injected" and guard(made, STRICT, known).reason is Reason.ALREADY_INJECTED
