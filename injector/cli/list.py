@@ -114,15 +114,13 @@ def _rows(
 
 def _follow(judged: Callable[[], Sequence[Row]], rows: Sequence[Row], form: str) -> None:
     """Print rows that are new or have changed, until the user interrupts it."""
-    with suppress(KeyboardInterrupt):
-        while True:
-            time.sleep(_POLL_SECONDS)
-            before, rows = set(map(repr, rows)), judged()
-            if changed := [row for row in rows if repr(row) not in before]:
-                if form == "yaml":
-                    click.echo("---")
-                _print(changed, (), (), form)
-                sys.stdout.flush()
+    while True:
+        sys.stdout.flush()
+        time.sleep(_POLL_SECONDS)
+        before, rows = set(map(repr, rows)), judged()
+        if changed := [row for row in rows if repr(row) not in before]:
+            click.echo("---\n" if form == "yaml" else "", nl=False)
+            _print(changed, (), (), form)
 
 
 def _print(rows: Sequence[Row], notes: Sequence[str], waiting: Sequence[WaitingController], form: str) -> None:
