@@ -206,7 +206,15 @@ def receipt_of(applied_pod: AppliedPod, task: InjectionContext) -> Receipt:
         for a in applied_pod.applied
         if (overrides := task.overrides.get(a.template.name))
     }
-    return make_receipt(applied_pod.base, applied_pod.pod, task.snapshot.generation, templates, parameters=parameters)
+    return make_receipt(
+        applied_pod.base,
+        applied_pod.pod,
+        task.snapshot.generation,
+        templates,
+        parameters=parameters,
+        values={a.template.name: digests for a in applied_pod.applied if (digests := a.parameters.digests(a.template))},
+        status_label=task.settings.status_label,
+    )
 
 
 def _recorded(template: Template, name: str, value: Any) -> Any:

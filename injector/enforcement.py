@@ -167,7 +167,8 @@ def _all_seen(pod: Object, applied_pod: AppliedPod, receipt: Receipt | None, tas
     compared |= {f"/spec/volumes/{escape(name)}" for name in _own_volumes(applied_pod)}
     claims = {"/".join(map(escape, ("", *steps_to(pointer)))) for pointer in receipt.claims}  # each spelled in one way
     hidden = [p for p in claims if "/".join(p.split("/")[:4]) not in compared]
-    unmarked = take_off(pod, None, task.settings)
+    label = {key: own for key, own in receipt.label.items() if key == task.settings.status_label}
+    unmarked = take_off(pod, replace(receipt, added=(), replaced={}, label=label), task.settings)
     have, expected = PointerIndex(unmarked), PointerIndex(applied_pod.pod)
     as_made = (
         (value := have.at(pointer)) in (None, {}, [])

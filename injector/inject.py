@@ -38,7 +38,7 @@ from injector.pods.fields import POD
 from injector.pods.patch import changes
 from injector.pods.receipt import Receipt, read_receipt, take_off
 from injector.pods.seals import Seals, is_sealed, sealed_text
-from injector.pods.shape import check_shape, string_map, with_annotations
+from injector.pods.shape import check_shape, string_map, with_entries
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.snapshot import Snapshot
@@ -168,8 +168,8 @@ def _completed(pod: Object, applied_pod: AppliedPod, receipt: Receipt, task: Inj
     settings = task.settings
     if receipt.generation == task.snapshot.generation:
         return reapply(pod, applied_pod, receipt, task)
-    bare = with_annotations(pod, dict.fromkeys((settings.status_key, settings.reason_key, settings.receipt_key)))
-    expected = with_annotations(applied_pod.pod, {})  # a map of them here too
+    marks = dict.fromkeys(settings.mark_keys)
+    bare, expected = (with_entries(of, marks, receipt.label) for of in (pod, applied_pod.pod))
     return pod if not any(mismatches(bare, expected, POD, "", exact=True)) else applied_pod.pod
 
 
@@ -189,7 +189,9 @@ def _done(
     """
     settings, decision, namespace = task.settings, task.decision, task.namespace.name
     reason, effect, after = Reason.ALREADY_INJECTED, Effect.SKIP, pod
+    label = {settings.status_label: "injected"} if settings.status_label else {}
     marked = string_map(pod, "annotations").get(settings.status_key) == "injected"
+    marked = marked and label.items() <= string_map(pod, "labels").items()
     if applied_pod.pod is pod and not applied_pod.own:
         reason = Reason.NOTHING_TO_ADD
     elif (missing := not marked or bool(changes(pod, final))) or (
@@ -200,14 +202,9 @@ def _done(
         receipt = receipt_of(applied_pod, task)
         if decision.required:
             receipt = with_guaranteed_parts(receipt, final, applied_pod)
-        after = with_annotations(
-            final,
-            {
-                settings.status_key: "injected",
-                settings.reason_key: None,
-                settings.receipt_key: sealed_text(receipt, final, namespace, seals, task.snapshot.caches),
-            },
-        )
+        text = sealed_text(receipt, final, namespace, seals, task.snapshot.caches)
+        marks = {settings.status_key: "injected", settings.reason_key: None, settings.receipt_key: text}
+        after = with_entries(final, marks, label)
         snapshot = task.snapshot
         try:
             check_constraints(after, applied_pod.base, task.namespace, snapshot.cluster, snapshot.caches)

@@ -18,7 +18,7 @@ from injector.pods.delivery import GeneratedConfigMap
 from injector.pods.fields import POD, Field
 from injector.pods.patch import changes, patch_applies, to_json_patch
 from injector.pods.receipt import read_receipt
-from injector.pods.shape import string_map, with_annotations
+from injector.pods.shape import string_map, with_entries
 from injector.reasons import Effect, Reason
 from injector.templates.choice import Origin, origins_of
 from injector.templates.parameters import Resolved
@@ -117,7 +117,9 @@ def failed_injection(pod: Object, decision: Decision, snapshot: Snapshot, error:
     after = pod
     if effect is Effect.MARK and read_receipt(pod, snapshot.settings) is None:
         settings, message = snapshot.settings, printable(f"{error.reason}: {error}")
-        after = with_annotations(pod, {settings.status_key: "failed", settings.reason_key: message[:_REASON_LENGTH]})
+        marks = {settings.status_key: "failed", settings.reason_key: message[:_REASON_LENGTH]}
+        own, label = string_map(pod, "labels"), settings.status_label
+        after = with_entries(pod, marks, {label: own.get(label, "failed")} if label else {})
     return Injection(
         decision=decision,
         reason=error.reason,

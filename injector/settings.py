@@ -7,7 +7,7 @@ type is an error that names the key: a typing mistake never becomes a silent def
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -134,6 +134,8 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     exempt_selector: LabelSelector | None = None
     #: The annotation that names templates; "" for `templates` behind the prefix.
     named_by: str = msgspec.field(default="", name="templatesKey")
+    #: The label that pods get beside the mark; None for `status` behind the prefix, "" for none.
+    marked_by: str | None = msgspec.field(default=None, name="statusLabel")
     #: Templates for a pod when nobody names one and no template's selector matches.
     templates: tuple[str, ...] = ("envoy",)
     #: Defaults of parameters: template, parameter, value.
@@ -170,6 +172,11 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
         return f"{self.prefix}/status"
 
     @property
+    def status_label(self) -> str:
+        """The label that says the same, for selectors; "" where it is switched off."""
+        return self.status_key if self.marked_by is None else self.marked_by
+
+    @property
     def reason_key(self) -> str:
         """The annotation that says why a pod marked `failed` runs without its sidecar."""
         return f"{self.prefix}/reason"
@@ -178,6 +185,11 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     def receipt_key(self) -> str:
         """The annotation that holds the receipt."""
         return f"{self.prefix}/receipt"
+
+    @property
+    def mark_keys(self) -> tuple[str, str, str]:
+        """The annotations that an injection writes beside those of templates."""
+        return self.status_key, self.reason_key, self.receipt_key
 
     @property
     def template_label(self) -> str:
@@ -226,7 +238,11 @@ def _mistakes(settings: Settings) -> Iterator[Diagnostic]:
     """What is wrong with settings whose values are all of the right type."""
     if len(settings.prefix) > LONGEST_PREFIX or not is_label_key(f"{settings.prefix}/status"):
         yield _not_allowed(("prefix",), "it is not a DNS name such as sidecar.injector (a-z, 0-9, - and .)")
-    yield from _templates_key_mistakes(settings)
+    own = (settings.inject_key, *settings.mark_keys)
+    yield from _key_mistakes(settings, "templatesKey", "annotation", settings.named_by, own)
+    label_keys = (settings.template_label, settings.generated_label, settings.namespace_label.key)
+    taken = (settings.inject_key, settings.templates_key, *label_keys)
+    yield from _key_mistakes(settings, "statusLabel", "label", settings.marked_by or "", taken)
     clash = sorted({v.lower() for v in settings.yes_values} & {v.lower() for v in settings.no_values})
     if clash:
         yield _not_allowed(
@@ -246,14 +262,14 @@ def _not_allowed(path: Path, message: str, help: str = "") -> Diagnostic:  # noq
     return Diagnostic("not-allowed", "error", message, help, path)
 
 
-def _templates_key_mistakes(settings: Settings) -> Iterator[Diagnostic]:
-    key, path = settings.named_by, ("templatesKey",)
-    prefix = key.rpartition("/")[0]
+def _key_mistakes(settings: Settings, name: str, kind: str, key: str, taken: Container[str]) -> Iterator[Diagnostic]:
+    """What is wrong with the key of an annotation or a label that the setting `name` gives."""
+    path, prefix = (name,), key.rpartition("/")[0]
     if not key:
         return
     if len(prefix) > LONGEST_PREFIX or not is_label_key(key):
-        yield _not_allowed(path, f"it is not a valid annotation key; write one such as {settings.prefix}/request")
-    elif key in (settings.inject_key, settings.status_key, settings.reason_key, settings.receipt_key):
+        yield _not_allowed(path, f"it is not a valid {kind} key; write one such as {settings.prefix}/request")
+    elif key in taken:
         yield _not_allowed(path, f"the injector already uses {key} for something else", "choose another")
     elif prefix.endswith(f".{settings.prefix}"):
         yield _not_allowed(path, f"an annotation {prefix}/... sets a parameter of a template", "choose another key")

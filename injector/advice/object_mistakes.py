@@ -238,7 +238,7 @@ def foreign_names(pod: Object, result: Injection, namespace: Namespace, snapshot
     """
     settings = snapshot.settings
     ours = {key.rpartition("/")[2]: key for key in (settings.inject_key, settings.templates_key)}
-    own = {*ours.values(), settings.status_key, settings.reason_key, settings.receipt_key}
+    own = {*ours.values(), *settings.mark_keys}
     reported = {warning.fields.get("key") for warning in result.warnings}
     annotations = string_map(pod, "annotations")
     if settings.status_key not in annotations:

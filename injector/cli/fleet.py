@@ -13,13 +13,21 @@ from injector.cli.report import counted
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.namespaces import namespace_of
 from injector.cluster.retries import FAILED_CREATE, RefusedCreation, events_path, missing_pods, refused_creation
+from injector.diagnostics import Diagnostic
+from injector.errors import InjectionError
 from injector.inject import inject
-from injector.pods.context import Namespace, Object, Workload, filled
-from injector.pods.receipt import read_receipt
+from injector.pods.context import Namespace, Object, Workload, filled, string_field
+from injector.pods.decision import is_required
+from injector.pods.receipt import Receipt, read_receipt, take_off
 from injector.pods.shape import string_map
 from injector.pods.workloads import workload_of_pod
 from injector.reasons import Effect
+from injector.templates.choice import choose
+from injector.templates.families import declared_parameter
+from injector.templates.parameter_values import value_digest
+from injector.templates.parameters import resolve
 from injector.templates.snapshot import Snapshot
+from injector.templates.template import UNSET, Template
 
 #: Kinds that kubectl can restart: https://kubernetes.io/docs/reference/kubectl/generated/kubectl_rollout/.
 _RESTARTED = {"Deployment": "deployment", "StatefulSet": "statefulset", "DaemonSet": "daemonset"}
@@ -31,7 +39,11 @@ State = Literal["current", "outdated", "failed", "missing"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One pod: its templates with the digests that its receipt has, and why it is in that state."""
+    """One pod: its templates with the digests that its receipt has, and why it is in that state.
+
+    `causes` are what makes it outdated, and `since` is when the first of these came about; `created` is the pod's own
+    time. Both are empty where they are not known.
+    """
 
     namespace: str
     pod: str
@@ -39,6 +51,9 @@ class Row:
     workload: Workload
     templates: dict[str, str]
     why: str = ""
+    causes: tuple[Diagnostic, ...] = ()
+    since: str = ""
+    created: str = ""
 
     def as_data(self) -> dict[str, Any]:
         """For a program; keys are stable."""
@@ -48,16 +63,26 @@ class Row:
             "state": self.state,
             "workload": f"{self.workload.kind.lower()}/{self.workload.name}",
             "templates": self.templates,
-        } | filled({"why": self.why})
+        } | filled(
+            {
+                "why": self.why,
+                "causes": [{"code": cause.code, **cause.fields} for cause in self.causes],
+                "since": self.since,
+            }
+        )
 
 
 class Fleet:
-    """Looks at one pod after the other; replicas that lack a sidecar are judged once."""
+    """Looks at one pod after the other; replicas that are alike are judged once.
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    `settings_known`: the snapshot's settings are the injector's, and so say what it would give a pod now.
+    """
+
+    def __init__(self, snapshot: Snapshot, *, settings_known: bool = True) -> None:
         self._snapshot = snapshot
-        self._digests = {template.name: template.digest for template in snapshot.catalog}
+        self._settings_known = settings_known
         self._judged: dict[tuple[str, str], str] = {}
+        self._compared: dict[str, tuple[Diagnostic, ...]] = {}
 
     def row(self, pod: Object, namespace: Namespace) -> Row | None:
         """The pod's row; None for a pod that has no sidecars and should have none, or that has ended or is being
@@ -69,36 +94,94 @@ class Fleet:
         annotations, receipt = string_map(pod, "annotations"), read_receipt(pod, settings)
         state: State
         templates = receipt.templates if receipt else {}
+        causes: tuple[Diagnostic, ...] = ()
         match annotations.get(settings.status_key):
             case "failed":
                 state, reason = "failed", annotations.get(settings.reason_key, "")
             case "injected" if receipt:
-                reason = "; ".join(self._changed(templates))
-                state = "outdated" if reason else "current"
+                causes = self._causes(pod, namespace, receipt)
+                reason = "; ".join(cause.message for cause in causes)
+                state = "outdated" if causes else "current"
             case _:
                 state, reason = "missing", self._lacking(pod, namespace)
                 if not reason:
                     return None
-        return Row(namespace.name, metadata["name"], state, workload_of_pod(pod), templates, reason)
+        workload, created = workload_of_pod(pod), string_field(metadata.get("creationTimestamp"))
+        return Row(namespace.name, metadata["name"], state, workload, templates, reason, causes, created=created)
 
-    def _changed(self, templates: dict[str, str]) -> Iterator[str]:
-        for name, digest in templates.items():
-            now = self._digests.get(name)
-            if now is None:
-                yield f"there is no template {name} any more"
-            elif now != digest:
-                yield f"{name} now has version {now}"
+    def _causes(self, pod: Object, namespace: Namespace, receipt: Receipt) -> tuple[Diagnostic, ...]:
+        """What a pod that is created now would have otherwise; looked at once for pods of an owner that are alike."""
+        prefix = self._snapshot.settings.prefix
+        texts = {k: v for k, v in string_map(pod, "annotations").items() if prefix in k.partition("/")[0]}
+        texts.pop(self._snapshot.settings.receipt_key)
+        made = (receipt.templates, receipt.values, receipt.parameters, bool(receipt.mac))
+        key = repr((namespace.name, _owner(pod), string_map(pod, "labels"), texts, made))
+        if key not in self._compared:
+            bare = take_off(pod, receipt, self._snapshot.settings)
+            self._compared[key] = tuple(self._changed(bare, namespace, receipt))
+        return self._compared[key]
+
+    def _changed(self, bare: Object, namespace: Namespace, receipt: Receipt) -> Iterator[Diagnostic]:
+        for name, digest in receipt.templates.items():
+            template = self._snapshot.catalog.get(name)
+            if template is None:
+                message = f"there is no template {name} any more"
+                yield Diagnostic("template-gone", "warning", message, fields={"template": name})
+            elif template.digest != digest:
+                message, fields = f"{name} now has version {template.digest}", {"template": name}
+                yield Diagnostic("template-changed", "warning", message, fields=fields)
+            elif receipt.values is not None and self._settings_known:
+                for parameter in self._other_values(template, bare, namespace, receipt):
+                    message, fields = f"{name} now has another value of {parameter}", {"template": name}
+                    yield Diagnostic("parameter-changed", "warning", message, fields=fields | {"parameter": parameter})
+        if receipt.mac and self._settings_known:  # else the command line may have named the templates
+            yield from self._other_templates(bare, namespace, receipt)
+
+    def _other_values(self, template: Template, bare: Object, namespace: Namespace, receipt: Receipt) -> Iterator[str]:
+        """The parameters to which settings or the namespace give, or gave, another value than now."""
+        settings, annotations = self._snapshot.settings, string_map(bare, "annotations")
+        guarded = is_required(namespace, settings) and settings.required.pod_parameters == "ignore"
+        try:
+            resolved = resolve(template, annotations, namespace.annotations, settings, guarded=guarded)
+        except InjectionError:  # a pod that is created now would have no sidecar
+            return
+        before = (receipt.values or {}).get(template.name, {})
+        typed = (declared_parameter(template.parameters, name) for name in receipt.parameters.get(template.name, {}))
+        given = {*before, *resolved.digests(template)}.difference(parameter.name for parameter in typed if parameter)
+        for name in sorted(given & template.parameters.keys()):
+            parameter = template.parameters[name]
+            default = None if parameter.default is UNSET else parameter.default
+            now = value_digest(resolved.values[parameter.variable])
+            if now != before.get(name, value_digest(default)):
+                yield name
+
+    def _other_templates(self, bare: Object, namespace: Namespace, receipt: Receipt) -> Iterator[Diagnostic]:
+        """Whether namespace, settings or selectors now choose other templates for the pod."""
+        settings, catalog = self._snapshot.settings, self._snapshot.catalog
+        try:
+            choice = choose(bare, namespace, settings, catalog, required=is_required(namespace, settings))
+        except InjectionError:  # a pod that is created now would have no sidecar
+            return
+        names = [template.name for template in choice.templates]
+        if names != list(receipt.templates):
+            message, fields = f"a new pod gets {', '.join(names)}", {"templates": names}
+            yield Diagnostic("templates-changed", "warning", message, fields=fields)
 
     def _lacking(self, pod: Object, namespace: Namespace) -> str:
         """Why a pod without a mark should have sidecars, by a replay; "" when it should have none."""
-        owners = pod["metadata"].get("ownerReferences") or ()
-        key = (namespace.name, owners[0]["uid"] if owners else pod["metadata"]["name"])
+        key = (namespace.name, _owner(pod))
         if key not in self._judged:
             replay = inject(pod, namespace, self._snapshot)
             self._judged[key] = ""
             if replay.effect in (Effect.INJECT, Effect.MARK, Effect.REFUSE):
                 self._judged[key] = f"the injector was not called; the result for a pod created now: {replay.reason}"
         return self._judged[key]
+
+
+def _owner(pod: Object) -> str:
+    """The uid of a pod's owner; the pod's name where it has none."""
+    owners = pod["metadata"].get("ownerReferences") or ()
+    return str(owners[0]["uid"] if owners else pod["metadata"]["name"])
 
 
 def restarts(rows: Iterable[Row]) -> tuple[list[str], list[str]]:
@@ -124,14 +207,17 @@ def restarts(rows: Iterable[Row]) -> tuple[list[str], list[str]]:
     return list(commands), list(sentences)
 
 
-def pods_of(live: BlockingClient, namespace: str) -> Iterator[tuple[Object, Namespace]]:
-    """The pods of a namespace, or of all ("") with their namespaces, a page at a time. Raises ClusterError."""
+def pods_of(live: BlockingClient, namespace: str, selector: str | None = None) -> Iterator[tuple[Object, Namespace]]:
+    """The pods of a namespace, or of all (""), whose labels match, with their namespaces, a page at a time.
+
+    Raises ClusterError.
+    """
     if namespace:
         spaces, path = {namespace: live.namespace(namespace)}, f"/api/v1/namespaces/{namespace}/pods"
     else:
         spaces = {space.name: space for space in map(namespace_of, live.objects("/api/v1/namespaces"))}
         path = "/api/v1/pods"
-    for pod in live.objects(path):
+    for pod in live.objects(path, filled({"labelSelector": selector})):
         space = spaces.get(pod["metadata"]["namespace"])
         if space is not None:  # else it is younger than the list of namespaces
             yield pod, space

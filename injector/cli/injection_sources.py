@@ -44,6 +44,7 @@ class Sources:
     warnings: tuple[str, ...] = ()  #: templates that were left out, as nobody asked for them and they do not load
     origin: str = "the default settings and the gallery"  #: in words
     errors: tuple[TemplateError, ...] = ()  #: what is wrong with those that were left out
+    injector_namespace: str = ""  #: of the running injector that these are of; "" for none
 
     @property
     def settings(self) -> Settings:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -14,8 +17,11 @@ from injector.diagnostics import printable
 
 if TYPE_CHECKING:
     from injector.cli.fleet import Row, WaitingController
+    from injector.cluster.blocking_client import BlockingClient
 
 _COLOURS = {"current": "green", "outdated": "yellow", "failed": "red", "missing": "red"}
+#: Seconds between two looks at the cluster: a pod's state also changes with templates, settings and namespaces.
+_POLL_SECONDS = 5.0
 
 
 @click.command("list")
@@ -23,12 +29,21 @@ _COLOURS = {"current": "green", "outdated": "yellow", "failed": "red", "missing"
     "-n", "--namespace", metavar="NS", help="The pods' namespace. Default: the namespace of the kubeconfig context."
 )
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Pods of all namespaces.")
-@click.option("--outdated", is_flag=True, help="Only pods with a template that has changed since their injection.")
+@click.option("--outdated", is_flag=True, help="Only pods whose templates or parameters have changed.")
 @click.option("--failed", is_flag=True, help="Only pods that run without their sidecar, with the reason.")
 @click.option(
     "--missing", is_flag=True, help="Only pods that should have a sidecar and were made without the injector."
 )
-@click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Output format.")
+@click.option("-l", "--selector", metavar="SELECTOR", help="Only pods with these labels, such as app=web,tier!=db.")
+@click.option("-w", "--watch", is_flag=True, help="Then print pods again when they change, until Ctrl-C.")
+@click.option(
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(["text", "wide", "name", "json", "yaml"]),
+    default="text",
+    help="Output format. wide: also the workload, and since when a pod is outdated.",
+)
 @with_options(POD_OPTIONS)
 def list_pods(
     namespace: str | None,
@@ -36,6 +51,8 @@ def list_pods(
     outdated: bool,
     failed: bool,
     missing: bool,
+    selector: str | None,
+    watch: bool,
     form: str,
     kubeconfig: str | None,
     context: str | None,
@@ -43,9 +60,10 @@ def list_pods(
 ) -> None:
     """List pods with sidecars, and the templates of each pod with their versions.
 
-    A pod is current, outdated (a template has changed since the injection), failed (the pod runs without its sidecar;
-    the reason is shown) or missing (the pod should have a sidecar, but the API server did not call the injector,
-    because the injector was down or paused, or because the label was set later).
+    A pod is current, outdated (a template, or a value that the settings or the namespace give to a parameter, has
+    changed since the injection), failed (the pod runs without its sidecar; the reason is shown) or missing (the pod
+    should have a sidecar, but the API server did not call the injector, because the injector was down or paused, or
+    because the label was set later).
 
     The list ends with the commands that bring outdated and missing pods up to date, and with the controllers that
     wait to create pods again because the injector did not answer.
@@ -53,33 +71,75 @@ def list_pods(
     if everywhere and namespace:
         raise click.UsageError("Either --namespace or --all-namespaces, not both.")
     # The Kubernetes client takes a while to import; `injector list --help` needs none.
-    from injector.authoring.diagnostic_formats import json_text
-    from injector.cli.fleet import Fleet, pods_of, restarts, waiting_or_why_not
-    from injector.cli.live_setup import live_sources
+    from injector.cli.fleet import waiting_or_why_not
     from injector.cluster.blocking_client import BlockingClient
 
     waiting: Sequence[WaitingController] = ()
     states = {state for state, chosen in (("outdated", outdated), ("failed", failed), ("missing", missing)) if chosen}
     with BlockingClient(kubeconfig, context) as live:
-        sources, notes = live_sources(live, injector_namespace)
-        fleet = Fleet(sources.snapshot)
-        name = "" if everywhere else namespace or live.default_namespace
-        rows = [row for pod, space in pods_of(live, name) if (row := fleet.row(pod, space)) is not None]
+        space = "" if everywhere else namespace or live.default_namespace
+
+        def judged() -> tuple[Sequence[Row], Sequence[str]]:
+            rows, notes = _rows(live, space, selector, injector_namespace)
+            return [row for row in rows if not states or row.state in states], notes
+
+        rows, notes = judged()
         if not states or "missing" in states:
-            waiting, more = waiting_or_why_not(live, name)
+            waiting, more = waiting_or_why_not(live, space)
             notes = [*notes, *more]
-    if states:
-        rows = [row for row in rows if row.state in states]
-    rows.sort(key=lambda row: (row.namespace, row.pod))
+        _print(rows, notes, waiting, form)
+        if watch:
+            _follow(lambda: judged()[0], rows, form)
+
+
+def _rows(
+    live: BlockingClient, space: str, selector: str | None, injector_namespace: str | None
+) -> tuple[Sequence[Row], Sequence[str]]:
+    """What is to be said of the pods of one namespace, or "" for all, in order; and notes for the user."""
+    from injector.cli.change_times import change_times
+    from injector.cli.fleet import Fleet, pods_of
+    from injector.cli.live_setup import live_sources
+    from injector.cluster.blocking_client import ClusterError
+
+    sources, notes = live_sources(live, injector_namespace)
+    fleet = Fleet(sources.snapshot, settings_known=bool(sources.injector_namespace))
+    rows = [row for pod, of in pods_of(live, space, selector) if (row := fleet.row(pod, of)) is not None]
+    if sources.injector_namespace and any(row.state == "outdated" for row in rows):
+        with suppress(ClusterError):  # without the permission to look nothing is said of times
+            times = change_times(live, sources.injector_namespace, sources.settings, space)
+            rows = [times.dated(row) for row in rows]
+    return sorted(rows, key=lambda row: (row.namespace, row.pod)), notes
+
+
+def _follow(judged: Callable[[], Sequence[Row]], rows: Sequence[Row], form: str) -> None:
+    """Print rows that are new or have changed, until the user interrupts it."""
+    while True:
+        sys.stdout.flush()
+        time.sleep(_POLL_SECONDS)
+        before, rows = set(map(repr, rows)), judged()
+        if changed := [row for row in rows if repr(row) not in before]:
+            click.echo("---\n" if form == "yaml" else "", nl=False)
+            _print(changed, (), (), form)
+
+
+def _print(rows: Sequence[Row], notes: Sequence[str], waiting: Sequence[WaitingController], form: str) -> None:
+    """The rows, with what is to do, in one of the formats."""
+    from injector.authoring.diagnostic_formats import json_text
+    from injector.cli.fleet import restarts
+    from injector.cli.manifest_writer import dump_yaml
+
     commands, sentences = restarts(rows)
-    if form == "json":
+    if form in ("json", "yaml"):
         data = {"pods": [row.as_data() for row in rows], "restart": commands, "otherwise": sentences, "notes": notes}
         data["waiting"] = [controller.as_data() for controller in waiting]
-        click.echo(json_text(data), nl=False)
+        click.echo(json_text(data) if form == "json" else dump_yaml(data), nl=False)
         return
     for note in notes:
         click.echo(printable(note), err=True)
-    _show(rows)
+    if form == "name":
+        _show_names(rows)
+        return
+    _show(rows, wide=form == "wide")
     _show_to_do([*commands, *sentences], waiting)
 
 
@@ -103,17 +163,25 @@ def _show_lines(lines: Iterable[str]) -> None:
         click.echo(f"  {printable(line)}")
 
 
-def _show(rows: Sequence[Row]) -> None:
+def _show_names(rows: Iterable[Row]) -> None:
+    for row in rows:
+        click.echo(f"pod/{printable(row.pod)}")
+
+
+def _show(rows: Sequence[Row], *, wide: bool) -> None:
     for namespace, group in groupby(rows, key=lambda row: row.namespace):
         ours = tuple(group)
-        totals = ", ".join(f"{count} {state}" for state, count in Counter(row.state for row in ours).items())
+        counts = Counter(str(row.state) for row in ours)
+        totals = ", ".join(f"{count} {state}" for state, count in counts.items())
         click.echo(f"{click.style(printable(namespace), bold=True)}: {totals}")
         width = max(len(row.pod) for row in ours)
-        for row in ours:
+        workloads = [f"{row.workload.kind.lower()}/{row.workload.name}" for row in ours]
+        for row, workload in zip(ours, workloads, strict=True):
             templates = ", ".join(f"{name} {digest}" for name, digest in row.templates.items())
             state = click.style(f"{row.state:<8}", fg=_COLOURS[row.state])
+            more = f"{printable(workload):<{max(map(len, workloads))}}  {row.since or '-':<20}  " if wide else ""
             details = printable(": ".join(part for part in (templates, row.why) if part))
-            click.echo(f"  {printable(row.pod):<{width}}  {state}  {details}")
+            click.echo(f"  {printable(row.pod):<{width}}  {state}  {more}{details}")
     if not rows:
         click.echo("no pods to list")
 

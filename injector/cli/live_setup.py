@@ -51,11 +51,12 @@ def live_sources(live: BlockingClient, injector_namespace: str | None) -> tuple[
         snapshot, errors = live_snapshot(live, space, settings)
     except ClusterError as error:
         notes.append(f"{error}. This command uses the default settings and the gallery instead")
+        space = ""
         snapshot, errors = live_snapshot(live, "", settings)
     notes += (
         f"the injector uses its previous templates, because a template is invalid: {error}" for error in errors.values()
     )
-    return Sources(snapshot, {}), notes
+    return Sources(snapshot, {}, injector_namespace=space), notes
 
 
 def live_settings(live: BlockingClient, namespace: str) -> Settings:

@@ -11,6 +11,8 @@ https://kubernetes.io/docs/reference/using-api/cel/#resource-constraints
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from injector.cluster.entries import namespaces_selected, string_expression, words
 from injector.cluster.installation import API_VERSION, Installation
 from injector.pods.context import Object
@@ -69,6 +71,7 @@ def update_policy(settings: Settings, installation: Installation) -> tuple[Objec
             "validations": [
                 *(_same_containers(field) for field in ("initContainers", "containers")),
                 _same_annotations(settings),
+                *_same_label(settings.status_label),
                 _validation(
                     f"object.spec.?ephemeralContainers.orValue([]).all(c, c.name in variables.joined || ({_APART}))",
                     "no ephemeral container may target the sidecars of this pod or mount their volumes: the namespace "
@@ -112,3 +115,11 @@ def _same_annotations(settings: Settings) -> Object:
     unchanged = f"variables.before.all(k, !({ours}) || variables.after[?k].orValue('') == variables.before[k])"
     added = f"variables.after.all(k, !({ours}) || k in variables.before)"
     return _validation(f"{unchanged} && {added}", "the injector's annotations of this pod cannot be changed")
+
+
+def _same_label(key: str) -> Iterator[Object]:
+    """The label that says what the mark says; nothing where there is none."""
+    if key:
+        value = f"metadata.?labels[?{string_expression(key)}].orValue('')"
+        before, after = f"oldObject.{value}", f"object.{value}"
+        yield _validation(f"{before} == {after}", f"the label {key} of this pod cannot be changed")

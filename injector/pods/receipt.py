@@ -17,6 +17,7 @@ from injector.pods.context import Object, mapping
 from injector.pods.fields import POD, Field
 from injector.pods.keyed_pointers import escape, steps_of, steps_to, unescape
 from injector.pods.patch import Change, changes
+from injector.pods.shape import string_map
 from injector.settings import Settings
 
 #: The form of receipt that this release writes, and the only one it reads.
@@ -38,8 +39,10 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     `templates` are names and content digests, `added` keyed pointers of parts that were not there, `replaced` the old
     values at keyed pointers, `created` lists and maps that did not exist before and go when they become empty;
     `parameters` those that the command line gave, by template, null for the value of a secret one; `guaranteed` keyed
-    pointers of sidecars and their volumes that the pod brought itself and a `required` namespace insists on. The text
-    of a sealed receipt has one more entry, `mac` (see `seals.sealed_text`). Fields are only ever added, and optional: a
+    pointers of sidecars and their volumes that the pod brought itself and a `required` namespace insists on; `label`
+    the status label, with the value that the pod had there itself, null for none; `values`, by template and parameter,
+    digests of the values that settings or the namespace gave, null for an injection that did not record them; `mac` is
+    in the text of a sealed receipt alone (see `seals.sealed_text`). Fields are only ever added, and optional: a
     release ignores the new fields of a later one.
     """
 
@@ -51,11 +54,19 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     created: tuple[str, ...] = ()
     parameters: dict[str, dict[str, Any]] = {}
     guaranteed: tuple[str, ...] = ()
+    label: dict[str, str | None] = {}
+    values: dict[str, dict[str, str]] | None = None
+    mac: str = ""
 
     @property
     def claims(self) -> frozenset[str]:
         """Every place that it claims to have changed."""
-        return frozenset((*self.added, *self.replaced))
+        return frozenset((*self.added, *self.replaced, *map(_label_pointer, self.label)))
+
+
+def _label_pointer(key: str) -> str:
+    """The keyed pointer of a pod's label."""
+    return f"/metadata/labels/{escape(key)}"
 
 
 def make_receipt(
@@ -65,8 +76,10 @@ def make_receipt(
     templates: Mapping[str, str],
     found: list[Change] | None = None,
     parameters: Mapping[str, dict[str, Any]] | None = None,
+    values: dict[str, dict[str, str]] | None = None,
+    status_label: str = "",
 ) -> Receipt:
-    """The receipt for turning `base` (without any injection) into `final` (still without mark and receipt).
+    """The receipt for turning `base` (without any injection) into `final` (still without mark, label and receipt).
 
     `found` is `changes(base, final, whole_lists=True)` where that is known already.
     """
@@ -78,15 +91,24 @@ def make_receipt(
             _claim(change.keyed, POD.at(steps_to(change.keyed)), change.new, added, created)
         else:
             replaced[change.keyed] = change.old
-    # The receipt itself will make metadata and annotations where they are not there.
+    # The receipt itself will make metadata and annotations where they are not there, and the label its map.
     metadata = mapping(base.get("metadata"))
-    for holder, name, pointer in ((base, "metadata", "/metadata"), (metadata, "annotations", "/metadata/annotations")):
+    maps = ("annotations", "labels") if status_label else ("annotations",)
+    for holder, name, pointer in ((base, "metadata", "/metadata"), *((metadata, n, f"/metadata/{n}") for n in maps)):
         if name in holder and holder[name] is None:
             replaced[pointer] = None
         elif name not in holder and pointer not in created:
             created.append(pointer)
     return Receipt(
-        VERSION, generation, dict(templates), tuple(added), replaced, tuple(created), parameters=dict(parameters or {})
+        VERSION,
+        generation,
+        dict(templates),
+        tuple(added),
+        replaced,
+        tuple(created),
+        parameters=dict(parameters or {}),
+        label={status_label: mapping(metadata.get("labels")).get(status_label)} if status_label else {},
+        values=values,
     )
 
 
@@ -115,28 +137,32 @@ def _annotations(pod: Any) -> dict[str, Any]:
 
 
 def take_off(pod: Object, receipt: Receipt | None, settings: Settings) -> Object:
-    """The pod as it was: without what the receipt claims, and without mark, reason and receipt.
+    """The pod as it was: without what the receipt claims, and without mark, label, reason and receipt.
 
     Parts that are claimed go whole, with whatever others have added inside them; what others put beside them stays.
     The same object where there is nothing to take off. Never raises; claims about parts that are not there are
     passed over.
     """
-    written = (settings.status_key, settings.reason_key, settings.receipt_key)
-    if receipt is None and _annotations(pod).keys().isdisjoint(written):
+    if receipt is None and _annotations(pod).keys().isdisjoint(settings.mark_keys):
         return pod
     tree: _Node = {}
     if receipt is not None:
-        charge(len(receipt.added) + len(receipt.replaced) + len(receipt.created))
+        charge(len(receipt.added) + len(receipt.replaced) + len(receipt.created) + len(receipt.label))
         for pointer in receipt.added:
             _plant(tree, pointer, _GONE)
         for pointer, old in receipt.replaced.items():
             _plant(tree, pointer, _Old(old))
         for pointer in receipt.created:
             _plant(tree, pointer, _MADE)
-    for key in written:
+        for key, own in receipt.label.items():
+            _plant(tree, _label_pointer(key), _GONE if own is None else _Old(own))
+    for key in settings.mark_keys:
         _plant(tree, f"/metadata/annotations/{escape(key)}", _GONE)
     if receipt is None:  # a pod that was only marked: Kubernetes keeps no empty map anyway
         _plant(tree, "/metadata/annotations", _MADE)
+        if settings.status_label and string_map(pod, "labels").get(settings.status_label) == "failed":
+            _plant(tree, _label_pointer(settings.status_label), _GONE)
+            _plant(tree, "/metadata/labels", _MADE)
     result = _undone(pod, tree, POD)
     return result if type(result) is dict else pod
 

@@ -6,7 +6,8 @@ line may be anything.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from injector.budget import SMALL, charge
@@ -248,9 +249,13 @@ def _need_one(value: Any, path: Path, kind: type) -> None:
         raise OverlayError(f"it is {actual}; it has to be {expected}", path, ("shape", value))
 
 
-def with_annotations(pod: Object, values: dict[str, str | None]) -> Object:
-    """A copy of a pod with these annotations set, or taken away where None; everything else is shared."""
-    metadata = pod.get("metadata") or {}
-    annotations = {**(metadata.get("annotations") or {}), **values}
-    additions = {key: value for key, value in annotations.items() if value is not None}
-    return {**pod, "metadata": {**metadata, "annotations": additions}}
+def with_entries(
+    pod: Object, annotations: Mapping[str, str | None], labels: Mapping[str, str | None] = MappingProxyType({})
+) -> Object:
+    """A copy of a pod with these annotations and labels set, or taken away where None; everything else is shared."""
+    metadata = dict(pod.get("metadata") or {})
+    for field, values in (("annotations", annotations), ("labels", labels)):
+        if values:
+            entries = {**(metadata.get(field) or {}), **values}
+            metadata[field] = {key: value for key, value in entries.items() if value is not None}
+    return {**pod, "metadata": metadata}

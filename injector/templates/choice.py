@@ -90,7 +90,7 @@ def misspelt_annotations(
     """
     start = f"{settings.prefix}/"
     asking_keys = (settings.inject_key, settings.templates_key)
-    meaningful_keys = (*asking_keys, settings.status_key, settings.reason_key, settings.receipt_key)
+    meaningful_keys = (*asking_keys, settings.status_label, *settings.mark_keys)
     unknown = [key for key in entries if key.startswith(start) and key not in meaningful_keys]
     if not unknown:  # as with most pods
         return

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -47,6 +48,11 @@ def value_of(parameter: Parameter, raw: Any) -> Any:
     if mistake is not None:
         raise ValueError(mistake)
     return value
+
+
+def value_digest(value: Any) -> str:
+    """8 hex digits of a typed value: whether it is the one of before, without the value itself."""
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def _fits(value: Any) -> bool:

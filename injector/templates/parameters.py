@@ -21,7 +21,7 @@ from injector.names import SEARCHES, cut, nearest, shortened, suggestion, to_wri
 from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.families import declared_parameter, shown_name, similar_names
-from injector.templates.parameter_values import allowed, value_of
+from injector.templates.parameter_values import allowed, value_digest, value_of
 from injector.templates.template import UNSET, Parameter, Template
 
 #: A further option, or the value of one, behind an option.
@@ -30,11 +30,20 @@ _OPTION = re.compile(r"\s--?[A-Za-z]|^[^\s=]+\s")
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """The values by their names in templates, warnings for people, and where each value came from, by parameter."""
+    """The values by their names in templates, warnings for people, and where each value came from, by parameter.
+
+    `given` names the parameters whose value, or a member of it, settings or the namespace gave.
+    """
 
     values: dict[str, Any]
     warnings: tuple[Diagnostic, ...] = ()
     origins: dict[str, str] = field(default_factory=dict)
+    given: tuple[str, ...] = ()
+
+    def digests(self, template: Template) -> dict[str, str]:
+        """Of each value that settings or the namespace gave, by the parameter's name; secret ones are left out."""
+        parameters = (template.parameters[name] for name in self.given)
+        return {p.name: value_digest(self.values[p.variable]) for p in parameters if not p.secret}
 
 
 def resolve(
@@ -77,11 +86,16 @@ def resolve(
     single, families = _choose(template, sources, warnings, guarded=guarded)
     values, origins = _read_all(template, single, families, warnings)
     _check_missing(template, origins, suffix, warnings, guarded=guarded)
-    result = Resolved(values, tuple(warnings), origins)
+    result = Resolved(values, tuple(warnings), origins, _given(single, families))
     return cache.put(template, result) if cache is not None and plain else result
 
 
-_Raw = tuple[str, Any]  #: where a value comes from, and the value as it was given
+class _Raw(NamedTuple):
+    """A value as it was given, where it comes from, and who sets values there."""
+
+    origin: str
+    value: Any
+    setter: str
 
 
 class _Source(NamedTuple):
@@ -113,9 +127,10 @@ def _choose(
             if parameter and (not setter or setter in parameter.settable(guarded=guarded)):
                 origin = f"{label}{name}"
                 if parameter.member is None:
-                    single[name] = (origin, raw)
+                    single[name] = _Raw(origin, raw, setter)
                 else:
-                    families.setdefault(parameter.name, {}).update(_members(template, parameter, name, origin, raw))
+                    members = _members(template, parameter, name, _Raw(origin, raw, setter))
+                    families.setdefault(parameter.name, {}).update(members)
             elif len(warnings) < SEARCHES:
                 warnings.append(_unused(name, label, parameters, guarded=guarded))
             else:
@@ -124,6 +139,13 @@ def _choose(
         message = f"{more} more parameters of template {template.name} do not exist or may not be set"
         warnings.append(Diagnostic("unknown-parameter", "warning", message, fields={"more": more}))
     return single, families
+
+
+def _given(single: Mapping[str, _Raw], families: Mapping[str, Mapping[str, _Raw]]) -> tuple[str, ...]:
+    """The parameters whose value, or a member of it, settings or the namespace gave."""
+    setters = {name: {raw.setter} for name, raw in single.items()}
+    setters |= {name: {raw.setter for raw in members.values()} for name, members in families.items()}
+    return tuple(name for name, names in setters.items() if not names.isdisjoint(("settings", "namespace")))
 
 
 def _read_all(
@@ -137,7 +159,7 @@ def _read_all(
     origins: dict[str, str] = {}
     for name, parameter in template.parameters.items():
         if name in single:
-            origin, raw = single[name]
+            origin, raw, _setter = single[name]
             value = _read(template, parameter, name, origin, raw)
             warnings += _odd_items(parameter, value, origin, raw)
         elif name in families:
@@ -206,16 +228,16 @@ def _odd_items(parameter: Parameter, value: Any, origin: str, raw: Any) -> Itera
         yield Diagnostic("joined-arguments", "warning", message, advice, fields=fields)
 
 
-def _members(template: Template, family: Parameter, name: str, origin: str, raw: Any) -> dict[str, tuple[str, Any]]:
+def _members(template: Template, family: Parameter, name: str, raw: _Raw) -> dict[str, _Raw]:
     """What a source gives of a family by the members' names: one of them, or where it names the family several."""
     if name != family.name:
-        return {name: (origin, raw)}
-    members = raw if isinstance(raw, Mapping) else _read(template, family, name, origin, raw)
-    return {f"{family.name[:-1]}{member}": (origin, value) for member, value in members.items()}
+        return {name: raw}
+    members = raw.value if isinstance(raw.value, Mapping) else _read(template, family, name, raw.origin, raw.value)
+    return {f"{family.name[:-1]}{member}": raw._replace(value=value) for member, value in members.items()}
 
 
 def _family(
-    template: Template, family: Parameter, members: Mapping[str, tuple[str, Any]], origins: dict[str, str]
+    template: Template, family: Parameter, members: Mapping[str, _Raw], origins: dict[str, str]
 ) -> tuple[str, dict[str, Any]]:
     """Where a family's members come from, and their values by name, those of its default that nobody gives as well.
 
@@ -223,14 +245,14 @@ def _family(
     """
     assert family.member is not None  # noqa: S101
     value: dict[str, Any] = dict(family.default) if family.default is not UNSET else {}
-    for name, (origin, raw) in members.items():
+    for name, (origin, raw, _setter) in members.items():
         value[name.removeprefix(family.name[:-1])] = _read(
             template, replace(family.member, name=name), name, origin, raw
         )
         origins[name] = origin
     value = {name: value[name] for name in sorted(value)}
     _read(template, family, family.name, f"parameter `{family.name}`", value)
-    sources = sorted({origin for origin, _raw in members.values()})
+    sources = sorted({raw.origin for raw in members.values()})
     more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
     return f"{sources[0]}{more}" if sources else "default", value
 

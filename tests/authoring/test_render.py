@@ -65,7 +65,8 @@ spec:
         image: web:1
         name: web
     metadata:
-      labels: {app: web}
+      labels:
+        app: web
 ---
 kind: Service
 apiVersion: v1

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
+import yaml
 from click.testing import CliRunner
 
 from injector.cli.main import cli
@@ -15,6 +20,8 @@ from tests.cluster.objects import config_map, deployment, pod, wait_until_availa
 from tests.cluster.processes import eventually
 from tests.cluster.server import InjectorServer
 
+LEVEL = "logger.sidecar.injector/level"
+SETTINGS = "templates: [{}]\nparameters: {{logger: {{level: debug}}}}\n"
 OURS = {"app.kubernetes.io/name": "sidecar-injector"}
 MANIFEST = "description: Ships logs.\nparameters: {level: {type: string, enum: [info, debug], default: info}}\n"
 OVERLAY = "spec: {containers: [{name: logger, image: 'logger:1', args: ['{{ params.level }}']}]}\n"
@@ -118,6 +125,64 @@ def test_what_failed_and_what_cannot_be_restarted(
         .stdout
     )
     assert "failed" in text and "enovy" in text
+
+
+def test_values_that_have_changed_are_named(
+    control_plane: ControlPlane,
+    namespace: NamespaceFactory,
+    injector_server: Callable[..., InjectorServer],
+    configure_webhooks: ConfigureWebhooks,
+) -> None:
+    """Of the namespace and of the settings; a pod that sets the value itself is as it was."""
+    api, own = control_plane.api, namespace()
+    shop = namespace(labels={"injection": "enabled"}, annotations={LEVEL: "info"})
+    api.create(config_map("settings", {"settings.yaml": "templates: [logger]\n"}, labels=OURS), own)
+    for name in ("logger", "other"):
+        files = {"template.yaml": MANIFEST, "overlay.yaml.j2": OVERLAY.replace("logger", name)}
+        api.create(config_map(name, files, labels={"sidecar.injector/template": "true"}), own)
+    server = injector_server(settings={"templates": ["logger"]}, arguments=[f"--namespace={own}"])
+    configure_webhooks(webhook("values.injector.example", server.client_config(), namespace=shop))
+    api.create(deployment("web", 2), shop)
+    wait_until_available(api, "web", shop)
+    api.create(pod("own", annotations={LEVEL: "debug"}), shop)
+
+    def outdated(*args: str) -> dict[str, list[Any]]:
+        found = listed(control_plane, "-n", shop, "--injector-namespace", own, "--outdated", *args)["pods"]
+        return {row["pod"]: [(c["code"], c.get("parameter")) for c in row["causes"]] for row in found if row["since"]}
+
+    def annotate(level: str | None) -> None:
+        api.patch("Namespace", shop, {"metadata": {"annotations": {LEVEL: level}}})
+
+    replicas = {obj["metadata"]["name"] for obj in api.list("Pod", shop)} - {"own"}
+    assert outdated() == {}
+    annotate("debug")
+    level = [("parameter-changed", "level")]
+    assert outdated() == dict.fromkeys(replicas, level)
+    assert outdated("-l", "app=nobody") == {}
+    annotate(None)  # the template's default is the same
+    assert outdated() == {}
+    api.patch("ConfigMap", "settings", {"data": {"settings.yaml": SETTINGS.format("logger")}}, own)
+    assert outdated() == dict.fromkeys(replicas, level)
+    annotate("info")  # which has the say
+    assert outdated() == {}
+    api.patch("ConfigMap", "settings", {"data": {"settings.yaml": SETTINGS.format("logger, other")}}, own)
+    assert outdated() == {name: [("templates-changed", None)] for name in (*replicas, "own")}
+
+    command = [sys.executable, "-m", "injector", "list", "--kubeconfig", str(control_plane.kubeconfig), "-n", shop]
+    command += ["--injector-namespace", own, "-o"]
+    assert set(subprocess.check_output([*command, "name"], text=True).split()) == {
+        f"pod/{p}" for p in (*replicas, "own")
+    }
+    wide = subprocess.check_output([*command, "wide"], text=True)
+    assert len(re.findall(r"deployment/web +20\d\d-\d\d-\d\dT", wide)) == 2
+    assert len(yaml.safe_load(subprocess.check_output([*command, "yaml"], text=True))["pods"]) == 3
+    with subprocess.Popen([*command, "name", "-w", "-l", "watched"], stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        for name in ("first", "later"):
+            api.create(pod(name, labels={"watched": "yes"}), shop)
+            assert watching.stdout.readline() == f"pod/{name}\n"
+        watching.send_signal(signal.SIGINT)
+    assert watching.returncode == 130
 
 
 def test_either_one_namespace_or_all() -> None:

@@ -19,8 +19,9 @@ from tests.corpus.manifests import FOLDER, MANIFESTS, VARIANTS, VERSIONS, WAYS, 
 
 _MARKS = {Settings().status_key, Settings().receipt_key}
 
-#: Where a null gets a value: of how it was written (`~`, `null`, nothing) the injected file says nothing.
-_NULLS = ("values/metadata-null.yaml", "containers/init-null.yaml")
+#: Where a null or an alias gets a value: of how it was written (`~`, `null`, nothing, `*labels`) the injected file says
+#: nothing.
+_NULLS = ("values/metadata-null.yaml", "containers/init-null.yaml", "yaml/anchors.yaml")
 
 
 @pytest.fixture(scope="module")

@@ -103,9 +103,13 @@ def shipped_for() -> str:
     return _SHIPPED_HEAD + "".join(lines)
 
 
+#: How the rule about the label ends, behind its key.
+_LABEL_END = " of this pod cannot be changed\n    reason: Forbidden\n"
+
+
 def update_policy_template() -> str:
     """update-policy.yaml of the chart: the policy and its binding, with the chart's words where values differ."""
-    settings = parse_settings({"prefix": "prefix.made", "templatesKey": "templates.made"})
+    settings = parse_settings({"prefix": "prefix.made", "templatesKey": "templates.made", "statusLabel": "label.made"})
     policy, binding = update_policy(settings, Installation(name="name.made"))
     policy["spec"]["matchConstraints"]["namespaceSelector"] = "namespaces.made"
     for found in (policy, binding):
@@ -114,6 +118,10 @@ def update_policy_template() -> str:
     for made, chart in {
         "prefix.made": "{{ $settings.prefix }}",
         "templates.made": '{{ $settings.templatesKey | default (printf "%s/templates" $settings.prefix) }}',
+        "  - expression: oldObject.metadata.?labels": '  {{- if ne (dig "statusLabel" "default" $settings) "" }}\n'
+        "  - expression: oldObject.metadata.?labels",
+        f"label.made{_LABEL_END}": f"label.made{_LABEL_END}  {{{{- end }}}}\n",
+        "label.made": '{{ dig "statusLabel" (printf "%s/status" $settings.prefix) $settings }}',
         "name.made": "{{ $name }}",
         " labels.made": '\n    {{- include "injector.labels" . | nindent 4 }}',
         " namespaces.made": '\n      {{- include "injector.namespaces" '

@@ -38,9 +38,10 @@ def test_a_pod_beyond_it_starts_without_its_sidecar_and_is_marked(golden: Golden
     found = inject(_large(), ENABLED, snapshot())
     assert (found.reason, found.effect, found.decision.required) == (Reason.TOO_COSTLY, Effect.MARK, False)
     assert found.object["metadata"]["annotations"]["sidecar.injector/status"] == "failed"
-    assert [operation["path"] for operation in found.patch] == [
-        "/metadata/annotations/sidecar.injector~1status",
+    assert sorted(operation["path"] for operation in found.patch) == [
         "/metadata/annotations/sidecar.injector~1reason",
+        "/metadata/annotations/sidecar.injector~1status",
+        "/metadata/labels/sidecar.injector~1status",
     ]
     golden(found.warning_lines[0])
     assert found.diagnostic is not None and found.diagnostic.fields == {"most": WORK}

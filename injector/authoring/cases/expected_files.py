@@ -26,7 +26,7 @@ from injector.errors import DocumentError, InjectionError
 from injector.injection import Applied
 from injector.names import hint, nearest, shortened
 from injector.pods.context import filled
-from injector.pods.shape import string_map, with_annotations
+from injector.pods.shape import string_map
 from injector.pods.workloads import workload_of_object
 from injector.templates.kubernetes_yaml import Node, YAMLError, compose, load_manifest
 from injector.templates.program import is_document
@@ -200,7 +200,7 @@ def case_output(checked: Checked, outcome: Outcome) -> str:
     )
     if outcome.asked is None:
         pod, receipt = injection.object, outcome.snapshot.settings.receipt_key
-        output["pod"] = with_annotations(pod, {receipt: None}) if receipt in string_map(pod, "annotations") else pod
+        output["pod"] = with_entries(pod, {receipt: None}) if receipt in string_map(pod, "annotations") else pod
     else:
         output["object"] = injection.object
     head = f"# The whole output of the case “{checked.case.name}” of {checked.document.name.rpartition('/')[2]},\n"

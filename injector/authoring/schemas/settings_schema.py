@@ -39,6 +39,10 @@ HELP: Final = {
         "key of the annotation by which pods and namespaces name templates; if empty: the prefix followed by "
         "`/templates`"
     ),
+    "statusLabel": (
+        "key of the label with the value `injected` or `failed` that the injector sets on pods; if it is not set: the "
+        "prefix followed by `/status`; if empty: no label"
+    ),
     "templates": (
         "templates for a pod if neither the pod nor its namespace names a template, and no template's selector matches "
         "the pod"

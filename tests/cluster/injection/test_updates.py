@@ -70,6 +70,8 @@ CHANGES: dict[str, tuple[Callable[[Object], Any], str, str]] = {
     "no receipt": (lambda p: p["metadata"]["annotations"].pop("sidecar.injector/receipt"), "", "annotations"),
     "config": (lambda p: p["metadata"]["annotations"].update({"sidecar.injector/proxy.proxy.conf": "x"}), "", "annot"),
     "another": (lambda p: p["metadata"]["annotations"].update({"sidecar.injector/x": "x"}), "", "annotations"),
+    "label": (lambda p: p["metadata"]["labels"].update({"sidecar.injector/status": "failed"}), "", "the label"),
+    "no label": (lambda p: p["metadata"]["labels"].pop("sidecar.injector/status"), "", "the label"),
     "joins": (
         lambda p: p["spec"].update(ephemeralContainers=[{**DEBUG, "targetContainerName": "proxy"}]),
         "/ephemeralcontainers",

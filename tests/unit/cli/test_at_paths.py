@@ -14,6 +14,8 @@ from injector.settings import parse_settings
 from injector.templates.snapshot import build_snapshot
 from tests.unit.cli.manifests import POD, SERVICE, WORKLOADS
 
+#: The label of an injected pod.
+MARKED = {"sidecar.injector/status": "injected"}
 TEMPLATES = {
     "claim": (
         "for: {resources: [persistentvolumeclaims]}\n"
@@ -214,7 +216,7 @@ def test_the_pods_of_a_workload_are_asked_about_with_their_sidecar(at, kind, gol
     done = at("inject", "/pods=mutating:Fail:label", "-", stdin=WORKLOADS[kind])
     spec = done.documents[0]["spec"]
     pod = (spec["jobTemplate"]["spec"] if kind == "CronJob" else spec)["template"]
-    assert pod["metadata"]["labels"] == {"of": f"{kind}-web"}
+    assert pod["metadata"]["labels"] == {"of": f"{kind}-web", **MARKED}
     assert {"generateName", "ownerReferences", "namespace"}.isdisjoint(pod["metadata"])
     assert {"apiVersion", "kind"}.isdisjoint(pod)
     assert "logger" in [c["name"] for c in pod["spec"]["initContainers"]]
@@ -240,7 +242,8 @@ def test_a_workload_is_asked_about_itself_before_its_pods(at, golden):
 
 def test_a_path_is_asked_again_after_another_has_changed_the_object(at):
     paths = "/late=mutating:Fail:late /pods=mutating:Fail:label"
-    assert at("inject", paths, "-", stdin=POD).documents[0]["metadata"]["labels"] == {"of": "Pod-alone", "late": "true"}
+    labels = at("inject", paths, "-", stdin=POD).documents[0]["metadata"]["labels"]
+    assert labels == {"of": "Pod-alone", "late": "true", **MARKED}
 
 
 def test_without_paths_nothing_is_different(at, run):

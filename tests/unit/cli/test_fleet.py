@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from injector.cli import fleet as fleet_module
+from injector.cli.change_times import ChangeTimes
 from injector.cli.fleet import Fleet, Row, restarts
+from injector.diagnostics import Diagnostic
 from injector.inject import inject
 from injector.pods.context import Cluster, Namespace, Workload
 from injector.settings import Settings
+from injector.templates.parameters import resolve
 from injector.templates.snapshot import build_snapshot
 
 SHOP = Namespace("shop", {"injection": "enabled"})
@@ -39,6 +43,142 @@ def test_current_and_outdated(golden):
     golden(later.why)
     gone = build_snapshot(Settings(templates=()), {}, Cluster())
     golden(Fleet(gone).row(made, SHOP).why)
+
+
+MANIFEST = """\
+description: x
+parameters:
+  level: {type: string, default: info}
+  port: {type: integer, default: 1}
+  key: {type: string, secret: true, default: a}
+  env-*: {type: object, additionalProperties: {type: string}}
+"""
+OVERLAY = "spec: {containers: [{name: logger, image: a, args: ['{{ params.level }} {{ params.port }}']}]}\n"
+START = "logger.sidecar.injector/"
+
+
+class Seal:
+    """One that every replica has."""
+
+    def sign(self, namespace, text):
+        return "1.a"
+
+    def verify(self, namespace, text, seal):
+        return True
+
+
+def with_parameters(values=(), manifest=MANIFEST, templates=("logger",)):
+    sources = {name: {"template.yaml": manifest, "overlay.yaml.j2": OVERLAY} for name in ("logger", "other")}
+    settings = Settings(templates=templates, parameters={"logger": dict(values)} if values else {})
+    return build_snapshot(settings, sources, Cluster())
+
+
+def annotated(**values):
+    return {f"{START}{name.replace('_', '-')}": value for name, value in values.items()}
+
+
+def space(**values):
+    return Namespace("shop", {"injection": "enabled"}, annotated(**values))
+
+
+def causes(made, now, snapshot, **options):
+    row = Fleet(snapshot, **options).row(made, now)
+    return [(cause.code, cause.fields.get("parameter")) for cause in row.causes]
+
+
+LEVEL = [("parameter-changed", "level")]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected"),
+    [
+        ({}, {}, []),
+        ({"level": "debug"}, {"level": "debug"}, []),
+        ({"level": "debug"}, {"level": "warn"}, LEVEL),
+        ({"level": "debug"}, {}, LEVEL),
+        ({}, {"level": "debug"}, LEVEL),
+        ({}, {"level": "info"}, []),  # the default
+        ({"port": "1"}, {"port": "01"}, []),
+        ({"key": "b"}, {"key": "c"}, []),  # secret
+        ({"env_a": "1"}, {"env_a": "1", "env_b": "2"}, [("parameter-changed", "env-*")]),
+        ({"port": "1"}, {"port": "x"}, []),  # a new pod would have no sidecar
+        ({"level": "a", "port": "2"}, {"level": "b", "port": "3"}, [*LEVEL, ("parameter-changed", "port")]),
+    ],
+)
+def test_values_that_the_namespace_gives(before, now, expected):
+    known = with_parameters()
+    made = inject(pod(), space(**before), known).object
+    assert causes(made, space(**now), known) == expected
+    assert causes(made, space(**now), known, settings_known=False) == []
+
+
+def test_values_that_the_settings_give():
+    made = inject(pod(), SHOP, with_parameters({"level": "debug", "port": 2})).object
+    assert causes(made, SHOP, with_parameters({"level": "debug", "port": 2})) == []
+    assert causes(made, SHOP, with_parameters({"level": "warn", "port": 2})) == LEVEL
+    assert causes(made, space(level="debug", port="2"), with_parameters()) == []
+    # the namespace has the say, whatever the settings are now
+    held = inject(pod(), space(level="a"), with_parameters({"level": "debug"})).object
+    assert causes(held, space(level="a"), with_parameters({"level": "warn"})) == []
+
+
+def test_a_pod_whose_own_annotation_gives_the_value_is_not_outdated():
+    known, own = with_parameters(), pod(annotations=annotated(level="warn", env_a="1"))
+    made = inject(own, space(level="debug"), known).object
+    assert causes(made, space(level="error"), known) == []
+    assert causes(made, space(level="error", env_b="1"), known) == [("parameter-changed", "env-*")]
+
+
+def test_a_changed_default_is_another_version():
+    made = inject(pod(), space(level="a"), with_parameters()).object
+    later = with_parameters(manifest=MANIFEST.replace("default: 1", "default: 2"))
+    assert causes(made, space(level="b"), later)[0][0] == "template-changed"
+
+
+def test_a_value_of_the_command_line_and_a_receipt_of_before_are_not_compared():
+    known = with_parameters()
+    made = inject(pod(), space(level="debug"), known, overrides={"logger": {"level": "x", "env-a": "1"}}).object
+    assert causes(made, space(level="warn", env_b="1"), known) == []
+    made = inject(pod(), space(level="debug"), known).object
+    text = made["metadata"]["annotations"]["sidecar.injector/receipt"]
+    before = text[: text.index(',"values"')] + "}"
+    made["metadata"]["annotations"]["sidecar.injector/receipt"] = before
+    assert causes(made, space(level="warn"), known) == []
+
+
+def test_other_templates_are_chosen_now():
+    known, later = with_parameters(), with_parameters(templates=("logger", "other"))
+    sealed = inject(pod(), SHOP, known, seals=Seal()).object
+    assert causes(sealed, SHOP, known) == []
+    [cause] = Fleet(later).row(sealed, SHOP).causes
+    assert (cause.code, cause.fields["templates"]) == ("templates-changed", ["logger", "other"])
+    # of what the command line made it is not known who named the templates
+    assert causes(inject(pod(), SHOP, known).object, SHOP, later) == []
+    named = inject(pod(annotations={"sidecar.injector/templates": "logger"}), SHOP, known, seals=Seal()).object
+    assert causes(named, SHOP, later) == []
+
+
+def test_replicas_are_compared_once(monkeypatch):
+    known, calls = with_parameters(), []
+    monkeypatch.setattr(fleet_module, "resolve", lambda *args, **more: calls.append(args) or resolve(*args, **more))
+    fleet = Fleet(known)
+    rows = [fleet.row(inject(pod(f"web-{n}"), space(level="a"), known).object, space(level="b")) for n in range(3)]
+    assert {row.state for row in rows} == {"outdated"} and len(calls) == 1
+    # of one owner, but of another revision
+    fleet.row(inject(pod(annotations=annotated(level="c")), space(level="a"), known).object, space(level="b"))
+    assert len(calls) == 2
+
+
+def test_since_when():
+    times = ChangeTimes({"logger": "2026-01-03T00:00:00Z"}, {"shop": "2026-01-02T00:00:00Z"}, "2026-01-01T00:00:00Z")
+
+    def since(created, *codes):
+        found = tuple(Diagnostic(code, "warning", "", fields={"template": "logger"}) for code in codes)
+        return times.dated(Row("shop", "a", "outdated", Workload("Pod", "a"), {}, "", found, created=created)).since
+
+    assert since("2025-01-01T00:00:00Z", "template-changed") == "2026-01-03T00:00:00Z"
+    assert since("2025-01-01T00:00:00Z", "template-changed", "parameter-changed") == "2026-01-02T00:00:00Z"
+    assert since("2026-01-02T12:00:00Z", "parameter-changed") == ""
 
 
 def test_failed_missing_and_none_of_our_business():

@@ -85,7 +85,7 @@ def test_json_stays_exact(tmp_path):
 
 
 def test_the_list_and_the_check_write_none(capsys):
-    listing._show([Row(EVIL, EVIL, "outdated", Workload("Job", EVIL), {EVIL: "1"}, EVIL)])
+    listing._show([Row(EVIL, EVIL, "outdated", Workload("Job", EVIL), {EVIL: "1"}, EVIL)], wide=True)
     check_report.show_results([("section", [Diagnostic("a", "error", EVIL, EVIL, (Key(EVIL),))])], "text")
     assert harmless(capsys.readouterr().out)
 

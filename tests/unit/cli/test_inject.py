@@ -90,7 +90,7 @@ def test_anchors_are_written_out_and_other_documents_keep_theirs(run):
         "spec: {containers: [{name: a, image: a}]}\n---\nkind: X\na: &x [1]\nb: *x\n"
     )
     result = run("inject", *LOGGER, stdin=text)
-    assert result.documents[0]["metadata"]["labels"] == {"app": "a"}
+    assert result.documents[0]["metadata"]["labels"] == {"app": "a", "sidecar.injector/status": "injected"}
     assert "&l" not in result.out
     assert result.out.endswith("---\nkind: X\na: &x [1]\nb: *x\n")
 

@@ -103,7 +103,7 @@ def test_uninject_without_a_receipt_changes_nothing(tmp_path: Path, written: str
 
 def test_uninject_keeps_a_config_map_that_a_pod_still_mounts(tmp_path: Path, golden: Golden) -> None:
     injected = said(tmp_path, "inject", "web.yaml", manifest=LONG).out
-    without = re.sub(" *sidecar.injector/(?:receipt|status): .*\n", "", injected)
+    without = re.sub("^ *sidecar.injector/(?:receipt|status): .*\n", "", injected, flags=re.MULTILINE)
     done = said(tmp_path, "uninject", "web.yaml", manifest=without)
     assert (done.code, done.out) == (1, "")
     golden(done.err)

@@ -137,7 +137,7 @@ def changed(injected: dict[str, Any], mac: str | None = None, **fields: Any) -> 
     """The pod with other fields in its receipt, or with another seal."""
     made = copy.deepcopy(injected)
     mac = json.loads(text_of(injected))["mac"] if mac is None else mac
-    text = write_receipt(replace(read_receipt(made, SETTINGS), **fields))
+    text = write_receipt(replace(read_receipt(made, SETTINGS), **{"mac": "", **fields}))
     made["metadata"]["annotations"][SETTINGS.receipt_key] = f'{text[:-1]},"mac":"{mac}"}}'
     return made
 

@@ -1,0 +1,67 @@
+"""When what pods are made from was last changed, as the API server noted it in `metadata.managedFields`.
+
+https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from injector.cli.fleet import Row
+from injector.cli.manifest_objects import metadata_of
+from injector.cluster.blocking_client import INSTALLATION, BlockingClient
+from injector.pods.context import Object, mapping, mappings, string_field
+from injector.settings import SETTINGS_KEY, Settings
+
+#: Codes of causes that lie in a template, not in what settings or namespaces say.
+_OF_TEMPLATES = ("template-changed", "template-gone")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTimes:
+    """The last changes: of templates and of namespaces' annotations by name, and of the settings, "" if not known."""
+
+    templates: Mapping[str, str]
+    namespaces: Mapping[str, str]
+    settings: str
+
+    def dated(self, row: Row) -> Row:
+        """The row with the time of the first of its causes; a change before the pod was created is none of them."""
+        given = max(self.settings, self.namespaces.get(row.namespace, ""))
+        times = (
+            self.templates.get(cause.fields["template"], "") if cause.code in _OF_TEMPLATES else given
+            for cause in row.causes
+        )
+        return replace(row, since=min((time for time in times if time and time >= row.created), default=""))
+
+
+def change_times(live: BlockingClient, injector_namespace: str, settings: Settings, namespace: str) -> ChangeTimes:
+    """Of the injector in its namespace; `namespace` is the one whose time is asked for, "" for all.
+
+    Raises ClusterError.
+    """
+    maps = f"/api/v1/namespaces/{injector_namespace}/configmaps"
+    templates = live.objects(maps, {"labelSelector": f"{settings.template_label}=true"})
+    installed = live.objects(maps, {"labelSelector": INSTALLATION})
+    query = {"fieldSelector": f"metadata.name={namespace}"} if namespace else {}
+    spaces = live.objects("/api/v1/namespaces", query)
+    return ChangeTimes(
+        _by_name(templates, ("f:data",)),
+        _by_name(spaces, ("f:metadata", "f:annotations")),
+        max(_by_name(installed, ("f:data", f"f:{SETTINGS_KEY}")).values(), default=""),
+    )
+
+
+def _by_name(objects: Iterable[Object], field: tuple[str, ...]) -> dict[str, str]:
+    return {metadata_of(obj)["name"]: max(_times(obj, field), default="") for obj in objects}
+
+
+def _times(obj: Object, field: tuple[str, ...]) -> Iterator[str]:
+    """When each manager of a field last changed what it manages."""
+    for entry in mappings(metadata_of(obj).get("managedFields")):
+        managed = entry.get("fieldsV1")
+        for step in field:
+            managed = mapping(managed).get(step)
+        if managed is not None:
+            yield string_field(entry.get("time"))
