@@ -26,7 +26,7 @@ from injector.errors import DocumentError, InjectionError
 from injector.injection import Applied
 from injector.names import hint, nearest, shortened
 from injector.pods.context import filled
-from injector.pods.shape import string_map
+from injector.pods.shape import string_map, with_entries
 from injector.pods.workloads import workload_of_object
 from injector.templates.kubernetes_yaml import Node, YAMLError, compose, load_manifest
 from injector.templates.program import is_document
