@@ -121,7 +121,7 @@ def update_policy_template() -> str:
         "  - expression: oldObject.metadata.?labels": '  {{- if ne (dig "statusLabel" "default" $settings) "" }}\n'
         "  - expression: oldObject.metadata.?labels",
         f"label.made{_LABEL_END}": f"label.made{_LABEL_END}  {{{{- end }}}}\n",
-        "label.made": '{{ dig "statusLabel" (printf "%s/status" $settings.prefix) $settings }}',
+        "label.made": '{{ $settings.statusLabel | default (printf "%s/status" $settings.prefix) }}',
         "name.made": "{{ $name }}",
         " labels.made": '\n    {{- include "injector.labels" . | nindent 4 }}',
         " namespaces.made": '\n      {{- include "injector.namespaces" '
