@@ -55,7 +55,7 @@ class _Findings(NamedTuple):
     """What is wrong with an object by itself, and what there is to say of its relation to others."""
 
     errors: tuple[Diagnostic, ...] = ()
-    warnings: tuple[Diagnostic, ...] = ()
+    related: tuple[Diagnostic, ...] = ()
 
 
 class SourceReviews:
@@ -94,10 +94,10 @@ class SourceReviews:
         try:
             return await self._in_turn(lambda: self._tried(new, old), seconds)
         except TimeoutError:
-            return _Findings(warnings=(_NOT_TRIED,))
+            return _Findings(related=(_NOT_TRIED,))
         except Exception as error:
             self._logger.error("source-review-failed", error=type(error).__name__, where=where_it_failed(error))
-            return _Findings(warnings=(_NOT_TRIED,))
+            return _Findings(related=(_NOT_TRIED,))
 
     async def _in_turn(self, trial: Callable[[], _Findings], seconds: float) -> _Findings:
         """Run a trial in a thread when no other runs. Raises TimeoutError; a trial that runs then keeps its turn."""
@@ -127,7 +127,7 @@ class SourceReviews:
             return self._build(current.settings, {**sources, name: template_files(new)}, TemplateError)
         if _is_template(old, current.settings):
             return self._removal(name, sources)
-        return self._settings(new, sources) if new else _Findings(warnings=(_SETTINGS_DELETED,))
+        return self._settings(new, sources) if new else _Findings(related=(_SETTINGS_DELETED,))
 
     def _removal(self, name: str, sources: TemplateSources) -> _Findings:
         """Only warnings: whoever deletes something may have to."""
@@ -136,7 +136,7 @@ class SourceReviews:
         if name in on_disk:
             return self._build(settings, {**rest, name: on_disk[name]})
         findings = self._build(settings, rest)
-        return findings._replace(warnings=(*findings.warnings, *_in_use(name, self._namespaces(), settings)))
+        return findings._replace(related=(*findings.related, *_in_use(name, self._namespaces(), settings)))
 
     def _settings(self, new: Object, sources: TemplateSources) -> _Findings:
         try:
@@ -166,27 +166,28 @@ class SourceReviews:
         for mistake in mistakes:
             alone = isinstance(mistake, own) and not _is_relation(mistake)
             (errors if alone else related).extend(_diagnostics(mistake))
-        related += (warning for warning in warnings if warning not in current.warnings)
+        known = frozenset(current.warnings)
+        related += (warning for warning in warnings if warning not in known)
         return _Findings(tuple(errors), tuple(related))
 
     # -- answer and record --
 
     def _response(self, new: Object, findings: _Findings) -> AdmissionResponse:
         settings = self._snapshots.current.settings
-        mistakes, warnings = ([*map(_sentence, diagnostics)] for diagnostics in findings)
-        if not mistakes:
-            return AdmissionResponse(allowed=True, warnings=tuple(warnings))
+        mistakes, related = (tuple(map(_sentence, diagnostics)) for diagnostics in findings)
+        if not findings.errors:
+            return AdmissionResponse(allowed=True, warnings=related)
         if cause := _why_admitted(new, settings):
-            return AdmissionResponse(allowed=True, warnings=(f"not refused, as {cause}", *mistakes, *warnings))
-        more = [f"{len(mistakes) - _MOST_NAMED} more mistakes"] if len(mistakes) > _MOST_NAMED else []
+            return AdmissionResponse(allowed=True, warnings=(f"not refused, as {cause}", *mistakes, *related))
+        more = [f"{len(findings.errors) - _MOST_NAMED} more mistakes"] if len(findings.errors) > _MOST_NAMED else []
         lint = "`injector lint FOLDER` says more; " if _is_template(new, settings) else ""
         to_do = f'{lint}to apply it all the same, set its annotation {settings.unchecked_key} to "true"'
         message = f"{'; '.join([*mistakes[:_MOST_NAMED], *more])}. {to_do}"
-        return AdmissionResponse(allowed=False, code=_UNPROCESSABLE, message=message, warnings=tuple(warnings))
+        return AdmissionResponse(allowed=False, code=_UNPROCESSABLE, message=message, warnings=related)
 
     def _record(self, review: Review, obj: Object, findings: _Findings, response: AdmissionResponse) -> None:
         outcome = "accepted" if response.allowed else "refused"
-        if _NOT_TRIED in findings.warnings:
+        if _NOT_TRIED in findings.related:
             outcome = _NOT_TRIED.code
         self._metrics.source_reviews.cell(outcome).value += 1
         self._logger.info(
@@ -195,7 +196,7 @@ class SourceReviews:
             config_map=object_name(obj),
             operation=review.request.operation[:16],
             outcome=outcome,
-            codes=[diagnostic.code for diagnostic in (*findings.errors, *findings.warnings)],
+            codes=[diagnostic.code for diagnostic in (*findings.errors, *findings.related)],
             dry_run=bool(review.request.dry_run),
         )
 

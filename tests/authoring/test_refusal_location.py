@@ -28,7 +28,8 @@ HEAD = "spec:\n  containers:\n  - name: side\n    image: side:1\n"
         (
             f"{HEAD}    resources: {{requests: {{cpu: 1 core}}}}\n",
             "5:33",
-            'spec.initContainers[side].resources.requests.cpu: "1 core" is not a quantity, such as 250m, 2 or 128Mi',
+            'spec.initContainers[side].resources.requests.cpu: "1 core" is not a quantity, such as 250m, 2 or 128Mi;'
+            " write 1",
         ),
         (
             'metadata:\n  annotations:\n    prometheus.io/scrape: "true"\n    prometheus.io/port: {{ 9121 }}\n' + HEAD,

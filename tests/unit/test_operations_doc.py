@@ -81,14 +81,14 @@ def test_bounds_are_those_of_the_settings_and_the_chart() -> None:
 
 
 def test_failure_policies_are_those_of_the_entries() -> None:
-    rows = table(
-        PAGE, "entry", "failurePolicy", "what follows if the call fails, or has no answer after `timeoutSeconds` (5)"
-    )
+    follows = "what follows if the call fails, or has no answer after `timeoutSeconds` (5; for `sources` 10)"
+    rows = table(PAGE, "entry", "failurePolicy", follows)
     known = [*entries(Settings(), INSTALLED).mutating, *entries(Settings(), INSTALLED).validating]
     assert [(code(row[0])[0], row[1]) for row in rows] == [
         (entry["name"].partition(".")[0], entry["failurePolicy"]) for entry in known
     ]
-    assert {entry["timeoutSeconds"] for entry in known} == {5}
+    assert {entry["timeoutSeconds"] for entry in known if "sources" not in entry["name"]} == {5}
+    assert {entry["timeoutSeconds"] for entry in known if "sources" in entry["name"]} == {10}
     refused = {code(row[0])[0] for row in rows if "refused" in row[2]}
     assert refused == {entry["name"].partition(".")[0] for entry in known if entry["failurePolicy"] == "Fail"}
 

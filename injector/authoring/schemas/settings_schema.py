@@ -80,6 +80,7 @@ HELP: Final = {
     "server.mutatePaths": "paths of the mutating webhook",
     "server.validatePaths": "paths of the validating guard",
     "server.advisePaths": "paths of the webhook that only warns about workloads",
+    "server.trialPaths": "paths of the webhook that tries templates and settings when they are applied",
     "server.drainSeconds": (
         "for how many seconds the server still answers after SIGTERM; the pod's grace period must be longer "
         "by more than 5 seconds"
