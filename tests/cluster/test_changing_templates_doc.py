@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from tests.authoring.pages import blocks, commands, shows
+from tests.cluster.api import Object
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.installed import Installed
@@ -34,6 +37,9 @@ def test_each_step(control_plane: ControlPlane, namespace: NamespaceFactory, roo
     def here(text: str) -> str:
         return text.replace("-n sidecar-injector", f"-n {installed.namespace}").replace("shop", shop)
 
+    def made(obj: Object, **query: Any) -> str:
+        return str(api.create(obj, shop, **query))
+
     try:
         for block in blocks(PAGE):
             if block.file:
@@ -50,9 +56,15 @@ def test_each_step(control_plane: ControlPlane, namespace: NamespaceFactory, roo
                     timeout=300,
                 )
                 assert shows(here(shown), done.stdout + done.stderr), f"line {block.line}: {done.stdout}{done.stderr}"
-                if command == "injector templates":
-                    eventually("it is in use", lambda: "logger" in str(api.create(pod("try"), shop, dry_run=True)))
-                    api.create(deployment("web"), shop)
+                if re.match(
+                    "injector (templates|list)", command
+                ):  # what the page says that is done before the next step
+                    image = "logger:2" if "--outdated" in command else "logger:1"
+                    eventually("it is in use", lambda image=image: image in made(pod("try"), dry_run=True))
+                    if api.exists("Deployment", "web", shop):
+                        api.delete("Deployment", "web", shop)
+                        eventually("its pods are gone", lambda: not api.list("Pod", shop))
+                    made(deployment("web"))
                     eventually("its pod is there", lambda: api.list("Pod", shop))
     finally:
         installed.remove()
