@@ -48,7 +48,7 @@ RIGHT = {
     },
     **{
         f"parameter {name}": annotated(f"envoy.sidecar.injector/{name}: '{value}'")
-        for name, value in {"cpu-limit": "1", "retries": "3", "log-level": "debug", "app-port": "8080"}.items()
+        for name, value in {"cpu-limit": "1", "retries": "3", "log-level": "debug", "max-requests": "99"}.items()
     },
     "plain": manifest(),
     "template": annotated("sidecar.injector/templates: envoy"),
