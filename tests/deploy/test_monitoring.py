@@ -13,7 +13,7 @@ import yaml
 
 from injector.telemetry import Metrics
 from tests import parts
-from tests.deploy.helm import NAME, Helm, one
+from tests.deploy.helm import NAME, ROOT, Helm, one
 from tests.deploy.made import alerts
 
 BOTH = {"metrics": {"prometheusRule": {"enabled": True}, "dashboard": {"enabled": True}}}
@@ -188,6 +188,34 @@ def test_the_chart_says_what_alerts_yaml_says_with_a_runbook_for_each(
     assert [url.partition("#")[2] for url in runbooks] == [rule["alert"].lower() for rule in RULES]
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "made", "rules": made}]}))
     promtool("check", "rules", tmp_path / "rules.yaml")
+
+
+@pytest.mark.programs
+def test_pods_are_counted_by_their_label(tmp_path: Path) -> None:
+    """The queries of docs/operations.md, over series as kube-state-metrics has them."""
+    queries = re.findall(r"```promql\n(.*?)```", (ROOT / "docs" / "operations.md").read_text(), re.DOTALL)
+    pods = {
+        ("shop", "a"): "injected", ("shop", "b"): "injected", ("shop", "c"): "failed", ("shop", "d"): "",
+        ("must", "e"): "", ("other", "f"): "",
+    }  # fmt: skip
+    series = {
+        f'kube_pod_labels{{namespace="{space}",pod="{pod}",label_sidecar_injector_status="{mark}"}}'
+        for (space, pod), mark in pods.items()
+    }
+    labels = {"shop": "enabled", "must": "required", "other": ""}
+    series |= {f'kube_namespace_labels{{namespace="{n}",label_injection="{v}"}}' for n, v in labels.items()}
+    by_mark = {'label_sidecar_injector_status="injected", namespace="shop"': 2,
+               'label_sidecar_injector_status="failed", namespace="shop"': 1}  # fmt: skip
+    bare = {'namespace="shop"': 1, 'namespace="must"': 1}
+    tests = [
+        {"expr": query, "eval_time": "1m",
+         "exp_samples": [{"labels": f"{{{of}}}", "value": value} for of, value in expected.items()]}
+        for query, expected in zip(queries, (by_mark, bare), strict=True)
+    ]  # fmt: skip
+    given = [{"series": name, "values": "1 1 1"} for name in sorted(series)]
+    file = tmp_path / "tests.yaml"
+    file.write_text(yaml.safe_dump({"tests": [{"interval": "1m", "input_series": given, "promql_expr_test": tests}]}))
+    promtool("test", "rules", file)
 
 
 @pytest.mark.parametrize("kind", ["PrometheusRule", "ConfigMap"])
