@@ -71,10 +71,17 @@ class Shipped:
         else:
             self._helm("upgrade", NAME, CHART, "--reuse-values", "--set", "replicas=3")
 
-    def change(self, values: Mapping[str, Any]) -> None:
-        """An upgrade to these values of Helm's; the process knows of them only after `restart`."""
+    def change(self, values: Mapping[str, Any], chart: Path = CHART) -> None:
+        """An upgrade to these values of Helm's; the process knows of them only after `restart`.
+
+        Raises HelmError where Helm does.
+        """
         self._values = values
-        self._helm("upgrade", NAME, CHART, *self._given())
+        self._helm("upgrade", NAME, chart, *self._given())
+
+    def roll_back(self) -> None:
+        """To the revision before, by Helm."""
+        self._helm("rollback", NAME)
 
     def uninstall(self) -> None:
         """As docs/installing.md says; the process goes on, as pods do for a while."""
