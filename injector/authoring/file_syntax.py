@@ -38,8 +38,8 @@ _BARE = re.compile(r"(?<=[=:,\[({])\s*(?P<hole>\{\{-?\s*(?P<value>[^{}]+?)\s*-?\
 _FILTERED = re.compile(r"[\w.\[\]\"']+(?:\s*\|.*)?\Z")
 
 
-#: A line of an env file, with the lines that its quotes hold.
-_ASSIGNMENT = re.compile(r"""\s*(?:#[^\n]*|[^\n=]*=(?:'[^']*'|"[^"]*"|[^\n])*)?(?:\n|\Z)""")
+#: A line of an env file, with the lines that its quotes hold; no blank is beside its =.
+_ASSIGNMENT = re.compile(r"""\s*(?:#[^\n]*|[^\n=]*(?<![ \t])=(?![ \t]+[^\s#])(?:'[^']*'|"[^"]*"|[^\n])*)?(?:\n|\Z)""")
 #: What statements of nginx are made of: comments, what ends a statement or a block, and words.
 _NGINX = re.compile(
     r"""(?P<comment>#[^\n]*)|(?P<end>[;{}])|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|(?:\\.|\$\{|[^\s;{\\])+""", re.DOTALL
@@ -120,14 +120,15 @@ def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
 
 
 def _no_assignment(text: str) -> tuple[int, str] | None:
-    """The offset of a line of an env file without =, and what is wrong; quotes hold values of several lines."""
+    """The offset of a line of an env file without NAME=, and what is wrong; quotes hold values of several lines."""
     at = 0
     while at < len(text):
         assignment = _ASSIGNMENT.match(text, at)
         if assignment is None:
             line = text[at:].partition("\n")[0]
-            name = re.match(r"\s*([A-Za-z_]\w*)\s*:", line)
-            message = "there is no = in this line" + (f"; write {name[1]}=..." if name else "")
+            name = re.match(r"\s*([A-Za-z_]\w*)\s*[:=]", line)
+            wrong = "a blank beside the" if "=" in line else "no"
+            message = f"there is {wrong} = in this line" + (f"; write {name[1]}=..." if name else "")
             return at + len(line) - len(line.lstrip()), message
         at = assignment.end()
     return None
