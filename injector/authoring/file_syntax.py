@@ -45,7 +45,7 @@ _NGINX = re.compile(
     r"""(?P<comment>#[^\n]*)|(?P<end>[;{}])|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|(?:\\.|\$\{|[^\s;{\\])+""", re.DOTALL
 )
 #: The line of another statement, and the end of a block.
-_NEXT = re.compile(r"\}|[a-z][a-z0-9_]*[ \t]+(?!=)[^;{\n]*[;{]")
+_NEXT = re.compile(r"\}|[a-z][a-z0-9_]*[ \t]+(?:(?!=)[^;{\n]*;|[^;{\n]*\s*\{)")
 
 
 class SyntaxMistake(NamedTuple):

@@ -307,6 +307,9 @@ CASES = [
             ("proxy_next_upstream error\n    http_500 http_502;\n", []),
             ('map $a ${b} {\n  default 0;\n  ~^x{1} 1;\n  \'\' "\\";";\n}\n', []),
             ("location / { content_by_lua_block { local a = 1 } }\n", []),
+            ("server {\n  listen 8080\n  location = / {\n    root /a;\n  }\n}\n", [2]),
+            ("server {\n  listen 8080\n  location = /\n  {\n    root /a;\n  }\n}\n", [2]),
+            ("server {\n  location\n    /a {\n    root /a;\n  }\n}\n", []),
         )
     ),
     *(
