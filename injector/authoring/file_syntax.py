@@ -15,7 +15,7 @@ from injector.library_messages import toml_mistake
 from injector.names import shortened
 
 #: The syntaxes that there is a parser for.
-CHECKED = ("json", "toml", "xml", "nginx", "hcl", "env")
+CHECKED = ("json", "toml", "xml", "nginx", "hcl", "env", "ini")
 #: What a syntax is called, where not by its name in capital letters.
 _NAMES = {"nginx": "nginx configuration", "env": "content of an env file"}
 #: Braces, and the beginning of what a brace may stand in without being one, of files that have no parser here.
@@ -46,6 +46,8 @@ _NGINX = re.compile(
 )
 #: The line of another statement, and the end of a block.
 _NEXT = re.compile(r"\}|[a-z][a-z0-9_]*[ \t]+(?:(?!=)[^;{\n]*;|[^;{\n]*\s*\{)")
+#: The head of a section of an INI file without its end.
+_OPEN_SECTION = re.compile(r"^\[[^\]\n]*$", re.MULTILINE)
 
 
 class SyntaxMistake(NamedTuple):
@@ -108,6 +110,8 @@ def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
             return error.pos, error.msg[:1].lower() + error.msg[1:]
     elif syntax == "env":
         return _no_assignment(text)
+    elif syntax == "ini" and (section := _OPEN_SECTION.search(text)):
+        return section.start(), "the [ of this section is not closed with ]"
     elif syntax in _TOKENS:
         return _unbalanced(text, _TOKENS[syntax]) or (_unended(text) if syntax == "nginx" else None)
     elif syntax == "xml":

@@ -324,6 +324,14 @@ CASES = [
         )
     ),
     *(
+        Case("renders", f"lines of an INI file: {text!r}", "", lines, _files("a.ini", text))
+        for text, lines in (
+            ("[a]\nb = 1\n[c\nd = 2\n", [3]),
+            ('[a "b"]\n\tc\nc\nd: [1\n', []),
+            ("a = 0\n[b] ; b\nc =\n  [1,\n  2]\nc =\n[d]\n", []),
+        )
+    ),
+    *(
         Case("variable-reference", text, f"    {text}\n    env: [{{name: PORT, value: '1'}}]\n", lines)
         for text, lines in (
             ('args: ["--a=${PORT}"]', [5]),
