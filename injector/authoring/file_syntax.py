@@ -7,6 +7,9 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import lru_cache
+from shutil import which
+from subprocess import run
 from typing import NamedTuple
 from xml.parsers import expat
 
@@ -15,9 +18,9 @@ from injector.library_messages import toml_mistake
 from injector.names import shortened
 
 #: The syntaxes that there is a parser for.
-CHECKED = ("json", "toml", "xml", "nginx", "hcl", "env", "ini")
+CHECKED = ("json", "toml", "xml", "nginx", "hcl", "env", "ini", "sh")
 #: What a syntax is called, where not by its name in capital letters.
-_NAMES = {"nginx": "nginx configuration", "env": "content of an env file"}
+_NAMES = {"nginx": "nginx configuration", "env": "content of an env file", "sh": "shell script"}
 #: Braces, and the beginning of what a brace may stand in without being one, of files that have no parser here.
 _TOKENS = {
     "nginx": re.compile(r"[{}\"']|\$\{|(?<!\S)#"),
@@ -48,6 +51,10 @@ _NGINX = re.compile(
 _NEXT = re.compile(r"\}|[a-z][a-z0-9_]*[ \t]+(?:(?!=)[^;{\n]*;|[^;{\n]*\s*\{)")
 #: The head of a section of an INI file without its end.
 _OPEN_SECTION = re.compile(r"^\[[^\]\n]*$", re.MULTILINE)
+#: The first line of a script: the shells that may read it, of which bash reads more.
+_INTERPRETER = re.compile(r"#!.*?\b(?:(?P<bash>bash)|sh|dash|ash)\b|(?!#!)")
+#: The line at which a shell gives up, and why.
+_UNREAD = re.compile(r": (?:line )?(\d+): (?!warning)(?:[Ss]yntax error:? )?(.*)")
 
 
 class SyntaxMistake(NamedTuple):
@@ -110,6 +117,8 @@ def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
             return error.pos, error.msg[:1].lower() + error.msg[1:]
     elif syntax == "env":
         return _no_assignment(text)
+    elif syntax == "sh":
+        return _unread(text)
     elif syntax == "ini" and (section := _OPEN_SECTION.search(text)):
         return section.start(), "the [ of this section is not closed with ]"
     elif syntax in _TOKENS:
@@ -136,6 +145,32 @@ def _no_assignment(text: str) -> tuple[int, str] | None:
             return at + len(line) - len(line.lstrip()), message
         at = assignment.end()
     return None
+
+
+@lru_cache
+def _unread(text: str) -> tuple[int, str] | None:
+    """The offset of the line at which shells give a script up, and why. They only read it: nothing runs.
+
+    None where one of them reads it, there is none here, or another program runs it.
+    """
+    interpreter = _INTERPRETER.match(text)
+    shells = filter(None, map(which, ("bash",) if interpreter and interpreter["bash"] else ("sh", "bash")))
+    refusals = [
+        _UNREAD.search(
+            run(
+                [shell, "-n", "/dev/stdin"],
+                input=text,
+                capture_output=True,
+                check=False,
+                encoding="utf-8",
+                errors="replace",
+                env={"LC_ALL": "C"},
+            ).stderr
+        )
+        for shell in (shells if interpreter else ())
+    ]
+    found = [(_offset(text.rstrip(), int(refusal[1]), 0), refusal[2]) for refusal in refusals if refusal]
+    return min(found) if found and len(found) == len(refusals) else None
 
 
 def _unbalanced(text: str, tokens: re.Pattern[str]) -> tuple[int, str] | None:

@@ -332,6 +332,17 @@ CASES = [
         )
     ),
     *(
+        Case("renders", f"a script: {text!r}", "", lines, _files("a.sh", text))
+        for text, lines in (
+            ("if a; then\n  b\n", [2]),
+            ("#!/bin/sh -e\nwhile a; do\n  b\nfi\n", [4]),
+            ("#!/bin/sh\nb\nfor a in b; do\n  c\n\n", [4]),
+            ("if a; then\n  b=(1 2)\n  c < <(d)\nfi\n", []),
+            ("#!/bin/sh\ncat <<E\nif '\nE\n", []),
+            ("#!/usr/bin/env python3\nif a:\n  b()\n", []),
+        )
+    ),
+    *(
         Case("variable-reference", text, f"    {text}\n    env: [{{name: PORT, value: '1'}}]\n", lines)
         for text, lines in (
             ('args: ["--a=${PORT}"]', [5]),
