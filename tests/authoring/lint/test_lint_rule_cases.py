@@ -294,6 +294,20 @@ CASES = [
         )
     ),
     *(
+        Case("parameter-type", f"a field of a pod: {text}", f"    args: ['{{{{ {text} }}}}']\n", lines)
+        for text, lines in (
+            ("pod.metadata.lables.app | default(1)", [5]),
+            ('object["spec"].servicAccountName | default(1)', [5]),
+            ("pod.labels.app | default(1)", [5]),
+            ("pod.metadta.labels | default({}) | length", [5]),
+            ("pod.metadata.labels.lables.app | default(1)", []),
+            ("pod.spec.securityContext.runAsUser | default(pod.status.a | default(pod.spec.b)) | default(1)", []),
+            ("pod.metadata.labels.get(1, pod.kind)", []),
+            ("container.imagePullPolcy | default(1)", [5]),
+            ("(pod.spec.containers | first).lables | default(container.lables) | default(1)", []),
+        )
+    ),
+    *(
         Case("renders", f"statements of nginx: {text!r}", "", lines, _files("a.nginx", text))
         for text, lines in (
             ("server {\n  listen 8080\n  root /a;\n}\n", [2]),
