@@ -86,6 +86,9 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
     file = file or root.source
     place = program.place(file, offset, word)
     params = program.parameters_at(file, offset) if rule == "value" else ()
+    whole = program.expression(file, offset).strip("{-+ \n")
+    if rule == "value" and "name" in _FIXED.get(whole, ()):
+        message = f"`{whole}` is a mapping; write {whole}.name"
     message = message[:300] + ("" if rule == "yaml" else in_comment(place))
     undefined = isinstance(error, UndefinedError)
     path, mistake = (error.path, error.mistake) if isinstance(error, OverlayError) else ((), ())
