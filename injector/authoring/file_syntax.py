@@ -7,6 +7,9 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import lru_cache
+from shutil import which
+from subprocess import run
 from typing import NamedTuple
 from xml.parsers import expat
 
@@ -15,9 +18,9 @@ from injector.library_messages import toml_mistake
 from injector.names import shortened
 
 #: The syntaxes that there is a parser for.
-CHECKED = ("json", "toml", "xml", "nginx", "hcl", "env")
+CHECKED = ("json", "toml", "xml", "nginx", "hcl", "env", "ini", "sh")
 #: What a syntax is called, where not by its name in capital letters.
-_NAMES = {"nginx": "nginx configuration", "env": "content of an env file"}
+_NAMES = {"nginx": "nginx configuration", "env": "content of an env file", "sh": "shell script"}
 #: Braces, and the beginning of what a brace may stand in without being one, of files that have no parser here.
 _TOKENS = {
     "nginx": re.compile(r"[{}\"']|\$\{|(?<!\S)#"),
@@ -38,14 +41,20 @@ _BARE = re.compile(r"(?<=[=:,\[({])\s*(?P<hole>\{\{-?\s*(?P<value>[^{}]+?)\s*-?\
 _FILTERED = re.compile(r"[\w.\[\]\"']+(?:\s*\|.*)?\Z")
 
 
-#: A line of an env file, with the lines that its quotes hold.
-_ASSIGNMENT = re.compile(r"""\s*(?:#[^\n]*|[^\n=]*=(?:'[^']*'|"[^"]*"|[^\n])*)?(?:\n|\Z)""")
+#: A line of an env file, with the lines that its quotes hold; no blank is beside its =.
+_ASSIGNMENT = re.compile(r"""\s*(?:#[^\n]*|[^\n=]*(?<![ \t])=(?![ \t]+[^\s#])(?:'[^']*'|"[^"]*"|[^\n])*)?(?:\n|\Z)""")
 #: What statements of nginx are made of: comments, what ends a statement or a block, and words.
 _NGINX = re.compile(
     r"""(?P<comment>#[^\n]*)|(?P<end>[;{}])|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|(?:\\.|\$\{|[^\s;{\\])+""", re.DOTALL
 )
 #: The line of another statement, and the end of a block.
-_NEXT = re.compile(r"\}|[a-z][a-z0-9_]*[ \t]+(?!=)[^;{\n]*[;{]")
+_NEXT = re.compile(r"\}|[a-z][a-z0-9_]*[ \t]+(?:(?!=)[^;{\n]*;|[^;{\n]*\s*\{)")
+#: The head of a section of an INI file without its end.
+_OPEN_SECTION = re.compile(r"^\[[^\]\n]*$", re.MULTILINE)
+#: The first line of a script: the shells that may read it, of which bash reads more.
+_INTERPRETER = re.compile(r"#!.*?\b(?:(?P<bash>bash)|sh|dash|ash)\b|(?!#!)")
+#: The line at which a shell gives up, and why.
+_UNREAD = re.compile(r": (?:line )?(\d+): (?!warning)(?:[Ss]yntax error:? )?(.*)")
 
 
 class SyntaxMistake(NamedTuple):
@@ -108,6 +117,10 @@ def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
             return error.pos, error.msg[:1].lower() + error.msg[1:]
     elif syntax == "env":
         return _no_assignment(text)
+    elif syntax == "sh":
+        return _unread(text)
+    elif syntax == "ini" and (section := _OPEN_SECTION.search(text)):
+        return section.start(), "the [ of this section is not closed with ]"
     elif syntax in _TOKENS:
         return _unbalanced(text, _TOKENS[syntax]) or (_unended(text) if syntax == "nginx" else None)
     elif syntax == "xml":
@@ -120,17 +133,44 @@ def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
 
 
 def _no_assignment(text: str) -> tuple[int, str] | None:
-    """The offset of a line of an env file without =, and what is wrong; quotes hold values of several lines."""
+    """The offset of a line of an env file without NAME=, and what is wrong; quotes hold values of several lines."""
     at = 0
     while at < len(text):
         assignment = _ASSIGNMENT.match(text, at)
         if assignment is None:
             line = text[at:].partition("\n")[0]
-            name = re.match(r"\s*([A-Za-z_]\w*)\s*:", line)
-            message = "there is no = in this line" + (f"; write {name[1]}=..." if name else "")
+            name = re.match(r"\s*([A-Za-z_]\w*)\s*[:=]", line)
+            wrong = "a blank beside the" if "=" in line else "no"
+            message = f"there is {wrong} = in this line" + (f"; write {name[1]}=..." if name else "")
             return at + len(line) - len(line.lstrip()), message
         at = assignment.end()
     return None
+
+
+@lru_cache
+def _unread(text: str) -> tuple[int, str] | None:
+    """The offset of the line at which shells give a script up, and why. They only read it: nothing runs.
+
+    None where one of them reads it, there is none here, or another program runs it.
+    """
+    interpreter = _INTERPRETER.match(text)
+    shells = filter(None, map(which, ("bash",) if interpreter and interpreter["bash"] else ("sh", "bash")))
+    refusals = [
+        _UNREAD.search(
+            run(
+                [shell, "-n", "/dev/stdin"],
+                input=text,
+                capture_output=True,
+                check=False,
+                encoding="utf-8",
+                errors="replace",
+                env={"LC_ALL": "C"},
+            ).stderr
+        )
+        for shell in (shells if interpreter else ())
+    ]
+    found = [(_offset(text.rstrip(), int(refusal[1]), 0), refusal[2]) for refusal in refusals if refusal]
+    return min(found) if found and len(found) == len(refusals) else None
 
 
 def _unbalanced(text: str, tokens: re.Pattern[str]) -> tuple[int, str] | None:

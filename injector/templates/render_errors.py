@@ -86,6 +86,9 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
     file = file or root.source
     place = program.place(file, offset, word)
     params = program.parameters_at(file, offset) if rule == "value" else ()
+    whole = program.expression(file, offset).strip("{-+ \n")
+    if rule == "value" and "name" in _FIXED.get(whole, ()):
+        message = f"`{whole}` is a mapping; write {whole}.name"
     message = message[:300] + ("" if rule == "yaml" else in_comment(place))
     undefined = isinstance(error, UndefinedError)
     path, mistake = (error.path, error.mistake) if isinstance(error, OverlayError) else ((), ())
@@ -209,13 +212,19 @@ def _in_pod(path: str, base: str, name: str) -> str:
         return (
             f"a pod has no {later} yet at injection; let a container read it from an environment variable, with {field}"
         )
-    if "." not in base:
-        part = "metadata" if name in fields_of("ObjectMeta") else "spec"
-        return f"{base} has only metadata and spec; write {base}.{part}.{name}"
+    return of_pod(base, name) or (
+        f"this pod has no `{path}`; write {path} | default(...), or put it within {{% if {path} is defined %}}"
+    )
+
+
+def of_pod(base: str, name: str) -> str:
+    """What to say of `name` if it stands for another field below `base`, a path into a pod; "" if it does not."""
     fields = POD.at(re.findall(r"\w+", base)[1:]).fields.notations
-    if name not in fields and (near_field := nearest(name, fields)):
-        return f"a pod has no field {name} here; did you mean {near_field}?"
-    return f"this pod has no `{path}`; write {path} | default(...), or put it within {{% if {path} is defined %}}"
+    for part, kind in (("metadata", "ObjectMeta"), ("spec", "PodSpec")) if "." not in base else ():
+        if name in fields_of(kind):
+            return f"{base} has only metadata and spec; write {base}.{part}.{name}"
+    near_field = None if name in fields else nearest(name, fields)
+    return f"a pod has no field {name} here; did you mean {near_field}?" if near_field else ""
 
 
 def _path(expression: str, name: str) -> tuple[str, str]:

@@ -97,7 +97,7 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
     at, start = (None if mark is None else index(text, mark) for mark in marks)
     if at is None or kind not in (*_SENTENCES, "no-colon", "no-key", "no-mapping"):
         return " ".join(str(getattr(error, "problem", None) or error).split())[:200], start if at is None else at
-    looked_at = {"open-quote": start}.get(kind) or at
+    looked_at = (start if kind in _AT_THE_START else None) or at
     return _misplaced_quote(text, looked_at, line_of) or _of_kind(kind, values, text, at, start, line_of)
 
 

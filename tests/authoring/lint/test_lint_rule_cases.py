@@ -294,6 +294,20 @@ CASES = [
         )
     ),
     *(
+        Case("parameter-type", f"a field of a pod: {text}", f"    args: ['{{{{ {text} }}}}']\n", lines)
+        for text, lines in (
+            ("pod.metadata.lables.app | default(1)", [5]),
+            ('object["spec"].servicAccountName | default(1)', [5]),
+            ("pod.labels.app | default(1)", [5]),
+            ("pod.metadta.labels | default({}) | length", [5]),
+            ("pod.metadata.labels.lables.app | default(1)", []),
+            ("pod.spec.securityContext.runAsUser | default(pod.status.a | default(pod.spec.b)) | default(1)", []),
+            ("pod.metadata.labels.get(1, pod.kind)", []),
+            ("container.imagePullPolcy | default(1)", [5]),
+            ("(pod.spec.containers | first).lables | default(container.lables) | default(1)", []),
+        )
+    ),
+    *(
         Case("renders", f"statements of nginx: {text!r}", "", lines, _files("a.nginx", text))
         for text, lines in (
             ("server {\n  listen 8080\n  root /a;\n}\n", [2]),
@@ -307,6 +321,9 @@ CASES = [
             ("proxy_next_upstream error\n    http_500 http_502;\n", []),
             ('map $a ${b} {\n  default 0;\n  ~^x{1} 1;\n  \'\' "\\";";\n}\n', []),
             ("location / { content_by_lua_block { local a = 1 } }\n", []),
+            ("server {\n  listen 8080\n  location = / {\n    root /a;\n  }\n}\n", [2]),
+            ("server {\n  listen 8080\n  location = /\n  {\n    root /a;\n  }\n}\n", [2]),
+            ("server {\n  location\n    /a {\n    root /a;\n  }\n}\n", []),
         )
     ),
     *(
@@ -315,6 +332,28 @@ CASES = [
             ("A=1\nB: 2\n", [2]),
             ("A\n", [1]),
             ("# a\n\nexport A=1\nB='c\nd'\n", []),
+            ("A=1\nB = 2\n", [2]),
+            ("A= 1\n", [1]),
+            ("A= \nB= # b\nC='d = e'\nF=g = h\n  # i = j\n", []),
+        )
+    ),
+    *(
+        Case("renders", f"lines of an INI file: {text!r}", "", lines, _files("a.ini", text))
+        for text, lines in (
+            ("[a]\nb = 1\n[c\nd = 2\n", [3]),
+            ('[a "b"]\n\tc\nc\nd: [1\n', []),
+            ("a = 0\n[b] ; b\nc =\n  [1,\n  2]\nc =\n[d]\n", []),
+        )
+    ),
+    *(
+        Case("renders", f"a script: {text!r}", "", lines, _files("a.sh", text))
+        for text, lines in (
+            ("if a; then\n  b\n", [2]),
+            ("#!/bin/sh -e\nwhile a; do\n  b\nfi\n", [4]),
+            ("#!/bin/sh\nb\nfor a in b; do\n  c\n\n", [4]),
+            ("if a; then\n  b=(1 2)\n  c < <(d)\nfi\n", []),
+            ("#!/bin/sh\ncat <<E\nif '\nE\n", []),
+            ("#!/usr/bin/env python3\nif a:\n  b()\n", []),
         )
     ),
     *(

@@ -10,10 +10,10 @@ from jinja2 import nodes
 from injector.advice.values import meant_value
 from injector.authoring.lint.subject import Finding, Subject
 from injector.names import WANTED, nearest, shortened, to_write
-from injector.templates.dependencies import chain
+from injector.templates.dependencies import CONTAINER, chain
 from injector.templates.manifest import manifest_place
 from injector.templates.parameter_keywords import OF_NUMBERS
-from injector.templates.render_errors import of_parameter
+from injector.templates.render_errors import of_parameter, of_pod
 from injector.templates.source_map import first_offset, word_at
 from injector.templates.template import OPERATIONS, Parameter, Template
 
@@ -37,7 +37,8 @@ def parameter_type(subject: Subject) -> Iterator[Finding]:
     The `type` in template.yaml says which values a parameter can have. A boolean is true or false, and never the string
     `"true"`. A number never equals a string, and a string with an `enum` is one of the listed values. Only an object
     has fields. The rule also finds keywords that have no effect on values of the type, such as `pattern` for an
-    integer.
+    integer. In a template for pods it also finds misspelt fields of a pod, such as `pod.metadata.lables`, which
+    `| default(...)` hides.
 
     Why: such a comparison has the same result for every pod, so the template never uses one of its branches, and nobody
     gets an error.
@@ -76,13 +77,13 @@ def parameter_type(subject: Subject) -> Iterator[Finding]:
 
 
 def _in_files(subject: Subject) -> Iterator[Finding]:
-    parameters = subject.variables()
+    parameters, roots = subject.variables(), _roots(subject.template)
     for file in subject.parsed:
         for offset, message, help_ in (
             *_comparisons(file.tree, parameters),
             *_always(file.tree, parameters),
             *_words_in_conditions(file.tree),
-            *_fields(file.tree, file.text, parameters),
+            *_fields(file.tree, file.text, parameters, roots),
         ):
             yield Finding(message, subject.template.program.place(file.name, offset), help_)
 
@@ -237,14 +238,29 @@ def _comparison(parameter: Parameter, name: str, operator: str, constants: list[
     return f"{name} {_OPERATORS[operator]} {f'[{listed}]' if several else listed}"
 
 
-def _fields(tree: nodes.Template, text: str, parameters: Mapping[str, Parameter]) -> Iterator[_Mistake]:
-    """Uses of a parameter's fields where it has no fields, or not these."""
+def _roots(template: Template) -> Mapping[str, str]:
+    """What a template sees of pods, by its name: the path into a pod. Nothing in a template for other objects."""
+    names = template.program.names & {CONTAINER} | {"pod", "object", "oldObject"}
+    is_for_pods = template.applies_to.only_pods and set(template.applies_to.resources) == {"pods"}
+    return {name: "pod.spec.containers[0]" if name == CONTAINER else name for name in names if is_for_pods}
+
+
+def _fields(
+    tree: nodes.Template, text: str, parameters: Mapping[str, Parameter], roots: Mapping[str, str]
+) -> Iterator[_Mistake]:
+    """Uses of the fields of a parameter or a pod where it has no fields, or not these. `roots` lead into pods."""
     called = {id(call.node) for call in tree.find_all(nodes.Call)}
     for node in tree.find_all((nodes.Getattr, nodes.Getitem)):
         path = chain(node)
+        if path is None or id(node) in called:
+            continue
         if path in (("request", "object"), ("request", "oldObject")):
             yield first_offset(node) - 1, f"`request` has no `{path[1]}`", f"write {path[1]} alone"
-        if path is None or len(path) != 3 or path[0] != "params" or path[1] not in parameters or id(node) in called:
+        if path[0] in roots:
+            message, _, help_ = of_pod(".".join((roots[path[0]], *path[1:-1])), path[-1]).partition("; ")
+            if message:
+                yield word_at(text, first_offset(node) - 1, path[-1]), message, help_
+        if len(path) != 3 or path[0] != "params" or path[1] not in parameters:
             continue
         parameter, name = parameters[path[1]], path[2]
         if parameter.type == "object":
