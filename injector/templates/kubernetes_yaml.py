@@ -183,7 +183,8 @@ class Builder:
 
     def tagged(self, node: Node, built: Any) -> Any:
         """The value of a node with a tag of its own."""
-        raise _error(node, f"unknown tag {node.tag}{hint(node.tag, self.tags)}")
+        known = hint(node.tag, self.tags) if self.tags else ""
+        raise _error(node, f"unknown tag {node.tag}{known}")
 
     def make_mapping(self, pairs: dict[Any, Any], node: Node) -> Any:
         """The value of a mapping from its keys and values."""

@@ -56,7 +56,7 @@ def test_the_cluster_takes_it_and_its_parts_are_as_they_should_be(
     wrong = {line["check"] for lines in shipped.values() for line in lines if line["result"] == "failed"}
     assert wrong >= {"ca-bundle", "certificate", "endpoints", "replicas"}
     [bundle] = [line for line in shipped["certificate"] if line["check"] == "ca-bundle"]
-    assert len(bundle["data"]["entries"]) == 5 and bundle["toDo"]
+    assert len(bundle["data"]["entries"]) == 6 and bundle["toDo"]
 
 
 def test_an_injector_with_built_in_certificates_is_well(

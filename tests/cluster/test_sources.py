@@ -82,17 +82,19 @@ def home(
     yield Home(control_plane, own, server, tmp_path)
 
 
-def test_each_broken_template_is_refused_with_its_code_and_place(home: Home) -> None:
+@pytest.mark.parametrize(
+    "cases", [CASES[::8], pytest.param(CASES, marks=pytest.mark.soak(minutes=3))], ids=["some", "all"]
+)
+def test_each_broken_template_is_refused_with_its_code_and_place(home: Home, cases: list[dict[str, Any]]) -> None:
     tried = 0
-    for case in CASES:
+    for case in cases:
         if any(isinstance(data, bytes) for data in case["files"].values()):
             continue
         files = {name: data.decode() for name, data in contents(case).items()}
         place, _, rest = case["expect"].partition(": error")
         code = rest.rpartition("[")[2].rstrip("]")
-        body = home.template(case["name"].lower(), files)
         try:
-            home.control_plane.api.create(body, home.namespace)
+            home.control_plane.api.create(home.template(case["name"].lower(), files), home.namespace)
         except ApiError as error:
             if error.code == 422 and "sources" not in error.message:
                 continue  # the API server takes no ConfigMap with such keys
@@ -101,7 +103,7 @@ def test_each_broken_template_is_refused_with_its_code_and_place(home: Home) -> 
             tried += 1
         else:
             pytest.fail(f"{case['name']} was accepted")
-    assert tried >= 60
+    assert tried > 0.9 * len(cases)
     assert not home.control_plane.api.list("ConfigMap", home.namespace, labelSelector="sidecar.injector/template=true")
 
 
