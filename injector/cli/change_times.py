@@ -54,7 +54,12 @@ def change_times(live: BlockingClient, injector_namespace: str, settings: Settin
 
 
 def _by_name(objects: Iterable[Object], field: tuple[str, ...]) -> dict[str, str]:
-    return {metadata_of(obj)["name"]: max(_times(obj, field), default="") for obj in objects}
+    return {metadata_of(obj)["name"]: last_change(obj, field) for obj in objects}
+
+
+def last_change(obj: Object, field: tuple[str, ...]) -> str:
+    """When a field of an object was last changed, given as its steps in `managedFields`; "" where nobody noted it."""
+    return max(_times(obj, field), default="")
 
 
 def _times(obj: Object, field: tuple[str, ...]) -> Iterator[str]:

@@ -16,7 +16,6 @@ from injector.names import cut
 if TYPE_CHECKING:
     from injector.cluster.blocking_client import BlockingClient
     from injector.errors import TemplateError
-    from injector.pods.context import Object
     from injector.settings import Settings
     from injector.templates.snapshot import Catalog
     from injector.templates.template import Template
@@ -99,6 +98,7 @@ def templates(
 
 def _in_cluster(live: BlockingClient, namespace: str | None) -> Inventory:
     """What the cluster's injector has. The server uses nothing that has changed since a template was refused."""
+    from injector.cli.change_times import last_change
     from injector.cli.live_setup import live_settings, live_snapshot
     from injector.loading.shipped import try_new
     from injector.pods.shape import string_map
@@ -108,7 +108,8 @@ def _in_cluster(live: BlockingClient, namespace: str | None) -> Inventory:
     settings = live_settings(live, space)
     query = {"labelSelector": f"{settings.template_label}=true"}
     since = {
-        config_map["metadata"]["name"]: changed_at(config_map)
+        config_map["metadata"]["name"]: last_change(config_map, ("f:data",))
+        or config_map["metadata"]["creationTimestamp"]
         for config_map in live.objects(f"/api/v1/namespaces/{space}/configmaps", query)
     }
     snapshot, refused = live_snapshot(live, space, settings, trial=try_new)
@@ -141,13 +142,6 @@ def _in_files(options: SourceOptions) -> Inventory:
         if origin != shipped.get(name)
     }
     return Inventory(gathered.settings, catalog, refused, catalog.names, sources)
-
-
-def changed_at(config_map: Object) -> str:
-    """When the data of a ConfigMap was last changed, as far as its managedFields say; else when it was created."""
-    metadata = config_map["metadata"]
-    writes = [entry for entry in metadata.get("managedFields") or () if "f:data" in (entry.get("fieldsV1") or {})]
-    return max((str(entry["time"]) for entry in writes if entry.get("time")), default=metadata["creationTimestamp"])
 
 
 def template_rows(inventory: Inventory) -> Iterator[dict[str, Any]]:

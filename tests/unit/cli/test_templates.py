@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from injector.cli.templates import STATES, Inventory, age, changed_at, template_rows
+from injector.cli.change_times import last_change
+from injector.cli.templates import STATES, Inventory, age, template_rows
 from injector.errors import TemplateError
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.settings import PathTemplates, Settings
@@ -126,8 +127,8 @@ def test_when_the_data_was_changed() -> None:
     writes = [("10:00", {"f:data": {}}), ("11:00", {"f:data": {}}), ("12:00", {"f:metadata": {}})]
     fields = [{"time": f"2026-11-27T{at}:00Z", "fieldsV1": written} for at, written in writes]
     metadata = {"creationTimestamp": "2026-11-27T09:00:00Z"}
-    assert changed_at({"metadata": {**metadata, "managedFields": fields}}) == "2026-11-27T11:00:00Z"
-    assert changed_at({"metadata": metadata}) == "2026-11-27T09:00:00Z"
+    assert last_change({"metadata": {**metadata, "managedFields": fields}}, ("f:data",)) == "2026-11-27T11:00:00Z"
+    assert last_change({"metadata": metadata}, ("f:data",)) == ""
 
 
 @pytest.mark.parametrize(
