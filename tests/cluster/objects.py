@@ -76,9 +76,14 @@ def job(
     }
 
 
-def config_map(name: str, data: dict[str, str], labels: dict[str, str] | None = None) -> Object:
+def config_map(
+    name: str,
+    data: dict[str, str],
+    labels: dict[str, str] | None = None,
+    annotations: dict[str, str] | None = None,
+) -> Object:
     """A ConfigMap."""
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _metadata(name, labels, None), "data": data}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _metadata(name, labels, annotations), "data": data}
 
 
 def service(name: str, port: int) -> Object:

@@ -42,6 +42,9 @@ READS_WEBHOOKS: Object = {
 }
 
 
+MARK, UNCHECKED = {"sidecar.injector/template": "true"}, {"sidecar.injector/unchecked": "true"}
+
+
 @pytest.fixture(scope="module")
 def installed(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     made = Installed(control_plane, tmp_path_factory.mktemp("installed"))
@@ -327,16 +330,22 @@ def test_nobody_answers(control_plane: ControlPlane, installed: Installed, label
         eventually("the endpoints are back", lambda: installed.ready_endpoints() == 2)
 
 
+def change_settings(installed: Installed, text: str) -> None:
+    """Apply settings, also wrong ones, which the injector would refuse by itself."""
+    change = {"metadata": {"annotations": UNCHECKED}, "data": {"settings.yaml": text}}
+    installed.api.patch("ConfigMap", installed.at.name, change, installed.namespace)
+
+
 def test_wrong_settings_and_templates(control_plane: ControlPlane, installed: Installed) -> None:
     api, where = control_plane.api, installed.namespace
-    api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": "podDefalt: skip\n"}}, where)
+    change_settings(installed, "podDefalt: skip\n")
     try:
         assert failing(control_plane) == ["settings"]
         assert about(checked(control_plane)[1], "settings", "podDefalt") == ["failed"]
     finally:
-        api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": installed.settings}}, where)
+        change_settings(installed, installed.settings)
     files = {"template.yaml": "description: x\n", "overlay.yaml.j2": "spec: {{ params.nothing }}\n"}
-    api.create(config_map("broken", files, labels={"sidecar.injector/template": "true"}), where)
+    api.create(config_map("broken", files, MARK, UNCHECKED), where)
     try:
         assert failing(control_plane) == ["template"]
         assert about(checked(control_plane)[1], "template", f"configmap/{where}/broken/overlay.yaml.j2:1:17") == [
@@ -355,17 +364,17 @@ def test_nothing_reads_the_words(
     configuration = installed.webhooks()[0]
     configuration["webhooks"][0] |= BROKEN["timeout"]
     files = {"template.yaml": "description: x\n", "overlay.yaml.j2": "spec: {{ params.nothing }}\n"}
-    api.create(config_map("broken", files, labels={"sidecar.injector/template": "true"}), where)
+    api.create(config_map("broken", files, MARK, UNCHECKED), where)
     try:
         for settings in (installed.settings, "podDefalt: skip\n"):
-            api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": settings}}, where)
+            change_settings(installed, settings)
             installed.put(configuration)
             spoken, silent = switch.both(lambda: checked(control_plane))
             assert spoken[0] == 1
             assert wordless([*silent]) == wordless([*spoken])
     finally:
         api.delete("ConfigMap", "broken", where)
-        api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": installed.settings}}, where)
+        change_settings(installed, installed.settings)
         installed.put_right(configuration["kind"])
 
 
@@ -405,16 +414,15 @@ def test_a_server_that_goes_on_with_what_it_had(
 ) -> None:
     """One broken template keeps out every other change; the dry-run pod shows with which templates it was made."""
     api, where = control_plane.api, installed.namespace
-    mark = {"sidecar.injector/template": "true"}
     overlay = "spec: {{ params.nothing }}\n"
     api.create(
-        config_map("broken", {"template.yaml": "description: x\n", "overlay.yaml.j2": overlay}, labels=mark), where
+        config_map("broken", {"template.yaml": "description: x\n", "overlay.yaml.j2": overlay}, MARK, UNCHECKED), where
     )
     changed = {
         "template.yaml": "description: x\n",
         "overlay.yaml.j2": "spec: {containers: [{name: envoy, image: e}]}\n",
     }
-    api.create(config_map("envoy", changed, labels=mark), where)
+    api.create(config_map("envoy", changed, MARK), where)
     try:
         _, lines = checked(control_plane)
         behind = [line for line in lines if line["check"] == "template-in-use"]
