@@ -151,7 +151,7 @@ def test_paths_come_and_go_with_upgrades(
     shipped.install()
     assert shipped.check() == {}
     bundles = {name: entry["clientConfig"]["caBundle"] for name, entry in entries(control_plane).items()}
-    assert len(bundles) == 7 and len(set(bundles.values())) == 1
+    assert len(bundles) == 8 and len(set(bundles.values())) == 1
 
     # another one: the injector writes its bundle and leaves the others' alone
     more = {**PATHS, "/third": {"templates": ["storage-class"]}}
@@ -166,7 +166,7 @@ def test_paths_come_and_go_with_upgrades(
     shipped.change({**VALUES, "settings": {"paths": more}})
     shipped.restart()
     assert shipped.check() == {}
-    assert len(entries(control_plane)) == 6
+    assert len(entries(control_plane)) == 7
     eventually("the policy is there", lambda: WHY in balancer(control_plane, shop))
 
     # none any more, in the middle of a pause
@@ -174,7 +174,7 @@ def test_paths_come_and_go_with_upgrades(
     shipped.change({"templates": TEMPLATES})
     shipped.restart()
     injector(control_plane, "resume")
-    eventually("the injector removes the rest", lambda: len(entries(control_plane)) == 5)
+    eventually("the injector removes the rest", lambda: len(entries(control_plane)) == 6)
     assert shipped.check() == {}
     eventually("nobody objects", lambda: balancer(control_plane, shop) == "")
 
