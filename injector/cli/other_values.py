@@ -58,10 +58,13 @@ def values_without_effect(attempt: Attempt) -> Iterator[str]:
 
 
 def _matters(attempt: Attempt, template: Template, parameter: Parameter, default: Any) -> bool:
-    """Whether the template renders something else, or fails, with a parameter's default."""
-    context, files = attempt.context_and_files(template)
-    without = msgspec.structs.replace(context, params={**context.params, parameter.variable: default})
+    """Whether the template renders something else, or fails, with a parameter's default.
+
+    Also where it renders nothing for the pod alone, without what other templates add.
+    """
     try:
+        context, files = attempt.context_and_files(template)
+        without = msgspec.structs.replace(context, params={**context.params, parameter.variable: default})
         overlays = [render_overlay(template, one).overlay for one in (context, without)]
         return overlays[0] != overlays[1] or files != render_files(template, without)
     except InjectionError:

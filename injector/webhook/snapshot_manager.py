@@ -62,7 +62,7 @@ class SnapshotManager:
         logger: structlog.typing.FilteringBoundLogger,
         on_refused: Callable[[str], None] = lambda cause: None,
         own_namespace: str = "",
-        on_template: Callable[[About, str, bool], None] | None = None,
+        on_template: Callable[[About, str, bool], None] = lambda about, note, accepted: None,
     ) -> None:
         self.own_namespace = own_namespace
         self._source = str(settings_file or "settings")
@@ -248,7 +248,7 @@ class SnapshotManager:
         outcomes = {(about, about.name not in refused) for about in self._objects if swapped or about.name in refused}
         digests = {template.name: template.digest for template in self.current.catalog}
         for about, accepted in sorted(outcomes - self._outcomes):
-            if self._on_template and not (accepted and first):
+            if not (accepted and first):
                 version = f"in use as version {digests.get(about.name)}"
                 self._on_template(about, refused.get(about.name, version), accepted)
         self._outcomes = outcomes | {outcome for outcome in self._outcomes if outcome[0] in self._objects}

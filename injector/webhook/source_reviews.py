@@ -32,7 +32,7 @@ from injector.webhook.review import Review, optional_object, read_review
 from injector.webhook.snapshot_manager import SnapshotManager
 from injector.webhook.snapshot_sources import read_settings
 
-#: Reviews that may wait for the trial of another: more than these would not have their turn in time.
+#: Reviews that are tried or wait for their turn: more than these would not have it in time.
 _MOST_WAITING = 8
 #: The most mistakes that a refusal names; it is read in one line of a terminal.
 _MOST_NAMED = 3

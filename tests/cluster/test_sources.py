@@ -166,7 +166,7 @@ def test_without_the_injector_it_is_accepted(home: Home) -> None:
 def test_bombs_hold_up_no_pod(
     home: Home, namespace: NamespaceFactory, configure_webhooks: ConfigureWebhooks, record_property: Callable[..., Any]
 ) -> None:
-    """100 at once: each is refused, or said not to be tried; the 99th percentile of pods at most doubles."""
+    """100 at once: each is refused, or said not to be tried, and pods are answered all the while."""
     api, shop = home.control_plane.api, namespace(labels={"injection": "enabled"})
     configure_webhooks(webhook("bombs.injector.example", home.server.client_config(), namespace=shop))
 
