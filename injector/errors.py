@@ -45,6 +45,12 @@ class SettingsError(InjectorError):
         """The error of one or more wrong values; `source` is the file, for people."""
         return cls(f"{source}: {diagnostics[0].sentence}", diagnostics, source)
 
+    @property
+    def templates(self) -> frozenset[str]:
+        """The templates whose parameters have wrong values: the settings may be wrong, or the template."""
+        paths = (diagnostic.path for diagnostic in self.diagnostics)
+        return frozenset(str(path[1]) for path in paths if path[:1] == ("parameters",) and len(path) > 1)
+
 
 class DocumentError(InjectorError):
     """A manifest cannot be read or written: not YAML, not JSON, or not an object.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 import structlog
 
 from injector.cluster.events import About
-from injector.errors import InjectorError, TemplateError
+from injector.errors import InjectorError, SettingsError, TemplateError
 from injector.loading.shipped import load_shipped, try_new
 from injector.pods.context import Cluster
 from injector.settings import Settings
@@ -243,12 +243,14 @@ class SnapshotManager:
     def _tell_templates(self, error: InjectorError | None, *, swapped: bool = False, first: bool = False) -> None:
         """Have what became of each ConfigMap told. A replica that starts has accepted nothing that is new."""
         refused: dict[str, str] = {}
-        for mistake in _template_errors(error):
-            refused[mistake.template] = f"{refused.get(mistake.template, '')}\n{mistake}".lstrip()
+        for mistake in _errors(error):
+            for name in _templates_of(mistake):
+                refused[name] = f"{refused.get(name, '')}\n{mistake}".lstrip()
         outcomes = {(about, about.name not in refused) for about in self._objects if swapped or about.name in refused}
         digests = {template.name: template.digest for template in self.current.catalog}
         for about, accepted in sorted(outcomes - self._outcomes):
-            if not (accepted and first):
+            was_accepted = (about, True) in self._outcomes  # what is new then is not this template
+            if not was_accepted and not (accepted and first):
                 version = f"in use as version {digests.get(about.name)}"
                 self._on_template(about, refused.get(about.name, version), accepted)
         self._outcomes = outcomes | {outcome for outcome in self._outcomes if outcome[0] in self._objects}
@@ -276,6 +278,16 @@ def _mistakes(error: InjectorError) -> list[dict[str, Any]]:
     ]
 
 
+def _errors(error: InjectorError | None) -> tuple[InjectorError | None, ...]:
+    return error.errors if isinstance(error, SnapshotError) else (error,)
+
+
 def _template_errors(error: InjectorError | None) -> list[TemplateError]:
-    errors = error.errors if isinstance(error, SnapshotError) else (error,)
-    return [mistake for mistake in errors if isinstance(mistake, TemplateError)]
+    return [mistake for mistake in _errors(error) if isinstance(mistake, TemplateError)]
+
+
+def _templates_of(mistake: InjectorError | None) -> Iterable[str]:
+    """The templates that cannot be used: they are wrong, or the settings do not fit them."""
+    if isinstance(mistake, SettingsError):
+        return mistake.templates
+    return (mistake.template,) if isinstance(mistake, TemplateError) else ()

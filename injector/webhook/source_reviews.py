@@ -164,7 +164,8 @@ class SourceReviews:
         errors: list[Diagnostic] = []
         related: list[Diagnostic] = []
         for mistake in mistakes:
-            alone = isinstance(mistake, own) and not _is_relation(mistake)
+            relation = isinstance(mistake, SettingsError) and mistake.templates
+            alone = isinstance(mistake, own) and not relation
             (errors if alone else related).extend(_diagnostics(mistake))
         known = frozenset(current.warnings)
         related += (warning for warning in warnings if warning not in known)
@@ -215,11 +216,6 @@ def _diagnostics(error: InjectorError) -> tuple[Diagnostic, ...]:
     if isinstance(error, TemplateError):
         return (error.diagnostic,)
     return error.diagnostics if isinstance(error, SettingsError) else ()
-
-
-def _is_relation(error: InjectorError) -> bool:
-    """Whether settings do not fit a template: either may be the one to change."""
-    return isinstance(error, SettingsError) and any(one.path[:1] == ("parameters",) for one in error.diagnostics)
 
 
 def _in_use(name: str, namespaces: Iterable[Namespace], settings: Settings) -> Iterator[Diagnostic]:

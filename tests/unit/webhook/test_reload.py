@@ -357,6 +357,39 @@ def test_what_became_of_a_config_map_is_told_once(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
+def test_a_template_that_the_settings_do_not_fit_is_told_of(tmp_path: Path) -> None:
+    told: list[tuple[str, bool]] = []
+    settings = tmp_path / "settings.yaml"
+    manager = snapshot_manager.SnapshotManager(
+        settings,
+        (),
+        Metrics(),
+        make_logger(LogOutput()),
+        on_template=lambda about, note, accepted: told.append((about.version, accepted)),
+    )
+    manifest = f"{TEMPLATE['template.yaml']}  level: {{type: integer, default: 1, description: x}}\n"
+    older = {**TEMPLATE, "template.yaml": manifest}
+    newer = {**TEMPLATE, "template.yaml": manifest.replace("level", "depth")}
+
+    async def apply(files: dict[str, str], version: str, value: str) -> list[tuple[str, bool]]:
+        told.clear()
+        settings.write_text(f"parameters: {{logger: {{{value}}}}}")
+        objects = (About("v1", "ConfigMap", "logger", "uid", "own", version),)
+        await manager.check()
+        await manager.update(in_cluster={"logger": files}, objects=objects)
+        return [*told]
+
+    async def work() -> None:
+        settings.write_text("{}")
+        await manager.start()
+        assert await apply(older, "1", "level: 2") == [("1", True)]
+        assert await apply(newer, "2", "level: 2") == [("2", False)]
+        assert await apply(newer, "2", "depth: 2") == [("2", True)]
+        assert not await apply(newer, "2", "depth: x"), "the settings are at fault, and not the template in use"
+
+    asyncio.run(work())
+
+
 def test_a_replica_does_not_start_with_a_wrong_folder(tmp_path: Path) -> None:
     """A folder comes with the installation: the roll-out stops, and the old replicas go on."""
     write_template(tmp_path / "templates")
