@@ -31,6 +31,8 @@ _VERSIONS = {
     "coordination.k8s.io/v1": "Lease",
     "discovery.k8s.io/v1": "EndpointSlice",
     "policy/v1": "PodDisruptionBudget",
+    "autoscaling/v2": "HorizontalPodAutoscaler",
+    "networking.k8s.io/v1": "NetworkPolicy",
     "certificates.k8s.io/v1": "CertificateSigningRequest",
     "rbac.authorization.k8s.io/v1": "ClusterRole ClusterRoleBinding Role RoleBinding",
     "admissionregistration.k8s.io/v1": (

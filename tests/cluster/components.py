@@ -35,6 +35,7 @@ _CONTROLLERS = (
     "persistentvolumeclaim-protection-controller",
     "endpointslice-controller",
     "disruption-controller",
+    "horizontal-pod-autoscaler-controller",
     "certificatesigningrequest-approving-controller",
     "certificatesigningrequest-signing-controller",
 )
@@ -110,6 +111,7 @@ def controller_manager(port: int, files: Mapping[str, Path]) -> list[str]:
         # by default it limits itself to 20 requests a second, and that would be what a test measures
         "--kube-api-qps=500",
         "--kube-api-burst=1000",
+        "--horizontal-pod-autoscaler-sync-period=2s",
         "--profiling=false",
     ]
 

@@ -1,4 +1,4 @@
-"""A real Prometheus that scrapes the API server and an installation's replicas, with the chart's rules and queries."""
+"""A real Prometheus with the chart's rules and queries. It scrapes the API server, kube-state-metrics and replicas."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ Object = dict[str, Any]
 
 #: What stands for the minutes in `for:`: longer than a reload takes from replica to replica.
 _SOON = "6s"
+#: As docs/operations.md says.
+_LABELS = "pods=[sidecar.injector/status],namespaces=[injection]"
 
 
 class Prometheus:
@@ -31,6 +33,7 @@ class Prometheus:
             for group in rules["groups"]
         ]
         (folder / "rules.yaml").write_text(json.dumps({"groups": sooner}))
+        self._state = self._start_state_metrics()
         (folder / "prometheus.yaml").write_text(json.dumps(self._configuration()))
         self.scrape(targets)
         command = [
@@ -42,6 +45,20 @@ class Prometheus:
         ]
         self.process = Process(command, folder / "prometheus.log", folder=folder)
         self.process.wait_until_ready(lambda: urlopen(f"{self.url}/-/ready", timeout=2).status == 200)
+
+    def _start_state_metrics(self) -> Process:
+        self._state_port, own = free_port(), free_port()
+        command = [
+            parts.require("kube-state-metrics"),
+            f"--kubeconfig={self._control_plane.kubeconfig}",
+            "--resources=pods,namespaces",
+            f"--metric-labels-allowlist={_LABELS}",
+            *("--host=127.0.0.1", f"--port={self._state_port}"),
+            *("--telemetry-host=127.0.0.1", f"--telemetry-port={own}"),
+        ]
+        process = Process(command, self._folder / "kube-state-metrics.log", folder=self._folder)
+        process.wait_until_ready(lambda: urlopen(f"http://127.0.0.1:{own}/readyz", timeout=2).status == 200)
+        return process
 
     def scrape(self, targets: Sequence[str]) -> None:
         """Scrape these replicas from now on: `ADDRESS:PORT`."""
@@ -62,6 +79,11 @@ class Prometheus:
             "rule_files": ["rules.yaml"],
             "scrape_configs": [
                 {"job_name": "injector", "file_sd_configs": [{"files": ["targets.json"]}]},
+                {
+                    "job_name": "kube-state-metrics",
+                    "honor_labels": True,
+                    "static_configs": [{"targets": [f"127.0.0.1:{self._state_port}"]}],
+                },
                 {
                     "job_name": "apiserver",
                     "scheme": "https",
@@ -106,3 +128,4 @@ class Prometheus:
 
     def stop(self) -> None:
         self.process.kill()
+        self._state.kill()

@@ -54,6 +54,7 @@ def test_alerts_and_panels(
         time.sleep(15)  # so many looks at the alerts' expressions
         assert set(prometheus.firing()) <= _OF_THE_MACHINE
         others = namespace(labels=ENABLED)
+        injector.api.create(pod("out", annotations={"sidecar.injector/inject": "false"}, containers=[app()]), others)
         unknown = pod("web", annotations={"sidecar.injector/templates": "no-such"}, containers=[app()])
         fires("PodsWithoutSidecar", lambda: injector.api.create(unknown, others, dry_run=True))
         address = injector.pods()[0]["status"]["podIP"]

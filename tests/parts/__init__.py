@@ -74,6 +74,7 @@ GETTERS = {
             "sdk-server",
             "vault",
             "actionlint",
+            "kube-state-metrics",
         )
     },
     "get-fluent-bit": ("fluent-bit",),
@@ -88,7 +89,7 @@ _GETTER_OF = {part: getter for getter, parts in GETTERS.items() for part in part
 PROGRAMS = frozenset(
     (
         *("helm-3", "vault", "otelcol", "oauth2-proxy", "cloud-sql-proxy", "sdk-server", "fluent-bit", "fluentd"),
-        *("prometheus", "promtool", "actionlint", "chromium", "mkdocs", "base"),
+        *("prometheus", "promtool", "actionlint", "chromium", "mkdocs", "base", "kube-state-metrics"),
     )
 )
 
