@@ -17,14 +17,22 @@ Object = dict[str, Any]
 
 #: What stands for the minutes in `for:`: longer than a reload takes from replica to replica.
 _SOON = "6s"
-#: As docs/operations.md says.
-_LABELS = "pods=[sidecar.injector/status],namespaces=[injection]"
 
 
 class Prometheus:
-    """It scrapes every second. `rules` are those of a PrometheusRule: the same expressions, with another `for:`."""
+    """It scrapes every second. `rules` are those of a PrometheusRule: the same expressions, with another `for:`.
 
-    def __init__(self, control_plane: ControlPlane, folder: Path, targets: Sequence[str], rules: Object) -> None:
+    `namespace_label` is the injector's label on namespaces.
+    """
+
+    def __init__(
+        self,
+        control_plane: ControlPlane,
+        folder: Path,
+        targets: Sequence[str],
+        rules: Object,
+        namespace_label: str = "injection",
+    ) -> None:
         self._folder = folder
         self.url = f"http://127.0.0.1:{free_port()}"
         self._control_plane = control_plane
@@ -33,7 +41,7 @@ class Prometheus:
             for group in rules["groups"]
         ]
         (folder / "rules.yaml").write_text(json.dumps({"groups": sooner}))
-        self._state = self._start_state_metrics()
+        self._state = self._start_state_metrics(f"pods=[sidecar.injector/status],namespaces=[{namespace_label}]")
         (folder / "prometheus.yaml").write_text(json.dumps(self._configuration()))
         self.scrape(targets)
         command = [
@@ -46,13 +54,13 @@ class Prometheus:
         self.process = Process(command, folder / "prometheus.log", folder=folder)
         self.process.wait_until_ready(lambda: urlopen(f"{self.url}/-/ready", timeout=2).status == 200)
 
-    def _start_state_metrics(self) -> Process:
+    def _start_state_metrics(self, labels: str) -> Process:
         self._state_port, own = free_port(), free_port()
         command = [
             parts.require("kube-state-metrics"),
             f"--kubeconfig={self._control_plane.kubeconfig}",
             "--resources=pods,namespaces",
-            f"--metric-labels-allowlist={_LABELS}",
+            f"--metric-labels-allowlist={labels}",
             *("--host=127.0.0.1", f"--port={self._state_port}"),
             *("--telemetry-host=127.0.0.1", f"--telemetry-port={own}"),
         ]

@@ -70,13 +70,14 @@ class Scene:
             {
                 "fullnameOverride": self.at.name,
                 "metrics": {"prometheusRule": {"enabled": True}, "dashboard": {"enabled": True}},
+                "settings": {"namespaceLabel": {"key": self.at.name}},
             }
         )
         found = one(objects, "ConfigMap", f"{self.at.name}-dashboard")["data"][f"{self.at.name}.json"]
         self.dashboard: Object = json.loads(found)
         self.rules: Object = one(objects, "PrometheusRule", self.at.name)["spec"]
         (folder / "prometheus").mkdir()
-        self.prometheus = Prometheus(control_plane, folder / "prometheus", [], self.rules)
+        self.prometheus = Prometheus(control_plane, folder / "prometheus", [], self.rules, self.at.name)
         self.targets = [*self.replicas]
         self.scraped()
         self._numbers = iter(range(1_000_000))
