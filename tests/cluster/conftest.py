@@ -14,7 +14,6 @@ from tests.cluster.api import Object
 from tests.cluster.builtin import BuiltinInstallation, Install
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.objects import wait_until_in_force, webhook_configuration
-from tests.cluster.processes import Process
 from tests.cluster.room import make_room
 from tests.cluster.server import InjectorServer
 from tests.corpus.commands import templates_loaded_once
@@ -115,11 +114,8 @@ def injector_server(
         return server
 
     yield create
-    processes: list[Process] = [server.process for server in servers if server.process]
-    for process in processes:  # they drain at the same time
-        process.popen.terminate()
-    for process in processes:
-        process.stop()
+    for server in servers:
+        server.kill()
 
 
 @pytest.fixture

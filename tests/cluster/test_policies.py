@@ -89,7 +89,7 @@ def server(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
     yield made
     for one in configurations:
         remove_configurations(control_plane, one["metadata"]["name"])
-    made.stop()
+    made.kill()
 
 
 def write(folder: Path, templates: Mapping[str, Mapping[str, str]]) -> None:

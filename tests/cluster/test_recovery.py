@@ -108,7 +108,7 @@ def injector_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[.
 
     yield make
     for one in started:
-        one.stop()
+        one.kill()
 
 
 _numbers = iter(range(1_000_000))

@@ -165,7 +165,7 @@ def test_other_config_maps_cause_no_call(home: Home) -> None:
 
 
 def test_without_the_injector_it_is_accepted(home: Home) -> None:
-    home.server.stop()
+    home.server.kill()
     home.apply(home.template("logger", {**LOGGER, "overlay.yaml.j2": "spec: {% if %}"}))
 
 

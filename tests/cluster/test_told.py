@@ -41,7 +41,7 @@ def server(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
         (folder / name).write_text(text)
     running.start()
     yield running
-    running.stop()
+    running.kill()
 
 
 def apply(control_plane: ControlPlane, obj: Object, namespace: str, *more: str) -> str:
