@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from injector.advice.words import by_word
 from injector.names import did_you_mean, nearest
 
 _INJECT = "to put sidecars into manifests: injector inject FILE"
@@ -17,46 +18,45 @@ _LIST = "to list pods with their sidecars: injector list"
 _WHY = "to see why a pod has, or has not, a sidecar: injector explain pod/NAME"
 _BUILD = "build it first: kustomize build DIR | injector inject -"
 #: Commands of those programs.
-_COMMANDS = {
-    **dict.fromkeys(("kube-inject", "add"), _INJECT),
-    "apply": _APPLY,
-    **dict.fromkeys(("remove", "delete"), "to take sidecars out of manifests: injector uninject FILE"),
-    "template": f"{_INJECT}; {_RENDER}",
-    **dict.fromkeys(("build", "kustomize"), _BUILD),
-    "diff": "to see what would change: injector inject --diff FILE",
-    **dict.fromkeys(
-        ("validate", "analyze"),
-        "for templates: injector lint DIR; for manifests and policies: injector check-manifests --settings FILE FILE; "
-        "for a cluster: injector check",
-    ),
-    "status": "to check an installation: injector check",
-    **dict.fromkeys(("get", "describe"), f"{_LIST}; {_WHY}"),
-    "version": "run injector --version",
-    **dict.fromkeys(("create", "init"), "to start a template: injector new NAME"),
-    **dict.fromkeys(
-        ("install", "upgrade"),
-        "the chart installs it: helm upgrade --install sidecar-injector ... (docs/installing.md); to check an "
-        "installation: injector check",
-    ),
-    "uninstall": "run helm uninstall sidecar-injector; to switch the injector off without uninstalling: injector pause",
-}
+_COMMANDS = by_word(
+    {
+        "kube-inject add": _INJECT,
+        "apply": _APPLY,
+        "remove delete": "to take sidecars out of manifests: injector uninject FILE",
+        "template": f"{_INJECT}; {_RENDER}",
+        "build kustomize": _BUILD,
+        "diff": "to see what would change: injector inject --diff FILE",
+        "validate analyze": "for templates: injector lint DIR; for manifests and policies: injector check-manifests "
+        "--settings FILE FILE; for a cluster: injector check",
+        "status": "to check an installation: injector check",
+        "get describe": f"{_LIST}; {_WHY}",
+        "version": "run injector --version",
+        "create init": "to start a template: injector new NAME",
+        "install upgrade": "the chart installs it: helm upgrade --install sidecar-injector ... (docs/installing.md); "
+        "to check an installation: injector check",
+        "uninstall": "run helm uninstall sidecar-injector; to switch the injector off without uninstalling: "
+        "injector pause",
+    }
+)
 _FILES = "this command reads manifests, not a cluster; run kubectl get deploy NAME -o yaml | injector inject -"
 #: Options of those programs: ours, of which the first that the command has is named, or else what to type.
-_OPTIONS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("--set", "-p"), ("--param", "set parameters in the case, `params: {NAME: VALUE}`")),
-    "--values": ("--settings",),
-    "--template": ("--templates",),
-    **dict.fromkeys(("-i", "-w", "--write"), ("--in-place", "--write", "--watch")),
-    "--kube-version": ("--kubernetes-version",),
-    "-k": (_BUILD,),
-    **dict.fromkeys(("-R", "--recursive"), ("remove it: a folder is always searched recursively",)),
-    **dict.fromkeys(("-A", "-l"), ("--all-namespaces", _FILES)),
-    "--dry-run": ("--diff", "leave it out: nothing here changes a cluster"),
-    **dict.fromkeys(("-v", "--verbose"), ("injector explain FILE shows each step",)),
-    **dict.fromkeys(("--kubeconfig", "--context"), (_FILES,)),
-    **dict.fromkeys(("-f", "--filename"), ("give FILE as an argument, without an option",)),
-    "--version": ("run injector --version",),
-}
+_OPTIONS: dict[str, tuple[str, ...]] = by_word(
+    {
+        "--set -p": ("--param", "set parameters in the case, `params: {NAME: VALUE}`"),
+        "--values": ("--settings",),
+        "--template": ("--templates",),
+        "-i -w --write": ("--in-place", "--write", "--watch"),
+        "--kube-version": ("--kubernetes-version",),
+        "-k": (_BUILD,),
+        "-R --recursive": ("remove it: a folder is always searched recursively",),
+        "-A -l": ("--all-namespaces", _FILES),
+        "--dry-run": ("--diff", "leave it out: nothing here changes a cluster"),
+        "-v --verbose": ("injector explain FILE shows each step",),
+        "--kubeconfig --context": (_FILES,),
+        "-f --filename": ("give FILE as an argument, without an option",),
+        "--version": ("run injector --version",),
+    }
+)
 #: Commands that write manifests.
 _WRITERS = ("inject", "uninject")
 _MANIFESTS = (".yaml", ".yml", ".json")
