@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import yaml
@@ -113,7 +112,7 @@ class _Splice:
                 yield _Change(self._line_start(key_node), self._after(key_node, value_node), "", whole=True)
                 continue
             try:
-                if self._is_alias(key_node, value_node) and old[key] != new[key]:
+                if _is_alias(key_node, value_node) and old[key] != new[key]:
                     raise UnwritableError
                 yield from list(self._value(value_node, old[key], new[key]))
             except UnwritableError:
@@ -131,54 +130,48 @@ class _Splice:
         return _Change(start, self._after(key_node, value_node), body + "\n")
 
     def _list(self, node: yaml.SequenceNode, old: list[Any], new: list[Any]) -> Iterator[_Change]:
-        items = node.value
-        if len(items) != len(old):
-            raise UnwritableError
-        matched = _matched(old, new)
-        if not matched:
+        items, matched = node.value, _matched(old, new)
+        if len(items) != len(old) or not matched:
             raise UnwritableError
         column = _column(node)
         starts = [self._dash_line(item, column) for item in items]
-        ends = [self._after(item, item) for item in items]
-        of_new = {new_index: old_index for old_index, new_index in matched}
-        for old_index, new_index in matched:
-            yield from self._value(items[old_index], old[old_index], new[new_index])
-        removed = set(range(len(old))) - {old_index for old_index, _ in matched}
-        yield from (_Change(starts[old_index], ends[old_index], "", whole=True) for old_index in sorted(removed))
-        at = starts[0]
-        for stays, run in groupby(range(len(new)), of_new.__contains__):
-            indices = list(run)
-            if stays:
-                at = self._past_comments(ends[of_new[indices[-1]]], column)
+        ends: dict[int, int] = {}
+        for index, item in enumerate(items):
+            end = self._after(item, item)
+            if index in matched:
+                ends[matched[index]] = end
+                yield from self._value(item, old[index], new[matched[index]])
             else:
-                yield _Change(at, at, self._block([new[index] for index in indices], column), whole=True)
+                yield _Change(starts[index], end, "", whole=True)
+        at = starts[0]
+        for index, value in enumerate(new):
+            if index in ends:
+                at = self._past_comments(ends[index], column)
+            else:
+                yield _Change(at, at, self._block([value], column), whole=True)
 
     def _flow_mapping(self, node: yaml.MappingNode, old: Any, new: Any) -> Iterator[_Change]:
         entries = self._entries(node, old, new)
-        if len(entries) < len(node.value):
+        if len(entries) < len(node.value) or any(_is_alias(*entry) for entry in entries.values()):
             raise UnwritableError
-        parts = [(key.start_mark.index, self._inline_end(key, value)) for key, value in entries.values()]
-        for key, (key_node, value_node) in entries.items():
+        parts = [(key.start_mark.index, value.end_mark.index) for key, value in entries.values()]
+        for key, (_, value_node) in entries.items():
             if key in new and old[key] != new[key]:
-                if self._is_alias(key_node, value_node):
-                    raise UnwritableError
                 yield from self._value(value_node, old[key], new[key], flow=True)
         removed = [index for index, key in enumerate(entries) if key not in new]
         added = {key: value for key, value in new.items() if key not in old}
         yield from self._flow_parts(node, parts, removed, line_text(added)[1:-1])
 
     def _flow_list(self, node: yaml.SequenceNode, old: list[Any], new: list[Any]) -> Iterator[_Change]:
-        if len(node.value) != len(old):
-            raise UnwritableError
         matched = _matched(old, new)
-        staying = [new_index for _, new_index in matched]
-        if staying != list(range(len(staying))):  # items are put in at the end alone
+        at_end = [*matched.values()] == [*range(len(matched))]  # items are put in at the end alone
+        if len(node.value) != len(old) or not at_end:
             raise UnwritableError
         parts = [(item.start_mark.index, item.end_mark.index) for item in node.value]
-        for old_index, new_index in matched:
-            yield from self._value(node.value[old_index], old[old_index], new[new_index], flow=True)
-        removed = sorted(set(range(len(old))) - {old_index for old_index, _ in matched})
-        yield from self._flow_parts(node, parts, removed, line_text(new[len(staying) :])[1:-1])
+        for index, counterpart in matched.items():
+            yield from self._value(node.value[index], old[index], new[counterpart], flow=True)
+        removed = [index for index in range(len(old)) if index not in matched]
+        yield from self._flow_parts(node, parts, removed, line_text(new[len(matched) :])[1:-1])
 
     @staticmethod
     def _flow_parts(node: yaml.Node, parts: list[tuple[int, int]], removed: list[int], added: str) -> Iterator[_Change]:
@@ -212,17 +205,9 @@ class _Splice:
             raise UnwritableError
         return entries
 
-    def _is_alias(self, key: yaml.Node, value: yaml.Node) -> bool:
-        return bool(value.start_mark.index < key.end_mark.index)
-
-    def _inline_end(self, key: yaml.Node, value: yaml.Node) -> int:
-        if self._is_alias(key, value):
-            raise UnwritableError
-        return int(value.end_mark.index)
-
     def _after(self, key: yaml.Node, node: yaml.Node) -> int:
         """Where the line begins that follows a value, which stands behind its key."""
-        if key is not node and self._is_alias(key, node):
+        if key is not node and _is_alias(key, node):
             return self._next_line(key.end_mark.index)
         if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
             last = node.value[-1]
@@ -266,6 +251,10 @@ class _Splice:
         return "".join(f"{line}\n" for line in block_lines(value, self._style, " " * column))
 
 
+def _is_alias(key: yaml.Node, value: yaml.Node) -> bool:
+    return bool(value.start_mark.index < key.end_mark.index)
+
+
 def _may_stay_on_its_line(node: yaml.Node, new: Any) -> bool:
     """Whether a value may be written on one line where this node stands, outside of brackets."""
     if isinstance(node, yaml.CollectionNode):
@@ -286,19 +275,19 @@ def _column(node: yaml.CollectionNode) -> int:
     return int(first.start_mark.column - 2 if tagged else node.start_mark.column)
 
 
-def _matched(old: list[Any], new: list[Any]) -> list[tuple[int, int]]:
-    """The pairs of items that are the same, as indices in both lists; they ascend in both.
+def _matched(old: list[Any], new: list[Any]) -> dict[int, int]:
+    """The items that are the same, as indices in the new list by those in the old one; both ascend.
 
     Items are the same by name or by value; where none has a name, and there are as many as before, by their place.
     """
     if len(old) == len(new) and not any(any(_name(item)) for item in (*old, *new)):
-        return [(index, index) for index in range(len(old))]
-    pairs: list[tuple[int, int]] = []
+        return {index: index for index in range(len(old))}
+    pairs: dict[int, int] = {}
     at = 0
     for old_index, item in enumerate(old):
         counterpart = next((index for index in range(at, len(new)) if _same_item(item, new[index])), None)
         if counterpart is not None:
-            pairs.append((old_index, counterpart))
+            pairs[old_index] = counterpart
             at = counterpart + 1
     return pairs
 
