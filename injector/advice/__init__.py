@@ -62,7 +62,7 @@ def _missing(diagnostic: Diagnostic, owner: object) -> str:
     )
 
 
-def _of_parts(function: Callable[..., str]) -> Callable[..., str]:
+def _of_parts(function: Callable[..., str | None]) -> Callable[..., str | None]:
     """A function of a mistake's parts alone as one of the Diagnostic as well."""
     return lambda _diagnostic, *parts: function(*parts)
 
@@ -73,19 +73,19 @@ def _of_path(function: Callable[[Path, Any], str]) -> Callable[..., str]:
 
 
 #: By the kind of a mistake: what says what to do about it.
-_HELPS: dict[str, Callable[..., str]] = {
+_HELPS: dict[str, Callable[..., str | None]] = {
     "syntax": expressions.syntax_help,
     "name": expressions.name_help,
     "call": expressions.call_help,
     "attached": expressions.attached_help,
-    "key": _of_parts(declarations.key_help),
-    "keyword": _of_parts(declarations.keyword_help),
+    "key": _of_parts(declarations.MANIFEST_KEYS.get),
+    "keyword": _of_parts(declarations.PARAMETER_KEYWORDS.get),
     "keyword-value": _of_parts(declarations.keyword_value_help),
-    "format": _of_parts(declarations.format_help),
+    "format": _of_parts(declarations.PARAMETER_FORMATS.get),
     "type": _of_parts(declarations.type_help),
     "pattern": _of_parts(declarations.pattern_help),
     "value": _of_parts(value_help),
-    "selector": _of_parts(lambda selector, of_namespaces: selector_help(selector, of_namespaces=of_namespaces)),
+    "selector": _of_parts(selector_help),
     "operator": _of_parts(operator_help),
     "values": _of_parts(values_help),
     "quantity": _of_parts(quantity_help),

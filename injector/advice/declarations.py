@@ -13,7 +13,7 @@ from injector.pods.context import as_list, string_field
 _NO_OBJECT = "template.yaml is not a Kubernetes object; it begins with `description:` and `parameters:`"
 _OF_FILE = "write it below the name of its file, as in files: {a.conf: {template: b.conf.j2, syntax: nginx}}"
 #: Keys of other files in template.yaml, with where their content goes here.
-_OF_MANIFEST = by_word(
+MANIFEST_KEYS = by_word(
     {
         "configMapGenerator configMap data": "write each file below `files:`",
         "values vars variables inputs properties": "write it below `parameters:`",
@@ -27,7 +27,7 @@ _OF_MANIFEST = by_word(
     }
 )
 #: Keywords that other schemas have at a parameter, with what is written here.
-_KEYWORDS = by_word(
+PARAMETER_KEYWORDS = by_word(
     {
         "nullable": "leave it out: a parameter that nobody sets has the value `none`",
         "optional": "leave it out: a parameter is optional where it has no `required: true`",
@@ -54,7 +54,7 @@ _TYPES = by_word(
 _LIST = re.compile(r"(?:list|array|set)\s*[(<\[]\s*(\w+)\s*[)>\]]|\[\](\w+)", re.IGNORECASE)
 _MAP = re.compile(r"(?:map|dict|object)\s*[(<\[]\s*(?:string\s*\]|\w+\s*,)?\s*(\w+)\s*[)>\]]?", re.IGNORECASE)
 #: Formats of other schemas, with what is said of them.
-_FORMATS = by_word(
+PARAMETER_FORMATS = by_word(
     {
         "int32 int64 float double password": "leave it out",
         "memory cpu bytes": "did you mean quantity?",
@@ -64,21 +64,6 @@ _FORMATS = by_word(
         "hostname ipv4 ipv6 ip uri url email date": "leave format out, and write a pattern and a maxLength",
     }
 )
-
-
-def key_help(key: str) -> str:
-    """What to do about a key that template.yaml does not have; "" where its spelling tells."""
-    return _OF_MANIFEST.get(key, "")
-
-
-def keyword_help(key: str) -> str:
-    """What to do about a keyword that a parameter does not have; "" where its spelling tells."""
-    return _KEYWORDS.get(key, "")
-
-
-def format_help(name: str) -> str:
-    """What to do about a format that there is not; "" where its spelling tells."""
-    return _FORMATS.get(name, "")
 
 
 def type_help(name: str, declaration: Mapping[str, Any]) -> str:
@@ -216,7 +201,7 @@ _OPERATORS = by_word(
 )
 
 
-def selector_help(value: object, *, of_namespaces: bool = False) -> str:
+def selector_help(value: object, of_namespaces: bool = False) -> str:
     """How a selector is written that is no mapping, or has other keys; "" where that is not plain.
 
     `of_namespaces` says that it selects namespaces, which people like to name.

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from injector.templates.filters import FILTERS, TESTS
 from injector.templates.quoting import EMBEDDED, NAMED
 from injector.templates.sandbox_operations import METHODS
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(NamedTuple):
     """The expression that does it, with places for its operands, and a sentence; one of both may be empty.
 
     `{0}` is what the function is about, `{1}` and so on are its other arguments.
@@ -167,14 +165,10 @@ _SUBJECT_LAST = frozenset(
         "hasSuffix", "trimPrefix", "trimSuffix", "replace", "required", "indent", "nindent",
     )
 )  # fmt: skip
+#: A text in quotes, a number or a boolean.
 _LITERAL = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`|-?[0-9.]+|true|false")
 _VERB = re.compile(r"%[-+0-9.]*[sdvqift]|\{\d*\}")
 _PARAMETER = re.compile(r"params\.\w+")
-
-
-def is_literal(operand: str) -> bool:
-    """Whether an operand is a text in quotes, a number or a boolean."""
-    return _LITERAL.fullmatch(operand) is not None
 
 
 def subject_first(name: str, operands: Sequence[str], *, prefix: bool = False) -> list[str]:
@@ -182,7 +176,7 @@ def subject_first(name: str, operands: Sequence[str], *, prefix: bool = False) -
 
     In Go's notation (`prefix`) some have it last, as in `default 80 .Values.port`; in brackets some people keep that.
     """
-    if name in _SUBJECT_LAST and len(operands) > 1 and (prefix or is_literal(operands[0])):
+    if name in _SUBJECT_LAST and len(operands) > 1 and (prefix or _LITERAL.fullmatch(operands[0])):
         return [operands[-1], *operands[:-1]]
     return list(operands)
 
