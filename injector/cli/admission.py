@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -49,8 +49,7 @@ _CONTROLLERS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AdmissionAnswer:
+class AdmissionAnswer(NamedTuple):
     """What was asked and what was said at a path."""
 
     path: str

@@ -9,9 +9,9 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -115,8 +115,7 @@ class NotSignedError(InjectorError):
     """The certificate could not be obtained; one sentence about why and what to do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Wish(NamedTuple):
     """What is wanted: for which Service and names (the API server's first), for how long, with which kind of key.
 
     `force`: also if the present certificate is good, or a request waits.

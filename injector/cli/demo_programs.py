@@ -22,15 +22,15 @@ import urllib.request
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import jsonpatch
 
 from injector.cli.injection_sources import gather
-from injector.cli.options import SourceOptions
+from injector.cli.options import CommonOptions
 from injector.cli.throwaway_certificates import make_certificates
 from injector.cluster.x509 import service_names
 from injector.errors import InjectorError
@@ -44,8 +44,7 @@ NAMESPACE = "shop"
 _ADDED = ("x-request-id", "x-forwarded-for", "x-forwarded-proto", "x-envoy-expected-rq-timeout-ms")
 
 
-@dataclass(frozen=True, slots=True)
-class Webhook:
+class Webhook(NamedTuple):
     """A running webhook, and the trust in its throwaway certificate."""
 
     url: str
@@ -229,7 +228,7 @@ def pass_through(envoy: str, pod: Object, folder: Path) -> Iterator[str]:
         ports = {"app": app_port, "inbound": inbound, "outbound": outbound}
         ports |= {"admin": admin, "ready": ready, "stats": stats}
         options = (f"envoy.{name}-port={port}" for name, port in ports.items())
-        sources = gather(SourceOptions(params=(*options, "envoy.intercept=ports", "envoy.ipv6=never")))
+        sources = gather(CommonOptions(params=(*options, "envoy.intercept=ports", "envoy.ipv6=never")))
         label = sources.settings.namespace_label
         namespace = Namespace(NAMESPACE, {label.key: label.enabled})
         result = inject(pod, namespace, sources.snapshot, names=["envoy"], overrides=sources.overrides)

@@ -5,7 +5,7 @@ as data.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 DEFAULT = "default"
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(NamedTuple):
     """Why a pod has no sidecar, as its own annotations say since it was created, and when that was, if known."""
 
     reason: str
@@ -154,7 +153,7 @@ class Explanation:
         if self.paths:
             data["paths"] = [trail.as_data() for trail in self.paths]
         if self.recorded is not None:
-            data["recorded"] = asdict(self.recorded)
+            data["recorded"] = self.recorded._asdict()
         return {**data, "notes": [*self.mistakes, *self.facts]}
 
     def _of_paths(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import click
 from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.yaml_stream import split_yaml
 from injector.cli.manifest_objects import metadata_of, objects_of
-from injector.cli.options import SourceOptions
+from injector.cli.options import CommonOptions
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import DocumentError, SettingsError, TemplateError
 from injector.loading.shipped import load_shipped
@@ -63,13 +63,13 @@ class Sources:
                 yield f"--param {template}.{name} has no effect, because no object gets template {template}; {to_do}"
 
 
-def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None = None) -> Sources:
+def gather(options: CommonOptions | None = None, *, only: Sequence[str] | None = None) -> Sources:
     """Settings, gallery and folders as one snapshot, and the parameters checked against it.
 
     `only` are the templates that are asked for by name: of the others one that does not load is left out, and told in
     `warnings`. Raises SettingsError, TemplateError, and click.UsageError for a parameter that there is not.
     """
-    options = options or SourceOptions()
+    options = options or CommonOptions()
     settings = load_settings(options.settings_file)
     cluster = Cluster(options.version or Cluster().version, settings.cluster_domain)
     # The trial in a child process is for templates that come from others, in a running cluster; these are the user's.
@@ -155,7 +155,7 @@ def warn_of(warnings: Sequence[str]) -> bool:
     return bool(warnings)
 
 
-def gather_one(template: str, options: SourceOptions) -> Sources:
+def gather_one(template: str, options: CommonOptions) -> Sources:
     """Settings and one template as a snapshot, so that other templates may be broken; the parameters as in `gather`.
 
     Errors call the template what people called it. Raises as `gather` does, and DocumentError where there is none.
@@ -238,7 +238,7 @@ def _place(file: Path, fault: Diagnostic) -> Place:
     return yaml_place(str(file), text, compose(text), fault.path)
 
 
-def _snapshot(options: SourceOptions, *args: Any, **keywords: Any) -> Snapshot:
+def _snapshot(options: CommonOptions, *args: Any, **keywords: Any) -> Snapshot:
     """`build_snapshot`, with what is wrong in the settings, and what it warns of, at its line of their file."""
     file = options.settings_file
     if file is None or config_maps_in(file):  # lines of a text within a text are none of the file

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from injector.cli.options import OUTPUT_OPTION, VERSION_OPTION
+from injector.cli.options import OUTPUT_OPTION, VERSION_OPTION, flag, option
 from injector.diagnostics import Diagnostic
 from injector.errors import TEMPLATE_ERRORS
 from injector.names import did_you_mean, nearest
@@ -24,11 +24,11 @@ _NEEDS_SCHEMAS = "schema"
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(exists=True))
-@click.option("--rules", "list_rules", is_flag=True, help="List the rules and stop.")
-@click.option("--explain", "explained", metavar="RULE", help="Print what a rule checks and why, and stop.")
-@click.option("--only", multiple=True, metavar="RULE", help="Check this rule alone. Repeatable.")
-@click.option("--disable", "disabled", multiple=True, metavar="RULE", help="Leave a rule out. Repeatable.")
-@click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
+@flag("--rules list_rules", "List the rules and stop.")
+@option("--explain explained", "RULE", "Print what a rule checks and why, and stop.")
+@option("--only", "RULE", "Check this rule alone. Repeatable.", multiple=True)
+@option("--disable disabled", "RULE", "Leave a rule out. Repeatable.", multiple=True)
+@flag("--strict", "Exit with 1 for warnings too.")
 @OUTPUT_OPTION
 @VERSION_OPTION
 def lint(

@@ -16,7 +16,7 @@ from injector.cli.documents import Document
 from injector.cli.earlier_injection import cannot_repeat, repeated, what_differs
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import ManifestNamespaces, metadata_of, objects_in
-from injector.cli.object_places import ObjectPlaces, is_of_command, path_in_object, place_in_pod
+from injector.cli.object_places import is_of_command, line_of_field, path_in_object, place_in_pod
 from injector.cli.pod_remarks import remarks_on
 from injector.cli.report import Line, OutcomeName, Report, line_for, parts_of, sentence_with_code
 from injector.diagnostics import Path, spoken_path
@@ -64,7 +64,6 @@ class Injector:
         names: list[str] | None,
         namespaces: ManifestNamespaces,
         *,
-        explicit: bool,
         documents: list[Document],
         user: Object | None = None,
         sidecars: bool = True,
@@ -74,13 +73,12 @@ class Injector:
         self._sources = sources
         self._names = names
         self._namespaces = namespaces
-        self._explicit = explicit
         self._user = user or {}
         self._sidecars = sidecars
         self._reinject = reinject
         self._paths = bool(sources.settings.paths)
         self._author_warnings = AuthorWarnings()
-        self._places = ObjectPlaces(documents)
+        self._documents = documents
         self._present = {self._key(o) for o in objects_in(documents) if o.get("kind") == "ConfigMap"}
 
     def change(self, obj: Object, document: Document) -> list[Object] | None:
@@ -129,7 +127,7 @@ class Injector:
 
     def _at(self, line: Line, obj: Object, path: Path) -> Line:
         """A line with the place of a field of its object, or of the nearest one above that the input has."""
-        place = self._places.line(obj, path)
+        place = line_of_field(self._documents, obj, path)
         if place is None:
             return line
         document, number = place
@@ -264,7 +262,7 @@ class Injector:
         for file in result.files:
             config_map = file.to_object()
             metadata = {**config_map["metadata"], "namespace": file.namespace}
-            if not (self._explicit or metadata_of(obj).get("namespace")):
+            if not (self._namespaces.default is not None or metadata_of(obj).get("namespace")):
                 del metadata["namespace"]  # whoever applies it says which one, as for the object itself
             config_map = {**config_map, "metadata": metadata}
             if self._key(config_map) not in self._present:

@@ -18,19 +18,13 @@ from injector.templates.kubernetes_yaml import compose
 from injector.templates.source_map import yaml_place
 
 
-class ObjectPlaces:
-    """The places of objects in the documents that they come from."""
-
-    def __init__(self, documents: Iterable[Document]) -> None:
-        self._documents = list(documents)
-
-    def line(self, obj: Object, path: Path) -> tuple[Document, int] | None:
-        """The document that holds an object, and the line of a field of it, or of the nearest field above."""
-        for document in self._documents:
-            for item, steps in _items(document.value, ()):
-                if item is obj:
-                    return document, _line(document, (*steps, *_indexed(obj, path)))
-        return None
+def line_of_field(documents: Iterable[Document], obj: Object, path: Path) -> tuple[Document, int] | None:
+    """The document that holds an object, and the line of a field of it, or of the nearest field above."""
+    for document in documents:
+        for item, steps in _items(document.value, ()):
+            if item is obj:
+                return document, _line(document, (*steps, *_indexed(obj, path)))
+    return None
 
 
 def is_of_command(result: Injection) -> bool:

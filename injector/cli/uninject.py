@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from injector.cli.inputs import with_files
-from injector.cli.options import REPORT_OPTION, STRICT_OPTION
+from injector.cli.options import EXISTING_FILE, REPORT_OPTION, STRICT_OPTION, option
 
 if TYPE_CHECKING:
     from injector.cli.documents import Document
@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @with_files("files", "FILE...")
-@click.option(
-    "--settings",
-    "settings_file",
-    metavar="FILE",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The settings of the injector that added the sidecars.",
-)
+@option("--settings settings_file", "FILE", "The settings of the injector that added the sidecars.", type=EXISTING_FILE)
 @STRICT_OPTION
 @REPORT_OPTION
 def uninject(files: tuple[str, ...], settings_file: Path | None, strict: bool, form: str) -> int:
