@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -281,7 +281,7 @@ def made_of(workload: Object, pod: Object, namespace: str) -> Object:
     """The pod that is made of `pod`, the pod template of a workload."""
     kind, name = str(workload.get("kind")), str(metadata_of(workload).get("name") or "")
     owner = {"apiVersion": workload.get("apiVersion"), "kind": kind, "name": name, "uid": _UID, "controller": True}
-    metadata: dict[str, Any] = dict(metadata_of(pod))
+    metadata: Object = dict(metadata_of(pod))
     if kind == "Deployment":
         owner |= {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"{name}-{_HASH}"}
         metadata["labels"] = {**(metadata.get("labels") or {}), _HASH_LABEL: _HASH}

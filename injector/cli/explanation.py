@@ -89,10 +89,10 @@ class PathTrail:
         """Whether the object, or a pod of it, would not be created."""
         return self.result is not None and not self.result.allowed and (self.entry is None or self.entry.called)
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> Object:
         """For a program; keys are stable."""
         result = self.result
-        data: dict[str, Any] = {
+        data: Object = {
             "path": self.path,
             "type": self.at.type,
             "failurePolicy": self.at.failure_policy,
@@ -146,9 +146,9 @@ class Explanation:
         results = [self.injection, *(trail.result for trail in self.paths)]
         return bool(self.mistakes) or any(result.warning_lines for result in results if result is not None)
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> Object:
         """For a program; keys are stable."""
-        data: dict[str, Any] = {"object": self.name, "origin": self.origin, "namespace": self.namespace.name}
+        data: Object = {"object": self.name, "origin": self.origin, "namespace": self.namespace.name}
         data |= self._of_paths() if self.injection is None else self._of_injection(self.injection)
         if self.paths:
             data["paths"] = [trail.as_data() for trail in self.paths]
@@ -156,7 +156,7 @@ class Explanation:
             data["recorded"] = self.recorded._asdict()
         return {**data, "notes": [*self.mistakes, *self.facts]}
 
-    def _of_paths(self) -> dict[str, Any]:
+    def _of_paths(self) -> Object:
         telling = telling_trail(self.paths)
         result = None if telling is None else telling.result
         if result is None:
@@ -164,7 +164,7 @@ class Explanation:
             return {"reason": str(reason), "effect": str(Effect.SKIP), "message": reason.sentence}
         return {"reason": str(result.reason), "effect": str(result.effect), "message": result.message}
 
-    def _of_injection(self, result: Injection) -> dict[str, Any]:
+    def _of_injection(self, result: Injection) -> Object:
         return {
             **_verdict(result),
             "required": result.decision.required,
@@ -198,7 +198,7 @@ class Explanation:
         return [*receipt.added, *(f"{path} (in place of another value)" for path in receipt.replaced)]
 
 
-def _verdict(result: Injection) -> dict[str, Any]:
+def _verdict(result: Injection) -> Object:
     """Reason, effect and message of a result; of a refusal its HTTP code too."""
     message = advised_injection(result).message
     verdict = {"reason": str(result.reason), "effect": str(result.effect), "message": message}

@@ -55,7 +55,7 @@ class Row:
     since: str = ""
     created: str = ""
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> Object:
         """For a program; keys are stable."""
         return {
             "namespace": self.namespace,
@@ -245,7 +245,7 @@ class WaitingController(NamedTuple):
         )
         return f"{change}=now --overwrite && {change}-"
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> Object:
         """For a program; keys are stable."""
         creation = self.creation
         return {

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import unified_diff
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 import msgspec
@@ -60,7 +60,7 @@ class _Rendered(NamedTuple):
 
     result: Injection
     change: ObjectEdit
-    data: dict[str, Any]
+    data: Object
     warnings: tuple[str, ...]
     files: Mapping[str, str] = {}
 

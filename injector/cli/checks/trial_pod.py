@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator
 
-from injector.cli.checks.check_context import CheckContext, Section, bad, good, some, warning
+from injector.cli.checks.check_context import CheckContext, Section, Verdicts, bad, good, some, warning
 from injector.cli.checks.namespace_labels import labelled, within
 from injector.cli.live_setup import live_snapshot
 from injector.cli.pages import page_to_open
@@ -26,7 +25,7 @@ from injector.templates.snapshot import Snapshot
 _RUNS = 5
 
 
-def injected(context: CheckContext) -> Iterator[Diagnostic]:
+def injected(context: CheckContext) -> Verdicts:
     """One namespace of `enabled` and one of `required`: the first by name that the webhooks are called for."""
     label = context.settings.namespace_label
     if any(map(is_paused, context.entries.values())):
@@ -44,7 +43,7 @@ def injected(context: CheckContext) -> Iterator[Diagnostic]:
         yield warning("injection", "no pod was tried: no namespace has its pods injected", to_do)
 
 
-def _try(context: CheckContext, namespace: Object) -> Iterator[Diagnostic]:
+def _try(context: CheckContext, namespace: Object) -> Verdicts:
     name, settings = namespace["metadata"]["name"], context.settings
     pod, seconds = plain_pod(settings), []
     try:
@@ -84,7 +83,7 @@ def _try(context: CheckContext, namespace: Object) -> Iterator[Diagnostic]:
         yield _untouched(context, namespace, pod)
 
 
-def _behind(context: CheckContext, used: dict[str, str]) -> Iterator[Diagnostic]:
+def _behind(context: CheckContext, used: dict[str, str]) -> Verdicts:
     """Whether the injector that answered has other templates in use than the cluster has: its reload was refused."""
     now = {template.name: template.digest for template in _snapshot(context).catalog}
     for name, digest in used.items():
@@ -147,7 +146,7 @@ def plain_pod(settings: Settings) -> Object:
     }
 
 
-def user_ranges(context: CheckContext) -> Iterator[Diagnostic]:
+def user_ranges(context: CheckContext) -> Verdicts:
     """On OpenShift, namespaces that are not for the users of the sidecars which a plain pod would get there."""
     settings = context.settings
     label = settings.namespace_label
