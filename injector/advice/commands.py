@@ -102,14 +102,12 @@ def _output(context: click.Context) -> str:
 
 
 #: Kinds as kubectl takes them.
-KINDS = frozenset(
-    (
-        "pod", "pods", "po", "deployment", "deployments", "deploy", "statefulset", "statefulsets", "sts", "daemonset",
-        "daemonsets", "ds", "replicaset", "replicasets", "rs", "job", "jobs", "cronjob", "cronjobs", "cj", "service",
-        "services", "svc", "configmap", "cm", "secret", "namespace", "namespaces", "ns",
-    )
-)  # fmt: skip
-_LIVE = re.compile(r"([A-Za-z]+)(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_KINDS = (
+    r"(?i:po|pods?|deploy|deployments?|sts|statefulsets?|ds|daemonsets?|rs|replicasets?|jobs?|cj|cronjobs?|svc|services?"
+    r"|cm|configmap|secret|ns|namespaces?)"
+)
+_KIND = re.compile(_KINDS)
+_LIVE = re.compile(rf"{_KINDS}(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _PARAMETER = re.compile(r"[a-z][-a-z0-9]*\.[A-Za-z][-A-Za-z0-9_]*=.*")
 #: Names in a folder that a missing one is compared with.
 _COMPARED = 1000
@@ -121,16 +119,16 @@ def missing_help(name: str, command: str, rest: str = "NAME") -> str:
     `rest` is what was typed behind it: the name behind a kind.
     """
     live = _LIVE.fullmatch(name)
-    if name.lower() in KINDS or (live and live[1].lower() in KINDS):
+    if live or _KIND.fullmatch(name):
         target = name if live else f"{name} {rest}"
         return f"this command reads files, not a cluster: run kubectl get {target} -o yaml | injector {command} -"
     if _PARAMETER.fullmatch(name):
         return f"a parameter is written --param {name}"
     template, dot, _ = name.partition(".")
-    if dot and template.lower() in KINDS and Path(name).suffix not in (".yaml", ".yml", ".json"):
+    if dot and _KIND.fullmatch(template) and Path(name).suffix not in _MANIFESTS:
         return f"for the fields of an object, run kubectl explain {name}"
     if "/" not in name and template in _templates():
-        if dot and Path(name).suffix not in (".yaml", ".yml", ".json"):
+        if dot and Path(name).suffix not in _MANIFESTS:
             return f"for the parameters of a template, run injector docs {template}"
         if not dot:
             return f"to use a template, add --templates {name}; for its parameters, run injector docs {name}"

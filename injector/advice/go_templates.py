@@ -45,7 +45,8 @@ def go_help(line: str, file: str, column: int = 0) -> str:
 
 #: How a tag begins that holds a path of Go's, or a comparison as a function.
 _CONDITION = re.compile(r"(?:not )?\(*[.$]|(?:not\s+)?\(?(?:and|or|eq|ne|lt|le|gt|ge)\s")
-_BLOCKS = ("if", "else", "end", "range", "with", "define", "block", "template", "include")
+#: How a hole begins with a path, a comment or a block of Go's.
+_BEGIN = re.compile(r"[.$]|/\*|(?:if|else|end|range|with|define|block|template|include)\Z")
 
 
 def _is_go(hole: re.Match[str]) -> bool:
@@ -53,7 +54,7 @@ def _is_go(hole: re.Match[str]) -> bool:
         return _CONDITION.match(hole["inner"]) is not None
     first, _, rest = hole["hole"].partition(" ")
     is_call = first.isidentifier() and bool(rest) and (rest.lstrip()[0] in '"`.$(' or first in words.MEANINGS)
-    return first[:1] in (".", "$") or first.startswith("/*") or first in _BLOCKS or (is_call and first != "not")
+    return _BEGIN.match(first) is not None or (is_call and first != "not")
 
 
 def _hole(hole: str) -> str:
