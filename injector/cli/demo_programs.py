@@ -21,7 +21,7 @@ import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -152,14 +152,9 @@ class ProgramError(InjectorError):
 
 def free_ports(count: int) -> list[int]:
     """Ports of the loopback address on which nobody listens, all different."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
         return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
 
 
 @contextmanager
@@ -224,19 +219,18 @@ def pass_through(envoy: str, pod: Object, folder: Path) -> Iterator[str]:
     not start.
     """
     with _app() as app_port:
-        inbound, outbound, admin, ready, stats = free_ports(5)
-        ports = {"app": app_port, "inbound": inbound, "outbound": outbound}
-        ports |= {"admin": admin, "ready": ready, "stats": stats}
+        ports = dict(zip(("inbound", "outbound", "admin", "ready", "stats"), free_ports(5), strict=True))
+        ports["app"] = app_port
         options = (f"envoy.{name}-port={port}" for name, port in ports.items())
         sources = gather(CommonOptions(params=(*options, "envoy.intercept=ports", "envoy.ipv6=never")))
         label = sources.settings.namespace_label
         namespace = Namespace(NAMESPACE, {label.key: label.enabled})
         result = inject(pod, namespace, sources.snapshot, names=["envoy"], overrides=sources.overrides)
-        with running(_command(envoy, result, folder), folder / "envoy.log", f"http://127.0.0.1:{ready}/ready"):
-            url = f"http://127.0.0.1:{inbound}/hello"
+        with running(_command(envoy, result, folder), folder / "envoy.log", f"http://127.0.0.1:{ports['ready']}/ready"):
+            url = f"http://127.0.0.1:{ports['inbound']}/hello"
             with LOCAL.open(url, timeout=10) as answer:
                 status, echoed = answer.status, json.load(answer)
-            with LOCAL.open(f"http://127.0.0.1:{stats}/stats/prometheus", timeout=10) as answer:
+            with LOCAL.open(f"http://127.0.0.1:{ports['stats']}/stats/prometheus", timeout=10) as answer:
                 metrics = answer.read().decode()
         added = ", ".join(f"{name}: {echoed[name]}" for name in _ADDED if name in echoed)
         if not added:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from injector.cli.options import OUTPUT_OPTION, VERSION_OPTION, flag, option
+from injector.cli.options import OUTPUT_OPTION, VERSION_OPTION, flag, names_within, option
 from injector.diagnostics import Diagnostic
 from injector.errors import TEMPLATE_ERRORS
 from injector.names import did_you_mean, nearest
@@ -142,8 +142,7 @@ def _bold(text: str) -> str:
 
 def _names(values: Sequence[str]) -> frozenset[str]:
     """Names of rules, also several behind one option. Raises click.UsageError for one that there is not."""
-    names = [name.strip() for value in values for name in value.split(",") if name.strip()]
-    return frozenset(_rule(name).name for name in names)
+    return frozenset(_rule(name).name for name in names_within(values))
 
 
 def _rule(name: str) -> Rule:

@@ -19,7 +19,7 @@ from injector.cli.manifest_objects import ManifestNamespaces, metadata_of, objec
 from injector.cli.object_places import is_of_command, line_of_field, path_in_object, place_in_pod
 from injector.cli.pod_remarks import remarks_on
 from injector.cli.report import Line, OutcomeName, Report, line_for, parts_of, sentence_with_code
-from injector.diagnostics import Path, spoken_path
+from injector.diagnostics import Diagnostic, Path, spoken_path
 from injector.errors import InjectionError
 from injector.inject import inject as inject_pod
 from injector.injection import Injection
@@ -108,16 +108,15 @@ class Injector:
         """
         settings, report = self._sources.settings, self.report
         if not_injected := _not_injected(obj):
-            line = line_for(obj, self._namespaces.name_for(obj), "skipped", document.place)
-            report.lines.append(replace(line, reason=not_injected[0], message=not_injected[1]))
-            return not_injected[0] != _PATCH
+            reason, message = not_injected
+            name = self._namespaces.name_for(obj)
+            report.lines.append(line_for(obj, name, "skipped", document.place, reason=reason, message=message))
+            return reason != _PATCH
         mistake = missing_template(obj)
         fails = mistake is not None and mistake.severity == "error"
         warnings = list(namespace_mistakes(obj, settings)) if obj.get("kind") == "Namespace" else []
         if mistake is not None and fails:
-            line = line_for(obj, self._namespaces.name_for(obj), "failed", document.place)
-            line = replace(line, reason=mistake.code, message=mistake.sentence)
-            report.lines.append(self._at(line, obj, mistake.path))
+            report.lines.append(self._failed(obj, document, mistake, mistake.path))
         elif mistake is not None:
             warnings.append(mistake.sentence)
         report.warnings += [f"{one_line(object_name_of(obj))} ({document.place}): {warning}" for warning in warnings]
@@ -156,11 +155,13 @@ class Injector:
         try:
             check_shape(pod)
         except InjectionError as error:
-            fault = error.diagnostic
-            line = line_for(obj, self._namespaces.of(obj).name, "failed", document.place)
-            line = replace(line, reason=fault.code, message=fault.sentence)
-            return self._at(line, obj, path_in_object(obj, fault.path))
+            return self._failed(obj, document, error.diagnostic, path_in_object(obj, error.diagnostic.path))
         return None
+
+    def _failed(self, obj: Object, document: Document, fault: Diagnostic, path: Path) -> Line:
+        name = self._namespaces.name_for(obj)
+        line = line_for(obj, name, "failed", document.place, reason=fault.code, message=fault.sentence)
+        return self._at(line, obj, path)
 
     def _injected(self, obj: Object, pod: Object, document: Document) -> tuple[Line, Injection | None]:
         """The report line for a pod's injection, and the injection if its result is to be used."""

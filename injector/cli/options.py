@@ -159,7 +159,7 @@ def names_option(help_text: str) -> Option:
         "A,B",
         f"{help_text} Repeatable.",
         multiple=True,
-        callback=lambda _context, _option, values: _names(values),
+        callback=lambda _context, _option, values: names_within(values) if values else None,
     )
 
 
@@ -179,10 +179,9 @@ SOURCE_OPTIONS: Group = (
 )
 
 
-def _names(values: tuple[str, ...]) -> list[str] | None:
-    """The names of all `--templates`, in order, each once; None where it is not given."""
-    names = list(dict.fromkeys(name.strip() for value in values for name in value.split(",") if name.strip()))
-    return names if values else None
+def names_within(values: Sequence[str]) -> list[str]:
+    """The names of an option that may be given more than once, each with some names, in order, each once."""
+    return list(dict.fromkeys(name.strip() for value in values for name in value.split(",") if name.strip()))
 
 
 # ------------------------------------------------------------------------------------------------ where the pods are
@@ -199,7 +198,7 @@ NAMESPACE_OPTIONS: Group = (
         multiple=True,
         callback=lambda _context, _option, values: {
             **_pairs([value for value in values if value]),
-            **({} if all(values) else {"": ""}),
+            **{value: value for value in values if not value},
         },
     ),
     option(

@@ -189,11 +189,9 @@ def _show_changes(line: Line) -> None:
         click.echo(f"  existing lines changed: {len(line.changed_lines)} ({word} {numbers})", err=True)
 
 
-def line_for(obj: Object, namespace: str, outcome: OutcomeName, place: str, message: str = "") -> Line:
-    """A line about an object, without reasons."""
-    return Line(
-        object_name_of(obj), str(metadata_of(obj).get("namespace") or namespace), outcome, place, message=message
-    )
+def line_for(obj: Object, namespace: str, outcome: OutcomeName, place: str, **more: Any) -> Line:
+    """A line about an object, with `more` fields of it."""
+    return Line(object_name_of(obj), str(metadata_of(obj).get("namespace") or namespace), outcome, place, **more)
 
 
 def sentence_with_code(result: Injection) -> str:

@@ -56,7 +56,7 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, strict: bool, f
             report.others += 1
             return None
         if lost := lost_receipt(pod, settings):
-            report.lines.append(line_for(obj, "", "failed", document.place, lost))
+            report.lines.append(line_for(obj, "", "failed", document.place, message=lost))
             return None
         before = uninject_pod(pod, settings)
         if not same(before, pod):
@@ -70,7 +70,7 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, strict: bool, f
                 "(the annotation that says what the injection added); use the unchanged output of injector inject, "
                 "or the file from before the injection"
             )
-        line = line_for(obj, "", "failed" if fault else "unchanged", document.place, fault or "not injected")
+        line = line_for(obj, "", "failed" if fault else "unchanged", document.place, message=fault or "not injected")
         report.lines.append(line)
         return None
 
