@@ -118,6 +118,8 @@ def missing_help(name: str, command: str, rest: str = "NAME") -> str:
 
     `rest` is what was typed behind it: the name behind a kind.
     """
+    from injector.loading.template_folders import gallery_path, templates_in
+
     live = _LIVE.fullmatch(name)
     if live or _KIND.fullmatch(name):
         target = name if live else f"{name} {rest}"
@@ -127,7 +129,7 @@ def missing_help(name: str, command: str, rest: str = "NAME") -> str:
     template, dot, _ = name.partition(".")
     if dot and _KIND.fullmatch(template) and Path(name).suffix not in _MANIFESTS:
         return f"for the fields of an object, run kubectl explain {name}"
-    if "/" not in name and template in _templates():
+    if "/" not in name and template in templates_in(gallery_path()):
         if dot and Path(name).suffix not in _MANIFESTS:
             return f"for the parameters of a template, run injector docs {template}"
         if not dot:
@@ -141,9 +143,3 @@ def _beside(file: Path) -> list[str]:
         return [neighbour.name for neighbour, _ in zip(file.parent.iterdir(), range(_COMPARED), strict=False)]
     except (OSError, ValueError):
         return []
-
-
-def _templates() -> list[str]:
-    from injector.loading.template_folders import gallery_path, templates_in
-
-    return list(templates_in(gallery_path()))

@@ -102,14 +102,9 @@ class Admission:
 
     def mutate(self) -> None:
         """Ask at the mutating paths."""
-        earlier: list[tuple[str, PathTemplates]] = []
-        stale: list[tuple[str, PathTemplates]] = []
-        for path, at in paths_for(self.asked, self.snapshot):
-            if at.type == "mutating":
-                if self._ask(path, at):
-                    stale = list(earlier)
-                earlier.append((path, at))
-        for path, at in stale:
+        paths = [(path, at) for path, at in paths_for(self.asked, self.snapshot) if at.type == "mutating"]
+        changed = [number for number, (path, at) in enumerate(paths) if self._ask(path, at)]
+        for path, at in paths[: max(changed, default=0)]:
             self._ask(path, at)
 
     def validate(self) -> None:

@@ -47,14 +47,14 @@ class Look(NamedTuple):
     """One thing that says whether a template is for an object: its `for`, `namespaces` or `selector`."""
 
     template: str
-    what: str
-    fits: bool
+    step: str
     saw: str
+    fits: bool
 
     @property
     def why_not(self) -> str:
         """What kept the template from being asked about, in words."""
-        return f"{self.template} is for {self.saw}" if self.what == "for" else f"{self.template}: {self.saw}"
+        return f"{self.template} is for {self.saw}" if self.step == "for" else f"{self.template}: {self.saw}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +98,7 @@ class PathTrail:
             "failurePolicy": self.at.failure_policy,
             "request": self.request,
             **filled({"about": self.about}),
-            "trail": [
-                {"template": look.template, "step": look.what, "saw": look.saw, "fits": look.fits}
-                for look in self.looks
-            ],
+            "trail": [look._asdict() for look in self.looks],
             "asked": result is not None,
             **({} if self.entry is None else {"entry": self.entry._asdict()}),
         }
@@ -301,7 +298,7 @@ def _recorded(obj: Object, settings: Settings) -> Recorded | None:
 def trails_of(admission: Admission, about: str = "", entry_of: EntryOf | None = None) -> tuple[PathTrail, ...]:
     """A trail for each path of the settings, in the order in which they are asked; `admission` is all done."""
     paths = sorted(admission.snapshot.settings.paths.items(), key=lambda item: item[1].type == "validating")
-    answers: dict[str, AdmissionAnswer] = {}
+    answers = {}
     for answer in admission.answers:  # of a path that was asked twice, the one that says more
         if answer.path not in answers or answer.result.reason is not Reason.NOTHING_TO_ADD:
             answers[answer.path] = answer
@@ -314,7 +311,7 @@ def trails_of(admission: Admission, about: str = "", entry_of: EntryOf | None = 
 def _trail(path: str, at: PathTemplates, admission: Admission, answer: AdmissionAnswer | None, about: str) -> PathTrail:
     catalog = admission.snapshot.catalog
     templates = catalog.found(at.templates)
-    looks = [Look(name, "exists", False, "there is no such template") for name in catalog.missing(at.templates)]
+    looks = [Look(name, "exists", "there is no such template", False) for name in catalog.missing(at.templates)]
     request, result = (admission.asked, None) if answer is None else (answer.asked, answer.result)
     looks += [look for template in templates for look in looks_of(template, request, admission.namespace)]
     covered = any(template.applies_to.covers(request.request) for template in templates)
@@ -325,14 +322,14 @@ def _trail(path: str, at: PathTemplates, admission: Admission, answer: Admission
 def looks_of(template: Template, request: ObjectRequest, namespace: Namespace) -> Iterator[Look]:
     """What `injector.policies.request.is_for` checks, up to the first check that does not fit."""
     fits = template.applies_to.covers(request.request)
-    yield Look(template.name, "for", fits, template.applies_to.words)
+    yield Look(template.name, "for", template.applies_to.words, fits)
     if fits and template.namespaces is not None:
         fits = namespace_matches(template.namespaces, request, namespace)
         saw = f"the labels of namespace {namespace.name} {'match' if fits else 'do not match'}"
-        yield Look(template.name, "namespaces", fits, saw if namespace.name else "the object has no namespace")
+        yield Look(template.name, "namespaces", saw if namespace.name else "the object has no namespace", fits)
     if fits and template.selector is not None:
         fits = selects(template.selector, request)
-        yield Look(template.name, "selector", fits, f"the object's labels {'match' if fits else 'do not match'}")
+        yield Look(template.name, "selector", f"the object's labels {'match' if fits else 'do not match'}", fits)
 
 
 def telling_trail(trails: tuple[PathTrail, ...]) -> PathTrail | None:

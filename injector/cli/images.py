@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -47,11 +48,11 @@ def images(options: CommonOptions, form: str) -> None:
     from injector.pods.overlay import mirrored_image
 
     sources, _ = sources_and_namespaces(options, [])
-    used: dict[str, list[str]] = {}
+    used = defaultdict(list)
     for template in sources.snapshot.catalog:
         if options.templates is None or template.name in options.templates:
             for image in dict.fromkeys(_images(template, sources)):
-                used.setdefault(image, []).append(template.name)
+                used[image].append(template.name)
     mirrors = sources.settings.image_mirrors
     rows = [(image, mirrored_image(image, mirrors), used[image]) for image in sorted(used)]
     if form == "json":

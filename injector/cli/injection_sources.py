@@ -204,7 +204,13 @@ def load_settings(file: Path | None) -> Settings:
     if file is None:
         return Settings()
     if maps := config_maps_in(file):
-        return _settings_in(maps, file)
+        # The Kubernetes client takes a while to import; most commands need none.
+        from injector.webhook.snapshot_sources import read_settings
+
+        for config_map in maps:
+            if (text := config_map["data"].get(SETTINGS_KEY)) is not None:
+                return read_settings(text, f"{file}, key {SETTINGS_KEY}")
+        raise SettingsError(f"{file}: no ConfigMap in it has the key {SETTINGS_KEY}")
     documents = list(split_yaml(_text(file), str(file)))
     if len(documents) > 1:
         raise SettingsError(f"{file}: holds {len(documents)} documents; a settings file has one")
@@ -212,16 +218,6 @@ def load_settings(file: Path | None) -> Settings:
         return parse_settings(documents[0].value, str(file))
     except SettingsError as error:
         raise _in_file(file, error) from None
-
-
-def _settings_in(config_maps: Iterable[Object], file: Path) -> Settings:
-    # The Kubernetes client takes a while to import; most commands need none.
-    from injector.webhook.snapshot_sources import read_settings
-
-    for config_map in config_maps:
-        if (text := config_map["data"].get(SETTINGS_KEY)) is not None:
-            return read_settings(text, f"{file}, key {SETTINGS_KEY}")
-    raise SettingsError(f"{file}: no ConfigMap in it has the key {SETTINGS_KEY}")
 
 
 def _in_file(file: Path, error: SettingsError) -> SettingsError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -77,19 +77,14 @@ def list_pods(
             waiting, more = waiting_or_why_not(live, space)
             notes = [*notes, *more]
         _print(rows, notes, waiting, form)
-        if watch:
-            _follow(lambda: judged()[0], rows, form)
-
-
-def _follow(judged: Callable[[], Sequence[Row]], rows: Sequence[Row], form: str) -> None:
-    """Print rows that are new or have changed, until the user interrupts it."""
-    while True:
-        sys.stdout.flush()
-        time.sleep(_POLL_SECONDS)
-        before, rows = set(map(repr, rows)), judged()
-        if changed := [row for row in rows if repr(row) not in before]:
-            click.echo("---\n" if form == "yaml" else "", nl=False)
-            _print(changed, (), (), form)
+        while watch:  # until the user interrupts it
+            sys.stdout.flush()
+            time.sleep(_POLL_SECONDS)
+            before = set(map(repr, rows))
+            rows, _ = judged()
+            if changed := [row for row in rows if repr(row) not in before]:
+                click.echo("---\n" if form == "yaml" else "", nl=False)
+                _print(changed, (), (), form)
 
 
 def _print(rows: Sequence[Row], notes: Sequence[str], waiting: Sequence[WaitingController], form: str) -> None:
@@ -111,14 +106,9 @@ def _print(rows: Sequence[Row], notes: Sequence[str], waiting: Sequence[WaitingC
             click.echo(f"pod/{printable(row.pod)}")
         return
     _show(rows, wide=form == "wide")
-    _show_to_do([*commands, *sentences], waiting)
-
-
-def _show_to_do(restarts: Sequence[str], waiting: Sequence[WaitingController]) -> None:
-    """How pods that are outdated or lack their sidecars get new ones, and what has controllers create them at once."""
-    if restarts:
+    if commands or sentences:
         click.echo("\nNew pods get the current sidecars. To restart them one after the other:")
-        _show_lines(restarts)
+        _show_lines([*commands, *sentences])
     if waiting:
         click.echo(
             "\nThe injector did not answer. These controllers wait before they create pods again, for at most 17 "

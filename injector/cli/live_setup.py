@@ -23,7 +23,6 @@ from injector.policies.request import ObjectRequest
 from injector.settings import Settings
 from injector.templates.load import TemplateSources
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, Trial, build_snapshot
-from injector.templates.template import Template
 from injector.webhook.snapshot_sources import read_settings
 
 
@@ -108,7 +107,7 @@ def templates_of_paths(live: BlockingClient, namespace: str, settings: Settings)
     Raises ClusterError.
     """
     names = dict.fromkeys(name for at in settings.paths.values() for name in at.templates)
-    templates: list[Template] = []
+    templates = []
     if names:
         _, sources = _sources_of(live, namespace, settings)
         for name in names.keys() & sources.keys():

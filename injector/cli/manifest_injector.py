@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from injector.advice import advised_injection
@@ -181,10 +180,13 @@ class Injector:
         workload = workload_with_pods(obj)
         attempt = Attempt(result, pod, self._namespaces.of(obj), sources.snapshot, sources.overrides, workload)
         remarks = remarks_on(obj, attempt, self._names, self._author_warnings)
+        place, at = place_of(attempt, names), ""
+        if place is not None and not place.origin.startswith(str(gallery_path())):
+            at = place.whole  # where a template of the user says what a pod is refused for
         line = replace(
             line,
             outcome=_outcome(result),
-            message=": ".join(filter(None, (_author_place(attempt, names), _message(result)))),
+            message=": ".join(filter(None, (at, _message(result)))),
             templates=tuple(name for name, _ in result.templates),
             warned=bool(result.failures),
             warnings=(*(warning.warning_line for warning in result.warnings), *remarks),
@@ -259,7 +261,7 @@ class Injector:
 
     def _config_maps(self, obj: Object, result: Injection, document: Document) -> list[Object]:
         """Those that the input does not hold and no earlier object needed."""
-        new: list[Object] = []
+        new = []
         for file in result.files:
             config_map = file.to_object()
             metadata = {**config_map["metadata"], "namespace": file.namespace}
@@ -296,12 +298,6 @@ def _message(result: Injection) -> str:
     if result.reason is Reason.ALREADY_INJECTED:
         return "already has its sidecar; to inject it again, add --reinject"
     return "" if result.reason is Reason.INJECTED else sentence_with_code(result)
-
-
-def _author_place(attempt: Attempt, names: Iterable[str]) -> str:
-    """Where a template of the user says what a pod is refused for; "" where none does, or one of the gallery."""
-    place = place_of(attempt, names)
-    return "" if place is None or place.origin.startswith(str(gallery_path())) else place.whole
 
 
 def _outcome(result: Injection) -> OutcomeName:

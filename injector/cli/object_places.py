@@ -9,7 +9,7 @@ import yaml
 
 from injector.cli.documents import Document
 from injector.cli.manifest_objects import is_list
-from injector.diagnostics import Diagnostic, Key, Path
+from injector.diagnostics import Key, Path
 from injector.injection import Injection
 from injector.pods.context import Object
 from injector.pods.workloads import pod_template_path
@@ -38,9 +38,11 @@ def place_in_pod(result: Injection, settings: Settings) -> tuple[Path, bool]:
     fault = result.diagnostic
     if fault is None:
         return (), False
-    origin, key = fault.fields.get("origin", ""), _key(fault, settings)
+    origin, key = fault.fields.get("origin", ""), settings.templates_key
+    if "parameter" in fault.fields:
+        key = f"{settings.parameter_suffix(fault.fields['template'])}{fault.fields['parameter']}"
     for owner in ("pod", "namespace"):
-        if key and origin == f"{owner} annotation {key}":
+        if origin == f"{owner} annotation {key}":
             return ("metadata", "annotations", Key(key)), owner == "namespace"
     return fault.path, False
 
@@ -48,14 +50,6 @@ def place_in_pod(result: Injection, settings: Settings) -> tuple[Path, bool]:
 def path_in_object(obj: Object, path: Path) -> Path:
     """The path into an object of a path into its pod."""
     return (*(pod_template_path(obj) or ()), *path)
-
-
-def _key(fault: Diagnostic, settings: Settings) -> str:
-    """The annotation that a mistake is about; "" for none."""
-    fields = fault.fields
-    if "parameter" in fields:
-        return f"{settings.parameter_suffix(fields['template'])}{fields['parameter']}"
-    return settings.templates_key
 
 
 def _items(value: Any, steps: Path) -> Iterator[tuple[Any, Path]]:

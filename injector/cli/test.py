@@ -80,7 +80,10 @@ def test(
         runs = run_suites(suites, plan, lambda _: bar.update(1))
     seconds = time.monotonic() - started
     if junit is not None:
-        _write(junit, results_as_junit(runs, seconds))
+        try:
+            junit.write_text(results_as_junit(runs, seconds), encoding="utf-8")
+        except OSError as error:
+            raise DocumentError(f"{junit}: {error.strerror or error}") from None
     if output == "json":
         click.echo(results_as_json(runs, seconds), nl=False)
     elif output == "github":
@@ -108,10 +111,3 @@ def _chosen(expression: str | None) -> CaseFilter:
         return chosen_by(expression)
     except ValueError as error:
         raise click.UsageError(f"-k {expression!r}: {error}") from None
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise DocumentError(f"{file}: {error.strerror or error}") from None

@@ -135,7 +135,7 @@ class _Splice:
             raise UnwritableError
         column = _column(node)
         starts = [self._dash_line(item, column) for item in items]
-        ends: dict[int, int] = {}
+        ends = {}
         for index, item in enumerate(items):
             end = self._after(item, item)
             if index in matched:
@@ -282,7 +282,7 @@ def _matched(old: list[Any], new: list[Any]) -> dict[int, int]:
     """
     if len(old) == len(new) and not any(any(_name(item)) for item in (*old, *new)):
         return {index: index for index in range(len(old))}
-    pairs: dict[int, int] = {}
+    pairs = {}
     at = 0
     for old_index, item in enumerate(old):
         counterpart = next((index for index in range(at, len(new)) if _same_item(item, new[index])), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 from injector.cli.checks.check_context import CheckContext, Section, Verdicts, bad, good, some, warning
 from injector.cluster.pause import is_paused
@@ -92,14 +92,14 @@ def guarded(context: CheckContext) -> Verdicts:
     """Every `required` namespace has its two entries: the one that injects and the one that looks again."""
     label = context.settings.namespace_label
     required = [namespace for namespace in labelled(context, label.required) if within(context, namespace)]
-    without: dict[tuple[str, bool], list[str]] = {}
+    without = defaultdict(list)
     for namespace in required:
         for short in ("required", "guard"):
             name = context.installation.entry_name(short)
             entry = context.entries.get(name)
             if reason := _missing(entry, labels_of(namespace)):
                 paused = entry is not None and is_paused(entry)
-                without.setdefault((f"entry {name} {reason}", paused), []).append(namespace["metadata"]["name"])
+                without[f"entry {name} {reason}", paused].append(namespace["metadata"]["name"])
     for (reason, paused), names in without.items():
         yield bad(
             "required-guarded",

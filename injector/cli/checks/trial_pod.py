@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import defaultdict
 
 from injector.cli.checks.check_context import CheckContext, Section, Verdicts, bad, good, some, warning
 from injector.cli.checks.namespace_labels import labelled, within
@@ -158,13 +159,12 @@ def user_ranges(context: CheckContext) -> Verdicts:
     if not limited:
         return
     snapshot = _snapshot(context)
-    names: dict[str, list[str]] = {}
-    keys: dict[str, list[str]] = {}
+    names, keys = defaultdict(list), {}
     for namespace in limited:
         result = inject(plain_pod(settings), namespace, snapshot)
         for outside in users_outside(result, namespace, settings):
             template = outside.fields["template"]
-            names.setdefault(template, []).append(namespace.name)
+            names[template].append(namespace.name)
             keys[template] = outside.fields["keys"]
     for template, namespaces in names.items():
         yield warning(
