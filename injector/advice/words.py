@@ -39,7 +39,7 @@ _TEXT_FILE = Meaning(
     "(`| shell_quote`) and inside JSON text (`| json_quote`)"
 )
 #: What functions, filters, methods, tests and operators mean.
-MEANINGS: dict[str, Meaning] = by_word(
+MEANINGS = by_word(
     {
         "toYaml to_yaml to_nice_yaml toJson to_json toRawJson toPrettyJson indent nindent tpl": Meaning(
             "{0}", "a value keeps its type, without quotes and indentation"
@@ -124,7 +124,7 @@ MEANINGS: dict[str, Meaning] = by_word(
     }
 )
 #: What names of values mean.
-VALUES: dict[str, Meaning] = by_word(
+VALUES = by_word(
     {
         "null nil": Meaning("none"),
         "yes on": Meaning("true"),

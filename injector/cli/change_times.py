@@ -5,7 +5,7 @@ https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-manageme
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
@@ -75,14 +75,11 @@ def _by_name(objects: Iterable[Object], field: tuple[str, ...]) -> dict[str, str
 
 def last_change(obj: Object, field: tuple[str, ...]) -> str:
     """When a field of an object was last changed, given as its steps in `managedFields`; "" where nobody noted it."""
-    return max(_times(obj, field), default="")
-
-
-def _times(obj: Object, field: tuple[str, ...]) -> Iterator[str]:
-    """When each manager of a field last changed what it manages."""
+    times = [""]
     for entry in mappings(metadata_of(obj).get("managedFields")):
         managed = entry.get("fieldsV1")
         for step in field:
             managed = mapping(managed).get(step)
         if managed is not None:
-            yield string_field(entry.get("time"))
+            times.append(string_field(entry.get("time")))
+    return max(times)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @click.command("check-manifests")
-@with_files("files", "FILE...")
+@with_files()
 @with_options(*SOURCE_OPTIONS, *NAMESPACE_OPTIONS, *CLUSTER_OPTIONS)
 @with_user
 @STRICT_OPTION

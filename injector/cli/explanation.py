@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from injector.advice import advised_injection
 from injector.authoring.author_warnings import AuthorWarnings
 from injector.authoring.refusal_location import Attempt
-from injector.cli.admission import Admission, AdmissionAnswer, admit_pod, asked_about_pod
+from injector.cli.admission import Admission, AdmissionAnswer, admit_pod
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import metadata_of
 from injector.cli.pod_remarks import remarks_on
@@ -238,7 +238,7 @@ def explanation_of(
     trails: tuple[PathTrail, ...] = ()
     admission = None
     if settings.paths and obj.get("kind") != "Pod":
-        admission = Admission.of_object(obj, namespace, sources.snapshot, sources.overrides, user, resource)
+        admission = Admission.of_object(obj, namespace, sources, user, resource)
     if admission is not None:
         trails = trails_of(admission, "", entry_of)
     if pod is None:
@@ -261,9 +261,7 @@ def explanation_of(
     mistakes = [*remarks_on(obj, attempt, templates, AuthorWarnings()), *mistakes]
     of_pods: tuple[PathTrail, ...] = ()
     if settings.paths and result.allowed and result.reason is not Reason.MALFORMED_POD:
-        request = asked_about_pod(obj, result.object, namespace.name, user)
-        admission = Admission(request, namespace, sources.snapshot, sources.overrides)
-        admit_pod(obj, result.object, admission, user, injected)
+        _, admission = admit_pod(obj, result.object, namespace, sources, user, injected)
         of_pods = trails_of(admission, "" if is_pod else "the pods of this object", entry_of)
         # where nothing is for the object itself, its pods are all that there is to tell
         trails = (*(trail for trail in trails if trail.asked), *of_pods)
@@ -297,7 +295,7 @@ def _recorded(obj: Object, settings: Settings) -> Recorded | None:
 
 def trails_of(admission: Admission, about: str = "", entry_of: EntryOf | None = None) -> tuple[PathTrail, ...]:
     """A trail for each path of the settings, in the order in which they are asked; `admission` is all done."""
-    paths = sorted(admission.snapshot.settings.paths.items(), key=lambda item: item[1].type == "validating")
+    paths = sorted(admission.sources.settings.paths.items(), key=lambda item: item[1].type == "validating")
     answers = {}
     for answer in admission.answers:  # of a path that was asked twice, the one that says more
         if answer.path not in answers or answer.result.reason is not Reason.NOTHING_TO_ADD:
@@ -309,7 +307,7 @@ def trails_of(admission: Admission, about: str = "", entry_of: EntryOf | None = 
 
 
 def _trail(path: str, at: PathTemplates, admission: Admission, answer: AdmissionAnswer | None, about: str) -> PathTrail:
-    catalog = admission.snapshot.catalog
+    catalog = admission.sources.snapshot.catalog
     templates = catalog.found(at.templates)
     looks = [Look(name, "exists", "there is no such template", False) for name in catalog.missing(at.templates)]
     request, result = (admission.asked, None) if answer is None else (answer.asked, answer.result)

@@ -13,7 +13,7 @@ from injector.cli.options import FOLDER, flag, option
 
 
 @click.command(name="import")
-@with_files("files", "FILE...")
+@with_files()
 @option(
     "--output parent",
     "DIR",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@with_files("files", "FILE...")
+@with_files()
 @NAMES_OPTION
 @with_options(*SOURCE_OPTIONS, *NAMESPACE_OPTIONS, *CLUSTER_OPTIONS)
 @with_user

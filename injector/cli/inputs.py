@@ -142,7 +142,7 @@ def _fetch(url: str) -> bytes:
     return _bounded(bytes(data), url)
 
 
-def with_files(name: str, metavar: str) -> Option:
+def with_files(name: str = "files", metavar: str = "FILE...") -> Option:
     """A decorator that gives a command at least one file, as the parameter `name`, a tuple of what people wrote."""
 
     def decorate(command: Any) -> Any:

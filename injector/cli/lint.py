@@ -49,7 +49,7 @@ def lint(
     from injector.authoring.lint.engine import LintOptions, templates_among
     from injector.authoring.lint.engine import lint as lint_templates
     from injector.authoring.lint.rule import rules
-    from injector.cli.report import counted, progress_bar
+    from injector.cli.report import counted, progress_bar, tell
     from injector.pods.context import Cluster
 
     if list_rules:
@@ -71,10 +71,10 @@ def lint(
     click.echo(written_problems(problems, templates, output, "injector lint", rules()), nl=False)
     counts = Counter(map(attrgetter("severity"), problems))
     totals = [counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]] or ["no problems"]
-    click.echo(", ".join([counted(len(templates), "template"), *totals]), err=True)
+    tell(", ".join([counted(len(templates), "template"), *totals]))
     if problems and output == "text":
         code = min(problems, key=_urgency).code
-        click.echo(f"more about [{code}]: injector lint --explain {code}", err=True)
+        tell(f"more about [{code}]: injector lint --explain {code}")
     return int(bool(counts["error"] or (strict and problems)))
 
 
@@ -84,11 +84,12 @@ def _with_schema(version: tuple[int, int]) -> tuple[int, int]:
     Raises click.BadParameter for others.
     """
     from injector.authoring.lint.pod_schema import SchemasMissingError, check_version, versions
+    from injector.cli.report import tell
 
     newest = max(versions())
     if version > newest:
         later, used = (".".join(map(str, pair)) for pair in (version, newest))
-        click.echo(f"no schema for Kubernetes {later} is installed; the schema for {used} is used", err=True)
+        tell(f"no schema for Kubernetes {later} is installed; the schema for {used} is used")
         return newest
     try:
         check_version(version)

@@ -10,7 +10,7 @@ from injector.apply import Overrides
 from injector.authoring.author_warnings import AuthorWarnings, place_of
 from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.refusal_location import Attempt
-from injector.cli.admission import Admission, admission_line, admit_pod, asked_about_pod, in_manifest
+from injector.cli.admission import Admission, admission_line, admit_pod, in_manifest
 from injector.cli.documents import Document
 from injector.cli.earlier_injection import cannot_repeat, repeated, what_differs
 from injector.cli.injection_sources import Sources
@@ -235,8 +235,7 @@ class Injector:
 
     def _amended(self, obj: Object, document: Document) -> Object | None:
         """An object as the settings' paths have it; None where they refuse it."""
-        sources, namespace = self._sources, self._namespaces.of(obj)
-        admission = Admission.of_object(obj, namespace, sources.snapshot, sources.overrides, self._user)
+        admission = Admission.of_object(obj, self._namespaces.of(obj), self._sources, self._user)
         if admission is None:
             return obj
         self._tell(admission, obj, document)
@@ -246,11 +245,8 @@ class Injector:
 
     def _amended_pod(self, obj: Object, pod: Object, document: Document) -> Object:
         """A pod, or the pod template of a workload, as the settings' paths have the pods that are made of it."""
-        sources, namespace = self._sources, self._namespaces.of(obj)
-        request = asked_about_pod(obj, pod, namespace.name, self._user)
-        admission = Admission(request, namespace, sources.snapshot, sources.overrides)
         inject = (lambda pod: self._inject(obj, pod)) if self._sidecars else None
-        pod = admit_pod(obj, pod, admission, self._user, inject)
+        pod, admission = admit_pod(obj, pod, self._namespaces.of(obj), self._sources, self._user, inject)
         self._tell(admission, obj, document, "" if obj.get("kind") == "Pod" else "its pods")
         return pod
 

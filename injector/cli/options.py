@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 #: Options, as `click.option` makes them.
 Option = Callable[[Any], Any]
-Group = tuple[Option, ...]
 #: What an option may name.
 EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 NEW_FILE = click.Path(path_type=Path, dir_okay=False)
@@ -139,7 +138,7 @@ SETTINGS_OPTION = option(
 )
 
 #: Options of templates and settings.
-TEMPLATE_OPTIONS: Group = (
+TEMPLATE_OPTIONS = (
     option(
         "--templates-dir templates_dirs",
         "DIR",
@@ -167,7 +166,7 @@ NAMES_OPTION = names_option("Templates to apply, in this order, instead of those
 
 
 #: What an injection is to be made from.
-SOURCE_OPTIONS: Group = (
+SOURCE_OPTIONS = (
     *TEMPLATE_OPTIONS,
     VERSION_OPTION,
     option(
@@ -188,7 +187,7 @@ def names_within(values: Sequence[str]) -> list[str]:
 
 
 #: What is said about namespaces: that of objects which name none, and labels and annotations of all of them.
-NAMESPACE_OPTIONS: Group = (
+NAMESPACE_OPTIONS = (
     option("-n --namespace", "NS", "Namespace of objects without one. Default: default."),
     option(
         "--namespace-label namespace_labels",
@@ -223,19 +222,19 @@ def _pairs(values: Sequence[str]) -> dict[str, str]:
 
 
 #: Options of every command that asks a cluster, which arrive as `kubeconfig` and `context`.
-KUBECONFIG_OPTIONS: Group = (
+KUBECONFIG_OPTIONS = (
     option("--kubeconfig", "FILE", "Kubeconfig file, as in kubectl."),
     option("--context", "NAME", "Context of the kubeconfig file, as in kubectl."),
 )
 
 #: The same of commands that are about pods of a cluster, with `injector_namespace`.
-POD_OPTIONS: Group = (
+POD_OPTIONS = (
     *KUBECONFIG_OPTIONS,
     option("--injector-namespace", "NS", "Where the cluster's injector runs. Default: found by label."),
 )
 
 #: Whether settings, templates and namespaces are those of a cluster, and how it is reached.
-CLUSTER_OPTIONS: Group = (
+CLUSTER_OPTIONS = (
     flag(
         "--from-cluster",
         "Use the settings and templates of the cluster's injector, and the labels of the cluster's namespaces.",
@@ -244,7 +243,7 @@ CLUSTER_OPTIONS: Group = (
 )
 
 #: The options of commands that are about a cluster's injector, with the same values.
-INJECTOR_OPTIONS: Group = (
+INJECTOR_OPTIONS = (
     option("-n --namespace injector_namespace", "NS", "Where the injector runs. Default: found by its webhooks."),
     *KUBECONFIG_OPTIONS,
 )
@@ -311,7 +310,7 @@ class Signing:
     context: str | None
 
 
-SIGNER_OPTIONS: Group = (
+SIGNER_OPTIONS = (
     option(
         "--signer",
         "NAME",

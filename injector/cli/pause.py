@@ -36,18 +36,13 @@ def pause(options: CommonOptions, reason: str) -> None:
             by = by or whoami(live)
             live.apply(pausing(configuration, by, now, reason), MANAGER, f"pause {name}")
             click.echo(
-                (
-                    f"{name}: paused, the API server calls none of its webhooks "
-                    f"({len(configuration.get('webhooks') or ())}) any more"
-                ),
+                f"{name}: paused, the API server calls none of its webhooks "
+                f"({len(configuration.get('webhooks') or ())}) any more",
                 err=True,
             )
     if any(is_of_a_path(entry["name"]) for configuration in own for entry in configuration.get("webhooks") or ()):
         click.echo(
-            (
-                "While the injector is paused, templates under `paths:` in the settings neither change nor refuse "
-                "objects."
-            ),
+            "While the injector is paused, templates under `paths:` in the settings neither change nor refuse objects.",
             err=True,
         )
     click.echo("New pods start without sidecars, in required namespaces too.", err=True)

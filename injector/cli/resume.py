@@ -30,10 +30,8 @@ def resume(options: CommonOptions) -> int:
             if left:
                 # somebody else applied the same selector: theirs is to take away
                 click.echo(
-                    (
-                        f"{name}: another field manager still pauses {', '.join(left)}; to see which, run kubectl "
-                        "get -o yaml --show-managed-fields for this configuration"
-                    ),
+                    f"{name}: another field manager still pauses {', '.join(left)}; to see which, run kubectl "
+                    "get -o yaml --show-managed-fields for this configuration",
                     err=True,
                 )
                 still = True

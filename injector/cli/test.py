@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from injector.cli.options import NEW_FILE, flag, one_of, option
 from injector.errors import DocumentError
 
 if TYPE_CHECKING:
-    from injector.authoring.cases.runner import CaseFilter, TemplateRun
+    from injector.authoring.cases.runner import CaseFilter
 
 
 @click.command()
@@ -90,16 +89,11 @@ def test(
         click.echo(diagnostics_github([problem for run in runs for problem in run.all_problems]), nl=False)
     else:
         show_runs(runs, verbose=verbose, coverage=coverage)
-    under = _under(runs, fail_under)
+    under = [
+        run for run in runs if fail_under is not None and (run.coverage is None or run.coverage.percent < fail_under)
+    ]
     summary(runs, under, fail_under, seconds, expression)
     return int(bool(under or any(run.failed for run in runs) or not any(run.results for run in runs)))
-
-
-def _under(runs: Sequence[TemplateRun], percent: float | None) -> list[TemplateRun]:
-    """The runs that reach less of their template than this; none without a limit."""
-    if percent is None:
-        return []
-    return [run for run in runs if run.coverage is None or run.coverage.percent < percent]
 
 
 def _chosen(expression: str | None) -> CaseFilter:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@with_files("files", "FILE...")
+@with_files()
 @option("--settings settings_file", "FILE", "The settings of the injector that added the sidecars.", type=EXISTING_FILE)
 @STRICT_OPTION
 @REPORT_OPTION

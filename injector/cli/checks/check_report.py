@@ -28,7 +28,7 @@ from injector.errors import SettingsError
 from injector.pods.context import Object, filled
 
 #: The sections in the order in which they are read: what breaks first comes first.
-INSTALLED: tuple[Section, ...] = (
+INSTALLED = (
     api_server.SECTION,
     settings_and_templates.SECTION,
     granted_permissions.SECTION,
@@ -40,7 +40,7 @@ INSTALLED: tuple[Section, ...] = (
     trial_pod.SECTION,
     waiting_controllers.SECTION,
 )
-BEFORE: tuple[Section, ...] = before_installation.SECTIONS
+BEFORE = before_installation.SECTIONS
 
 #: How each severity is shown: its name for programs, its sign and the sign's colour. The worst comes last.
 _RESULTS: dict[Severity, tuple[str, str, str]] = {
