@@ -17,14 +17,13 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
+from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 
 import click
 import jsonpatch
@@ -71,11 +70,11 @@ class Webhook(NamedTuple):
                 "options": {"apiVersion": "meta.k8s.io/v1", "kind": "CreateOptions"},
             },
         }
-        request = urllib.request.Request(  # noqa: S310  (a URL of ours)
+        request = Request(  # noqa: S310  (a URL of ours)
             f"{self.url}/mutate?timeout=5s", json.dumps(review).encode(), {"Content-Type": "application/json"}
         )
-        handlers = (urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=self.trust))
-        with urllib.request.build_opener(*handlers).open(request, timeout=10) as answer:
+        handlers = (ProxyHandler({}), HTTPSHandler(context=self.trust))
+        with build_opener(*handlers).open(request, timeout=10) as answer:
             response = json.load(answer)["response"]
         patch = base64.b64decode(response.get("patch", "")).decode() or "[]"
         return response.get("auditAnnotations") or {}, jsonpatch.apply_patch(pod, patch)
@@ -143,7 +142,7 @@ def pod_of_deployment(**annotations: str) -> Object:
 
 
 #: Asks programs of this machine, so never by a proxy that the environment names.
-LOCAL = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+LOCAL = build_opener(ProxyHandler({}))
 
 
 class ProgramError(InjectorError):
@@ -195,7 +194,7 @@ def _answers(url: str) -> bool:
     try:
         with LOCAL.open(url, timeout=2) as answer:
             return bool(answer.status == 200)
-    except (urllib.error.URLError, OSError):
+    except OSError:
         return False
 
 

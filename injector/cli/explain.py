@@ -104,7 +104,6 @@ def _files(files: tuple[str, ...], options: CommonOptions) -> tuple[list[Explana
     from injector.cli.injection_sources import warn_of
     from injector.cli.manifest_objects import objects_in, without_pod
     from injector.pods.workloads import pod_template
-    from injector.reasons import Reason
 
     documents = read_manifests(files)
     sources, namespaces = sources_and_namespaces(options, objects_in(documents))
@@ -129,15 +128,22 @@ def _files(files: tuple[str, ...], options: CommonOptions) -> tuple[list[Explana
         explanation = explanation_of(
             obj, namespace, sources, place, mistakes, options.templates, user=options.user, facts=facts
         )
-        result = explanation.injection
-        if result is not None and result.reason is Reason.UNKNOWN_TEMPLATE and not options.templates_dirs:
-            more = "for a template in a folder, add --templates-dir DIR"
-            explanation = replace(explanation, facts=(*explanation.facts, more))
-        explanations.append(replace(explanation, assumed=assumed))
+        explanation = replace(explanation, assumed=assumed)
+        explanations.append(explanation if options.templates_dirs else _with_hint(explanation))
     if not any(explanation.bad for explanation in explanations):
         results = (explanation.injection for explanation in explanations)
         warnings += sources.idle_parameters(n for result in results if result for n, _ in result.templates)
     return explanations, warn_of(warnings)
+
+
+def _with_hint(explanation: Explanation) -> Explanation:
+    """The explanation; of a template that there is not with the option of templates in a folder."""
+    from injector.reasons import Reason
+
+    result = explanation.injection
+    if result is None or result.reason is not Reason.UNKNOWN_TEMPLATE:
+        return explanation
+    return replace(explanation, facts=(*explanation.facts, "for a template in a folder, add --templates-dir DIR"))
 
 
 def _is_asked_about(obj: Object, snapshot: Snapshot) -> bool:

@@ -34,6 +34,9 @@ from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_
 from injector.templates.source_map import normal, yaml_place
 from injector.templates.template import Template
 
+#: The texts of templates by the name of each, and of its files.
+TemplateTexts = dict[str, dict[str, str]]
+
 
 @dataclass(frozen=True, slots=True)
 class Sources:
@@ -94,9 +97,9 @@ def gather(options: CommonOptions | None = None, *, only: Sequence[str] | None =
     return Sources(snapshot, overrides, warnings, origin, tuple(errors))
 
 
-def _folders_and_maps(entries: Iterable[Path]) -> tuple[dict[str, Path], dict[str, dict[str, str]]]:
+def _folders_and_maps(entries: Iterable[Path]) -> tuple[dict[str, Path], TemplateTexts]:
     """The templates of some folders and files of ConfigMaps by name; later ones win."""
-    folders, maps = dict[str, Path](), dict[str, dict[str, str]]()
+    folders, maps = dict[str, Path](), TemplateTexts()
     for entry in entries:
         if entry.is_dir():
             folders |= template_folders([entry])
@@ -106,13 +109,13 @@ def _folders_and_maps(entries: Iterable[Path]) -> tuple[dict[str, Path], dict[st
     return {name: folder for name, folder in folders.items() if name not in maps}, maps
 
 
-def templates_given(entries: Iterable[Path]) -> dict[str, dict[str, str]]:
+def templates_given(entries: Iterable[Path]) -> TemplateTexts:
     """The sources of the templates of --templates-dir by name. Raises SettingsError, DocumentError, TemplateError."""
     folders, maps = _folders_and_maps(entries)
     return {name: read_folder(folder) for name, folder in folders.items()} | maps
 
 
-def template_maps(file: Path) -> dict[str, dict[str, str]]:
+def template_maps(file: Path) -> TemplateTexts:
     """The templates of a file of ConfigMaps, as `kubectl get -o yaml` prints them. Raises DocumentError for none."""
     from injector.cluster.template_maps import template_files
 
@@ -246,9 +249,7 @@ def _snapshot(options: CommonOptions, *args: Any, **keywords: Any) -> Snapshot:
     return replace(snapshot, warnings=tuple(replace(fault, place=_place(file, fault)) for fault in snapshot.warnings))
 
 
-def _read(
-    folders: Mapping[str, Path], only: Sequence[str] | None
-) -> tuple[dict[str, dict[str, str]], list[TemplateError]]:
+def _read(folders: Mapping[str, Path], only: Sequence[str] | None) -> tuple[TemplateTexts, list[TemplateError]]:
     """The sources of the templates, and why the sources of some cannot be read.
 
     Raises TemplateError for one of `only`.

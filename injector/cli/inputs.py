@@ -104,17 +104,26 @@ def _bounded(data: bytes, name: str) -> bytes:
 
 def _opener() -> OpenerDirector:
     """Speaks HTTP and HTTPS only: a redirect must not reach a local file or FTP."""
-    import urllib.request
+    from urllib.request import (
+        HTTPDefaultErrorHandler,
+        HTTPErrorProcessor,
+        HTTPHandler,
+        HTTPRedirectHandler,
+        HTTPSHandler,
+        OpenerDirector,
+        ProxyHandler,
+        UnknownHandler,
+    )
 
-    opener = urllib.request.OpenerDirector()
+    opener = OpenerDirector()
     for handler in (
-        urllib.request.ProxyHandler,
-        urllib.request.HTTPHandler,
-        urllib.request.HTTPSHandler,
-        urllib.request.HTTPRedirectHandler,
-        urllib.request.HTTPDefaultErrorHandler,
-        urllib.request.HTTPErrorProcessor,
-        urllib.request.UnknownHandler,
+        ProxyHandler,
+        HTTPHandler,
+        HTTPSHandler,
+        HTTPRedirectHandler,
+        HTTPDefaultErrorHandler,
+        HTTPErrorProcessor,
+        UnknownHandler,
     ):
         opener.add_handler(handler())
     opener.addheaders = [("User-Agent", f"sidecar-injector/{__version__}")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from injector.cli.options import NEW_FILE, flag, one_of, option
 from injector.errors import DocumentError
 
 if TYPE_CHECKING:
-    from injector.authoring.cases.runner import CaseFilter
+    from injector.authoring.cases.runner import CaseFilter, TemplateRun
 
 
 @click.command()
@@ -79,21 +80,23 @@ def test(
         runs = run_suites(suites, plan, lambda _: bar.update(1))
     seconds = time.monotonic() - started
     if junit is not None:
-        try:
-            junit.write_text(results_as_junit(runs, seconds), encoding="utf-8")
-        except OSError as error:
-            raise DocumentError(f"{junit}: {error.strerror or error}") from None
+        _write(junit, results_as_junit(runs, seconds))
     if output == "json":
         click.echo(results_as_json(runs, seconds), nl=False)
     elif output == "github":
         click.echo(diagnostics_github([problem for run in runs for problem in run.all_problems]), nl=False)
     else:
         show_runs(runs, verbose=verbose, coverage=coverage)
-    under = [
-        run for run in runs if fail_under is not None and (run.coverage is None or run.coverage.percent < fail_under)
-    ]
+    under = _under(runs, fail_under)
     summary(runs, under, fail_under, seconds, expression)
     return int(bool(under or any(run.failed for run in runs) or not any(run.results for run in runs)))
+
+
+def _under(runs: Sequence[TemplateRun], percent: float | None) -> list[TemplateRun]:
+    """The runs that reach less of their template than this; none without a limit."""
+    if percent is None:
+        return []
+    return [run for run in runs if run.coverage is None or run.coverage.percent < percent]
 
 
 def _chosen(expression: str | None) -> CaseFilter:
@@ -105,3 +108,10 @@ def _chosen(expression: str | None) -> CaseFilter:
         return chosen_by(expression)
     except ValueError as error:
         raise click.UsageError(f"-k {expression!r}: {error}") from None
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DocumentError(f"{file}: {error.strerror or error}") from None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
-from cryptography import x509
+from cryptography.x509 import Certificate
 
 from injector.cli.checks.check_context import CheckContext, Section, Verdicts, bad, good, warning
 from injector.cluster.blocking_client import ClusterError
@@ -97,7 +97,7 @@ def served(context: CheckContext) -> Verdicts:
     yield from _trusted(context, name, chain)
 
 
-def _trusted(context: CheckContext, secret: str, chain: Sequence[x509.Certificate]) -> Verdicts:
+def _trusted(context: CheckContext, secret: str, chain: Sequence[Certificate]) -> Verdicts:
     """Whether the caBundle of each entry trusts the certificate in a Secret of this name."""
     bundles = {name: read_certificates(bundle_of(entry)) for name, entry in context.entries.items()}
     strangers = [entry for entry, bundle in bundles.items() if bundle and not trusts(bundle, chain)]
@@ -115,7 +115,7 @@ def _trusted(context: CheckContext, secret: str, chain: Sequence[x509.Certificat
         yield good("certificate-trusted", f"every caBundle trusts the certificate in secret {secret}", secret=secret)
 
 
-def lasting(certificate: x509.Certificate, now: datetime) -> Verdicts:
+def lasting(certificate: Certificate, now: datetime) -> Verdicts:
     """How long the certificate is still good for."""
     begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     days = (end - now).total_seconds() / 86400
@@ -131,7 +131,7 @@ def lasting(certificate: x509.Certificate, now: datetime) -> Verdicts:
         yield good("certificate-days", f"the certificate is good for {days:.0f} more days", days=round(days, 2))
 
 
-def trusts(bundle: Sequence[x509.Certificate], chain: Sequence[x509.Certificate]) -> bool:
+def trusts(bundle: Sequence[Certificate], chain: Sequence[Certificate]) -> bool:
     """Whether the first certificate of a chain leads to an authority of the bundle, by way of the others."""
     current, left = chain[0], list(chain[1:])
     while not any(root == current or (is_authority(root) and issued_by(current, root)) for root in bundle):
