@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from injector.cluster.blocking_client import BlockingClient
     from injector.pods.context import Object
 
-#: Options, as `click.option` makes them.
+#: An option, as `click.option` makes it, or something else that decorates a command.
 Option = Callable[[Any], Any]
 #: What an option may name.
 EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)

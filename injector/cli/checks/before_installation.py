@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import product
 
 from injector.cli.checks import api_server
-from injector.cli.checks.check_context import CheckContext, Section, Verdicts, bad, good, some, warning
+from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, some, warning
 from injector.cli.checks.granted_permissions import requests, review
 from injector.cli.checks.namespace_labels import labels_of, own_labels
 from injector.cli.checks.other_webhooks import goes_by
@@ -30,7 +30,7 @@ _SELF = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _LEVEL = "pod-security.kubernetes.io/enforce"
 
 
-def plugins(context: CheckContext) -> Verdicts:
+def plugins(context: CheckContext) -> CheckVerdicts:
     """Webhooks are called by two admission plugins, on by default. Where the API server is a pod, its flags show."""
     context.live.get(API, "the API of webhooks")
     query = {"labelSelector": "component=kube-apiserver"}
@@ -56,7 +56,7 @@ def plugins(context: CheckContext) -> Verdicts:
         yield good("admission-plugin", "admission webhooks are enabled")
 
 
-def person(context: CheckContext) -> Verdicts:
+def person(context: CheckContext) -> CheckVerdicts:
     """Whether you may create what the chart creates, and grant its permissions: for this you need them, or `escalate`.
 
     https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
@@ -84,7 +84,7 @@ def person(context: CheckContext) -> Verdicts:
         yield good("may-install", "you may create what an installation needs, and grant its permissions")
 
 
-def label(context: CheckContext) -> Verdicts:
+def label(context: CheckContext) -> CheckVerdicts:
     """Who already uses the namespace label of a new installation."""
     name = Settings().namespace_label
     rivals = [
@@ -109,7 +109,7 @@ def label(context: CheckContext) -> Verdicts:
         yield good("label-free", f"label {name.key} is free")
 
 
-def pod_security(context: CheckContext) -> Verdicts:
+def pod_security(context: CheckContext) -> CheckVerdicts:
     """https://kubernetes.io/docs/concepts/security/pod-security-admission/: the injector runs under `restricted`."""
     own = own_labels(context)
     if own is None:

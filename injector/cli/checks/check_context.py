@@ -180,9 +180,9 @@ _SOME = 5
 INSTALL = "install the injector, or apply the chart again (docs/installing.md); -n names the namespace that it runs in"
 
 
-Verdicts = Iterator[Diagnostic]
+CheckVerdicts = Iterator[Diagnostic]
 #: One check. It may raise ClusterError or SettingsError: then it could not be done, and that is its verdict.
-Check = Callable[[CheckContext], Verdicts]
+Check = Callable[[CheckContext], CheckVerdicts]
 
 
 class Section(NamedTuple):

@@ -21,7 +21,7 @@ from injector.cli.checks import (
     waiting_controllers,
     webhook_entries,
 )
-from injector.cli.checks.check_context import Check, CheckContext, Section, Verdicts, bad, warning
+from injector.cli.checks.check_context import Check, CheckContext, CheckVerdicts, Section, bad, warning
 from injector.cluster.blocking_client import ClusterError
 from injector.diagnostics import Diagnostic, Severity, printable, printable_lines
 from injector.errors import SettingsError
@@ -71,7 +71,7 @@ def look(context: CheckContext, sections: Sequence[Section]) -> Results:
     return results
 
 
-def _guarded(check: Check, context: CheckContext, causes: set[object]) -> Verdicts:
+def _guarded(check: Check, context: CheckContext, causes: set[object]) -> CheckVerdicts:
     """What a check finds, and why it could not go on, unless that is among the `causes` that were said already."""
     name = check.__name__.replace("_", "-")
     try:

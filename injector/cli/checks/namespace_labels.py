@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from injector.cli.checks.check_context import CheckContext, Section, Verdicts, bad, good, some, warning
+from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, some, warning
 from injector.cluster.pause import is_paused
 from injector.names import nearest
 from injector.pods.context import Object
@@ -12,7 +12,7 @@ from injector.pods.selectors import matches
 from injector.settings import Settings
 
 
-def labels(context: CheckContext) -> Verdicts:
+def labels(context: CheckContext) -> CheckVerdicts:
     """Counts per value of the label."""
     settings = context.settings
     label = settings.namespace_label
@@ -32,7 +32,7 @@ def labels(context: CheckContext) -> Verdicts:
         yield from misspelt(namespace["metadata"]["name"], labels_of(namespace), settings)
 
 
-def misspelt(name: str, present: dict[str, str], settings: Settings) -> Verdicts:
+def misspelt(name: str, present: dict[str, str], settings: Settings) -> CheckVerdicts:
     """What is wrong with the labels of one namespace."""
     label = settings.namespace_label
     allowed = (label.enabled, label.required, label.disabled)
@@ -59,7 +59,7 @@ def misspelt(name: str, present: dict[str, str], settings: Settings) -> Verdicts
             yield bad("namespace-label", f"{text}: its pods are not injected", to_do, namespace=name, label=label_meant)
 
 
-def outside(context: CheckContext) -> Verdicts:
+def outside(context: CheckContext) -> CheckVerdicts:
     """Namespaces that ask for sidecars, where the admin has limited the webhooks to others."""
     label = context.settings.namespace_label
     to_do = "give it the labels in webhooks.namespaceSelector of the chart, or remove its injection label"
@@ -88,7 +88,7 @@ def within(context: CheckContext, namespace: Object) -> bool:
     return matches(context.installation.namespaces or {}, labels_of(namespace))
 
 
-def guarded(context: CheckContext) -> Verdicts:
+def guarded(context: CheckContext) -> CheckVerdicts:
     """Every `required` namespace has its two entries: the one that injects and the one that looks again."""
     label = context.settings.namespace_label
     required = [namespace for namespace in labelled(context, label.required) if within(context, namespace)]

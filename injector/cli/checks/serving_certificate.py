@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from cryptography.x509 import Certificate
 
-from injector.cli.checks.check_context import CheckContext, Section, Verdicts, bad, good, warning
+from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, warning
 from injector.cluster.blocking_client import ClusterError
 from injector.cluster.x509 import certificate_names, is_authority, issued_by, read_certificates
 from injector.pods.context import Object, mapping
@@ -40,7 +40,7 @@ _SOON = 21.0  # days
 _SHARE = 0.75
 
 
-def bundles(context: CheckContext) -> Verdicts:
+def bundles(context: CheckContext) -> CheckVerdicts:
     """Every entry's caBundle: present, readable, with certificates of authorities, not expired."""
     now = datetime.now(UTC)
     faults = {name: fault for name, entry in context.entries.items() if (fault := bundle_fault(bundle_of(entry), now))}
@@ -66,7 +66,7 @@ def bundle_fault(pem: bytes, now: datetime) -> str:
     return ""
 
 
-def served(context: CheckContext) -> Verdicts:
+def served(context: CheckContext) -> CheckVerdicts:
     """The certificate in its Secret: time, names, and whether every caBundle trusts it."""
     name, key = where(context)
     if not name and not context.entries:
@@ -97,7 +97,7 @@ def served(context: CheckContext) -> Verdicts:
     yield from _trusted(context, name, chain)
 
 
-def _trusted(context: CheckContext, secret: str, chain: Sequence[Certificate]) -> Verdicts:
+def _trusted(context: CheckContext, secret: str, chain: Sequence[Certificate]) -> CheckVerdicts:
     """Whether the caBundle of each entry trusts the certificate in a Secret of this name."""
     bundles = {name: read_certificates(bundle_of(entry)) for name, entry in context.entries.items()}
     strangers = [entry for entry, bundle in bundles.items() if bundle and not trusts(bundle, chain)]
@@ -115,7 +115,7 @@ def _trusted(context: CheckContext, secret: str, chain: Sequence[Certificate]) -
         yield good("certificate-trusted", f"every caBundle trusts the certificate in secret {secret}", secret=secret)
 
 
-def lasting(certificate: Certificate, now: datetime) -> Verdicts:
+def lasting(certificate: Certificate, now: datetime) -> CheckVerdicts:
     """How long the certificate is still good for."""
     begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     days = (end - now).total_seconds() / 86400

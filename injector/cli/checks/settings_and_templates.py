@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from injector.cli.checks.check_context import CheckContext, Section, Verdicts, bad, good, warning
+from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, warning
 from injector.cli.live_setup import live_snapshot
 from injector.diagnostics import spoken_path
 from injector.errors import SettingsError
@@ -10,7 +10,7 @@ from injector.loading.shipped import try_new
 from injector.templates.snapshot import SnapshotError
 
 
-def settings(context: CheckContext) -> Verdicts:
+def settings(context: CheckContext) -> CheckVerdicts:
     """They are read as the server reads them."""
     try:
         current = context.settings
@@ -24,7 +24,7 @@ def settings(context: CheckContext) -> Verdicts:
     yield good("settings", f"settings are right: label {label.key}, templates {', '.join(current.templates) or 'none'}")
 
 
-def templates(context: CheckContext) -> Verdicts:
+def templates(context: CheckContext) -> CheckVerdicts:
     """Each template is tried in a child process with limits, as the server does."""
     try:
         snapshot, errors = live_snapshot(context.live, context.namespace, context.settings, trial=try_new)

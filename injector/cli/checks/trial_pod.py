@@ -6,7 +6,7 @@ import statistics
 import time
 from collections import defaultdict
 
-from injector.cli.checks.check_context import CheckContext, Section, Verdicts, bad, good, some, warning
+from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, some, warning
 from injector.cli.checks.namespace_labels import labelled, within
 from injector.cli.live_setup import live_snapshot
 from injector.cli.pages import page_to_open
@@ -26,7 +26,7 @@ from injector.templates.snapshot import Snapshot
 _RUNS = 5
 
 
-def injected(context: CheckContext) -> Verdicts:
+def injected(context: CheckContext) -> CheckVerdicts:
     """One namespace of `enabled` and one of `required`: the first by name that the webhooks are called for."""
     label = context.settings.namespace_label
     if any(map(is_paused, context.entries.values())):
@@ -44,7 +44,7 @@ def injected(context: CheckContext) -> Verdicts:
         yield warning("injection", "no pod was tried: no namespace has its pods injected", to_do)
 
 
-def _try(context: CheckContext, namespace: Object) -> Verdicts:
+def _try(context: CheckContext, namespace: Object) -> CheckVerdicts:
     name, settings = namespace["metadata"]["name"], context.settings
     pod, seconds = plain_pod(settings), []
     try:
@@ -84,7 +84,7 @@ def _try(context: CheckContext, namespace: Object) -> Verdicts:
         yield _untouched(context, namespace, pod)
 
 
-def _behind(context: CheckContext, used: dict[str, str]) -> Verdicts:
+def _behind(context: CheckContext, used: dict[str, str]) -> CheckVerdicts:
     """Whether the injector that answered has other templates in use than the cluster has: its reload was refused."""
     now = {template.name: template.digest for template in _snapshot(context).catalog}
     for name, digest in used.items():
@@ -147,7 +147,7 @@ def plain_pod(settings: Settings) -> Object:
     }
 
 
-def user_ranges(context: CheckContext) -> Verdicts:
+def user_ranges(context: CheckContext) -> CheckVerdicts:
     """On OpenShift, namespaces that are not for the users of the sidecars which a plain pod would get there."""
     settings = context.settings
     label = settings.namespace_label
