@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import msgspec
 
@@ -17,7 +16,7 @@ from injector.advice.declarations import operator_help, selector_help, values_he
 from injector.advice.field_names import directive_help, renamed_field
 from injector.advice.shapes import help_at, item_help, shape_help
 from injector.advice.values import quantity_help, value_help
-from injector.diagnostics import Diagnostic, Path
+from injector.diagnostics import Diagnostic
 from injector.injection import Injection
 from injector.pods.fields import POD
 
@@ -30,9 +29,9 @@ _BESIDE = ("shape", "operator")
 def help_for(diagnostic: Diagnostic) -> str:
     """What to do about a Diagnostic: what is meant, where that is plain, else its own help."""
     kind, *parts = diagnostic.mistake or ("",)
-    if kind not in _HELPS or len(diagnostic.place.text) > _LONGEST:
+    if not kind or len(diagnostic.place.text) > _LONGEST:
         return diagnostic.help
-    to_do = _HELPS[kind](diagnostic, *parts)
+    to_do = _OF_PARTS[kind](*parts) if kind in _OF_PARTS else _OF_DIAGNOSTIC[kind](diagnostic, *parts)
     if kind in _BESIDE:
         return "; ".join(filter(None, (diagnostic.help, to_do)))
     return to_do or diagnostic.help
@@ -62,35 +61,27 @@ def _missing(diagnostic: Diagnostic, owner: object) -> str:
     )
 
 
-def _of_parts(function: Callable[..., str]) -> Callable[..., str]:
-    """A function of a mistake's parts alone as one of the Diagnostic as well."""
-    return lambda _diagnostic, *parts: function(*parts)
-
-
-def _of_path(function: Callable[[Path, Any], str]) -> Callable[..., str]:
-    """A function of a Diagnostic's path, and of a value there."""
-    return lambda diagnostic, value: function(diagnostic.path, value)
-
-
-#: By the kind of a mistake: what says what to do about it.
-_HELPS: dict[str, Callable[..., str]] = {
+#: By the kind of a mistake: what says what to do about it, from its parts alone, or from the Diagnostic as well.
+_OF_PARTS: dict[str, Callable[..., str | None]] = {
+    "key": declarations.MANIFEST_KEYS.get,
+    "keyword": declarations.PARAMETER_KEYWORDS.get,
+    "keyword-value": declarations.keyword_value_help,
+    "format": declarations.PARAMETER_FORMATS.get,
+    "type": declarations.type_help,
+    "pattern": declarations.pattern_help,
+    "value": value_help,
+    "selector": selector_help,
+    "operator": operator_help,
+    "values": values_help,
+    "quantity": quantity_help,
+}
+_OF_DIAGNOSTIC: dict[str, Callable[..., str]] = {
     "syntax": expressions.syntax_help,
     "name": expressions.name_help,
     "call": expressions.call_help,
     "attached": expressions.attached_help,
-    "key": _of_parts(declarations.key_help),
-    "keyword": _of_parts(declarations.keyword_help),
-    "keyword-value": _of_parts(declarations.keyword_value_help),
-    "format": _of_parts(declarations.format_help),
-    "type": _of_parts(declarations.type_help),
-    "pattern": _of_parts(declarations.pattern_help),
-    "value": _of_parts(value_help),
-    "selector": _of_parts(lambda selector, of_namespaces: selector_help(selector, of_namespaces=of_namespaces)),
-    "operator": _of_parts(operator_help),
-    "values": _of_parts(values_help),
-    "quantity": _of_parts(quantity_help),
-    "shape": _of_path(help_at),
-    "item": _of_path(lambda path, item: item_help(item, POD.at(path))),
+    "shape": lambda diagnostic, value: help_at(diagnostic.path, value),
+    "item": lambda diagnostic, item: item_help(item, POD.at(diagnostic.path)),
     "missing": _missing,
     "directive": _directive,
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from injector.advice.words import by_word
 from injector.names import did_you_mean, nearest
 
 _INJECT = "to put sidecars into manifests: injector inject FILE"
@@ -17,46 +18,45 @@ _LIST = "to list pods with their sidecars: injector list"
 _WHY = "to see why a pod has, or has not, a sidecar: injector explain pod/NAME"
 _BUILD = "build it first: kustomize build DIR | injector inject -"
 #: Commands of those programs.
-_COMMANDS = {
-    **dict.fromkeys(("kube-inject", "add"), _INJECT),
-    "apply": _APPLY,
-    **dict.fromkeys(("remove", "delete"), "to take sidecars out of manifests: injector uninject FILE"),
-    "template": f"{_INJECT}; {_RENDER}",
-    **dict.fromkeys(("build", "kustomize"), _BUILD),
-    "diff": "to see what would change: injector inject --diff FILE",
-    **dict.fromkeys(
-        ("validate", "analyze"),
-        "for templates: injector lint DIR; for manifests and policies: injector check-manifests --settings FILE FILE; "
-        "for a cluster: injector check",
-    ),
-    "status": "to check an installation: injector check",
-    **dict.fromkeys(("get", "describe"), f"{_LIST}; {_WHY}"),
-    "version": "run injector --version",
-    **dict.fromkeys(("create", "init"), "to start a template: injector new NAME"),
-    **dict.fromkeys(
-        ("install", "upgrade"),
-        "the chart installs it: helm upgrade --install sidecar-injector ... (docs/installing.md); to check an "
-        "installation: injector check",
-    ),
-    "uninstall": "run helm uninstall sidecar-injector; to switch the injector off without uninstalling: injector pause",
-}
+_COMMANDS = by_word(
+    {
+        "kube-inject add": _INJECT,
+        "apply": _APPLY,
+        "remove delete": "to take sidecars out of manifests: injector uninject FILE",
+        "template": f"{_INJECT}; {_RENDER}",
+        "build kustomize": _BUILD,
+        "diff": "to see what would change: injector inject --diff FILE",
+        "validate analyze": "for templates: injector lint DIR; for manifests and policies: injector check-manifests "
+        "--settings FILE FILE; for a cluster: injector check",
+        "status": "to check an installation: injector check",
+        "get describe": f"{_LIST}; {_WHY}",
+        "version": "run injector --version",
+        "create init": "to start a template: injector new NAME",
+        "install upgrade": "the chart installs it: helm upgrade --install sidecar-injector ... (docs/installing.md); "
+        "to check an installation: injector check",
+        "uninstall": "run helm uninstall sidecar-injector; to switch the injector off without uninstalling: "
+        "injector pause",
+    }
+)
 _FILES = "this command reads manifests, not a cluster; run kubectl get deploy NAME -o yaml | injector inject -"
 #: Options of those programs: ours, of which the first that the command has is named, or else what to type.
-_OPTIONS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("--set", "-p"), ("--param", "set parameters in the case, `params: {NAME: VALUE}`")),
-    "--values": ("--settings",),
-    "--template": ("--templates",),
-    **dict.fromkeys(("-i", "-w", "--write"), ("--in-place", "--write", "--watch")),
-    "--kube-version": ("--kubernetes-version",),
-    "-k": (_BUILD,),
-    **dict.fromkeys(("-R", "--recursive"), ("remove it: a folder is always searched recursively",)),
-    **dict.fromkeys(("-A", "-l"), ("--all-namespaces", _FILES)),
-    "--dry-run": ("--diff", "leave it out: nothing here changes a cluster"),
-    **dict.fromkeys(("-v", "--verbose"), ("injector explain FILE shows each step",)),
-    **dict.fromkeys(("--kubeconfig", "--context"), (_FILES,)),
-    **dict.fromkeys(("-f", "--filename"), ("give FILE as an argument, without an option",)),
-    "--version": ("run injector --version",),
-}
+_OPTIONS: dict[str, tuple[str, ...]] = by_word(
+    {
+        "--set -p": ("--param", "set parameters in the case, `params: {NAME: VALUE}`"),
+        "--values": ("--settings",),
+        "--template": ("--templates",),
+        "-i -w --write": ("--in-place", "--write", "--watch"),
+        "--kube-version": ("--kubernetes-version",),
+        "-k": (_BUILD,),
+        "-R --recursive": ("remove it: a folder is always searched recursively",),
+        "-A -l": ("--all-namespaces", _FILES),
+        "--dry-run": ("--diff", "leave it out: nothing here changes a cluster"),
+        "-v --verbose": ("injector explain FILE shows each step",),
+        "--kubeconfig --context": (_FILES,),
+        "-f --filename": ("give FILE as an argument, without an option",),
+        "--version": ("run injector --version",),
+    }
+)
 #: Commands that write manifests.
 _WRITERS = ("inject", "uninject")
 _MANIFESTS = (".yaml", ".yml", ".json")
@@ -102,14 +102,12 @@ def _output(context: click.Context) -> str:
 
 
 #: Kinds as kubectl takes them.
-KINDS = frozenset(
-    (
-        "pod", "pods", "po", "deployment", "deployments", "deploy", "statefulset", "statefulsets", "sts", "daemonset",
-        "daemonsets", "ds", "replicaset", "replicasets", "rs", "job", "jobs", "cronjob", "cronjobs", "cj", "service",
-        "services", "svc", "configmap", "cm", "secret", "namespace", "namespaces", "ns",
-    )
-)  # fmt: skip
-_LIVE = re.compile(r"([A-Za-z]+)(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_KINDS = (
+    r"(?i:po|pods?|deploy|deployments?|sts|statefulsets?|ds|daemonsets?|rs|replicasets?|jobs?|cj|cronjobs?|svc|services?"
+    r"|cm|configmap|secret|ns|namespaces?)"
+)
+_KIND = re.compile(_KINDS)
+_LIVE = re.compile(rf"{_KINDS}(?:\.[a-z0-9.-]+)?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _PARAMETER = re.compile(r"[a-z][-a-z0-9]*\.[A-Za-z][-A-Za-z0-9_]*=.*")
 #: Names in a folder that a missing one is compared with.
 _COMPARED = 1000
@@ -120,17 +118,19 @@ def missing_help(name: str, command: str, rest: str = "NAME") -> str:
 
     `rest` is what was typed behind it: the name behind a kind.
     """
+    from injector.loading.template_folders import gallery_path, templates_in
+
     live = _LIVE.fullmatch(name)
-    if name.lower() in KINDS or (live and live[1].lower() in KINDS):
+    if live or _KIND.fullmatch(name):
         target = name if live else f"{name} {rest}"
         return f"this command reads files, not a cluster: run kubectl get {target} -o yaml | injector {command} -"
     if _PARAMETER.fullmatch(name):
         return f"a parameter is written --param {name}"
     template, dot, _ = name.partition(".")
-    if dot and template.lower() in KINDS and Path(name).suffix not in (".yaml", ".yml", ".json"):
+    if dot and _KIND.fullmatch(template) and Path(name).suffix not in _MANIFESTS:
         return f"for the fields of an object, run kubectl explain {name}"
-    if "/" not in name and template in _templates():
-        if dot and Path(name).suffix not in (".yaml", ".yml", ".json"):
+    if "/" not in name and template in templates_in(gallery_path()):
+        if dot and Path(name).suffix not in _MANIFESTS:
             return f"for the parameters of a template, run injector docs {template}"
         if not dot:
             return f"to use a template, add --templates {name}; for its parameters, run injector docs {name}"
@@ -143,9 +143,3 @@ def _beside(file: Path) -> list[str]:
         return [neighbour.name for neighbour, _ in zip(file.parent.iterdir(), range(_COMPARED), strict=False)]
     except (OSError, ValueError):
         return []
-
-
-def _templates() -> list[str]:
-    from injector.loading.template_folders import gallery_path, templates_in
-
-    return list(templates_in(gallery_path()))

@@ -6,68 +6,64 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from injector.advice.words import by_word
 from injector.names import WANTED, did_you_mean, flow_value, is_dns_label, legal_name, nearest, to_write
 from injector.pods.context import as_list, string_field
 
-_IN_OVERLAY = "write it below `spec:` in overlay.yaml.j2"
 _NO_OBJECT = "template.yaml is not a Kubernetes object; it begins with `description:` and `parameters:`"
 _OF_FILE = "write it below the name of its file, as in files: {a.conf: {template: b.conf.j2, syntax: nginx}}"
 #: Keys of other files in template.yaml, with where their content goes here.
-_OF_MANIFEST = {
-    **dict.fromkeys(("configMapGenerator", "configMap", "data"), "write each file below `files:`"),
-    **dict.fromkeys(("values", "vars", "variables", "inputs", "properties"), "write it below `parameters:`"),
-    **dict.fromkeys(("containers", "initContainers", "volumes", "image", "env", "ports"), _IN_OVERLAY),
-    **dict.fromkeys(("apiVersion", "kind", "metadata", "spec", "patches"), _NO_OBJECT),
-    **dict.fromkeys(("syntax", "validate", "template"), _OF_FILE),
-    "required": "write `required: true` at each parameter that is required",
-    **dict.fromkeys(("appliesTo", "resources", "target"), "write `for: {resources: [services]}` for other objects"),
-    **dict.fromkeys(("version", "appVersion", "dependencies"), "leave it out; it belongs to Helm's Chart.yaml"),
-    "name": "leave it out; a template has the name of its folder",
-}
+MANIFEST_KEYS = by_word(
+    {
+        "configMapGenerator configMap data": "write each file below `files:`",
+        "values vars variables inputs properties": "write it below `parameters:`",
+        "containers initContainers volumes image env ports": "write it below `spec:` in overlay.yaml.j2",
+        "apiVersion kind metadata spec patches": _NO_OBJECT,
+        "syntax validate template": _OF_FILE,
+        "required": "write `required: true` at each parameter that is required",
+        "appliesTo resources target": "write `for: {resources: [services]}` for other objects",
+        "version appVersion dependencies": "leave it out; it belongs to Helm's Chart.yaml",
+        "name": "leave it out; a template has the name of its folder",
+    }
+)
 #: Keywords that other schemas have at a parameter, with what is written here.
-_KEYWORDS = {
-    "nullable": "leave it out: a parameter that nobody sets has the value `none`",
-    "optional": "leave it out: a parameter is optional where it has no `required: true`",
-    "value": "write default",
-    **dict.fromkeys(("options", "choices", "values", "allowed"), "write enum"),
-    **dict.fromkeys(("regex", "validation"), "write pattern"),
-    "help": "write it into the description",
-    "sensitive": "write secret",
-    "weakens": "leave it out: pods of a required namespace set only parameters with `pods: may-set`",
-}
+PARAMETER_KEYWORDS = by_word(
+    {
+        "nullable": "leave it out: a parameter that nobody sets has the value `none`",
+        "optional": "leave it out: a parameter is optional where it has no `required: true`",
+        "value": "write default",
+        "options choices values allowed": "write enum",
+        "regex validation": "write pattern",
+        "help": "write it into the description",
+        "sensitive": "write secret",
+        "weakens": "leave it out: pods of a required namespace set only parameters with `pods: may-set`",
+    }
+)
 #: Types as other languages call them, where the spelling does not tell.
-_TYPES = {
-    "float": "number", "list": "array", "map": "object", "dict": "object", "str": "string", "int": "integer",
-    "bool": "boolean",
-}  # fmt: skip
+_TYPES = by_word(
+    {
+        "float": "number",
+        "list": "array",
+        "map dict": "object",
+        "str": "string",
+        "int": "integer",
+        "bool": "boolean",
+    }
+)
 #: `list(string)` and `map(string)` of Terraform, `[]string` and `map[string]int` of Go.
 _LIST = re.compile(r"(?:list|array|set)\s*[(<\[]\s*(\w+)\s*[)>\]]|\[\](\w+)", re.IGNORECASE)
 _MAP = re.compile(r"(?:map|dict|object)\s*[(<\[]\s*(?:string\s*\]|\w+\s*,)?\s*(\w+)\s*[)>\]]?", re.IGNORECASE)
-_PATTERN = "leave format out, and write a pattern and a maxLength"
 #: Formats of other schemas, with what is said of them.
-_FORMATS = {
-    **dict.fromkeys(("int32", "int64", "float", "double", "password"), "leave it out"),
-    **dict.fromkeys(("memory", "cpu", "bytes"), "did you mean quantity?"),
-    **dict.fromkeys(("time", "interval", "seconds"), "did you mean duration?"),
-    **dict.fromkeys(("subnet", "network"), "did you mean cidr?"),
-    "name": "did you mean dns-label?",
-    **dict.fromkeys(("hostname", "ipv4", "ipv6", "ip", "uri", "url", "email", "date"), _PATTERN),
-}
-
-
-def key_help(key: str) -> str:
-    """What to do about a key that template.yaml does not have; "" where its spelling tells."""
-    return _OF_MANIFEST.get(key, "")
-
-
-def keyword_help(key: str) -> str:
-    """What to do about a keyword that a parameter does not have; "" where its spelling tells."""
-    return _KEYWORDS.get(key, "")
-
-
-def format_help(name: str) -> str:
-    """What to do about a format that there is not; "" where its spelling tells."""
-    return _FORMATS.get(name, "")
+PARAMETER_FORMATS = by_word(
+    {
+        "int32 int64 float double password": "leave it out",
+        "memory cpu bytes": "did you mean quantity?",
+        "time interval seconds": "did you mean duration?",
+        "subnet network": "did you mean cidr?",
+        "name": "did you mean dns-label?",
+        "hostname ipv4 ipv6 ip uri url email date": "leave format out, and write a pattern and a maxLength",
+    }
+)
 
 
 def type_help(name: str, declaration: Mapping[str, Any]) -> str:
@@ -132,31 +128,39 @@ _LONGEST: Final = 80
 _INPUT = "write the input in `pod:`, or in a file beside this one, and name that file in `file:`"
 _OUTPUT = "write the expected result in `expect:`, such as expect: {decision: injected}"
 #: Keys of a case whose value stands under another key here.
-_RENAMED: Final = {
-    **dict.fromkeys(("set", "values", "vars", "parameters"), "params"),
-    **dict.fromkeys(("it", "title", "description", "test"), "name"),
-    **dict.fromkeys(("kubernetesVersion", "kubeVersion"), "kubernetes"),
-    **dict.fromkeys(("template", "sidecars"), "templates"),
-    "ns": "namespace",
-}
+_RENAMED: Final = by_word(
+    {
+        "set values vars parameters": "params",
+        "it title description test": "name",
+        "kubernetesVersion kubeVersion": "kubernetes",
+        "template sidecars": "templates",
+        "ns": "namespace",
+    }
+)
 #: Keys of a case that have no such value.
-_CASE: Final = {
-    **dict.fromkeys(("asserts", "assert", "expected", "should", "then", "decision", "reason", "files"), _OUTPUT),
-    **dict.fromkeys(("given", "input", "manifest", "deployment", "when", "metadata", "spec"), _INPUT),
-}
+_CASE: Final = by_word(
+    {
+        "asserts assert expected should then decision reason files": _OUTPUT,
+        "given input manifest deployment when metadata spec": _INPUT,
+    }
+)
 _OF_POD = "write the part of the pod in `pod:`, such as pod: {spec: {containers: [{name: web}]}}"
 #: Keys within `expect`.
-_OF_EXPECT: Final = {
-    **dict.fromkeys(("equal", "contains", "exists", "isSubset", "spec", "containers", "metadata"), _OF_POD),
-    **dict.fromkeys(("notExists", "notContains", "isNull"), "write !absent in `pod:` for what must not be there"),
-    **dict.fromkeys(("matchSnapshot", "snapshot"), "write golden: NAME.golden.yaml"),
-}
+_OF_EXPECT: Final = by_word(
+    {
+        "equal contains exists isSubset spec containers metadata": _OF_POD,
+        "notExists notContains isNull": "write !absent in `pod:` for what must not be there",
+        "matchSnapshot snapshot": "write golden: NAME.golden.yaml",
+    }
+)
 #: Keys at the top of a file.
-CASE_FILE_KEYS: Final = {
-    **dict.fromkeys(("suite", "name", "description"), "leave it out: each case has a `name:`"),
-    "tests": "write cases:",
-    **dict.fromkeys(("values", "set", "params", "settings", "namespace", "kubernetes"), "write it in each case"),
-}
+CASE_FILE_KEYS: Final = by_word(
+    {
+        "suite name description": "leave it out: each case has a `name:`",
+        "tests": "write cases:",
+        "values set params settings namespace kubernetes": "write it in each case",
+    }
+)
 
 
 def case_key_help(key: str, value: str, steps: tuple[str | int, ...]) -> str:
@@ -181,19 +185,23 @@ def case_key_help(key: str, value: str, steps: tuple[str | int, ...]) -> str:
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 _EQUALS = re.compile(r"([\w./-]+)\s*(?:==?|:)\s*([\w.-]*)")
 #: Keys of other selectors that list names, by whether these are meant.
-_LISTS = {
-    **dict.fromkeys(("matchNames", "names", "include", "name"), "In"),
-    **dict.fromkeys(("exclude", "excludeNames"), "NotIn"),
-}
+_LISTS = by_word(
+    {
+        "matchNames names include name": "In",
+        "exclude excludeNames": "NotIn",
+    }
+)
 #: Operators elsewhere.
-_OPERATORS = {
-    **dict.fromkeys(("=", "==", "Equals", "Equal"), "In"),
-    **dict.fromkeys(("!=", "NotEquals", "NotEqual"), "NotIn"),
-    **dict.fromkeys(("!", "NotExists"), "DoesNotExist"),
-}
+_OPERATORS = by_word(
+    {
+        "= == Equals Equal": "In",
+        "!= NotEquals NotEqual": "NotIn",
+        "! NotExists": "DoesNotExist",
+    }
+)
 
 
-def selector_help(value: object, *, of_namespaces: bool = False) -> str:
+def selector_help(value: object, of_namespaces: bool = False) -> str:
     """How a selector is written that is no mapping, or has other keys; "" where that is not plain.
 
     `of_namespaces` says that it selects namespaces, which people like to name.

@@ -12,17 +12,19 @@ from injector.names import to_write
 #: A hole or a tag on one line: the tag's word and what stands within.
 _WITHIN = re.compile(r"\{\{-?\s*(?P<hole>.*?)\s*-?\}\}|\{%[-+]?\s*(?P<tag>\w+)\s*(?P<inner>.*?)\s*[-+]?%\}")
 #: What cannot stand in an expression, by its first character, with what people mean by it.
-_CHARACTERS = {
-    "?": "write `a if x else b`",
-    "&": "write `and`",
-    "!": "write `not`",
-    "$": "names have no $ here",
-    "`": "strings are quoted with \" or '",
-    "@": "names have no @ here",
-    "#": "a comment is {# ... #}",
-    "\\": "write quotes without \\ before them",
-    **dict.fromkeys("\u201c\u201d\u2018\u2019", "strings are quoted with plain \" or '"),
-}
+_CHARACTERS = words.by_word(
+    {
+        "?": "write `a if x else b`",
+        "&": "write `and`",
+        "!": "write `not`",
+        "$": "names have no $ here",
+        "`": "strings are quoted with \" or '",
+        "@": "names have no @ here",
+        "#": "a comment is {# ... #}",
+        "\\": "write quotes without \\ before them",
+        "\u201c \u201d \u2018 \u2019": "strings are quoted with plain \" or '",
+    }
+)
 #: How tags are written, by the tag and what the parser wants in it ("" for anything).
 _TAGS = {
     ("for", "in"): "a loop is written {% for item in list %}",
@@ -93,7 +95,7 @@ def name_help(diagnostic: Diagnostic, name: str) -> str:
     expression = line[at:]
     if go := re.search(rf"\{{\{{-?\s*{re.escape(name)}\b(?!\s*\()", line) and go_help(line, diagnostic.place.file, at):
         return go
-    if name in words.HOLDERS:
+    if words.HOLDERS.fullmatch(name):
         field = re.match(r"\w+\.(?:parameters\.)?(\w+)\b(?!\()", expression)
         variable = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", field[1]).lower() if field else "x"
         return f"write params.{variable}, and declare the parameter `{variable.replace('_', '-')}` in template.yaml"

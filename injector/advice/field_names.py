@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from injector.advice.words import by_word
 from injector.names import hint, nearest
 from injector.pods.fields import ANY, Field, fields_of
 
@@ -13,81 +14,87 @@ _CONDITION = (
 _LOOP = "put {% for item in params.list %} and {% endfor %} on lines of their own around the part that repeats"
 _OF_WORKLOAD = "it is a field of the workload, and a template changes only pods: leave it out"
 #: Words of other tools, wherever they stand.
-_ANYWHERE = {
-    **dict.fromkeys(("when", "if", "enabled", "condition"), _CONDITION),
-    **dict.fromkeys(("loop", "for", "with_items", "range"), _LOOP),
-}
+_ANYWHERE = by_word(
+    {
+        "when if enabled condition": _CONDITION,
+        "loop for with_items range": _LOOP,
+    }
+)
 _ENV = "env, with an item `- {name: A, value: b}` for each variable"
 _OF_POD = "it is a field of the whole pod (spec.securityContext), where it applies to the app as well: leave it out"
 _PROBE = "livenessProbe, readinessProbe or startupProbe, as in startupProbe: {httpGet: {path: /, port: 8080}}"
 #: By the type of the place: names that people give a field there, and what to write. What has blanks is a sentence.
-_MEANT: dict[str, dict[str, str]] = {
-    "Container": {
-        **dict.fromkeys(("environment", "envVars", "variables"), _ENV),
-        **dict.fromkeys(("healthcheck", "probe"), _PROBE),
-        **dict.fromkeys(("depends_on", "dependsOn"), "leave it out: a native sidecar starts before the app"),
-        **dict.fromkeys(("cpu", "cpus"), "resources: {requests: {cpu: ...}}"),
-        **dict.fromkeys(("memory", "mem_limit"), "resources: {limits: {memory: ...}}"),
-        **dict.fromkeys(("repository", "tag"), 'image: "repository:tag"'),
-        **dict.fromkeys(("port", "expose"), "ports: [{containerPort: 8080}]"),
-        "user": "securityContext: {runAsUser: 101}",
-        "mounts": "volumeMounts: [{name: ..., mountPath: ...}]",
-        "volumes": "volumeMounts here, and the volumes below `spec:`, beside `containers:`",
-        "entrypoint": "command",
-        "cmd": "args",
-        "cap_add": "securityContext: {capabilities: {add: [NET_ADMIN]}}",
-        "cap_drop": "securityContext: {capabilities: {drop: [ALL]}}",
-        **dict.fromkeys(("exclude", "excludes"), 'except: [name], in the container "*"'),
-        **dict.fromkeys(("include", "includes"), 'only: [name], in the container "*"'),
-    },
-    "PodSpec": {
-        **dict.fromkeys(("sidecars", "sidecar", "container"), "containers"),
-        **dict.fromkeys(("replicas", "strategy", "selector", "serviceName"), _OF_WORKLOAD),
-    },
-    "VolumeMount": {
-        **dict.fromkeys(("path", "target", "destination"), "mountPath"),
-        **dict.fromkeys(("volume", "source"), "name"),
-    },
-    "ContainerPort": {**dict.fromkeys(("port", "targetPort", "target"), "containerPort"), "published": "hostPort"},
-    "EnvVar": {
-        "key": "name",
-        "val": "value",
-        "secret": "valueFrom: {secretKeyRef: {name: ..., key: ...}}",
-        "configMap": "valueFrom: {configMapKeyRef: {name: ..., key: ...}}",
-    },
-    "EnvVarSource": {
-        **dict.fromkeys(("secret", "secretRef"), "secretKeyRef"),
-        **dict.fromkeys(("configMap", "configMapRef"), "configMapKeyRef"),
-    },
-    "EnvFromSource": {"name": "configMapRef: {name: ...}", "secretName": "secretRef: {name: ...}"},
-    "SecretKeySelector": {"secret": "name"},
-    "ConfigMapKeySelector": {"configMap": "name"},
-    "Volume": {
-        **dict.fromkeys(("pvc", "persistentVolume"), "persistentVolumeClaim: {claimName: ...}"),
-        "tmpfs": "emptyDir: {sizeLimit: 16Mi}",
-        "path": "hostPath: {path: ...}",
-        "configMapName": "configMap: {name: ...}",
-        "secretName": "secret: {secretName: ...}",
-    },
-    "Probe": {
-        "interval": "periodSeconds",
-        "retries": "failureThreshold",
-        **dict.fromkeys(("delay", "start_period"), "initialDelaySeconds"),
-        **dict.fromkeys(("http", "path"), "httpGet: {path: /, port: 8080}"),
-        **dict.fromkeys(("test", "command"), "exec: {command: [...]}"),
-        **dict.fromkeys(("tcp", "port"), "httpGet: {path: /, port: ...} or tcpSocket: {port: ...}"),
-    },
-    "LifecycleHandler": {"command": "exec: {command: [...]}"},
-    "HTTPGetAction": {"url": "path: / and port: 8080"},
-    "ExecAction": {"args": "the arguments into command as well"},
-    "SecurityContext": {
-        **dict.fromkeys(("user", "uid"), "runAsUser"),
-        **dict.fromkeys(("group", "gid"), "runAsGroup"),
-        **dict.fromkeys(("fsGroup", "supplementalGroups", "sysctls"), _OF_POD),
-    },
-    "ResourceRequirements": {name: f"requests: {{{name}: ...}}" for name in ("cpu", "memory")},
-}
-_MEANT["EphemeralContainer"] = _MEANT["Container"]
+_MEANT = by_word(
+    {
+        kinds: by_word(names)
+        for kinds, names in {
+            "Container EphemeralContainer": {
+                "environment envVars variables": _ENV,
+                "healthcheck probe": _PROBE,
+                "depends_on dependsOn": "leave it out: a native sidecar starts before the app",
+                "cpu cpus": "resources: {requests: {cpu: ...}}",
+                "memory mem_limit": "resources: {limits: {memory: ...}}",
+                "repository tag": 'image: "repository:tag"',
+                "port expose": "ports: [{containerPort: 8080}]",
+                "user": "securityContext: {runAsUser: 101}",
+                "mounts": "volumeMounts: [{name: ..., mountPath: ...}]",
+                "volumes": "volumeMounts here, and the volumes below `spec:`, beside `containers:`",
+                "entrypoint": "command",
+                "cmd": "args",
+                "cap_add": "securityContext: {capabilities: {add: [NET_ADMIN]}}",
+                "cap_drop": "securityContext: {capabilities: {drop: [ALL]}}",
+                "exclude excludes": 'except: [name], in the container "*"',
+                "include includes": 'only: [name], in the container "*"',
+            },
+            "PodSpec": {
+                "sidecars sidecar container": "containers",
+                "replicas strategy selector serviceName": _OF_WORKLOAD,
+            },
+            "VolumeMount": {
+                "path target destination": "mountPath",
+                "volume source": "name",
+            },
+            "ContainerPort": {"port targetPort target": "containerPort", "published": "hostPort"},
+            "EnvVar": {
+                "key": "name",
+                "val": "value",
+                "secret": "valueFrom: {secretKeyRef: {name: ..., key: ...}}",
+                "configMap": "valueFrom: {configMapKeyRef: {name: ..., key: ...}}",
+            },
+            "EnvVarSource": {
+                "secret secretRef": "secretKeyRef",
+                "configMap configMapRef": "configMapKeyRef",
+            },
+            "EnvFromSource": {"name": "configMapRef: {name: ...}", "secretName": "secretRef: {name: ...}"},
+            "SecretKeySelector": {"secret": "name"},
+            "ConfigMapKeySelector": {"configMap": "name"},
+            "Volume": {
+                "pvc persistentVolume": "persistentVolumeClaim: {claimName: ...}",
+                "tmpfs": "emptyDir: {sizeLimit: 16Mi}",
+                "path": "hostPath: {path: ...}",
+                "configMapName": "configMap: {name: ...}",
+                "secretName": "secret: {secretName: ...}",
+            },
+            "Probe": {
+                "interval": "periodSeconds",
+                "retries": "failureThreshold",
+                "delay start_period": "initialDelaySeconds",
+                "http path": "httpGet: {path: /, port: 8080}",
+                "test command": "exec: {command: [...]}",
+                "tcp port": "httpGet: {path: /, port: ...} or tcpSocket: {port: ...}",
+            },
+            "LifecycleHandler": {"command": "exec: {command: [...]}"},
+            "HTTPGetAction": {"url": "path: / and port: 8080"},
+            "ExecAction": {"args": "the arguments into command as well"},
+            "SecurityContext": {
+                "user uid": "runAsUser",
+                "group gid": "runAsGroup",
+                "fsGroup supplementalGroups sysctls": _OF_POD,
+            },
+            "ResourceRequirements": {"cpu": "requests: {cpu: ...}", "memory": "requests: {memory: ...}"},
+        }.items()
+    }
+)
 #: How the sentences begin that say what to do where there is nothing to write.
 _NOTHING = ("leave ", "it is ")
 #: Where else people look for a field of these types.

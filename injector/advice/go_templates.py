@@ -36,26 +36,25 @@ def go_help(line: str, file: str, column: int = 0) -> str:
     hole = next((part for part in holes if part.end() > column), next(reversed(holes), None))
     if hole is None:
         return ""
-    written = _hole(hole["hole"]) if hole["hole"] is not None else _tag(hole["tag"] or "", hole["inner"])
+    written = f"{{% {hole['tag'] or ''}{translated(hole['inner'])} %}}" if hole["hole"] is None else _hole(hole["hole"])
     if not is_config_source(file) or _HELM.search(line):
         return f"write {written}"
     raw = "{% raw %} before it and {% endraw %} after it"
     return f"write {written}; or, to pass this text unchanged to the program that reads the file, write {raw}"
 
 
-_BLOCKS = ("if", "else", "end", "range", "with", "define", "block", "template", "include")
+#: How a tag begins that holds a path of Go's, or a comparison as a function.
+_CONDITION = re.compile(r"(?:not )?\(*[.$]|(?:not\s+)?\(?(?:and|or|eq|ne|lt|le|gt|ge)\s")
+#: How a hole begins with a path, a comment or a block of Go's.
+_BEGIN = re.compile(r"[.$]|/\*|(?:if|else|end|range|with|define|block|template|include)\Z")
 
 
 def _is_go(hole: re.Match[str]) -> bool:
     if hole["hole"] is None:
-        return hole["inner"].removeprefix("not ").lstrip("(")[:1] in (".", "$") or _comparison(hole["inner"])
+        return _CONDITION.match(hole["inner"]) is not None
     first, _, rest = hole["hole"].partition(" ")
     is_call = first.isidentifier() and bool(rest) and (rest.lstrip()[0] in '"`.$(' or first in words.MEANINGS)
-    return first[:1] in (".", "$") or first.startswith("/*") or first in _BLOCKS or (is_call and first != "not")
-
-
-def _comparison(condition: str) -> bool:
-    return re.match(r"(?:not\s+)?\(?(?:and|or|eq|ne|lt|le|gt|ge)\s", condition) is not None
+    return _BEGIN.match(first) is not None or (is_call and first != "not")
 
 
 def _hole(hole: str) -> str:
@@ -85,10 +84,6 @@ def _hole(hole: str) -> str:
         return f"{{{{ {first}({rest}) }}}}"
     notes = [words.MEANINGS[name].note for name in re.findall(r"[A-Za-z]\w*", hole) if name in words.MEANINGS]
     return "; ".join(dict.fromkeys((f"{{{{ {translated(hole)} }}}}", *filter(None, notes))))
-
-
-def _tag(tag: str, inner: str) -> str:
-    return f"{{% {tag}{translated(inner)} %}}"
 
 
 def translated(pipeline: str) -> str:

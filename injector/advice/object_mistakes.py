@@ -11,6 +11,7 @@ from typing import Any
 from injector.advice import with_advice
 from injector.advice.field_names import clear_help
 from injector.advice.shapes import misshapen
+from injector.advice.words import by_word
 from injector.diagnostics import Diagnostic, Path, spoken_path
 from injector.injection import Injection
 from injector.names import (
@@ -291,18 +292,15 @@ _PROGRAMS = {
 #: Lists that tell a Kustomization without a kind.
 _KUSTOMIZATION = ("resources", "bases", "patches", "patchesStrategicMerge", "configMapGenerator", "secretGenerator")
 #: Keys that tell what a document without a kind is.
-_KEYS = (
-    (("services",), "this is a Compose file; convert it first: kompose convert"),
-    (("replicaCount", "nameOverride", "fullnameOverride", "global"), f"these are the values of a Helm chart; {_HELM}"),
-    (("cases",), "these are cases of a template; run them with injector test"),
-    (
-        ("parameters", "files"),
-        "this is the template.yaml of a template; to see what it renders: injector render FOLDER",
-    ),
-    (
-        ("prefix", "namespaceLabel", "podDefault", "templates", "neverSelector", "paths"),
-        "these are settings of the injector; give them with --settings",
-    ),
+_KEYS = by_word(
+    {
+        "services": "this is a Compose file; convert it first: kompose convert",
+        "replicaCount nameOverride fullnameOverride global": f"these are the values of a Helm chart; {_HELM}",
+        "cases": "these are cases of a template; run them with injector test",
+        "parameters files": "this is the template.yaml of a template; to see what it renders: injector render FOLDER",
+        "prefix namespaceLabel podDefault templates neverSelector paths": "these are settings of the injector; give "
+        "them with --settings",
+    }
 )
 
 
@@ -324,7 +322,7 @@ def foreign_object(value: Any, name: str = "") -> str:
         return f"this is a {kind or 'Kustomization'}, not a manifest; {_build(name)}"
     if base == "chart.yaml":
         return f"this is the Chart.yaml of a Helm chart, not a manifest; {_HELM}"
-    known = [text for keys, text in _KEYS if version is None and not value.keys().isdisjoint(keys)]
+    known = [text for key, text in _KEYS.items() if version is None and key in value]
     if known or "values" in base or "repository" in mapping(value.get("image")):
         return next(iter(known), f"these are the values of a Helm chart, not a manifest; {_HELM}")
     near = nearest("kind", [key for key in value if isinstance(key, str) and value[key]])

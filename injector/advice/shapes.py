@@ -11,19 +11,27 @@ from typing import Any
 
 from injector.advice.field_names import renamed_field
 from injector.advice.values import boolean_of, seconds_in
+from injector.advice.words import by_word
 from injector.diagnostics import Path
 from injector.names import WANTED, flow_value, kind_of, quotes_help, to_write
 from injector.pods.fields import POD, Field
 from injector.pods.overlay import Overlay, bare_value
 
 #: By type: the field that people mean who write a plain value in place of the mapping.
-_SHORT = {
-    "HostPathVolumeSource": "path", "SecretVolumeSource": "secretName", "ConfigMapVolumeSource": "name",
-    "PersistentVolumeClaimVolumeSource": "claimName", "TCPSocketAction": "port", "GRPCAction": "port",
-    "SleepAction": "seconds", "SeccompProfile": "type", "ObjectFieldSelector": "fieldPath",
-    "LocalObjectReference": "name", "SecretEnvSource": "name", "ConfigMapEnvSource": "name",
-    "ResourceFieldSelector": "resource", "HostAlias": "ip", "Sysctl": "name",
-}  # fmt: skip
+_SHORT = by_word(
+    {
+        "HostPathVolumeSource": "path",
+        "SecretVolumeSource": "secretName",
+        "ConfigMapVolumeSource LocalObjectReference SecretEnvSource ConfigMapEnvSource Sysctl": "name",
+        "PersistentVolumeClaimVolumeSource": "claimName",
+        "TCPSocketAction GRPCAction": "port",
+        "SleepAction": "seconds",
+        "SeccompProfile": "type",
+        "ObjectFieldSelector": "fieldPath",
+        "ResourceFieldSelector": "resource",
+        "HostAlias": "ip",
+    }
+)
 _QUANTITIES = "quantities"
 _SIZE = r"(\d+(?:\.\d+)?[KMGT]i?)"
 #: By type: how people write a mapping in one text, and what they mean by it.

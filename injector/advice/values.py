@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from injector.advice.words import by_word
 from injector.names import legal_name, nearest, quotes_help
 from injector.pods.context import mapping
 from injector.pods.quantity import near_quantities
@@ -188,11 +189,10 @@ _FORMATS: dict[str, Callable[[str], Iterator[str]]] = {
 
 #: A number with a unit.
 AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([a-zA-Z]+)\Z")
-#: Seconds of a unit, by how its name begins.
+#: Seconds of a unit, by how its name begins: the first that fits.
 _SECONDS = {"ms": 0.001, "mil": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _UNIT = re.compile(r"(?:ms|milli\w*|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)\Z")
-_YES = ("true", "t", "yes", "y", "on", "1", "enabled", "enable")
-_NO = ("false", "f", "no", "n", "off", "0", "disabled", "disable")
+_BOOLEANS = by_word({"true t yes y on 1 enabled enable": "true", "false f no n off 0 disabled disable": "false"})
 
 
 def seconds_of(unit: str) -> float:
@@ -200,7 +200,7 @@ def seconds_of(unit: str) -> float:
     name = unit.lower()
     if not _UNIT.match(name):
         return 0
-    return next(_SECONDS[start] for start in ("ms", "mil", "s", "m", "h", "d") if name.startswith(start))
+    return next(length for start, length in _SECONDS.items() if name.startswith(start))
 
 
 def seconds_in(text: str) -> float | None:
@@ -217,5 +217,4 @@ def spelled_number(number: float) -> str:
 
 def boolean_of(text: str) -> str:
     """`true` or `false`, by a word for one of them; "" for any other."""
-    word = text.strip().lower()
-    return "true" if word in _YES else "false" if word in _NO else ""
+    return _BOOLEANS.get(text.strip().lower(), "")

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from injector.advice import advised_injection
-from injector.apply import Overrides
+from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import metadata_of
 from injector.cli.report import Line, OutcomeName, line_for, sentence_with_code
 from injector.injection import Injection
@@ -49,8 +49,7 @@ _CONTROLLERS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AdmissionAnswer:
+class AdmissionAnswer(NamedTuple):
     """What was asked and what was said at a path."""
 
     path: str
@@ -64,8 +63,7 @@ class Admission:
 
     asked: ObjectRequest
     namespace: Namespace
-    snapshot: Snapshot
-    overrides: Overrides
+    sources: Sources
     answers: list[AdmissionAnswer] = field(default_factory=list)
 
     @classmethod
@@ -73,8 +71,7 @@ class Admission:
         cls,
         obj: Object,
         space: Namespace,
-        snapshot: Snapshot,
-        overrides: Overrides,
+        sources: Sources,
         user: Object,
         resource: Resource | None = None,
     ) -> Admission | None:
@@ -83,10 +80,10 @@ class Admission:
 
         None for what no API server would take as an object.
         """
-        request = asked_about(obj, snapshot, space.name, user, resource)
+        request = asked_about(obj, sources.snapshot, space.name, user, resource)
         if request is None:
             return None
-        admission = cls(request, namespace_asked(request, space), snapshot, overrides)
+        admission = cls(request, namespace_asked(request, space), sources)
         admission.mutate()
         admission.validate()
         return admission
@@ -103,19 +100,14 @@ class Admission:
 
     def mutate(self) -> None:
         """Ask at the mutating paths."""
-        earlier: list[tuple[str, PathTemplates]] = []
-        stale: list[tuple[str, PathTemplates]] = []
-        for path, at in paths_for(self.asked, self.snapshot):
-            if at.type == "mutating":
-                if self._ask(path, at):
-                    stale = list(earlier)
-                earlier.append((path, at))
-        for path, at in stale:
+        paths = [(path, at) for path, at in paths_for(self.asked, self.sources.snapshot) if at.type == "mutating"]
+        changed = [number for number, (path, at) in enumerate(paths) if self._ask(path, at)]
+        for path, at in paths[: max(changed, default=0)]:
             self._ask(path, at)
 
     def validate(self) -> None:
         """Ask at the validating paths."""
-        for path, at in paths_for(self.asked, self.snapshot):
+        for path, at in paths_for(self.asked, self.sources.snapshot):
             if at.type == "validating":
                 self._ask(path, at)
 
@@ -123,7 +115,7 @@ class Admission:
         """Whether the object is another one now."""
         if not self.allowed:
             return False
-        result = advised_injection(admit(self.asked, self.namespace, at, self.snapshot, self.overrides))
+        result = advised_injection(admit(self.asked, self.namespace, at, self.sources.snapshot, self.sources.overrides))
         self.answers.append(AdmissionAnswer(path, self.asked, result))
         changed = result.object is not self.asked.object
         self.asked = after(self.asked, result.object)
@@ -131,12 +123,18 @@ class Admission:
 
 
 def admit_pod(
-    obj: Object, pod: Object, admission: Admission, user: Object, inject: Callable[[Object], Injection] | None
-) -> Object:
-    """Call all paths for the pod `pod` of `obj`. Returns the pod as it should be in the manifest.
+    obj: Object,
+    pod: Object,
+    namespace: Namespace,
+    sources: Sources,
+    user: Object,
+    inject: Callable[[Object], Injection] | None,
+) -> tuple[Object, Admission]:
+    """Call all paths for the pod `pod` of `obj`. Returns the pod as it should be in the manifest, and what was said.
 
     If a path changed the pod, `inject` is called once more, as an API server does; None means no injection.
     """
+    admission = Admission(asked_about_pod(obj, pod, namespace.name, user), namespace, sources)
     before = admission.asked.object
     admission.mutate()
     if admission.asked.object is not before:
@@ -144,9 +142,9 @@ def admit_pod(
         again = inject and inject(pod)
         if again is not None and again.reason is Reason.INJECTED:
             pod = again.object
-            admission.asked = asked_about_pod(obj, pod, admission.namespace.name, user)
+            admission.asked = asked_about_pod(obj, pod, namespace.name, user)
     admission.validate()
-    return pod
+    return pod, admission
 
 
 def asked_about(
@@ -282,7 +280,7 @@ def made_of(workload: Object, pod: Object, namespace: str) -> Object:
     """The pod that is made of `pod`, the pod template of a workload."""
     kind, name = str(workload.get("kind")), str(metadata_of(workload).get("name") or "")
     owner = {"apiVersion": workload.get("apiVersion"), "kind": kind, "name": name, "uid": _UID, "controller": True}
-    metadata: dict[str, Any] = dict(metadata_of(pod))
+    metadata: Object = dict(metadata_of(pod))
     if kind == "Deployment":
         owner |= {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"{name}-{_HASH}"}
         metadata["labels"] = {**(metadata.get("labels") or {}), _HASH_LABEL: _HASH}

@@ -11,7 +11,7 @@ from injector.authoring.cases.run import CaseResult
 from injector.authoring.cases.runner import Coverage, TemplateRun
 from injector.authoring.cases.suite import TESTS
 from injector.authoring.diagnostic_formats import diagnostics_text, one_line, path_line
-from injector.cli.report import counted
+from injector.cli.report import counted, tell
 
 
 def show_runs(runs: Sequence[TemplateRun], *, verbose: bool, coverage: bool) -> None:
@@ -48,11 +48,11 @@ def summary(
     for run in under:
         reached = f"{run.coverage.percent:.1f}" if run.coverage is not None else "0"
         error = f"{click.style('error', fg='red')}: {one_line(run.path)}"
-        click.echo(f"{error}: coverage is {reached}%, which is less than {percent:g}%", err=True)
+        tell(f"{error}: coverage is {reached}%, which is less than {percent:g}%")
     if results:
-        click.echo(f"{', '.join(_totals(runs, results))}; {seconds:.1f} s", err=True)
+        tell(f"{', '.join(_totals(runs, results))}; {seconds:.1f} s")
     else:
-        click.echo(_nothing(runs, chosen), err=True)
+        tell(_nothing(runs, chosen))
 
 
 def _totals(runs: Sequence[TemplateRun], results: Sequence[CaseResult]) -> list[str]:
@@ -115,4 +115,4 @@ def _nothing(runs: Sequence[TemplateRun], chosen: str | None) -> str:
 
 
 def _warn(text: str) -> None:
-    click.echo(f"{click.style('warning', fg='yellow')}: {one_line(text)}", err=True)
+    tell(f"{click.style('warning', fg='yellow')}: {one_line(text)}")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from injector.cli.options import Signing, with_signer
+from injector.cli.options import FOLDER, SIGNER_OPTIONS, Signing, as_one, flag, option, with_options
 from injector.errors import DocumentError, SettingsError
 
 if TYPE_CHECKING:
@@ -25,50 +26,43 @@ _FILES = (("ca.crt", 0o644), ("server.crt", 0o644), ("server.key", 0o600))
 
 
 @click.command()
-@click.option("--service", required=True, metavar="NAME", help="The webhook's Service.")
-@click.option("--namespace", required=True, metavar="NS", help="The namespace of that Service.")
-@click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), help="Folder for ca.crt, server.crt and server.key."
-)
-@click.option(
-    "--san", "more_names", multiple=True, metavar="NAME", help="An additional DNS name or IP address. Repeatable."
-)
-@click.option(
-    "--host",
-    "hosts",
+@option("--service", "NAME", "The webhook's Service.", required=True)
+@option("--namespace", "NS", "The namespace of that Service.", required=True)
+@option("--out", "", "Folder for ca.crt, server.crt and server.key.", type=FOLDER)
+@option("--san more_names", "NAME", "An additional DNS name or IP address. Repeatable.", multiple=True)
+@option(
+    "--host hosts",
+    "NAME",
+    "A DNS name or IP address in place of the Service's own. The first is the common name. Repeatable.",
     multiple=True,
-    metavar="NAME",
-    help="A DNS name or IP address in place of the Service's own. The first is the common name. Repeatable.",
 )
-@click.option("--cluster-domain", default="cluster.local", show_default=True, help="The cluster's DNS domain.")
-@click.option(
+@option("--cluster-domain", "", "The cluster's DNS domain.", default="cluster.local", show_default=True)
+@option(
     "--days",
+    "",
+    "For how many days the certificate is valid.",
     type=click.IntRange(1, 36500),
     default=365,
     show_default=True,
-    help="For how many days the certificate is valid.",
 )
-@click.option("--rsa", "use_rsa", is_flag=True, help="RSA with 2048 bits instead of P-256.")
-@click.option(
-    "--force",
-    is_flag=True,
-    help="Overwrite files that are there. With --signer: make a new certificate even if the present one is good.",
+@flag("--rsa use_rsa", "RSA with 2048 bits instead of P-256.")
+@flag(
+    "--force", "Overwrite files that are there. With --signer: make a new certificate even if the present one is good."
 )
-@click.option(
-    "--print",
-    "print_form",
+@option(
+    "--print print_form",
+    "",
+    "Print a Secret of type kubernetes.io/tls, or the caBundle of a webhook configuration (base64).",
     type=click.Choice(["secret", "ca-bundle"]),
-    help="Print a Secret of type kubernetes.io/tls, or the caBundle of a webhook configuration (base64).",
 )
-@click.option(
+@option(
     "--fill",
-    metavar="FILE",
-    help=(
-        "Print this manifest, with the caBundle in each webhook entry that calls the Service. Use - for standard input."
-    ),
+    "FILE",
+    "Print this manifest, with the caBundle in each webhook entry that calls the Service. Use - for standard input.",
 )
-@click.option("--secret-name", metavar="NAME", help="Name of the printed Secret. Default: SERVICE-tls.")
-@with_signer
+@option("--secret-name", "NAME", "Name of the printed Secret. Default: SERVICE-tls.")
+@with_options(*SIGNER_OPTIONS)
+@as_one(Signing, "signing")
 def certs(
     service: str,
     namespace: str,
@@ -82,7 +76,7 @@ def certs(
     print_form: str | None,
     fill: str | None,
     secret_name: str | None,
-    signing: Signing | None,
+    signing: Signing,
 ) -> None:
     """Make a certificate for the webhook, and a certificate authority (CA) that signs only this certificate.
 
@@ -97,6 +91,9 @@ def certs(
     from injector.cli.throwaway_certificates import make_certificates
     from injector.cluster.x509 import service_names
 
+    alone = [f"--{field.name.replace('_', '-')}" for field in fields(signing) if getattr(signing, field.name)]
+    if alone and not signing.signer:
+        raise click.UsageError(f"{', '.join(alone)}: only with --signer.")
     _check_names(
         {"--service": service, "--namespace": namespace, "--secret-name": secret_name},
         {"--san": more_names, "--host": hosts},
@@ -106,7 +103,7 @@ def certs(
     manifest = read_manifests([fill]) if fill else []
     if fill:
         check_calls(manifest, service, namespace)
-    if signing is not None:
+    if signing.signer:
         # The Kubernetes client takes a while to import; a certificate of one's own needs none.
         from injector.cli.csr_flow import Wish, have_signed
 
@@ -128,12 +125,12 @@ def certs(
 
 
 def _check_destination(
-    signing: Signing | None, out: Path | None, print_form: str | None, fill: str | None, secret_name: str | None
+    signing: Signing, out: Path | None, print_form: str | None, fill: str | None, secret_name: str | None
 ) -> None:
     """Check that the options say where the certificate goes, once. Raises click.UsageError."""
     if fill and print_form:
         raise click.UsageError("Use either --fill or --print, because each writes to standard output.")
-    if signing is None:
+    if not signing.signer:
         if out is None and print_form is None:
             more = "" if fill else ", --print secret or --print ca-bundle"
             raise click.UsageError(f"Name the destination: --out DIR{more}.")
@@ -148,12 +145,13 @@ def _check_names(labels: Mapping[str, str | None], hosts: Mapping[str, Sequence[
     """Check the values of options that name a Service, a namespace, a Secret, or hosts. Raises click.BadParameter."""
     from injector.names import is_dns_label
 
-    for option, name in labels.items():
-        if name is not None and not is_dns_label(name):
-            raise click.BadParameter(f'"{name}" is not a valid Kubernetes name: use a-z, 0-9 and -', param_hint=option)
-    for option, name in ((option, name) for option, names in hosts.items() for name in names):
-        if not _HOST.fullmatch(name):
-            raise click.BadParameter(f'"{name}" is neither a DNS name nor an IP address', param_hint=option)
+    for hint, label in labels.items():
+        if label is not None and not is_dns_label(label):
+            raise click.BadParameter(f'"{label}" is not a valid Kubernetes name: use a-z, 0-9 and -', param_hint=hint)
+    for hint, names in hosts.items():
+        for name in names:
+            if not _HOST.fullmatch(name):
+                raise click.BadParameter(f'"{name}" is neither a DNS name nor an IP address', param_hint=hint)
 
 
 def _write(folder: Path, certificates: ThrowawayCertificates, *, force: bool) -> None:

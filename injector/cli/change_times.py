@@ -5,12 +5,15 @@ https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-manageme
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import NamedTuple
 
-from injector.cli.fleet import Row
+from injector.cli.fleet import Fleet, Row, pods_of
+from injector.cli.live_setup import live_sources
 from injector.cli.manifest_objects import metadata_of
-from injector.cluster.blocking_client import INSTALLATION, BlockingClient
+from injector.cluster.blocking_client import INSTALLATION, BlockingClient, ClusterError
 from injector.pods.context import Object, mapping, mappings, string_field
 from injector.settings import SETTINGS_KEY, Settings
 
@@ -18,8 +21,7 @@ from injector.settings import SETTINGS_KEY, Settings
 _OF_TEMPLATES = ("template-changed", "template-gone")
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeTimes:
+class ChangeTimes(NamedTuple):
     """The last changes: of templates and of namespaces' annotations by name, and of the settings, "" if not known."""
 
     templates: Mapping[str, str]
@@ -34,6 +36,20 @@ class ChangeTimes:
             for cause in row.causes
         )
         return replace(row, since=min((time for time in times if time and time >= row.created), default=""))
+
+
+def dated_rows(
+    live: BlockingClient, space: str, selector: str | None, injector_namespace: str | None
+) -> tuple[Sequence[Row], Sequence[str]]:
+    """What is to be said of the pods of one namespace, or "" for all, in order; and notes for the user."""
+    sources, notes = live_sources(live, injector_namespace)
+    fleet = Fleet(sources.snapshot, settings_known=bool(sources.injector_namespace))
+    rows = [row for pod, of in pods_of(live, space, selector) if (row := fleet.row(pod, of)) is not None]
+    if sources.injector_namespace and any(row.state == "outdated" for row in rows):
+        with suppress(ClusterError):  # without the permission to look nothing is said of times
+            times = change_times(live, sources.injector_namespace, sources.settings, space)
+            rows = [times.dated(row) for row in rows]
+    return sorted(rows, key=lambda row: (row.namespace, row.pod)), notes
 
 
 def change_times(live: BlockingClient, injector_namespace: str, settings: Settings, namespace: str) -> ChangeTimes:
@@ -59,14 +75,11 @@ def _by_name(objects: Iterable[Object], field: tuple[str, ...]) -> dict[str, str
 
 def last_change(obj: Object, field: tuple[str, ...]) -> str:
     """When a field of an object was last changed, given as its steps in `managedFields`; "" where nobody noted it."""
-    return max(_times(obj, field), default="")
-
-
-def _times(obj: Object, field: tuple[str, ...]) -> Iterator[str]:
-    """When each manager of a field last changed what it manages."""
+    times = [""]
     for entry in mappings(metadata_of(obj).get("managedFields")):
         managed = entry.get("fieldsV1")
         for step in field:
             managed = mapping(managed).get(step)
         if managed is not None:
-            yield string_field(entry.get("time"))
+            times.append(string_field(entry.get("time")))
+    return max(times)

@@ -6,32 +6,26 @@ import time
 
 import click
 
-from injector.cli.options import INJECTOR_OPTIONS, with_options
+from injector.cli.options import INJECTOR_OPTIONS, CommonOptions, as_one, flag, one_of, option, with_options
 
 _EVERY = 2.0  # seconds between two looks of --wait
 
 
 @click.command()
-@click.option(
-    "--pre",
-    is_flag=True,
-    help="Check before an installation: is the cluster suitable, and do you have the permissions?",
-)
-@click.option(
-    "--wait",
-    "seconds",
+@flag("--pre", "Check before an installation: is the cluster suitable, and do you have the permissions?")
+@option(
+    "--wait seconds",
+    "[SECONDS]",
+    "Check again until nothing fails, for at most SECONDS; 300 if you give no number.",
     type=click.FloatRange(0, 86400),
     is_flag=False,
     flag_value=300.0,
     default=0.0,
-    metavar="[SECONDS]",
-    help="Check again until nothing fails, for at most SECONDS; 300 if you give no number.",
 )
-@click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Output format.")
-@with_options(INJECTOR_OPTIONS)
-def check(
-    pre: bool, seconds: float, form: str, namespace: str | None, kubeconfig: str | None, context: str | None
-) -> int:
+@one_of("--output form", "text json", "Output format.")
+@with_options(*INJECTOR_OPTIONS)
+@as_one(CommonOptions)
+def check(options: CommonOptions, pre: bool, seconds: float, form: str) -> int:
     """Check the injector of a cluster, from the API server's version to the injection of a pod (a dry run).
 
     The command changes nothing. Each line is good, a warning, or failed. A warning and a failed line also say what
@@ -40,12 +34,11 @@ def check(
     # The Kubernetes client takes a while to import; `injector check --help` needs none.
     from injector.cli.checks.check_context import CheckContext
     from injector.cli.checks.check_report import BEFORE, INSTALLED, look, show_results, worst
-    from injector.cluster.blocking_client import BlockingClient
 
     end = time.monotonic() + seconds
-    with BlockingClient(kubeconfig, context) as live:
+    with options.connect() as live:
         while True:
-            results = look(CheckContext(live, namespace), BEFORE if pre else INSTALLED)
+            results = look(CheckContext(live, options.injector_namespace), BEFORE if pre else INSTALLED)
             bad = worst(results) == "error"
             left = end - time.monotonic()
             if not bad or left <= 0:

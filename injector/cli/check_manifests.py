@@ -8,14 +8,14 @@ import click
 
 from injector.cli.inputs import with_files
 from injector.cli.options import (
+    CLUSTER_OPTIONS,
+    NAMESPACE_OPTIONS,
     OUTPUT_OPTION,
+    SOURCE_OPTIONS,
     STRICT_OPTION,
-    ClusterOptions,
-    NamespaceOptions,
-    SourceOptions,
-    with_cluster_options,
-    with_namespace_options,
-    with_source_options,
+    CommonOptions,
+    as_one,
+    with_options,
     with_user,
 )
 from injector.diagnostics import Diagnostic, Place
@@ -25,26 +25,16 @@ if TYPE_CHECKING:
 
     from injector.cli.documents import Document
     from injector.cli.report import Line
-    from injector.pods.context import Object
 
 
 @click.command("check-manifests")
-@with_files("files", "FILE...")
-@with_source_options
-@with_namespace_options
-@with_cluster_options
+@with_files()
+@with_options(*SOURCE_OPTIONS, *NAMESPACE_OPTIONS, *CLUSTER_OPTIONS)
 @with_user
 @STRICT_OPTION
 @OUTPUT_OPTION
-def check_manifests(
-    files: tuple[str, ...],
-    source_options: SourceOptions,
-    namespace_options: NamespaceOptions,
-    cluster_options: ClusterOptions,
-    user: Object,
-    strict: bool,
-    output: str,
-) -> int:
+@as_one(CommonOptions)
+def check_manifests(files: tuple[str, ...], options: CommonOptions, strict: bool, output: str) -> int:
     """Say which objects the policies under `paths` in the settings refuse, and change nothing.
 
     FILE is a file, a folder, a URL, or - for standard input; YAML or JSON. Each object is checked as if it were created
@@ -63,14 +53,13 @@ def check_manifests(
 
     documents = read_manifests(files)
     objects = list(objects_in(documents))
-    sources, namespaces = sources_and_namespaces(source_options, namespace_options, cluster_options, objects)
+    sources, namespaces = sources_and_namespaces(options, objects)
     if not sources.settings.paths:
         raise click.UsageError(
             "The settings have no `paths`, so there are no policies. Give --settings FILE or --from-cluster."
         )
     warned = warn_of([*sources.warnings, *(warning.located for warning in sources.snapshot.warnings)])
-    explicit = namespace_options.namespace is not None
-    injector = Injector(sources, None, namespaces, explicit=explicit, documents=documents, user=user, sidecars=False)
+    injector = Injector(sources, None, namespaces, documents=documents, user=options.user, sidecars=False)
     for _ in edit(documents, injector.change):
         pass  # the report alone counts
     report = injector.report

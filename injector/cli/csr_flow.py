@@ -9,17 +9,17 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
-import click
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 
 from injector.cli.live_setup import whoami
 from injector.cli.options import Signing
 from injector.cli.output_files import write_files
+from injector.cli.report import tell
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.signing import (
     PATH,
@@ -115,8 +115,7 @@ class NotSignedError(InjectorError):
     """The certificate could not be obtained; one sentence about why and what to do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Wish(NamedTuple):
     """What is wanted: for which Service and names (the API server's first), for how long, with which kind of key.
 
     `force`: also if the present certificate is good, or a request waits.
@@ -128,10 +127,6 @@ class Wish:
     days: int
     use_rsa: bool = False
     force: bool = False
-
-
-def _say(text: str) -> None:
-    click.echo(text, err=True)
 
 
 def have_signed(wish: Wish, signing: Signing, folder: Path | None) -> bytes:
@@ -150,7 +145,7 @@ def have_signed(wish: Wish, signing: Signing, folder: Path | None) -> bytes:
         names = (signing.cert_name or default[0], signing.key_name or default[1])
         authorities = _obtain(live, wish, signing, store, names)
         if not authorities:
-            _say(
+            tell(
                 f"the CA that signed it is not known here: ask the cluster's admin for the CA of {signing.signer},"
                 " and put it into caBundle; until then the API server does not trust the certificate"
             )
@@ -171,7 +166,7 @@ def _obtain(
     dns_names = [name for name in wish.names if not name.replace(".", "").isdigit() and ":" not in name]
     until = key and still_good(stored.get(crt, b""), key, dns_names, datetime.now(UTC))
     if until and not wish.force:
-        _say(f"{store.words}: the certificate is good until {until:%Y-%m-%d}; nothing to do (--force makes another)")
+        tell(f"{store.words}: the certificate is good until {until:%Y-%m-%d}; nothing to do (--force makes another)")
         return authorities_of(stored[crt], _candidates(live, wish.namespace))
     waiting = None if wish.force else _key(stored.get(PENDING, b""))
     key = waiting or new_key(wish.use_rsa)
@@ -183,7 +178,7 @@ def _obtain(
         raise NotSignedError(f"{signing.signer} returned a certificate that is not for the requested key")
     authorities = authorities_of(chain, _candidates(live, wish.namespace))
     store.write({crt: chain, private: _pem(key), PENDING: None} | filled({"ca.crt": authorities}))
-    _say(f"{store.words}: {crt} and {private}, good until {certificates[0].not_valid_after_utc:%Y-%m-%d}")
+    tell(f"{store.words}: {crt} and {private}, good until {certificates[0].not_valid_after_utc:%Y-%m-%d}")
     return authorities
 
 
@@ -202,7 +197,7 @@ def _signed(
         if signing.approve:
             _approve(live, request)
         else:
-            _say(f"to approve it: kubectl certificate approve {name}")
+            tell(f"to approve it: kubectl certificate approve {name}")
     wait = _WAIT if signing.wait is None else signing.wait
     end = time.monotonic() + wait
     while True:
@@ -245,7 +240,7 @@ def _approve(live: BlockingClient, request: Object) -> None:
     except ClusterError as error:
         if error.status != 403:
             raise
-        _say(f"{error}. Somebody with the permission has to run: kubectl certificate approve {name}")
+        tell(f"{error}. Somebody with the permission has to run: kubectl certificate approve {name}")
 
 
 def _candidates(live: BlockingClient, namespace: str) -> Iterator[bytes]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from injector.cli.options import flag
 from injector.names import cut
 from injector.pods.context import Namespace, Object
 from injector.reasons import Reason
@@ -24,7 +25,7 @@ _RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"
 
 
 @click.command()
-@click.option("--pod", "only_pod", is_flag=True, help="Print the pod of the demo as YAML, for other commands to read.")
+@flag("--pod only_pod", "Print the pod of the demo as YAML, for other commands to read.")
 def demo(only_pod: bool) -> None:
     """Show an injection and a request through its sidecar, without a cluster.
 

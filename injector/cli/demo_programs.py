@@ -17,20 +17,19 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
+from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 
 import click
 import jsonpatch
 
 from injector.cli.injection_sources import gather
-from injector.cli.options import SourceOptions
+from injector.cli.options import CommonOptions
 from injector.cli.throwaway_certificates import make_certificates
 from injector.cluster.x509 import service_names
 from injector.errors import InjectorError
@@ -44,8 +43,7 @@ NAMESPACE = "shop"
 _ADDED = ("x-request-id", "x-forwarded-for", "x-forwarded-proto", "x-envoy-expected-rq-timeout-ms")
 
 
-@dataclass(frozen=True, slots=True)
-class Webhook:
+class Webhook(NamedTuple):
     """A running webhook, and the trust in its throwaway certificate."""
 
     url: str
@@ -72,11 +70,11 @@ class Webhook:
                 "options": {"apiVersion": "meta.k8s.io/v1", "kind": "CreateOptions"},
             },
         }
-        request = urllib.request.Request(  # noqa: S310  (a URL of ours)
+        request = Request(  # noqa: S310  (a URL of ours)
             f"{self.url}/mutate?timeout=5s", json.dumps(review).encode(), {"Content-Type": "application/json"}
         )
-        handlers = (urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=self.trust))
-        with urllib.request.build_opener(*handlers).open(request, timeout=10) as answer:
+        handlers = (ProxyHandler({}), HTTPSHandler(context=self.trust))
+        with build_opener(*handlers).open(request, timeout=10) as answer:
             response = json.load(answer)["response"]
         patch = base64.b64decode(response.get("patch", "")).decode() or "[]"
         return response.get("auditAnnotations") or {}, jsonpatch.apply_patch(pod, patch)
@@ -144,7 +142,7 @@ def pod_of_deployment(**annotations: str) -> Object:
 
 
 #: Asks programs of this machine, so never by a proxy that the environment names.
-LOCAL = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+LOCAL = build_opener(ProxyHandler({}))
 
 
 class ProgramError(InjectorError):
@@ -153,14 +151,9 @@ class ProgramError(InjectorError):
 
 def free_ports(count: int) -> list[int]:
     """Ports of the loopback address on which nobody listens, all different."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
         return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
 
 
 @contextmanager
@@ -201,7 +194,7 @@ def _answers(url: str) -> bool:
     try:
         with LOCAL.open(url, timeout=2) as answer:
             return bool(answer.status == 200)
-    except (urllib.error.URLError, OSError):
+    except OSError:
         return False
 
 
@@ -225,19 +218,18 @@ def pass_through(envoy: str, pod: Object, folder: Path) -> Iterator[str]:
     not start.
     """
     with _app() as app_port:
-        inbound, outbound, admin, ready, stats = free_ports(5)
-        ports = {"app": app_port, "inbound": inbound, "outbound": outbound}
-        ports |= {"admin": admin, "ready": ready, "stats": stats}
+        ports = dict(zip(("inbound", "outbound", "admin", "ready", "stats"), free_ports(5), strict=True))
+        ports["app"] = app_port
         options = (f"envoy.{name}-port={port}" for name, port in ports.items())
-        sources = gather(SourceOptions(params=(*options, "envoy.intercept=ports", "envoy.ipv6=never")))
+        sources = gather(CommonOptions(params=(*options, "envoy.intercept=ports", "envoy.ipv6=never")))
         label = sources.settings.namespace_label
         namespace = Namespace(NAMESPACE, {label.key: label.enabled})
         result = inject(pod, namespace, sources.snapshot, names=["envoy"], overrides=sources.overrides)
-        with running(_command(envoy, result, folder), folder / "envoy.log", f"http://127.0.0.1:{ready}/ready"):
-            url = f"http://127.0.0.1:{inbound}/hello"
+        with running(_command(envoy, result, folder), folder / "envoy.log", f"http://127.0.0.1:{ports['ready']}/ready"):
+            url = f"http://127.0.0.1:{ports['inbound']}/hello"
             with LOCAL.open(url, timeout=10) as answer:
                 status, echoed = answer.status, json.load(answer)
-            with LOCAL.open(f"http://127.0.0.1:{stats}/stats/prometheus", timeout=10) as answer:
+            with LOCAL.open(f"http://127.0.0.1:{ports['stats']}/stats/prometheus", timeout=10) as answer:
                 metrics = answer.read().decode()
         added = ", ".join(f"{name}: {echoed[name]}" for name in _ADDED if name in echoed)
         if not added:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from injector.cli.options import TEMPLATE_OPTIONS, with_options
+from injector.cli.options import NEW_FILE, TEMPLATE_OPTIONS, CommonOptions, as_one, option, with_options
 from injector.errors import DocumentError
 
 if TYPE_CHECKING:
@@ -17,24 +17,17 @@ if TYPE_CHECKING:
 
 #: What there are schemas of (`SCHEMAS`).
 KINDS = ("template", "case", "settings")
-_README = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
-@click.argument("templates", nargs=-1, metavar="[TEMPLATE]...")
-@click.option(
-    "--write", metavar="FILE", type=_README, help="Write the reference into the marked section of this README."
-)
-@click.option("--check", metavar="FILE", type=_README, help="Fail if the marked section of this README is out of date.")
-@click.option("--schema", type=click.Choice(KINDS), help="Print the JSON Schema of this kind of file, for editors.")
-@with_options(TEMPLATE_OPTIONS)
+@click.argument("names", nargs=-1, metavar="[TEMPLATE]...")
+@option("--write", "FILE", "Write the reference into the marked section of this README.", type=NEW_FILE)
+@option("--check", "FILE", "Fail if the marked section of this README is out of date.", type=NEW_FILE)
+@option("--schema", "", "Print the JSON Schema of this kind of file, for editors.", type=click.Choice(KINDS))
+@with_options(*TEMPLATE_OPTIONS)
+@as_one(CommonOptions)
 def docs(
-    templates: tuple[str, ...],
-    write: Path | None,
-    check: Path | None,
-    schema: str | None,
-    templates_dirs: tuple[Path, ...],
-    settings_file: Path | None,
+    options: CommonOptions, names: tuple[str, ...], write: Path | None, check: Path | None, schema: str | None
 ) -> int:
     """Write the reference of a template in Markdown: parameters, config files, what it is for and what it adds.
 
@@ -50,21 +43,21 @@ def docs(
     from injector.cli.injection_sources import load_one, load_settings
 
     if schema is not None:
-        if templates or write or check:
+        if names or write or check:
             raise click.UsageError("--schema takes no template; give it alone.")
         click.echo(json.dumps(schema_of(schema), indent=2, ensure_ascii=False))
         return 0
-    if not templates:
+    if not names:
         raise click.UsageError("Name a template, or a --schema.")
-    if (write or check) and (len(templates) > 1 or (write and check)):
+    if (write or check) and (len(names) > 1 or (write and check)):
         raise click.UsageError("One template and one README at a time: --write FILE or --check FILE.")
-    settings = load_settings(settings_file)
-    loaded = [load_one(template, templates_dirs) for template in templates]
+    settings = load_settings(options.settings_file)
+    loaded = [load_one(name, options.templates_dirs) for name in names]
     readme = write or check
     if readme is None:
         click.echo("\n".join(reference(template, settings) for template in loaded), nl=False)
         return 0
-    _update(readme, loaded[0], settings, templates[0], write=write is not None)
+    _update(readme, loaded[0], settings, names[0], write=write is not None)
     return 0
 
 

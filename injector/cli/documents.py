@@ -11,7 +11,7 @@ import io
 import re
 import shutil
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from tempfile import SpooledTemporaryFile
@@ -264,9 +264,9 @@ def _emptied(name: str) -> str:
 
 def texts_by_source(documents: Iterable[Document]) -> dict[str, str]:
     """The text of each input, by its name, in order. Raises DocumentError as `join_documents` does."""
-    groups: dict[str, list[Document]] = {}
+    groups = defaultdict(list)
     for document in documents:
-        groups.setdefault(document.source, []).append(document)
+        groups[document.source].append(document)
     return {source: join_documents(own) for source, own in groups.items()}
 
 

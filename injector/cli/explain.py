@@ -15,14 +15,16 @@ import click
 
 from injector.cli.inputs import with_files
 from injector.cli.options import (
+    CLUSTER_OPTIONS,
     NAMES_OPTION,
+    NAMESPACE_OPTIONS,
+    SOURCE_OPTIONS,
     STRICT_OPTION,
-    ClusterOptions,
-    NamespaceOptions,
-    SourceOptions,
-    with_cluster_options,
-    with_namespace_options,
-    with_source_options,
+    CommonOptions,
+    as_one,
+    flag,
+    one_of,
+    with_options,
     with_user,
 )
 from injector.errors import DocumentError
@@ -44,24 +46,13 @@ _REPLAYS = (
 @click.command()
 @with_files("targets", "FILE|KIND/NAME...")
 @NAMES_OPTION
-@with_source_options
-@with_namespace_options
-@with_cluster_options
+@with_options(*SOURCE_OPTIONS, *NAMESPACE_OPTIONS, *CLUSTER_OPTIONS)
 @with_user
 @STRICT_OPTION
-@click.option("-v", "--verbose", is_flag=True, help="Show each step of the decision, and every parameter.")
-@click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Output format.")
-def explain(
-    targets: tuple[str, ...],
-    templates: list[str] | None,
-    source_options: SourceOptions,
-    namespace_options: NamespaceOptions,
-    cluster_options: ClusterOptions,
-    user: Object,
-    strict: bool,
-    verbose: bool,
-    form: str,
-) -> int:
+@flag("-v --verbose", "Show each step of the decision, and every parameter.")
+@one_of("--output form", "text json", "Output format.")
+@as_one(CommonOptions)
+def explain(targets: tuple[str, ...], options: CommonOptions, strict: bool, verbose: bool, form: str) -> int:
     """Explain why a pod has or does not have a sidecar, and what the templates under `paths` in the settings do to
     an object.
 
@@ -79,13 +70,13 @@ def explain(
 
     left_out = False
     if live_names := _live_names(targets):
-        if templates is not None:
+        if options.templates is not None:
             raise click.UsageError(
                 "--templates is for manifests; in a cluster, annotations and settings select the templates."
             )
-        explanations = _live(live_names, namespace_options.namespace, cluster_options, user)
+        explanations = _live(live_names, options)
     else:
-        explanations, left_out = _files(targets, templates, (source_options, namespace_options, cluster_options), user)
+        explanations, left_out = _files(targets, options)
     show_explanation(explanations, form, verbose=verbose)
     warned = left_out or any(explanation.warned for explanation in explanations)
     return int((strict and warned) or any(explanation.bad for explanation in explanations))
@@ -104,12 +95,7 @@ def _live_names(targets: Sequence[str]) -> list[str]:
     return live_names
 
 
-def _files(
-    files: tuple[str, ...],
-    templates: list[str] | None,
-    options: tuple[SourceOptions, NamespaceOptions, ClusterOptions],
-    user: Object,
-) -> tuple[list[Explanation], bool]:
+def _files(files: tuple[str, ...], options: CommonOptions) -> tuple[list[Explanation], bool]:
     """An explanation of each object with a pod, and whether there was a warning about none of them."""
     from injector.advice.object_mistakes import namespace_mistakes
     from injector.cli.documents import read_manifests
@@ -120,7 +106,7 @@ def _files(
     from injector.pods.workloads import pod_template
 
     documents = read_manifests(files)
-    sources, namespaces = sources_and_namespaces(*options, objects_in(documents), only=templates)
+    sources, namespaces = sources_and_namespaces(options, objects_in(documents))
     warnings, explanations = [*sources.warnings, *namespaces.mistaken_option()], list["Explanation"]()
     snapshot = sources.snapshot
     objects = [(o, d.place) for d in documents for o in objects_in([d])]
@@ -139,9 +125,11 @@ def _files(
             if assumed:
                 facts.append(_assumed(name, sources.settings))
         namespace = namespaces.of(obj)
-        explanation = explanation_of(obj, namespace, sources, place, mistakes, templates, user=user, facts=facts)
+        explanation = explanation_of(
+            obj, namespace, sources, place, mistakes, options.templates, user=options.user, facts=facts
+        )
         explanation = replace(explanation, assumed=assumed)
-        explanations.append(explanation if options[0].templates_dirs else _with_hint(explanation))
+        explanations.append(explanation if options.templates_dirs else _with_hint(explanation))
     if not any(explanation.bad for explanation in explanations):
         results = (explanation.injection for explanation in explanations)
         warnings += sources.idle_parameters(n for result in results if result for n, _ in result.templates)
@@ -181,36 +169,33 @@ def _assumed(namespace: str, settings: Settings) -> str:
     )
 
 
-def _live(names: list[str], namespace: str | None, options: ClusterOptions, user: Object) -> list[Explanation]:
+def _live(names: list[str], options: CommonOptions) -> list[Explanation]:
     from injector.cli.explanation import explanation_of
 
     # The Kubernetes client takes a while to import; files need none.
     from injector.cli.live_setup import age_notes, entries_of_paths, live_sources, webhook_notes
     from injector.cli.manifest_objects import metadata_of
-    from injector.cluster.blocking_client import BlockingClient
     from injector.pods.context import Namespace
     from injector.pods.workloads import pod_template
 
     explanations = []
-    with BlockingClient(options.kubeconfig, options.context) as live:
+    with options.connect() as live:
         sources, problems = live_sources(live, options.injector_namespace)
         for name in names:
-            obj, resource = live.find(name, namespace)
+            obj, resource = live.find(name, options.namespace)
             within = metadata_of(obj).get("namespace")
             space = live.namespace(str(within)) if within else Namespace("")
             mistakes, facts = [*(warning.located for warning in sources.snapshot.warnings), *problems], [_REPLAYS]
             pod = pod_template(obj)
             if pod is not None:
-                aged = age_notes(live, pod, space, sources.settings) if pod is obj else ()
+                if pod is obj:
+                    mistakes[:0] = age_notes(live, pod, space, sources.settings)
                 labels = metadata_of(pod).get("labels") or {}
-                called = webhook_notes(live, space, labels, sources.settings.paths)
-                mistakes = [*aged, *mistakes]
-                facts = [*called, _REPLAYS]
+                facts[:0] = webhook_notes(live, space, labels, sources.settings.paths)
             elif not sources.settings.paths:
                 raise DocumentError(
                     f"{name}: has no pod template, and the injector's settings define no paths for other objects"
                 )
-            entry_of = entries_of_paths(live)
             explanations.append(
                 explanation_of(
                     obj,
@@ -218,9 +203,9 @@ def _live(names: list[str], namespace: str | None, options: ClusterOptions, user
                     sources,
                     live.host,
                     mistakes,
-                    user=user,
+                    user=options.user,
                     resource=resource,
-                    entry_of=entry_of,
+                    entry_of=entries_of_paths(live),
                     facts=facts,
                 )
             )

@@ -5,14 +5,14 @@ as data.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from injector.advice import advised_injection
 from injector.authoring.author_warnings import AuthorWarnings
 from injector.authoring.refusal_location import Attempt
-from injector.cli.admission import Admission, AdmissionAnswer, admit_pod, asked_about_pod
+from injector.cli.admission import Admission, AdmissionAnswer, admit_pod
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import metadata_of
 from injector.cli.pod_remarks import remarks_on
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 DEFAULT = "default"
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(NamedTuple):
     """Why a pod has no sidecar, as its own annotations say since it was created, and when that was, if known."""
 
     reason: str
@@ -48,14 +47,14 @@ class Look(NamedTuple):
     """One thing that says whether a template is for an object: its `for`, `namespaces` or `selector`."""
 
     template: str
-    what: str
-    fits: bool
+    step: str
     saw: str
+    fits: bool
 
     @property
     def why_not(self) -> str:
         """What kept the template from being asked about, in words."""
-        return f"{self.template} is for {self.saw}" if self.what == "for" else f"{self.template}: {self.saw}"
+        return f"{self.template} is for {self.saw}" if self.step == "for" else f"{self.template}: {self.saw}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +89,16 @@ class PathTrail:
         """Whether the object, or a pod of it, would not be created."""
         return self.result is not None and not self.result.allowed and (self.entry is None or self.entry.called)
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> Object:
         """For a program; keys are stable."""
         result = self.result
-        data: dict[str, Any] = {
+        data: Object = {
             "path": self.path,
             "type": self.at.type,
             "failurePolicy": self.at.failure_policy,
             "request": self.request,
             **filled({"about": self.about}),
-            "trail": [
-                {"template": look.template, "step": look.what, "saw": look.saw, "fits": look.fits}
-                for look in self.looks
-            ],
+            "trail": [look._asdict() for look in self.looks],
             "asked": result is not None,
             **({} if self.entry is None else {"entry": self.entry._asdict()}),
         }
@@ -147,17 +143,17 @@ class Explanation:
         results = [self.injection, *(trail.result for trail in self.paths)]
         return bool(self.mistakes) or any(result.warning_lines for result in results if result is not None)
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> Object:
         """For a program; keys are stable."""
-        data: dict[str, Any] = {"object": self.name, "origin": self.origin, "namespace": self.namespace.name}
+        data: Object = {"object": self.name, "origin": self.origin, "namespace": self.namespace.name}
         data |= self._of_paths() if self.injection is None else self._of_injection(self.injection)
         if self.paths:
             data["paths"] = [trail.as_data() for trail in self.paths]
         if self.recorded is not None:
-            data["recorded"] = asdict(self.recorded)
+            data["recorded"] = self.recorded._asdict()
         return {**data, "notes": [*self.mistakes, *self.facts]}
 
-    def _of_paths(self) -> dict[str, Any]:
+    def _of_paths(self) -> Object:
         telling = telling_trail(self.paths)
         result = None if telling is None else telling.result
         if result is None:
@@ -165,7 +161,7 @@ class Explanation:
             return {"reason": str(reason), "effect": str(Effect.SKIP), "message": reason.sentence}
         return {"reason": str(result.reason), "effect": str(result.effect), "message": result.message}
 
-    def _of_injection(self, result: Injection) -> dict[str, Any]:
+    def _of_injection(self, result: Injection) -> Object:
         return {
             **_verdict(result),
             "required": result.decision.required,
@@ -199,7 +195,7 @@ class Explanation:
         return [*receipt.added, *(f"{path} (in place of another value)" for path in receipt.replaced)]
 
 
-def _verdict(result: Injection) -> dict[str, Any]:
+def _verdict(result: Injection) -> Object:
     """Reason, effect and message of a result; of a refusal its HTTP code too."""
     message = advised_injection(result).message
     verdict = {"reason": str(result.reason), "effect": str(result.effect), "message": message}
@@ -242,7 +238,7 @@ def explanation_of(
     trails: tuple[PathTrail, ...] = ()
     admission = None
     if settings.paths and obj.get("kind") != "Pod":
-        admission = Admission.of_object(obj, namespace, sources.snapshot, sources.overrides, user, resource)
+        admission = Admission.of_object(obj, namespace, sources, user, resource)
     if admission is not None:
         trails = trails_of(admission, "", entry_of)
     if pod is None:
@@ -265,9 +261,7 @@ def explanation_of(
     mistakes = [*remarks_on(obj, attempt, templates, AuthorWarnings()), *mistakes]
     of_pods: tuple[PathTrail, ...] = ()
     if settings.paths and result.allowed and result.reason is not Reason.MALFORMED_POD:
-        request = asked_about_pod(obj, result.object, namespace.name, user)
-        admission = Admission(request, namespace, sources.snapshot, sources.overrides)
-        admit_pod(obj, result.object, admission, user, injected)
+        _, admission = admit_pod(obj, result.object, namespace, sources, user, injected)
         of_pods = trails_of(admission, "" if is_pod else "the pods of this object", entry_of)
         # where nothing is for the object itself, its pods are all that there is to tell
         trails = (*(trail for trail in trails if trail.asked), *of_pods)
@@ -301,8 +295,8 @@ def _recorded(obj: Object, settings: Settings) -> Recorded | None:
 
 def trails_of(admission: Admission, about: str = "", entry_of: EntryOf | None = None) -> tuple[PathTrail, ...]:
     """A trail for each path of the settings, in the order in which they are asked; `admission` is all done."""
-    paths = sorted(admission.snapshot.settings.paths.items(), key=lambda item: item[1].type == "validating")
-    answers: dict[str, AdmissionAnswer] = {}
+    paths = sorted(admission.sources.settings.paths.items(), key=lambda item: item[1].type == "validating")
+    answers = {}
     for answer in admission.answers:  # of a path that was asked twice, the one that says more
         if answer.path not in answers or answer.result.reason is not Reason.NOTHING_TO_ADD:
             answers[answer.path] = answer
@@ -313,9 +307,9 @@ def trails_of(admission: Admission, about: str = "", entry_of: EntryOf | None = 
 
 
 def _trail(path: str, at: PathTemplates, admission: Admission, answer: AdmissionAnswer | None, about: str) -> PathTrail:
-    catalog = admission.snapshot.catalog
+    catalog = admission.sources.snapshot.catalog
     templates = catalog.found(at.templates)
-    looks = [Look(name, "exists", False, "there is no such template") for name in catalog.missing(at.templates)]
+    looks = [Look(name, "exists", "there is no such template", False) for name in catalog.missing(at.templates)]
     request, result = (admission.asked, None) if answer is None else (answer.asked, answer.result)
     looks += [look for template in templates for look in looks_of(template, request, admission.namespace)]
     covered = any(template.applies_to.covers(request.request) for template in templates)
@@ -326,14 +320,14 @@ def _trail(path: str, at: PathTemplates, admission: Admission, answer: Admission
 def looks_of(template: Template, request: ObjectRequest, namespace: Namespace) -> Iterator[Look]:
     """What `injector.policies.request.is_for` checks, up to the first check that does not fit."""
     fits = template.applies_to.covers(request.request)
-    yield Look(template.name, "for", fits, template.applies_to.words)
+    yield Look(template.name, "for", template.applies_to.words, fits)
     if fits and template.namespaces is not None:
         fits = namespace_matches(template.namespaces, request, namespace)
         saw = f"the labels of namespace {namespace.name} {'match' if fits else 'do not match'}"
-        yield Look(template.name, "namespaces", fits, saw if namespace.name else "the object has no namespace")
+        yield Look(template.name, "namespaces", saw if namespace.name else "the object has no namespace", fits)
     if fits and template.selector is not None:
         fits = selects(template.selector, request)
-        yield Look(template.name, "selector", fits, f"the object's labels {'match' if fits else 'do not match'}")
+        yield Look(template.name, "selector", f"the object's labels {'match' if fits else 'do not match'}", fits)
 
 
 def telling_trail(trails: tuple[PathTrail, ...]) -> PathTrail | None:

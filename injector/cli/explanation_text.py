@@ -143,7 +143,7 @@ def _path_lines(trail: PathTrail) -> Iterator[str]:
         yield f"{trail.path}: not called, because {'; '.join(look.why_not for look in trail.looks if not look.fits)}"
         return
     yield f"{trail.path} ({trail.at.type}, failurePolicy {trail.at.failure_policy}):"
-    heads = [f"{look.template}, {look.what}:" for look in trail.looks]
+    heads = [f"{look.template}, {look.step}:" for look in trail.looks]
     width = max(map(len, heads))
     for head, look in zip(heads, trail.looks, strict=True):
         yield f"  {'yes' if look.fits else 'no':<4} {head:<{width}} {look.saw}"

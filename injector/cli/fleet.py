@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from injector.cli.report import counted
 from injector.cluster.blocking_client import BlockingClient, ClusterError
@@ -30,7 +30,7 @@ from injector.templates.snapshot import Snapshot
 from injector.templates.template import UNSET, Template
 
 #: Kinds that kubectl can restart: https://kubernetes.io/docs/reference/kubectl/generated/kubectl_rollout/.
-_RESTARTED = {"Deployment": "deployment", "StatefulSet": "statefulset", "DaemonSet": "daemonset"}
+_RESTARTED = ("Deployment", "StatefulSet", "DaemonSet")
 
 
 #: What is to be said of a pod's sidecars.
@@ -55,7 +55,7 @@ class Row:
     since: str = ""
     created: str = ""
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> Object:
         """For a program; keys are stable."""
         return {
             "namespace": self.namespace,
@@ -125,15 +125,13 @@ class Fleet:
         for name, digest in receipt.templates.items():
             template = self._snapshot.catalog.get(name)
             if template is None:
-                message = f"there is no template {name} any more"
-                yield Diagnostic("template-gone", "warning", message, fields={"template": name})
+                yield _cause("template-gone", f"there is no template {name} any more", template=name)
             elif template.digest != digest:
-                message, fields = f"{name} now has version {template.digest}", {"template": name}
-                yield Diagnostic("template-changed", "warning", message, fields=fields)
+                yield _cause("template-changed", f"{name} now has version {template.digest}", template=name)
             elif receipt.values is not None and self._settings_known:
                 for parameter in self._other_values(template, bare, namespace, receipt):
-                    message, fields = f"{name} now has another value of {parameter}", {"template": name}
-                    yield Diagnostic("parameter-changed", "warning", message, fields=fields | {"parameter": parameter})
+                    message = f"{name} now has another value of {parameter}"
+                    yield _cause("parameter-changed", message, template=name, parameter=parameter)
         if receipt.mac and self._settings_known:  # else the command line may have named the templates
             yield from self._other_templates(bare, namespace, receipt)
 
@@ -164,8 +162,7 @@ class Fleet:
             return
         names = [template.name for template in choice.templates]
         if names != list(receipt.templates):
-            message, fields = f"a new pod gets {', '.join(names)}", {"templates": names}
-            yield Diagnostic("templates-changed", "warning", message, fields=fields)
+            yield _cause("templates-changed", f"a new pod gets {', '.join(names)}", templates=names)
 
     def _lacking(self, pod: Object, namespace: Namespace) -> str:
         """Why a pod without a mark should have sidecars, by a replay; "" when it should have none."""
@@ -176,6 +173,10 @@ class Fleet:
             if replay.effect in (Effect.INJECT, Effect.MARK, Effect.REFUSE):
                 self._judged[key] = f"the injector was not called; the result for a pod created now: {replay.reason}"
         return self._judged[key]
+
+
+def _cause(code: str, message: str, **fields: Any) -> Diagnostic:
+    return Diagnostic(code, "warning", message, fields=fields)
 
 
 def _owner(pod: Object) -> str:
@@ -196,7 +197,7 @@ def restarts(rows: Iterable[Row]) -> tuple[list[str], list[str]]:
             continue
         kind, name = row.workload.kind, row.workload.name
         if kind in _RESTARTED:
-            target = f"{_RESTARTED[kind]}/{name} -n {row.namespace}"
+            target = f"{kind.lower()}/{name} -n {row.namespace}"
             commands[f"kubectl rollout restart {target} && kubectl rollout status {target}"] = None
         elif kind in ("Job", "CronJob"):
             sentences[f"{kind} {row.namespace}/{name}: its next pods get the new sidecars by themselves"] = None
@@ -223,8 +224,7 @@ def pods_of(live: BlockingClient, namespace: str, selector: str | None = None) -
             yield pod, space
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingController:
+class WaitingController(NamedTuple):
     """One of them, and how many pods it has still to create."""
 
     creation: RefusedCreation
@@ -245,7 +245,7 @@ class WaitingController:
         )
         return f"{change}=now --overwrite && {change}-"
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> Object:
         """For a program; keys are stable."""
         creation = self.creation
         return {

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from injector.cli.options import TEMPLATE_OPTIONS, with_options
+from injector.cli.options import SETTINGS_OPTION, flag, option
 from injector.cluster.installation import Installation
 
 
 @click.command()
-@click.option("--policy", is_flag=True, required=True, help="Write the ValidatingAdmissionPolicy and its binding.")
-@click.option("--name", default=Installation().name, show_default=True, help="Name of the installation.")
-@click.option("--namespace", default=Installation().namespace, show_default=True, help="Where the injector runs.")
-@with_options(TEMPLATE_OPTIONS[1:])
+@flag("--policy", "Write the ValidatingAdmissionPolicy and its binding.", required=True)
+@option("--name", "", "Name of the installation.", default=Installation().name, show_default=True)
+@option("--namespace", "", "Where the injector runs.", default=Installation().namespace, show_default=True)
+@SETTINGS_OPTION
 def guard(policy: bool, name: str, namespace: str, settings_file: Path | None) -> int:
     """Write a policy that refuses changes to running sidecars, as YAML for kubectl apply.
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from injector.cli.options import (
-    ClusterOptions,
-    NamespaceOptions,
-    SourceOptions,
+    CLUSTER_OPTIONS,
+    SOURCE_OPTIONS,
+    CommonOptions,
+    as_one,
     names_option,
-    with_cluster_options,
-    with_source_options,
+    one_of,
+    with_options,
 )
 
 if TYPE_CHECKING:
@@ -31,12 +33,10 @@ _POD = {
 
 @click.command()
 @names_option("Only the images of these templates.")
-@with_source_options
-@with_cluster_options
-@click.option("-o", "--output", "form", type=click.Choice(["text", "json"]), default="text", help="Output format.")
-def images(
-    templates: list[str] | None, source_options: SourceOptions, cluster_options: ClusterOptions, form: str
-) -> None:
+@with_options(*SOURCE_OPTIONS, *CLUSTER_OPTIONS)
+@one_of("-o --output form", "text json", "Output format.")
+@as_one(CommonOptions)
+def images(options: CommonOptions, form: str) -> None:
     """List the images of the sidecars that templates add.
 
     Lists the images of the gallery and of --templates-dir, with the parameters of the settings: those that a pod gets,
@@ -47,12 +47,12 @@ def images(
     from injector.cli.from_cluster import sources_and_namespaces
     from injector.pods.overlay import mirrored_image
 
-    sources, _ = sources_and_namespaces(source_options, NamespaceOptions(), cluster_options, [], only=templates)
-    used: dict[str, list[str]] = {}
+    sources, _ = sources_and_namespaces(options, [])
+    used = defaultdict(list)
     for template in sources.snapshot.catalog:
-        if templates is None or template.name in templates:
+        if options.templates is None or template.name in options.templates:
             for image in dict.fromkeys(_images(template, sources)):
-                used.setdefault(image, []).append(template.name)
+                used[image].append(template.name)
     mirrors = sources.settings.image_mirrors
     rows = [(image, mirrored_image(image, mirrors), used[image]) for image in sorted(used)]
     if form == "json":

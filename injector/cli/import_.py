@@ -9,22 +9,20 @@ from pathlib import Path
 import click
 
 from injector.cli.inputs import read_inputs, with_files
+from injector.cli.options import FOLDER, flag, option
 
 
 @click.command(name="import")
-@with_files("files", "FILE...")
-@click.option(
-    "--output",
-    "parent",
-    metavar="DIR",
+@with_files()
+@option(
+    "--output parent",
+    "DIR",
+    "The folder in which the template folders are created. Default: the current folder.",
     default=".",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="The folder in which the template folders are created. Default: the current folder.",
+    type=FOLDER,
 )
-@click.option(
-    "--name", metavar="NAME", default="", help="Name of the template. Only for an input with exactly one config."
-)
-@click.option("--overwrite", is_flag=True, help="Replace template folders that already exist.")
+@option("--name", "NAME", "Name of the template. Only for an input with exactly one config.", default="")
+@flag("--overwrite", "Replace template folders that already exist.")
 def import_(files: tuple[str, ...], parent: Path, name: str, overwrite: bool) -> int:
     """Make templates from the sidecar configs of other injectors.
 

@@ -9,48 +9,40 @@ import click
 
 from injector.cli.inputs import with_files
 from injector.cli.options import (
+    CLUSTER_OPTIONS,
     NAMES_OPTION,
+    NAMESPACE_OPTIONS,
     REPORT_OPTION,
+    SOURCE_OPTIONS,
     STRICT_OPTION,
-    ClusterOptions,
-    NamespaceOptions,
-    SourceOptions,
-    with_cluster_options,
-    with_namespace_options,
-    with_source_options,
+    CommonOptions,
+    as_one,
+    flag,
+    with_options,
     with_user,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from injector.pods.context import Object
-
 
 @click.command()
-@with_files("files", "FILE...")
+@with_files()
 @NAMES_OPTION
-@with_source_options
-@with_namespace_options
-@with_cluster_options
+@with_options(*SOURCE_OPTIONS, *NAMESPACE_OPTIONS, *CLUSTER_OPTIONS)
 @with_user
-@click.option("--reinject", is_flag=True, help="Remove what an earlier injection added, and inject again.")
-@click.option(
-    "--policies-only", is_flag=True, help="Put no sidecars in; only apply the templates under the settings' `paths`."
-)
-@click.option("--in-place", is_flag=True, help="Write the result back to each FILE, and nothing to standard output.")
-@click.option("--diff", is_flag=True, help="Print what would change in each FILE, and write nothing.")
-@click.option("--check", is_flag=True, help="Write nothing; exit with 1 where a FILE would change.")
-@click.option("--summary", is_flag=True, help="Only report what each object gets and why; write no manifests.")
+@flag("--reinject", "Remove what an earlier injection added, and inject again.")
+@flag("--policies-only", "Put no sidecars in; only apply the templates under the settings' `paths`.")
+@flag("--in-place", "Write the result back to each FILE, and nothing to standard output.")
+@flag("--diff", "Print what would change in each FILE, and write nothing.")
+@flag("--check", "Write nothing; exit with 1 where a FILE would change.")
+@flag("--summary", "Only report what each object gets and why; write no manifests.")
 @STRICT_OPTION
 @REPORT_OPTION
+@as_one(CommonOptions)
 def inject(
     files: tuple[str, ...],
-    templates: list[str] | None,
-    source_options: SourceOptions,
-    namespace_options: NamespaceOptions,
-    cluster_options: ClusterOptions,
-    user: Object,
+    options: CommonOptions,
     reinject: bool,
     policies_only: bool,
     in_place: bool,
@@ -104,18 +96,15 @@ def inject(
     if in_place and streams:
         raise click.UsageError(f"--in-place writes files, and {streams[0]} is not a file.")
     objects = list(objects_in(documents))
-    options = (source_options, namespace_options, cluster_options)
-    sources, namespaces = sources_and_namespaces(*options, objects, only=templates)
+    sources, namespaces = sources_and_namespaces(options, objects)
     of_snapshot = (warning.located for warning in sources.snapshot.warnings)
     warned = warn_of([*sources.warnings, *of_snapshot, *namespaces.mistaken_option()])
-    explicit = namespace_options.namespace is not None
     injector = Injector(
         sources,
-        templates,
+        options.templates,
         namespaces,
-        explicit=explicit,
         documents=documents,
-        user=user,
+        user=options.user,
         sidecars=not policies_only,
         reinject=reinject,
     )

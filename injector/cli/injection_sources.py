@@ -13,7 +13,7 @@ import click
 from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.yaml_stream import split_yaml
 from injector.cli.manifest_objects import metadata_of, objects_of
-from injector.cli.options import SourceOptions
+from injector.cli.options import CommonOptions
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import DocumentError, SettingsError, TemplateError
 from injector.loading.shipped import load_shipped
@@ -33,6 +33,9 @@ from injector.templates.kubernetes_yaml import compose
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
 from injector.templates.source_map import normal, yaml_place
 from injector.templates.template import Template
+
+#: The texts of templates by the name of each, and of its files.
+TemplateTexts = dict[str, dict[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +66,13 @@ class Sources:
                 yield f"--param {template}.{name} has no effect, because no object gets template {template}; {to_do}"
 
 
-def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None = None) -> Sources:
+def gather(options: CommonOptions | None = None, *, only: Sequence[str] | None = None) -> Sources:
     """Settings, gallery and folders as one snapshot, and the parameters checked against it.
 
     `only` are the templates that are asked for by name: of the others one that does not load is left out, and told in
     `warnings`. Raises SettingsError, TemplateError, and click.UsageError for a parameter that there is not.
     """
-    options = options or SourceOptions()
+    options = options or CommonOptions()
     settings = load_settings(options.settings_file)
     cluster = Cluster(options.version or Cluster().version, settings.cluster_domain)
     # The trial in a child process is for templates that come from others, in a running cluster; these are the user's.
@@ -94,9 +97,9 @@ def gather(options: SourceOptions | None = None, *, only: Sequence[str] | None =
     return Sources(snapshot, overrides, warnings, origin, tuple(errors))
 
 
-def _folders_and_maps(entries: Iterable[Path]) -> tuple[dict[str, Path], dict[str, dict[str, str]]]:
+def _folders_and_maps(entries: Iterable[Path]) -> tuple[dict[str, Path], TemplateTexts]:
     """The templates of some folders and files of ConfigMaps by name; later ones win."""
-    folders, maps = dict[str, Path](), dict[str, dict[str, str]]()
+    folders, maps = dict[str, Path](), TemplateTexts()
     for entry in entries:
         if entry.is_dir():
             folders |= template_folders([entry])
@@ -106,13 +109,13 @@ def _folders_and_maps(entries: Iterable[Path]) -> tuple[dict[str, Path], dict[st
     return {name: folder for name, folder in folders.items() if name not in maps}, maps
 
 
-def templates_given(entries: Iterable[Path]) -> dict[str, dict[str, str]]:
+def templates_given(entries: Iterable[Path]) -> TemplateTexts:
     """The sources of the templates of --templates-dir by name. Raises SettingsError, DocumentError, TemplateError."""
     folders, maps = _folders_and_maps(entries)
     return {name: read_folder(folder) for name, folder in folders.items()} | maps
 
 
-def template_maps(file: Path) -> dict[str, dict[str, str]]:
+def template_maps(file: Path) -> TemplateTexts:
     """The templates of a file of ConfigMaps, as `kubectl get -o yaml` prints them. Raises DocumentError for none."""
     from injector.cluster.template_maps import template_files
 
@@ -155,7 +158,7 @@ def warn_of(warnings: Sequence[str]) -> bool:
     return bool(warnings)
 
 
-def gather_one(template: str, options: SourceOptions) -> Sources:
+def gather_one(template: str, options: CommonOptions) -> Sources:
     """Settings and one template as a snapshot, so that other templates may be broken; the parameters as in `gather`.
 
     Errors call the template what people called it. Raises as `gather` does, and DocumentError where there is none.
@@ -204,7 +207,13 @@ def load_settings(file: Path | None) -> Settings:
     if file is None:
         return Settings()
     if maps := config_maps_in(file):
-        return _settings_in(maps, file)
+        # The Kubernetes client takes a while to import; most commands need none.
+        from injector.webhook.snapshot_sources import read_settings
+
+        for config_map in maps:
+            if (text := config_map["data"].get(SETTINGS_KEY)) is not None:
+                return read_settings(text, f"{file}, key {SETTINGS_KEY}")
+        raise SettingsError(f"{file}: no ConfigMap in it has the key {SETTINGS_KEY}")
     documents = list(split_yaml(_text(file), str(file)))
     if len(documents) > 1:
         raise SettingsError(f"{file}: holds {len(documents)} documents; a settings file has one")
@@ -212,16 +221,6 @@ def load_settings(file: Path | None) -> Settings:
         return parse_settings(documents[0].value, str(file))
     except SettingsError as error:
         raise _in_file(file, error) from None
-
-
-def _settings_in(config_maps: Iterable[Object], file: Path) -> Settings:
-    # The Kubernetes client takes a while to import; most commands need none.
-    from injector.webhook.snapshot_sources import read_settings
-
-    for config_map in config_maps:
-        if (text := config_map["data"].get(SETTINGS_KEY)) is not None:
-            return read_settings(text, f"{file}, key {SETTINGS_KEY}")
-    raise SettingsError(f"{file}: no ConfigMap in it has the key {SETTINGS_KEY}")
 
 
 def _in_file(file: Path, error: SettingsError) -> SettingsError:
@@ -238,7 +237,7 @@ def _place(file: Path, fault: Diagnostic) -> Place:
     return yaml_place(str(file), text, compose(text), fault.path)
 
 
-def _snapshot(options: SourceOptions, *args: Any, **keywords: Any) -> Snapshot:
+def _snapshot(options: CommonOptions, *args: Any, **keywords: Any) -> Snapshot:
     """`build_snapshot`, with what is wrong in the settings, and what it warns of, at its line of their file."""
     file = options.settings_file
     if file is None or config_maps_in(file):  # lines of a text within a text are none of the file
@@ -250,9 +249,7 @@ def _snapshot(options: SourceOptions, *args: Any, **keywords: Any) -> Snapshot:
     return replace(snapshot, warnings=tuple(replace(fault, place=_place(file, fault)) for fault in snapshot.warnings))
 
 
-def _read(
-    folders: Mapping[str, Path], only: Sequence[str] | None
-) -> tuple[dict[str, dict[str, str]], list[TemplateError]]:
+def _read(folders: Mapping[str, Path], only: Sequence[str] | None) -> tuple[TemplateTexts, list[TemplateError]]:
     """The sources of the templates, and why the sources of some cannot be read.
 
     Raises TemplateError for one of `only`.

@@ -6,14 +6,14 @@ import errno
 import functools
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import click
 
 from injector import __version__
+from injector.cli.options import Option, option
 from injector.errors import DocumentError
 
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ LIMIT = 32 * 1024 * 1024
 URL_SECONDS = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(NamedTuple):
     """One input as it came: `name` as a person would call it, and its bytes."""
 
     name: str
@@ -105,17 +104,26 @@ def _bounded(data: bytes, name: str) -> bytes:
 
 def _opener() -> OpenerDirector:
     """Speaks HTTP and HTTPS only: a redirect must not reach a local file or FTP."""
-    import urllib.request
+    from urllib.request import (
+        HTTPDefaultErrorHandler,
+        HTTPErrorProcessor,
+        HTTPHandler,
+        HTTPRedirectHandler,
+        HTTPSHandler,
+        OpenerDirector,
+        ProxyHandler,
+        UnknownHandler,
+    )
 
-    opener = urllib.request.OpenerDirector()
+    opener = OpenerDirector()
     for handler in (
-        urllib.request.ProxyHandler,
-        urllib.request.HTTPHandler,
-        urllib.request.HTTPSHandler,
-        urllib.request.HTTPRedirectHandler,
-        urllib.request.HTTPDefaultErrorHandler,
-        urllib.request.HTTPErrorProcessor,
-        urllib.request.UnknownHandler,
+        ProxyHandler,
+        HTTPHandler,
+        HTTPSHandler,
+        HTTPRedirectHandler,
+        HTTPDefaultErrorHandler,
+        HTTPErrorProcessor,
+        UnknownHandler,
     ):
         opener.add_handler(handler())
     opener.addheaders = [("User-Agent", f"sidecar-injector/{__version__}")]
@@ -143,10 +151,10 @@ def _fetch(url: str) -> bytes:
     return _bounded(bytes(data), url)
 
 
-def with_files(name: str, metavar: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def with_files(name: str = "files", metavar: str = "FILE...") -> Option:
     """A decorator that gives a command at least one file, as the parameter `name`, a tuple of what people wrote."""
 
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(command: Any) -> Any:
         @functools.wraps(command)
         def with_both(*args: Any, **keywords: Any) -> Any:
             filenames = keywords.pop("filenames")
@@ -155,14 +163,12 @@ def with_files(name: str, metavar: str) -> Callable[[Callable[..., Any]], Callab
                 raise click.UsageError(f"Missing argument '{metavar}'; for standard input write -.")
             return command(*args, **keywords)
 
-        option = click.option(
-            "-f",
-            "--filename",
-            "filenames",
+        filename = option(
+            "-f --filename filenames",
+            "FILE",
+            "An input file, like the argument FILE. Works like -f in kubectl.",
             multiple=True,
-            metavar="FILE",
-            help="An input file, like the argument FILE. Works like -f in kubectl.",
         )
-        return click.argument(name, nargs=-1, metavar=metavar)(option(with_both))
+        return click.argument(name, nargs=-1, metavar=metavar)(filename(with_both))
 
     return decorate

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from injector.cli.options import OUTPUT_OPTION, VERSION_OPTION
+from injector.cli.options import OUTPUT_OPTION, VERSION_OPTION, flag, names_within, option
 from injector.diagnostics import Diagnostic
 from injector.errors import TEMPLATE_ERRORS
 from injector.names import did_you_mean, nearest
@@ -24,11 +24,11 @@ _NEEDS_SCHEMAS = "schema"
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(exists=True))
-@click.option("--rules", "list_rules", is_flag=True, help="List the rules and stop.")
-@click.option("--explain", "explained", metavar="RULE", help="Print what a rule checks and why, and stop.")
-@click.option("--only", multiple=True, metavar="RULE", help="Check this rule alone. Repeatable.")
-@click.option("--disable", "disabled", multiple=True, metavar="RULE", help="Leave a rule out. Repeatable.")
-@click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
+@flag("--rules list_rules", "List the rules and stop.")
+@option("--explain explained", "RULE", "Print what a rule checks and why, and stop.")
+@option("--only", "RULE", "Check this rule alone. Repeatable.", multiple=True)
+@option("--disable disabled", "RULE", "Leave a rule out. Repeatable.", multiple=True)
+@flag("--strict", "Exit with 1 for warnings too.")
 @OUTPUT_OPTION
 @VERSION_OPTION
 def lint(
@@ -49,7 +49,7 @@ def lint(
     from injector.authoring.lint.engine import LintOptions, templates_among
     from injector.authoring.lint.engine import lint as lint_templates
     from injector.authoring.lint.rule import rules
-    from injector.cli.report import counted, progress_bar
+    from injector.cli.report import counted, progress_bar, tell
     from injector.pods.context import Cluster
 
     if list_rules:
@@ -71,10 +71,10 @@ def lint(
     click.echo(written_problems(problems, templates, output, "injector lint", rules()), nl=False)
     counts = Counter(map(attrgetter("severity"), problems))
     totals = [counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]] or ["no problems"]
-    click.echo(", ".join([counted(len(templates), "template"), *totals]), err=True)
+    tell(", ".join([counted(len(templates), "template"), *totals]))
     if problems and output == "text":
         code = min(problems, key=_urgency).code
-        click.echo(f"more about [{code}]: injector lint --explain {code}", err=True)
+        tell(f"more about [{code}]: injector lint --explain {code}")
     return int(bool(counts["error"] or (strict and problems)))
 
 
@@ -84,11 +84,12 @@ def _with_schema(version: tuple[int, int]) -> tuple[int, int]:
     Raises click.BadParameter for others.
     """
     from injector.authoring.lint.pod_schema import SchemasMissingError, check_version, versions
+    from injector.cli.report import tell
 
     newest = max(versions())
     if version > newest:
         later, used = (".".join(map(str, pair)) for pair in (version, newest))
-        click.echo(f"no schema for Kubernetes {later} is installed; the schema for {used} is used", err=True)
+        tell(f"no schema for Kubernetes {later} is installed; the schema for {used} is used")
         return newest
     try:
         check_version(version)
@@ -142,8 +143,7 @@ def _bold(text: str) -> str:
 
 def _names(values: Sequence[str]) -> frozenset[str]:
     """Names of rules, also several behind one option. Raises click.UsageError for one that there is not."""
-    names = [name.strip() for value in values for name in value.split(",") if name.strip()]
-    return frozenset(_rule(name).name for name in names)
+    return frozenset(_rule(name).name for name in names_within(values))
 
 
 def _rule(name: str) -> Rule:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import click
 
-from injector.cli.options import POD_OPTIONS, with_options
+from injector.cli.options import POD_OPTIONS, CommonOptions, as_one, flag, one_of, option, with_options
 from injector.diagnostics import printable
 
 if TYPE_CHECKING:
     from injector.cli.fleet import Row, WaitingController
-    from injector.cluster.blocking_client import BlockingClient
 
 _COLOURS = {"current": "green", "outdated": "yellow", "failed": "red", "missing": "red"}
 #: Seconds between two looks at the cluster: a pod's state also changes with templates, settings and namespaces.
@@ -25,28 +23,22 @@ _POLL_SECONDS = 5.0
 
 
 @click.command("list")
-@click.option(
-    "-n", "--namespace", metavar="NS", help="The pods' namespace. Default: the namespace of the kubeconfig context."
+@option("-n --namespace", "NS", "The pods' namespace. Default: the namespace of the kubeconfig context.")
+@flag("-A --all-namespaces everywhere", "Pods of all namespaces.")
+@flag("--outdated", "Only pods whose templates or parameters have changed.")
+@flag("--failed", "Only pods that run without their sidecar, with the reason.")
+@flag("--missing", "Only pods that should have a sidecar and were made without the injector.")
+@option("-l --selector", "SELECTOR", "Only pods with these labels, such as app=web,tier!=db.")
+@flag("-w --watch", "Then print pods again when they change, until Ctrl-C.")
+@one_of(
+    "-o --output form",
+    "text wide name json yaml",
+    "Output format. wide: also the workload, and since when a pod is outdated.",
 )
-@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Pods of all namespaces.")
-@click.option("--outdated", is_flag=True, help="Only pods whose templates or parameters have changed.")
-@click.option("--failed", is_flag=True, help="Only pods that run without their sidecar, with the reason.")
-@click.option(
-    "--missing", is_flag=True, help="Only pods that should have a sidecar and were made without the injector."
-)
-@click.option("-l", "--selector", metavar="SELECTOR", help="Only pods with these labels, such as app=web,tier!=db.")
-@click.option("-w", "--watch", is_flag=True, help="Then print pods again when they change, until Ctrl-C.")
-@click.option(
-    "-o",
-    "--output",
-    "form",
-    type=click.Choice(["text", "wide", "name", "json", "yaml"]),
-    default="text",
-    help="Output format. wide: also the workload, and since when a pod is outdated.",
-)
-@with_options(POD_OPTIONS)
+@with_options(*POD_OPTIONS)
+@as_one(CommonOptions)
 def list_pods(
-    namespace: str | None,
+    options: CommonOptions,
     everywhere: bool,
     outdated: bool,
     failed: bool,
@@ -54,9 +46,6 @@ def list_pods(
     selector: str | None,
     watch: bool,
     form: str,
-    kubeconfig: str | None,
-    context: str | None,
-    injector_namespace: str | None,
 ) -> None:
     """List pods with sidecars, and the templates of each pod with their versions.
 
@@ -68,19 +57,19 @@ def list_pods(
     The list ends with the commands that bring outdated and missing pods up to date, and with the controllers that
     wait to create pods again because the injector did not answer.
     """
-    if everywhere and namespace:
+    if everywhere and options.namespace:
         raise click.UsageError("Either --namespace or --all-namespaces, not both.")
     # The Kubernetes client takes a while to import; `injector list --help` needs none.
+    from injector.cli.change_times import dated_rows
     from injector.cli.fleet import waiting_or_why_not
-    from injector.cluster.blocking_client import BlockingClient
 
     waiting: Sequence[WaitingController] = ()
     states = {state for state, chosen in (("outdated", outdated), ("failed", failed), ("missing", missing)) if chosen}
-    with BlockingClient(kubeconfig, context) as live:
-        space = "" if everywhere else namespace or live.default_namespace
+    with options.connect() as live:
+        space = "" if everywhere else options.namespace or live.default_namespace
 
         def judged() -> tuple[Sequence[Row], Sequence[str]]:
-            rows, notes = _rows(live, space, selector, injector_namespace)
+            rows, notes = dated_rows(live, space, selector, options.injector_namespace)
             return [row for row in rows if not states or row.state in states], notes
 
         rows, notes = judged()
@@ -88,38 +77,14 @@ def list_pods(
             waiting, more = waiting_or_why_not(live, space)
             notes = [*notes, *more]
         _print(rows, notes, waiting, form)
-        if watch:
-            _follow(lambda: judged()[0], rows, form)
-
-
-def _rows(
-    live: BlockingClient, space: str, selector: str | None, injector_namespace: str | None
-) -> tuple[Sequence[Row], Sequence[str]]:
-    """What is to be said of the pods of one namespace, or "" for all, in order; and notes for the user."""
-    from injector.cli.change_times import change_times
-    from injector.cli.fleet import Fleet, pods_of
-    from injector.cli.live_setup import live_sources
-    from injector.cluster.blocking_client import ClusterError
-
-    sources, notes = live_sources(live, injector_namespace)
-    fleet = Fleet(sources.snapshot, settings_known=bool(sources.injector_namespace))
-    rows = [row for pod, of in pods_of(live, space, selector) if (row := fleet.row(pod, of)) is not None]
-    if sources.injector_namespace and any(row.state == "outdated" for row in rows):
-        with suppress(ClusterError):  # without the permission to look nothing is said of times
-            times = change_times(live, sources.injector_namespace, sources.settings, space)
-            rows = [times.dated(row) for row in rows]
-    return sorted(rows, key=lambda row: (row.namespace, row.pod)), notes
-
-
-def _follow(judged: Callable[[], Sequence[Row]], rows: Sequence[Row], form: str) -> None:
-    """Print rows that are new or have changed, until the user interrupts it."""
-    while True:
-        sys.stdout.flush()
-        time.sleep(_POLL_SECONDS)
-        before, rows = set(map(repr, rows)), judged()
-        if changed := [row for row in rows if repr(row) not in before]:
-            click.echo("---\n" if form == "yaml" else "", nl=False)
-            _print(changed, (), (), form)
+        while watch:  # until the user interrupts it
+            sys.stdout.flush()
+            time.sleep(_POLL_SECONDS)
+            before = set(map(repr, rows))
+            rows, _ = judged()
+            if changed := [row for row in rows if repr(row) not in before]:
+                click.echo("---\n" if form == "yaml" else "", nl=False)
+                _print(changed, (), (), form)
 
 
 def _print(rows: Sequence[Row], notes: Sequence[str], waiting: Sequence[WaitingController], form: str) -> None:
@@ -137,17 +102,13 @@ def _print(rows: Sequence[Row], notes: Sequence[str], waiting: Sequence[WaitingC
     for note in notes:
         click.echo(printable(note), err=True)
     if form == "name":
-        _show_names(rows)
+        for row in rows:
+            click.echo(f"pod/{printable(row.pod)}")
         return
     _show(rows, wide=form == "wide")
-    _show_to_do([*commands, *sentences], waiting)
-
-
-def _show_to_do(restarts: Sequence[str], waiting: Sequence[WaitingController]) -> None:
-    """How pods that are outdated or lack their sidecars get new ones, and what has controllers create them at once."""
-    if restarts:
+    if commands or sentences:
         click.echo("\nNew pods get the current sidecars. To restart them one after the other:")
-        _show_lines(restarts)
+        _show_lines([*commands, *sentences])
     if waiting:
         click.echo(
             "\nThe injector did not answer. These controllers wait before they create pods again, for at most 17 "
@@ -161,11 +122,6 @@ def _show_to_do(restarts: Sequence[str], waiting: Sequence[WaitingController]) -
 def _show_lines(lines: Iterable[str]) -> None:
     for line in lines:
         click.echo(f"  {printable(line)}")
-
-
-def _show_names(rows: Iterable[Row]) -> None:
-    for row in rows:
-        click.echo(f"pod/{printable(row.pod)}")
 
 
 def _show(rows: Sequence[Row], *, wide: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from injector.cli.injection_sources import Sources
@@ -23,7 +23,6 @@ from injector.policies.request import ObjectRequest
 from injector.settings import Settings
 from injector.templates.load import TemplateSources
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, Trial, build_snapshot
-from injector.templates.template import Template
 from injector.webhook.snapshot_sources import read_settings
 
 
@@ -108,7 +107,7 @@ def templates_of_paths(live: BlockingClient, namespace: str, settings: Settings)
     Raises ClusterError.
     """
     names = dict.fromkeys(name for at in settings.paths.values() for name in at.templates)
-    templates: list[Template] = []
+    templates = []
     if names:
         _, sources = _sources_of(live, namespace, settings)
         for name in names.keys() & sources.keys():
@@ -189,7 +188,7 @@ def entries_of_paths(live: BlockingClient) -> EntryOf:
 
 
 def _told(
-    configuration: Object, entry: dict[str, Any], request: Request, namespace: Namespace, labels: dict[str, str]
+    configuration: Object, entry: Object, request: Request, namespace: Namespace, labels: dict[str, str]
 ) -> PathEntry:
     """What a webhook entry of a configuration makes of a request."""
     if is_paused(entry):
@@ -201,13 +200,13 @@ def _told(
     )
 
 
-def _path_of(entry: dict[str, Any]) -> str:
+def _path_of(entry: Object) -> str:
     """The path that an entry's reviews are posted to."""
     client = entry.get("clientConfig") or {}
     return str((client.get("service") or {}).get("path") or urlsplit(str(client.get("url") or "")).path or "/")
 
 
-def _why_not_called(entry: dict[str, Any], request: Request, namespace: Namespace, labels: dict[str, str]) -> str:
+def _why_not_called(entry: Object, request: Request, namespace: Namespace, labels: dict[str, str]) -> str:
     """Why the API server does not call the entry for a request; "" where it does."""
     if not any(covers(rule, request) for rule in entry.get("rules") or ()):
         what = "the creation of pods" if request == Request() else f"{request.operation} of {request.resource}"
@@ -221,13 +220,13 @@ def _why_not_called(entry: dict[str, Any], request: Request, namespace: Namespac
     return ""
 
 
-def _called(entry: dict[str, Any]) -> str:
+def _called(entry: Object) -> str:
     conditions = [str(c.get("name")) for c in entry.get("matchConditions") or ()]
     only = f" if its matchConditions hold ({', '.join(conditions)}; not evaluated here)" if conditions else ""
     return f"called{only}; failurePolicy: {entry.get('failurePolicy', 'Fail')}"
 
 
-def covers(rule: dict[str, Any], request: Request) -> bool:
+def covers(rule: Object, request: Request) -> bool:
     """Whether a rule of a webhook entry covers a request; `*` stands for all."""
     below = request.sub_resource
     names = {f"{request.resource}/{below}", f"*/{below}", f"{request.resource}/*"} if below else {request.resource, "*"}

@@ -121,14 +121,6 @@ def main(args: list[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Stopped.", err=True)
         sys.exit(130)
-    except InjectorError as error:
-        if os.environ.get("INJECTOR_DEBUG"):
-            raise
-        # Imported here: `--help` is quick.
-        from injector.authoring.diagnostic_formats import error_text
-
-        click.echo(error_text(error), err=True)
-        sys.exit(1)
     except BrokenPipeError:
         # The reader (`head`) has seen enough. Nothing may be left for the interpreter to flush into the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -136,11 +128,16 @@ def main(args: list[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("INJECTOR_DEBUG"):
             raise
-        click.echo(
+        text = (
             f"Error: internal error of the injector: {type(error).__name__}: {error}. This is a bug, please report "
-            "it. To see where it occurred, set INJECTOR_DEBUG=1 in the environment.",
-            err=True,
+            "it. To see where it occurred, set INJECTOR_DEBUG=1 in the environment."
         )
+        if isinstance(error, InjectorError):
+            # Imported here: `--help` is quick.
+            from injector.authoring.diagnostic_formats import error_text
+
+            text = error_text(error)
+        click.echo(text, err=True)
         sys.exit(1)
 
 

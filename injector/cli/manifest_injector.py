@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from injector.advice import advised_injection
@@ -11,15 +10,15 @@ from injector.apply import Overrides
 from injector.authoring.author_warnings import AuthorWarnings, place_of
 from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.refusal_location import Attempt
-from injector.cli.admission import Admission, admission_line, admit_pod, asked_about_pod, in_manifest
+from injector.cli.admission import Admission, admission_line, admit_pod, in_manifest
 from injector.cli.documents import Document
 from injector.cli.earlier_injection import cannot_repeat, repeated, what_differs
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import ManifestNamespaces, metadata_of, objects_in
-from injector.cli.object_places import ObjectPlaces, is_of_command, path_in_object, place_in_pod
+from injector.cli.object_places import is_of_command, line_of_field, path_in_object, place_in_pod
 from injector.cli.pod_remarks import remarks_on
 from injector.cli.report import Line, OutcomeName, Report, line_for, parts_of, sentence_with_code
-from injector.diagnostics import Path, spoken_path
+from injector.diagnostics import Diagnostic, Path, spoken_path
 from injector.errors import InjectionError
 from injector.inject import inject as inject_pod
 from injector.injection import Injection
@@ -64,7 +63,6 @@ class Injector:
         names: list[str] | None,
         namespaces: ManifestNamespaces,
         *,
-        explicit: bool,
         documents: list[Document],
         user: Object | None = None,
         sidecars: bool = True,
@@ -74,13 +72,12 @@ class Injector:
         self._sources = sources
         self._names = names
         self._namespaces = namespaces
-        self._explicit = explicit
         self._user = user or {}
         self._sidecars = sidecars
         self._reinject = reinject
         self._paths = bool(sources.settings.paths)
         self._author_warnings = AuthorWarnings()
-        self._places = ObjectPlaces(documents)
+        self._documents = documents
         self._present = {self._key(o) for o in objects_in(documents) if o.get("kind") == "ConfigMap"}
 
     def change(self, obj: Object, document: Document) -> list[Object] | None:
@@ -110,16 +107,15 @@ class Injector:
         """
         settings, report = self._sources.settings, self.report
         if not_injected := _not_injected(obj):
-            line = line_for(obj, self._namespaces.name_for(obj), "skipped", document.place)
-            report.lines.append(replace(line, reason=not_injected[0], message=not_injected[1]))
-            return not_injected[0] != _PATCH
+            reason, message = not_injected
+            name = self._namespaces.name_for(obj)
+            report.lines.append(line_for(obj, name, "skipped", document.place, reason=reason, message=message))
+            return reason != _PATCH
         mistake = missing_template(obj)
         fails = mistake is not None and mistake.severity == "error"
         warnings = list(namespace_mistakes(obj, settings)) if obj.get("kind") == "Namespace" else []
         if mistake is not None and fails:
-            line = line_for(obj, self._namespaces.name_for(obj), "failed", document.place)
-            line = replace(line, reason=mistake.code, message=mistake.sentence)
-            report.lines.append(self._at(line, obj, mistake.path))
+            report.lines.append(self._failed(obj, document, mistake, mistake.path))
         elif mistake is not None:
             warnings.append(mistake.sentence)
         report.warnings += [f"{one_line(object_name_of(obj))} ({document.place}): {warning}" for warning in warnings]
@@ -129,7 +125,7 @@ class Injector:
 
     def _at(self, line: Line, obj: Object, path: Path) -> Line:
         """A line with the place of a field of its object, or of the nearest one above that the input has."""
-        place = self._places.line(obj, path)
+        place = line_of_field(self._documents, obj, path)
         if place is None:
             return line
         document, number = place
@@ -158,11 +154,13 @@ class Injector:
         try:
             check_shape(pod)
         except InjectionError as error:
-            fault = error.diagnostic
-            line = line_for(obj, self._namespaces.of(obj).name, "failed", document.place)
-            line = replace(line, reason=fault.code, message=fault.sentence)
-            return self._at(line, obj, path_in_object(obj, fault.path))
+            return self._failed(obj, document, error.diagnostic, path_in_object(obj, error.diagnostic.path))
         return None
+
+    def _failed(self, obj: Object, document: Document, fault: Diagnostic, path: Path) -> Line:
+        name = self._namespaces.name_for(obj)
+        line = line_for(obj, name, "failed", document.place, reason=fault.code, message=fault.sentence)
+        return self._at(line, obj, path)
 
     def _injected(self, obj: Object, pod: Object, document: Document) -> tuple[Line, Injection | None]:
         """The report line for a pod's injection, and the injection if its result is to be used."""
@@ -182,10 +180,13 @@ class Injector:
         workload = workload_with_pods(obj)
         attempt = Attempt(result, pod, self._namespaces.of(obj), sources.snapshot, sources.overrides, workload)
         remarks = remarks_on(obj, attempt, self._names, self._author_warnings)
+        place, at = place_of(attempt, names), ""
+        if place is not None and not place.origin.startswith(str(gallery_path())):
+            at = place.whole  # where a template of the user says what a pod is refused for
         line = replace(
             line,
             outcome=_outcome(result),
-            message=": ".join(filter(None, (_author_place(attempt, names), _message(result)))),
+            message=": ".join(filter(None, (at, _message(result)))),
             templates=tuple(name for name, _ in result.templates),
             warned=bool(result.failures),
             warnings=(*(warning.warning_line for warning in result.warnings), *remarks),
@@ -234,8 +235,7 @@ class Injector:
 
     def _amended(self, obj: Object, document: Document) -> Object | None:
         """An object as the settings' paths have it; None where they refuse it."""
-        sources, namespace = self._sources, self._namespaces.of(obj)
-        admission = Admission.of_object(obj, namespace, sources.snapshot, sources.overrides, self._user)
+        admission = Admission.of_object(obj, self._namespaces.of(obj), self._sources, self._user)
         if admission is None:
             return obj
         self._tell(admission, obj, document)
@@ -245,11 +245,8 @@ class Injector:
 
     def _amended_pod(self, obj: Object, pod: Object, document: Document) -> Object:
         """A pod, or the pod template of a workload, as the settings' paths have the pods that are made of it."""
-        sources, namespace = self._sources, self._namespaces.of(obj)
-        request = asked_about_pod(obj, pod, namespace.name, self._user)
-        admission = Admission(request, namespace, sources.snapshot, sources.overrides)
         inject = (lambda pod: self._inject(obj, pod)) if self._sidecars else None
-        pod = admit_pod(obj, pod, admission, self._user, inject)
+        pod, admission = admit_pod(obj, pod, self._namespaces.of(obj), self._sources, self._user, inject)
         self._tell(admission, obj, document, "" if obj.get("kind") == "Pod" else "its pods")
         return pod
 
@@ -260,11 +257,11 @@ class Injector:
 
     def _config_maps(self, obj: Object, result: Injection, document: Document) -> list[Object]:
         """Those that the input does not hold and no earlier object needed."""
-        new: list[Object] = []
+        new = []
         for file in result.files:
             config_map = file.to_object()
             metadata = {**config_map["metadata"], "namespace": file.namespace}
-            if not (self._explicit or metadata_of(obj).get("namespace")):
+            if not (self._namespaces.default is not None or metadata_of(obj).get("namespace")):
                 del metadata["namespace"]  # whoever applies it says which one, as for the object itself
             config_map = {**config_map, "metadata": metadata}
             if self._key(config_map) not in self._present:
@@ -297,12 +294,6 @@ def _message(result: Injection) -> str:
     if result.reason is Reason.ALREADY_INJECTED:
         return "already has its sidecar; to inject it again, add --reinject"
     return "" if result.reason is Reason.INJECTED else sentence_with_code(result)
-
-
-def _author_place(attempt: Attempt, names: Iterable[str]) -> str:
-    """Where a template of the user says what a pod is refused for; "" where none does, or one of the gallery."""
-    place = place_of(attempt, names)
-    return "" if place is None or place.origin.startswith(str(gallery_path())) else place.whole
 
 
 def _outcome(result: Injection) -> OutcomeName:

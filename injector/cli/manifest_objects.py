@@ -9,7 +9,7 @@ from typing import Any
 from injector.advice.declarations import NAMESPACE_NAME
 from injector.advice.object_mistakes import missing_template, taken_for_the_label
 from injector.cli.documents import Document, added, rewritten
-from injector.cli.options import NamespaceOptions
+from injector.cli.options import CommonOptions
 from injector.errors import DocumentError
 from injector.names import LONGEST_NAME
 from injector.pods.context import Namespace, Object, mapping
@@ -90,20 +90,16 @@ class ManifestNamespaces:
     found: dict[str, Object]
     quotas: tuple[Object, ...]
     limit_ranges: tuple[Object, ...]
-    default: str
+    default: str | None
     labels: dict[str, str]
     annotations: dict[str, str]
     unlabelled: bool = False
     in_cluster: Mapping[str, Namespace] | None = None
 
-    def names(self, objects: Iterable[Object]) -> set[str]:
-        """The namespaces that the objects are in."""
-        return {self.name_for(obj) for obj in objects}
-
     def name_for(self, obj: Object) -> str:
         """The namespace that an object is in: its own, or that of the option `--namespace`."""
         namespace = metadata_of(obj).get("namespace")
-        return namespace if isinstance(namespace, str) and namespace else self.default
+        return namespace if isinstance(namespace, str) and namespace else self.default or "default"
 
     def assumed(self, obj: Object) -> str:
         """The label that counts as that of an object's namespace because nothing says which it has; "" for none."""
@@ -146,7 +142,7 @@ class ManifestNamespaces:
 def namespaces_in(
     objects: Iterable[Object],
     settings: Settings,
-    options: NamespaceOptions,
+    options: CommonOptions,
 ) -> ManifestNamespaces:
     """Namespaces, quotas and limit ranges among the objects, with what the options say about all namespaces.
 
@@ -164,7 +160,7 @@ def namespaces_in(
         found={str(metadata_of(o).get("name")): o for o in core if o.get("kind") == "Namespace"},
         quotas=tuple(o for o in core if o.get("kind") == "ResourceQuota"),
         limit_ranges=tuple(o for o in core if o.get("kind") == "LimitRange"),
-        default=options.namespace or "default",
+        default=options.namespace,
         labels={key: value for key, value in options.namespace_labels.items() if key},
         unlabelled="" in options.namespace_labels,
         annotations=options.namespace_annotations,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from injector.cli.options import FOLDER, option
 from injector.errors import DocumentError
 from injector.loading.template_folders import find_gallery, gallery_path
 from injector.names import is_dns_label, legal_name, shortened
@@ -16,21 +17,9 @@ GALLERY = list(find_gallery(gallery_path()))
 
 @click.command(epilog=f"The gallery: {', '.join(GALLERY)}.")
 @click.argument("name")
-@click.option("--from", "original", metavar="TEMPLATE", help="A template to copy: a folder, or a name of the gallery.")
-@click.option(
-    "--for",
-    "resource",
-    metavar="RESOURCE",
-    help="Make a policy for this resource, such as services or gateways.example.com.",
-)
-@click.option(
-    "--dir",
-    "parent",
-    metavar="DIR",
-    default=".",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Where the folder is made. Default: here.",
-)
+@option("--from original", "TEMPLATE", "A template to copy: a folder, or a name of the gallery.")
+@option("--for resource", "RESOURCE", "Make a policy for this resource, such as services or gateways.example.com.")
+@option("--dir parent", "DIR", "Where the folder is made. Default: here.", default=".", type=FOLDER)
 def new(name: str, original: str | None, resource: str | None, parent: Path) -> int:
     """Create a template: make the folder NAME with everything that a sidecar needs.
 

@@ -9,7 +9,7 @@ import yaml
 
 from injector.cli.documents import Document
 from injector.cli.manifest_objects import is_list
-from injector.diagnostics import Diagnostic, Key, Path
+from injector.diagnostics import Key, Path
 from injector.injection import Injection
 from injector.pods.context import Object
 from injector.pods.workloads import pod_template_path
@@ -18,19 +18,13 @@ from injector.templates.kubernetes_yaml import compose
 from injector.templates.source_map import yaml_place
 
 
-class ObjectPlaces:
-    """The places of objects in the documents that they come from."""
-
-    def __init__(self, documents: Iterable[Document]) -> None:
-        self._documents = list(documents)
-
-    def line(self, obj: Object, path: Path) -> tuple[Document, int] | None:
-        """The document that holds an object, and the line of a field of it, or of the nearest field above."""
-        for document in self._documents:
-            for item, steps in _items(document.value, ()):
-                if item is obj:
-                    return document, _line(document, (*steps, *_indexed(obj, path)))
-        return None
+def line_of_field(documents: Iterable[Document], obj: Object, path: Path) -> tuple[Document, int] | None:
+    """The document that holds an object, and the line of a field of it, or of the nearest field above."""
+    for document in documents:
+        for item, steps in _items(document.value, ()):
+            if item is obj:
+                return document, _line(document, (*steps, *_indexed(obj, path)))
+    return None
 
 
 def is_of_command(result: Injection) -> bool:
@@ -44,9 +38,11 @@ def place_in_pod(result: Injection, settings: Settings) -> tuple[Path, bool]:
     fault = result.diagnostic
     if fault is None:
         return (), False
-    origin, key = fault.fields.get("origin", ""), _key(fault, settings)
+    origin, key = fault.fields.get("origin", ""), settings.templates_key
+    if "parameter" in fault.fields:
+        key = f"{settings.parameter_suffix(fault.fields['template'])}{fault.fields['parameter']}"
     for owner in ("pod", "namespace"):
-        if key and origin == f"{owner} annotation {key}":
+        if origin == f"{owner} annotation {key}":
             return ("metadata", "annotations", Key(key)), owner == "namespace"
     return fault.path, False
 
@@ -54,14 +50,6 @@ def place_in_pod(result: Injection, settings: Settings) -> tuple[Path, bool]:
 def path_in_object(obj: Object, path: Path) -> Path:
     """The path into an object of a path into its pod."""
     return (*(pod_template_path(obj) or ()), *path)
-
-
-def _key(fault: Diagnostic, settings: Settings) -> str:
-    """The annotation that a mistake is about; "" for none."""
-    fields = fault.fields
-    if "parameter" in fields:
-        return f"{settings.parameter_suffix(fields['template'])}{fields['parameter']}"
-    return settings.templates_key
 
 
 def _items(value: Any, steps: Path) -> Iterator[tuple[Any, Path]]:

@@ -2,42 +2,109 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from injector.cluster.blocking_client import BlockingClient
     from injector.pods.context import Object
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-#: Options, as `click.option` makes them.
-Group = tuple[Callable[[Any], Any], ...]
+#: An option, as `click.option` makes it, or something else that decorates a command.
+Option = Callable[[Any], Any]
+#: What an option may name.
+EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+NEW_FILE = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
-def with_options(*groups: Group) -> Callable[[_Command], _Command]:
-    """A decorator that gives a command the options of these groups, in order."""
+def option(names: str, metavar: str, help_text: str, **more: Any) -> Option:
+    """An option by its names, with blanks between them; "" as its `metavar` where the type says what to write."""
+    return click.option(*names.split(), metavar=metavar or None, help=help_text, **more)
 
-    def decorate(command: _Command) -> _Command:
-        for option in reversed([option for group in groups for option in group]):
-            command = option(command)
+
+def flag(names: str, help_text: str, **more: Any) -> Option:
+    """An option without a value."""
+    return option(names, "", help_text, is_flag=True, **more)
+
+
+def one_of(names: str, choices: str, help_text: str, **more: Any) -> Option:
+    """An option whose value is one of some words, by default the first."""
+    words = choices.split()
+    return option(names, "", help_text, type=click.Choice(words), default=words[0], **more)
+
+
+def with_options(*options: Option) -> Option:
+    """A decorator that gives a command these options, in order."""
+
+    def decorate(command: Any) -> Any:
+        for each in reversed(options):
+            command = each(command)
         return command
 
     return decorate
 
 
-def as_one(command: Callable[..., Any], kind: type[Any], parameter: str, group: Group) -> Callable[..., Any]:
-    """The command with options that arrive as one value: each field of `kind` is the option of that name."""
+def as_one(kind: type[Any], parameter: str = "options") -> Option:
+    """A decorator with which options arrive as one value: those of a command that are fields of `kind`."""
 
-    @functools.wraps(command)
-    def with_one(*args: Any, **keywords: Any) -> Any:
-        own = {field.name: keywords.pop(field.name) for field in fields(kind)}
-        return command(*args, **keywords, **{parameter: kind(**own)})
+    def decorate(command: Any) -> Any:
+        @wraps(command)
+        def with_one(*args: Any, **keywords: Any) -> Any:
+            own = {field.name: keywords.pop(field.name) for field in fields(kind) if field.name in keywords}
+            return command(*args, **keywords, **{parameter: kind(**own)})
 
-    return with_options(group)(with_one)
+        return with_one
+
+    return decorate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonOptions:
+    """The options of more than one command; a command that has not all of them leaves the others at their default.
+
+    `templates` are those that are asked for by name, and `user` is a review's `userInfo`, {} for nobody.
+    """
+
+    templates: list[str] | None = None
+    templates_dirs: tuple[Path, ...] = ()
+    settings_file: Path | None = None
+    version: tuple[int, int] | None = None
+    params: tuple[str, ...] = ()
+    namespace: str | None = None
+    namespace_labels: dict[str, str] = field(default_factory=dict)
+    namespace_annotations: dict[str, str] = field(default_factory=dict)
+    from_cluster: bool = False
+    kubeconfig: str | None = None
+    context: str | None = None
+    injector_namespace: str | None = None
+    user: Object = field(default_factory=dict)
+
+    def connect(self) -> BlockingClient:
+        """The cluster that they name. The Kubernetes client takes a while to import; `--help` and files need none."""
+        from injector.cluster.blocking_client import BlockingClient
+
+        return BlockingClient(self.kubeconfig, self.context)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewOptions(CommonOptions):
+    """The options of `render`: the template, the pod or object, and what of the result to show.
+
+    `operation` and `old` (a file) are for templates of paths, and so is `user`.
+    """
+
+    template: str
+    pod: str | None
+    diff: bool
+    file: str | None
+    form: str
+    operation: str | None
+    old: str | None
 
 
 # ---------------------------------------------------------------------------------------------- what it is made from
@@ -55,121 +122,92 @@ def _version(text: str | None) -> tuple[int, int] | None:
 
 
 #: The option of a version of Kubernetes, which arrives as `version`.
-VERSION_OPTION = click.option(
-    "--kubernetes-version",
-    "version",
-    metavar="1.N",
+VERSION_OPTION = option(
+    "--kubernetes-version version",
+    "1.N",
+    "Version of the API server to assume. Default: 1.36.",
     callback=lambda _context, _option, value: _version(value),
-    help="Version of the API server to assume. Default: 1.36.",
 )
 
-#: Options of templates and settings, which arrive as `templates_dirs` and `settings_file`.
-TEMPLATE_OPTIONS: Group = (
-    click.option(
-        "--templates-dir",
-        "templates_dirs",
+#: The option of settings, which arrives as `settings_file`.
+SETTINGS_OPTION = option(
+    "--settings settings_file",
+    "FILE",
+    "The settings of your injector, also as a ConfigMap. Default: the default settings.",
+    type=EXISTING_FILE,
+)
+
+#: Options of templates and settings.
+TEMPLATE_OPTIONS = (
+    option(
+        "--templates-dir templates_dirs",
+        "DIR",
+        "A template, a folder of templates, or a file of template ConfigMaps as kubectl prints them, in addition "
+        "to the gallery. Repeatable. If two templates have the same name, the last one is used.",
         multiple=True,
-        metavar="DIR",
         type=click.Path(path_type=Path, exists=True),
-        help=(
-            "A template, a folder of templates, or a file of template ConfigMaps as kubectl prints them, in addition "
-            "to the gallery. Repeatable. If two templates have the same name, the last one is used."
-        ),
     ),
-    click.option(
-        "--settings",
-        "settings_file",
-        metavar="FILE",
-        type=click.Path(path_type=Path, exists=True, dir_okay=False),
-        help="The settings of your injector, also as a ConfigMap. Default: the default settings.",
-    ),
+    SETTINGS_OPTION,
 )
 
 
-def names_option(help_text: str) -> Callable[[Any], Any]:
+def names_option(help_text: str) -> Option:
     """The option of templates by name, which arrives as `templates`: their names, None where it is not given."""
-    return click.option(
+    return option(
         "--templates",
+        "A,B",
+        f"{help_text} Repeatable.",
         multiple=True,
-        metavar="A,B",
-        callback=lambda _context, _option, values: _names(values),
-        help=f"{help_text} Repeatable.",
+        callback=lambda _context, _option, values: names_within(values) if values else None,
     )
 
 
 NAMES_OPTION = names_option("Templates to apply, in this order, instead of those that annotations name.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceOptions:
-    """What an injection is to be made from, as the options of every command that injects say."""
-
-    templates_dirs: tuple[Path, ...] = ()
-    settings_file: Path | None = None
-    version: tuple[int, int] | None = None
-    params: tuple[str, ...] = ()
-
-
-def with_source_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command `source_options`."""
-    param = click.option(
-        "--param",
-        "params",
+#: What an injection is to be made from.
+SOURCE_OPTIONS = (
+    *TEMPLATE_OPTIONS,
+    VERSION_OPTION,
+    option(
+        "--param params",
+        "TEMPLATE.PARAMETER=VALUE",
+        "A parameter, such as envoy.cpu-limit=500m. It overrides annotations. Repeatable.",
         multiple=True,
-        metavar="TEMPLATE.PARAMETER=VALUE",
-        help="A parameter, such as envoy.cpu-limit=500m. It overrides annotations. Repeatable.",
-    )
-    return as_one(command, SourceOptions, "source_options", (*TEMPLATE_OPTIONS, VERSION_OPTION, param))
+    ),
+)
 
 
-def _names(values: tuple[str, ...]) -> list[str] | None:
-    """The names of all `--templates`, in order, each once; None where it is not given."""
-    names = list(dict.fromkeys(name.strip() for value in values for name in value.split(",") if name.strip()))
-    return names if values else None
+def names_within(values: Sequence[str]) -> list[str]:
+    """The names of an option that may be given more than once, each with some names, in order, each once."""
+    return list(dict.fromkeys(name.strip() for value in values for name in value.split(",") if name.strip()))
 
 
 # ------------------------------------------------------------------------------------------------ where the pods are
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamespaceOptions:
-    """What is said about namespaces: that of objects which name none, and labels and annotations of all of them."""
-
-    namespace: str | None = None
-    namespace_labels: dict[str, str] = field(default_factory=dict)
-    namespace_annotations: dict[str, str] = field(default_factory=dict)
-
-
-def with_namespace_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command that reads manifests `namespace_options`."""
-    group = (
-        click.option("-n", "--namespace", metavar="NS", help="Namespace of objects without one. Default: default."),
-        click.option(
-            "--namespace-label",
-            "namespace_labels",
-            multiple=True,
-            metavar="KEY=VALUE",
-            callback=lambda _context, _option, values: {
-                **_pairs([value for value in values if value]),
-                **({} if all(values) else {"": ""}),
-            },
-            help=(
-                "A label for every namespace, such as injection=required. It overrides the input's label of the "
-                "same name. Repeatable. Empty: the namespaces are without the label that controls injection."
-            ),
-        ),
-        click.option(
-            "--namespace-annotation",
-            "namespace_annotations",
-            multiple=True,
-            metavar="KEY=VALUE",
-            callback=lambda _context, _option, values: _pairs(values),
-            help=(
-                "An annotation for every namespace. It overrides the input's annotation of the same name. Repeatable."
-            ),
-        ),
-    )
-    return as_one(command, NamespaceOptions, "namespace_options", group)
+#: What is said about namespaces: that of objects which name none, and labels and annotations of all of them.
+NAMESPACE_OPTIONS = (
+    option("-n --namespace", "NS", "Namespace of objects without one. Default: default."),
+    option(
+        "--namespace-label namespace_labels",
+        "KEY=VALUE",
+        "A label for every namespace, such as injection=required. It overrides the input's label of the "
+        "same name. Repeatable. Empty: the namespaces are without the label that controls injection.",
+        multiple=True,
+        callback=lambda _context, _option, values: {
+            **_pairs([value for value in values if value]),
+            **{value: value for value in values if not value},
+        },
+    ),
+    option(
+        "--namespace-annotation namespace_annotations",
+        "KEY=VALUE",
+        "An annotation for every namespace. It overrides the input's annotation of the same name. Repeatable.",
+        multiple=True,
+        callback=lambda _context, _option, values: _pairs(values),
+    ),
+)
 
 
 def _pairs(values: Sequence[str]) -> dict[str, str]:
@@ -183,43 +221,30 @@ def _pairs(values: Sequence[str]) -> dict[str, str]:
 # ------------------------------------------------------------------------------------------------- a running cluster
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterOptions:
-    """Whether settings, templates and namespaces are those of a cluster, and how it is reached."""
-
-    from_cluster: bool = False
-    kubeconfig: str | None = None
-    context: str | None = None
-    injector_namespace: str | None = None
-
-
-def with_cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command that reads manifests `cluster_options`."""
-    flag = click.option(
-        "--from-cluster",
-        is_flag=True,
-        help="Use the settings and templates of the cluster's injector, and the labels of the cluster's namespaces.",
-    )
-    return as_one(command, ClusterOptions, "cluster_options", (flag, *POD_OPTIONS))
-
-
 #: Options of every command that asks a cluster, which arrive as `kubeconfig` and `context`.
-KUBECONFIG_OPTIONS: Group = (
-    click.option("--kubeconfig", metavar="FILE", help="Kubeconfig file, as in kubectl."),
-    click.option("--context", metavar="NAME", help="Context of the kubeconfig file, as in kubectl."),
+KUBECONFIG_OPTIONS = (
+    option("--kubeconfig", "FILE", "Kubeconfig file, as in kubectl."),
+    option("--context", "NAME", "Context of the kubeconfig file, as in kubectl."),
 )
 
 #: The same of commands that are about pods of a cluster, with `injector_namespace`.
-POD_OPTIONS: Group = (
+POD_OPTIONS = (
     *KUBECONFIG_OPTIONS,
-    click.option(
-        "--injector-namespace", metavar="NS", help="Where the cluster's injector runs. Default: found by label."
-    ),
+    option("--injector-namespace", "NS", "Where the cluster's injector runs. Default: found by label."),
 )
 
-#: The same of commands that are about a cluster's injector, whose `namespace` it is.
-INJECTOR_OPTIONS: Group = (
-    click.option("-n", "--namespace", metavar="NS", help="Where the injector runs. Default: found by its webhooks."),
+#: Whether settings, templates and namespaces are those of a cluster, and how it is reached.
+CLUSTER_OPTIONS = (
+    flag(
+        "--from-cluster",
+        "Use the settings and templates of the cluster's injector, and the labels of the cluster's namespaces.",
+    ),
+    *POD_OPTIONS,
+)
+
+#: The options of commands that are about a cluster's injector, with the same values.
+INJECTOR_OPTIONS = (
+    option("-n --namespace injector_namespace", "NS", "Where the injector runs. Default: found by its webhooks."),
     *KUBECONFIG_OPTIONS,
 )
 
@@ -228,44 +253,33 @@ INJECTOR_OPTIONS: Group = (
 
 
 #: The option of commands that look for problems.
-OUTPUT_OPTION = click.option(
+OUTPUT_OPTION = one_of(
     "--output",
-    type=click.Choice(["text", "json", "sarif", "github"]),
-    default="text",
+    "text json sarif github",
+    "Format of the report; github writes annotations for a pull request.",
     show_default=True,
-    help="Format of the report; github writes annotations for a pull request.",
 )
 
 
 #: The option of commands that warn.
-STRICT_OPTION = click.option(
-    "--strict", is_flag=True, help="Exit with 1 if there is a warning, as if it were an error."
-)
+STRICT_OPTION = flag("--strict", "Exit with 1 if there is a warning, as if it were an error.")
 
 #: The option of commands that write manifests, which arrives as `form`.
-REPORT_OPTION = click.option(
-    "--output",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="Format of the report on standard error.",
-)
+REPORT_OPTION = one_of("--output form", "text json", "Format of the report on standard error.")
 
 
-def with_user(command: Callable[..., Any]) -> Callable[..., Any]:
+def with_user(command: Any) -> Any:
     """Give a command `user`: a review's `userInfo` as --user and --group say it, {} without them."""
 
-    @functools.wraps(command)
+    @wraps(command)
     def with_info(*args: Any, user: str | None, groups: tuple[str, ...], **keywords: Any) -> Any:
         if groups and user is None:
             raise click.UsageError("--group is a group of --user NAME; name the user as well.")
         return command(*args, **keywords, user=user_info(user, groups))
 
-    with_group = click.option("--group", "groups", multiple=True, metavar="NAME", help="A group of --user. Repeatable.")
-    name = click.option(
-        "--user",
-        metavar="NAME",
-        help="Assume that this user makes the request. Only for templates under `paths:` in the settings.",
+    with_group = option("--group groups", "NAME", "A group of --user. Repeatable.", multiple=True)
+    name = option(
+        "--user", "NAME", "Assume that this user makes the request. Only for templates under `paths:` in the settings."
     )
     return name(with_group(with_info))
 
@@ -282,7 +296,9 @@ def user_info(user: str | None, groups: tuple[str, ...] = ()) -> Object:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signing:
-    """Who is to sign, where the result goes (a Secret, or None for a folder), and how the cluster is reached."""
+    """Who is to sign, "" for nobody, where the result goes (a Secret, or None for a folder), and how the cluster is
+    reached.
+    """
 
     signer: str
     secret: str | None
@@ -294,52 +310,33 @@ class Signing:
     context: str | None
 
 
-_SIGNER_OPTIONS = (
-    click.option(
+SIGNER_OPTIONS = (
+    option(
         "--signer",
+        "NAME",
+        "Let a signer of the cluster sign the certificate: kubernetes.io/kubelet-serving, or another signer.",
         default="",
-        metavar="NAME",
-        help=("Let a signer of the cluster sign the certificate: kubernetes.io/kubelet-serving, or another signer."),
     ),
-    click.option(
-        "--secret", metavar="NAME", help="With --signer: the Secret for the certificate and its key, instead of --out."
-    ),
-    click.option(
+    option("--secret", "NAME", "With --signer: the Secret for the certificate and its key, instead of --out."),
+    option(
         "--cert-name",
-        metavar="KEY",
-        help=(
-            "With --signer: name of the certificate in the Secret or in the folder. Default: tls.crt with --secret, "
-            "server.crt with --out."
-        ),
+        "KEY",
+        "With --signer: name of the certificate in the Secret or in the folder. Default: tls.crt with --secret, "
+        "server.crt with --out.",
     ),
-    click.option(
+    option(
         "--key-name",
-        metavar="KEY",
-        help=(
-            "With --signer: name of the private key in the Secret or in the folder. Default: tls.key with --secret, "
-            "server.key with --out."
-        ),
+        "KEY",
+        "With --signer: name of the private key in the Secret or in the folder. Default: tls.key with --secret, "
+        "server.key with --out.",
     ),
-    click.option("--approve", is_flag=True, help="With --signer: approve the request, if you may."),
-    click.option(
+    flag("--approve", "With --signer: approve the request, if you may."),
+    option(
         "--wait",
+        "SECONDS",
+        "With --signer: how long to wait until it is approved and signed. Default: 300.",
         type=click.FloatRange(0, 86400),
-        metavar="SECONDS",
-        help="With --signer: how long to wait until it is approved and signed. Default: 300.",
     ),
-    click.option("--kubeconfig", metavar="FILE", help="With --signer: kubeconfig file, as in kubectl."),
-    click.option("--context", metavar="NAME", help="With --signer: context of the kubeconfig file."),
+    option("--kubeconfig", "FILE", "With --signer: kubeconfig file, as in kubectl."),
+    option("--context", "NAME", "With --signer: context of the kubeconfig file."),
 )
-
-
-def with_signer(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command `signing`, None without --signer. The other options alone would do nothing, and are refused."""
-
-    @functools.wraps(command)
-    def checked(*args: Any, signing: Signing, **keywords: Any) -> Any:
-        alone = [f"--{field.name.replace('_', '-')}" for field in fields(Signing) if getattr(signing, field.name)]
-        if alone and not signing.signer:
-            raise click.UsageError(f"{', '.join(alone)}: only with --signer.")
-        return command(*args, **keywords, signing=signing if signing.signer else None)
-
-    return as_one(checked, Signing, "signing", _SIGNER_OPTIONS)

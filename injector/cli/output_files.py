@@ -13,7 +13,7 @@ from injector.loading.template_folders import has_manifest
 
 def write_files(files: Mapping[Path, tuple[bytes, int]]) -> None:
     """Write files, by their content and mode: all or, if one cannot be written, none. Raises OSError that names it."""
-    parts: dict[Path, Path] = {}
+    parts = {}
     file = Path()
     try:
         for file, (data, mode) in files.items():

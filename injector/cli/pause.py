@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 
 import click
 
-from injector.cli.options import INJECTOR_OPTIONS, with_options
+from injector.cli.options import INJECTOR_OPTIONS, CommonOptions, as_one, option, with_options
 
 
 @click.command()
-@click.option("--reason", default="", metavar="TEXT", help="The reason, kept in the cluster for others to read.")
-@with_options(INJECTOR_OPTIONS)
-def pause(reason: str, namespace: str | None, kubeconfig: str | None, context: str | None) -> None:
+@option("--reason", "TEXT", "The reason, kept in the cluster for others to read.", default="")
+@with_options(*INJECTOR_OPTIONS)
+@as_one(CommonOptions)
+def pause(options: CommonOptions, reason: str) -> None:
     """Switch the injector off, without uninstalling it.
 
     The API server no longer calls the injector, so new pods start without sidecars, in required namespaces too. Running
@@ -21,12 +22,11 @@ def pause(reason: str, namespace: str | None, kubeconfig: str | None, context: s
     """
     # The Kubernetes client takes a while to import; `injector pause --help` needs none.
     from injector.cli.live_setup import configuration_name, configurations, whoami
-    from injector.cluster.blocking_client import BlockingClient
     from injector.cluster.installation import is_of_a_path
     from injector.cluster.pause import MANAGER, is_paused, pausing, words_of_pause
 
-    with BlockingClient(kubeconfig, context) as live:
-        own = configurations(live, namespace)
+    with options.connect() as live:
+        own = configurations(live, options.injector_namespace)
         now, by = datetime.now(UTC), ""
         for configuration in own:
             name = configuration_name(configuration)
@@ -36,18 +36,13 @@ def pause(reason: str, namespace: str | None, kubeconfig: str | None, context: s
             by = by or whoami(live)
             live.apply(pausing(configuration, by, now, reason), MANAGER, f"pause {name}")
             click.echo(
-                (
-                    f"{name}: paused, the API server calls none of its webhooks "
-                    f"({len(configuration.get('webhooks') or ())}) any more"
-                ),
+                f"{name}: paused, the API server calls none of its webhooks "
+                f"({len(configuration.get('webhooks') or ())}) any more",
                 err=True,
             )
     if any(is_of_a_path(entry["name"]) for configuration in own for entry in configuration.get("webhooks") or ()):
         click.echo(
-            (
-                "While the injector is paused, templates under `paths:` in the settings neither change nor refuse "
-                "objects."
-            ),
+            "While the injector is paused, templates under `paths:` in the settings neither change nor refuse objects.",
             err=True,
         )
     click.echo("New pods start without sidecars, in required namespaces too.", err=True)

@@ -4,9 +4,10 @@ JSON, or a difference.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from difflib import unified_diff
-from typing import Any
+from typing import NamedTuple
 
 import click
 import msgspec
@@ -25,7 +26,7 @@ from injector.cli.inputs import Input
 from injector.cli.manifest_injector import Injector
 from injector.cli.manifest_objects import ObjectEdit, edit, namespaces_in, objects_in, without_pod
 from injector.cli.manifest_writer import dump_yaml
-from injector.cli.options import NamespaceOptions, SourceOptions, user_info
+from injector.cli.options import PreviewOptions, user_info
 from injector.diagnostics import Diagnostic
 from injector.errors import DocumentError, InjectorError, TemplateError
 from injector.inject import inject
@@ -47,42 +48,21 @@ class PreviewRefusedError(InjectorError):
     """The template puts nothing into this pod, or this object; the text says why."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PreviewOptions:
-    """The options of `render`: the template, the pod or object and its surroundings, and what of the result to show.
-
-    `operation`, `old` (a file) and `user` (a review's `userInfo`) are for templates of paths; "", None, {} for none.
-    """
-
-    template: str
-    pod: str | None
-    source_options: SourceOptions
-    namespace_options: NamespaceOptions
-    diff: bool
-    file: str | None
-    json: bool
-    operation: str = ""
-    old: str | None = None
-    user: Object = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(NamedTuple):
     """The text that the options ask for, ending in a line end where it is not empty, and warnings for people."""
 
     text: str
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Rendered:
+class _Rendered(NamedTuple):
     """What the template makes of the object in a manifest: `change` puts it there, `data` is what JSON says of it."""
 
     result: Injection
     change: ObjectEdit
-    data: dict[str, Any]
+    data: Object
     warnings: tuple[str, ...]
-    files: dict[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = {}
 
 
 def preview(options: PreviewOptions, sources: Sources, documents: list[Document] | None = None) -> Preview:
@@ -123,7 +103,7 @@ def _text(options: PreviewOptions, template: Template, rendered: _Rendered, docu
     if options.diff:
         return _difference(documents, list(edit(documents, rendered.change)), template.name)
     [applied] = rendered.result.applied
-    if options.json:
+    if options.form == "json":
         data = {
             "template": template.name,
             "reason": str(rendered.result.reason),
@@ -169,11 +149,10 @@ def _in_pod(options: PreviewOptions, sources: Sources, documents: list[Document]
         raise DocumentError(mistake)
     obj = _only([obj for obj in objects if pod_template(obj) is not None], options.pod, "with a pod")
     pod: Object = pod_template(obj) or {}
-    namespaces = namespaces_in(objects_in(documents), sources.settings, options.namespace_options)
+    namespaces = namespaces_in(objects_in(documents), sources.settings, options)
     sources, examples = _with_examples(pod, namespaces.of(obj), sources)
     result, unknown = _injected(obj, pod, namespaces.of(obj), sources)
-    explicit = options.namespace_options.namespace is not None
-    injector = Injector(sources, [template.name], namespaces, explicit=explicit, documents=documents)
+    injector = Injector(sources, [template.name], namespaces, documents=documents)
     files = config_files(result, sources.settings).get(template.name, {})
     data = {
         "configMaps": [file.name for file in result.files],
@@ -239,7 +218,7 @@ def _at_path(options: PreviewOptions, sources: Sources, documents: list[Document
     matching = [obj for obj in objects if resource_for(template, obj) is not None]
     what = f"for {template.name} ({', '.join(template.applies_to.resources)})"
     obj = _only(objects if len(objects) == 1 else matching, options.pod, what)
-    namespaces = namespaces_in(objects_in(documents), sources.settings, options.namespace_options)
+    namespaces = namespaces_in(objects_in(documents), sources.settings, options)
     operation, user = options.operation or template.applies_to.operations[0], options.user or user_info("sample")
     old = None
     if options.old is not None:

@@ -6,19 +6,29 @@ For a template that is for a path: what it makes of an object of any kind.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from injector.cli.options import NamespaceOptions, SourceOptions, with_namespace_options, with_source_options, with_user
+from injector.cli.options import (
+    NAMESPACE_OPTIONS,
+    SOURCE_OPTIONS,
+    PreviewOptions,
+    as_one,
+    flag,
+    one_of,
+    option,
+    with_options,
+    with_user,
+)
 from injector.diagnostics import printable
 from injector.errors import InjectorError
 
 if TYPE_CHECKING:
     from injector.cli.documents import Document
-    from injector.cli.preview import Preview, PreviewOptions
-    from injector.pods.context import Object
+    from injector.cli.preview import Preview
 
 _OPERATIONS = ("CREATE", "UPDATE", "DELETE", "CONNECT")
 _SAME = "No difference: the manifest already has everything that the template adds, or the template adds nothing."
@@ -27,54 +37,27 @@ _SAME = "No difference: the manifest already has everything that the template ad
 @click.command()
 @click.argument("template")
 @click.argument("manifest", metavar="[FILE]", required=False)
-@click.option(
-    "-f",
-    "--pod",
-    "pod",
-    metavar="FILE",
-    help=(
-        "Manifest with a pod, or with an object that the template is for; - for standard input. Default: a sample "
-        "object."
-    ),
+@option(
+    "-f --pod pod",
+    "FILE",
+    "Manifest with a pod, or with an object that the template is for; - for standard input. Default: a sample object.",
 )
-@click.option(
-    "--diff", is_flag=True, help="Show a diff of the manifest instead, and the ConfigMap that the template generates."
-)
-@click.option("--file", metavar="NAME", help="Only this config file, as the sidecar reads it.")
-@click.option(
-    "--watch", is_flag=True, help="Show the result again whenever the template, the manifest or the settings change."
-)
-@click.option("--output", "form", type=click.Choice(["text", "json"]), default="text", help="Output format.")
-@click.option(
+@flag("--diff", "Show a diff of the manifest instead, and the ConfigMap that the template generates.")
+@option("--file", "NAME", "Only this config file, as the sidecar reads it.")
+@flag("--watch", "Show the result again whenever the template, the manifest or the settings change.")
+@one_of("--output form", "text json", "Output format.")
+@option(
     "--operation",
+    "",
+    "Only for a template under `paths:` in the settings: the operation of the request. Default: the template's "
+    "first operation.",
     type=click.Choice(_OPERATIONS),
-    help=(
-        "Only for a template under `paths:` in the settings: the operation of the request. Default: the template's "
-        "first operation."
-    ),
 )
-@click.option(
-    "--old",
-    metavar="FILE",
-    help="Only for a template under `paths:` in the settings: manifest of the object before an UPDATE.",
-)
+@option("--old", "FILE", "Only for a template under `paths:` in the settings: manifest of the object before an UPDATE.")
 @with_user
-@with_source_options
-@with_namespace_options
-def render(
-    template: str,
-    manifest: str | None,
-    pod: str | None,
-    diff: bool,
-    file: str | None,
-    watch: bool,
-    form: str,
-    operation: str | None,
-    old: str | None,
-    user: Object,
-    source_options: SourceOptions,
-    namespace_options: NamespaceOptions,
-) -> int:
+@with_options(*SOURCE_OPTIONS, *NAMESPACE_OPTIONS)
+@as_one(PreviewOptions)
+def render(options: PreviewOptions, manifest: str | None, watch: bool) -> int:
     """Show how TEMPLATE changes a pod, or another object that the template is for.
 
     Prints the overlay and then each config file, with a comment that names it. TEMPLATE is a folder, or the name of a
@@ -90,31 +73,19 @@ def render(
     injector render nginx --file nginx.conf    show one config file
     injector render no-balancers web.yaml --operation UPDATE --old before.yaml
     """
-    from injector.cli.preview import PreviewOptions
-
-    if manifest is not None and pod is not None:
+    if manifest is not None and options.pod is not None:
         raise click.UsageError("Either FILE or --pod FILE, not both.")
-    if diff + (file is not None) + (form == "json") > 1:
+    if options.diff + (options.file is not None) + (options.form == "json") > 1:
         raise click.UsageError("--diff, --file and --output json exclude one another.")
-    options = PreviewOptions(
-        template=template,
-        pod=pod if manifest is None else manifest,
-        source_options=source_options,
-        namespace_options=namespace_options,
-        diff=diff,
-        file=file,
-        json=form == "json",
-        operation=operation or "",
-        old=old,
-        user=user,
-    )
+    if manifest is not None:
+        options = replace(options, pod=manifest)
     if watch:
         return _watch(options)
     preview = _preview(options)
     for line in _warnings(preview):
         click.echo(line, err=True)
     click.echo(_shown(preview, options), nl=False)
-    if diff and not preview.text:
+    if options.diff and not preview.text:
         click.echo(_SAME, err=True)
     return 0
 
@@ -123,7 +94,7 @@ def _preview(options: PreviewOptions, documents: list[Document] | None = None) -
     from injector.cli.injection_sources import gather_one
     from injector.cli.preview import preview
 
-    return preview(options, gather_one(options.template, options.source_options), documents)
+    return preview(options, gather_one(options.template, options), documents)
 
 
 def _watch(options: PreviewOptions) -> int:
@@ -138,10 +109,10 @@ def _watch(options: PreviewOptions) -> int:
 
     def files() -> Iterator[Path]:
         try:
-            yield from files_of(template_folder(options.template, options.source_options.templates_dirs))
+            yield from files_of(template_folder(options.template, options.templates_dirs))
         except (InjectorError, OSError, ValueError):
             yield Path(options.template)  # gone for a moment, or not there yet
-        inputs = (options.pod, options.old, options.source_options.settings_file)
+        inputs = (options.pod, options.old, options.settings_file)
         yield from (Path(file) for file in inputs if file is not None and file != "-")
 
     def draw() -> str:

@@ -22,6 +22,12 @@ from injector.pods.receipt import read_receipt
 from injector.pods.workloads import object_name_of
 from injector.settings import Settings
 
+
+def tell(text: str) -> None:
+    """Print a text to standard error; colours are for terminals only."""
+    click.echo(text, err=True)
+
+
 OutcomeName = Literal[
     "injected", "amended", "unchanged", "skipped", "failed", "refused", "uninjected", "added", "dropped"
 ]
@@ -125,14 +131,14 @@ class Report:
         if form == "json":
             lines = [{k: v for k, v in asdict(line).items() if v not in ("", (), False)} for line in self.lines]
             data = {"objects": lines, "others": self.others, "written": not self.failed}
-            click.echo(json.dumps(data | filled({"warnings": self.warnings, "sources": self.sources})), err=True)
+            tell(json.dumps(data | filled({"warnings": self.warnings, "sources": self.sources})))
             return
         for line in self.lines:
             if not summary or line.outcome != "added":
                 _show(line, summary)
         for warning in self.warnings:
-            click.echo(f"{click.style('warning', fg='yellow')}: {printable(warning)}", err=True)
-        click.echo(self._sum(), err=True)
+            tell(f"{click.style('warning', fg='yellow')}: {printable(warning)}")
+        tell(self._sum())
 
     def _sum(self) -> str:
         bad = _counted(line for line in self.lines if line.bad)
@@ -164,16 +170,16 @@ def _show(line: Line, summary: bool) -> None:
     parts = [subject, head, *(printable(text) for text in (line.reason, line.message) if text)]
     if summary and line.because:
         parts.append(f"{line.adds}, because {line.because}")
-    click.echo(": ".join(parts), err=True)
+    tell(": ".join(parts))
     if line.bad or line.at:
         place = [line.at or line.place]
         if line.namespace:
             place.append(f"namespace {line.namespace}")
         if line.paths:
             place.append(f"path {line.paths[-1]}")
-        click.echo(f"  in {printable(', '.join(place))}", err=True)
+        tell(f"  in {printable(', '.join(place))}")
     for warning in line.warnings:
-        click.echo(f"  {click.style('warning', fg='yellow')}: {printable(warning)}", err=True)
+        tell(f"  {click.style('warning', fg='yellow')}: {printable(warning)}")
     if not summary:
         _show_changes(line)
 
@@ -182,18 +188,16 @@ def _show_changes(line: Line) -> None:
     """What of the object's text did not stay as it was."""
     if line.written_anew:
         comments = ", without its comments" if line.lost_comments else ""
-        click.echo(f"  the whole object is written in a new format{comments}", err=True)
+        tell(f"  the whole object is written in a new format{comments}")
     if line.changed_lines:
         numbers = ", ".join(map(str, line.changed_lines))
         word = "line" if len(line.changed_lines) == 1 else "lines"
-        click.echo(f"  existing lines changed: {len(line.changed_lines)} ({word} {numbers})", err=True)
+        tell(f"  existing lines changed: {len(line.changed_lines)} ({word} {numbers})")
 
 
-def line_for(obj: Object, namespace: str, outcome: OutcomeName, place: str, message: str = "") -> Line:
-    """A line about an object, without reasons."""
-    return Line(
-        object_name_of(obj), str(metadata_of(obj).get("namespace") or namespace), outcome, place, message=message
-    )
+def line_for(obj: Object, namespace: str, outcome: OutcomeName, place: str, **more: Any) -> Line:
+    """A line about an object, with `more` fields of it."""
+    return Line(object_name_of(obj), str(metadata_of(obj).get("namespace") or namespace), outcome, place, **more)
 
 
 def sentence_with_code(result: Injection) -> str:

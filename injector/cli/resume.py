@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import click
 
-from injector.cli.options import INJECTOR_OPTIONS, with_options
+from injector.cli.options import INJECTOR_OPTIONS, CommonOptions, as_one, with_options
 
 
 @click.command()
-@with_options(INJECTOR_OPTIONS)
-def resume(namespace: str | None, kubeconfig: str | None, context: str | None) -> int:
+@with_options(*INJECTOR_OPTIONS)
+@as_one(CommonOptions)
+def resume(options: CommonOptions) -> int:
     """Switch the injector on again after `injector pause`.
 
     Pods that were created while injection was paused have no sidecar. To list them, and the commands that restart them,
     run `injector list -A --missing`.
     """
     from injector.cli.live_setup import configuration_name, configurations
-    from injector.cluster.blocking_client import BlockingClient
     from injector.cluster.pause import MANAGER, is_paused, resuming
 
     still = paused = False
-    with BlockingClient(kubeconfig, context) as live:
-        for configuration in configurations(live, namespace):
+    with options.connect() as live:
+        for configuration in configurations(live, options.injector_namespace):
             name = configuration_name(configuration)
             was = any(map(is_paused, configuration.get("webhooks") or ()))
             paused = paused or was
@@ -30,10 +30,8 @@ def resume(namespace: str | None, kubeconfig: str | None, context: str | None) -
             if left:
                 # somebody else applied the same selector: theirs is to take away
                 click.echo(
-                    (
-                        f"{name}: another field manager still pauses {', '.join(left)}; to see which, run kubectl "
-                        "get -o yaml --show-managed-fields for this configuration"
-                    ),
+                    f"{name}: another field manager still pauses {', '.join(left)}; to see which, run kubectl "
+                    "get -o yaml --show-managed-fields for this configuration",
                     err=True,
                 )
                 still = True

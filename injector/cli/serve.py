@@ -2,98 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from injector.cli.options import EXISTING_FILE, Option, option
 from injector.errors import SettingsError
 from injector.settings import Settings
 
 _LOOPBACK = ("127.0.0.1", "localhost")
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def _option(*names: str, variable: str, **more: Any) -> Callable[[_Command], _Command]:
+def _option(names: str, metavar: str, help_text: str, **more: Any) -> Option:
     """An option that is an environment variable as well, and says so."""
-    return click.option(*names, envvar=f"INJECTOR_{variable}", show_envvar=True, **more)
+    variable = names.split()[0].removeprefix("--").replace("-", "_").upper()
+    return option(names, metavar, help_text, envvar=f"INJECTOR_{variable}", show_envvar=True, **more)
 
 
 @click.command()
-@_option("--port", variable="PORT", type=click.IntRange(0, 65535), help="HTTPS port. Default: 8443.")
-@_option("--metrics-port", variable="METRICS_PORT", type=click.IntRange(0, 65535), help="HTTP port. Default: 9443.")
-@_option("--address", variable="ADDRESS", metavar="ADDRESS", help="Address to listen on. Default: all.")
-@_option("--cert", variable="CERT", metavar="FILE", help="Certificate (PEM). Default: /certs/tls.crt.")
-@_option("--key", variable="KEY", metavar="FILE", help="Private key of the certificate (PEM). Default: /certs/tls.key.")
+@_option("--port", "", "HTTPS port. Default: 8443.", type=click.IntRange(0, 65535))
+@_option("--metrics-port", "", "HTTP port. Default: 9443.", type=click.IntRange(0, 65535))
+@_option("--address", "ADDRESS", "Address to listen on. Default: all.")
+@_option("--cert", "FILE", "Certificate (PEM). Default: /certs/tls.crt.")
+@_option("--key", "FILE", "Private key of the certificate (PEM). Default: /certs/tls.key.")
 @_option(
-    "--settings",
-    "settings_file",
-    variable="SETTINGS",
-    metavar="FILE",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help=(
-        "The settings file. Changes take effect without a restart, except those of server, certificates, retryRefused "
-        "and the list of paths."
-    ),
+    "--settings settings_file",
+    "FILE",
+    "The settings file. Changes take effect without a restart, except those of server, certificates, retryRefused "
+    "and the list of paths.",
+    type=EXISTING_FILE,
 )
 @_option(
-    "--templates-dir",
-    "templates_dirs",
-    variable="TEMPLATES_DIR",
+    "--templates-dir templates_dirs",
+    "DIR",
+    "A template, or a folder of templates, in addition to the gallery. Repeatable (in the environment variable, "
+    "separate the folders with :).",
     multiple=True,
-    metavar="DIR",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help=(
-        "A template, or a folder of templates, in addition to the gallery. Repeatable (in the environment variable, "
-        "separate the folders with :)."
-    ),
 )
 @_option(
     "--namespace",
-    variable="NAMESPACE",
-    metavar="NS",
+    "NS",
+    "The injector's own namespace: the injector reads template ConfigMaps there, and does not inject pods in "
+    "that namespace.",
     default="",
-    help=(
-        "The injector's own namespace: the injector reads template ConfigMaps there, and does not inject pods in "
-        "that namespace."
-    ),
 )
 @_option(
     "--standalone",
-    variable="STANDALONE",
+    "",
+    "Work without an API server: every namespace counts as enabled, and no ConfigMap is created.",
     is_flag=True,
-    help="Work without an API server: every namespace counts as enabled, and no ConfigMap is created.",
 )
 @_option(
     "--self-signed",
-    variable="SELF_SIGNED",
+    "",
+    "With --standalone: listen on 127.0.0.1, with a certificate that is made for this run.",
     is_flag=True,
-    help="With --standalone: listen on 127.0.0.1, with a certificate that is made for this run.",
 )
-@_option(
-    "--kubeconfig",
-    variable="KUBECONFIG",
-    metavar="FILE",
-    help="Kubeconfig file, as in kubectl. Default: the pod's service account in the cluster.",
-)
-@_option(
-    "--pod-name",
-    variable="POD_NAME",
-    metavar="NAME",
-    default="",
-    help="Name of the injector's own pod. Default: the host name.",
-)
-@_option(
-    "--pod-uid",
-    variable="POD_UID",
-    metavar="UID",
-    default="",
-    help="UID of the injector's own pod, for Events on that pod.",
-)
-@_option("--context", variable="CONTEXT", metavar="NAME", help="Context of the kubeconfig file, as in kubectl.")
+@_option("--kubeconfig", "FILE", "Kubeconfig file, as in kubectl. Default: the pod's service account in the cluster.")
+@_option("--pod-name", "NAME", "Name of the injector's own pod. Default: the host name.", default="")
+@_option("--pod-uid", "UID", "UID of the injector's own pod, for Events on that pod.", default="")
+@_option("--context", "NAME", "Context of the kubeconfig file, as in kubectl.")
 def serve(
     port: int | None,
     metrics_port: int | None,

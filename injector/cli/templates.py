@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from injector.cli.options import INJECTOR_OPTIONS, TEMPLATE_OPTIONS, SourceOptions, with_options
+from injector.cli.options import INJECTOR_OPTIONS, TEMPLATE_OPTIONS, CommonOptions, as_one, one_of, with_options
 from injector.diagnostics import printable
 from injector.names import cut
 
@@ -46,23 +45,10 @@ class Inventory(NamedTuple):
 
 
 @click.command("templates")
-@with_options(TEMPLATE_OPTIONS, INJECTOR_OPTIONS)
-@click.option(
-    "-o",
-    "--output",
-    "form",
-    type=click.Choice(["text", "wide", "json", "yaml", "name"]),
-    default="text",
-    help="Output format.",
-)
-def templates(
-    templates_dirs: tuple[Path, ...],
-    settings_file: Path | None,
-    namespace: str | None,
-    kubeconfig: str | None,
-    context: str | None,
-    form: str,
-) -> None:
+@with_options(*TEMPLATE_OPTIONS, *INJECTOR_OPTIONS)
+@one_of("-o --output form", "text wide json yaml name", "Output format.")
+@as_one(CommonOptions)
+def templates(options: CommonOptions, form: str) -> None:
     """List the templates of the cluster's injector, or with --templates-dir or --settings those of files.
 
     A template is current (in use), refused (its newest version does not load, and the injector uses the one before),
@@ -72,16 +58,15 @@ def templates(
     # The Kubernetes client takes a while to import; `injector templates --help` needs none.
     from injector.authoring.diagnostic_formats import diagnostics_text, json_text
     from injector.cli.manifest_writer import dump_yaml
-    from injector.cluster.blocking_client import BlockingClient
 
     now = datetime.now(UTC)
-    if templates_dirs or settings_file:
-        if namespace or kubeconfig or context:
+    if options.templates_dirs or options.settings_file:
+        if options.injector_namespace or options.kubeconfig or options.context:
             raise click.UsageError("--namespace, --kubeconfig and --context are for a cluster; leave out the files.")
-        inventory = _in_files(SourceOptions(templates_dirs=templates_dirs, settings_file=settings_file))
+        inventory = _in_files(options)
     else:
-        with BlockingClient(kubeconfig, context) as live:
-            inventory, now = _in_cluster(live, namespace), live.clock or now
+        with options.connect() as live:
+            inventory, now = _in_cluster(live, options.injector_namespace), live.clock or now
     rows = [*template_rows(inventory)]
     match form:
         case "json":
@@ -123,7 +108,7 @@ def _in_cluster(live: BlockingClient, namespace: str | None) -> Inventory:
     return Inventory(settings, snapshot.catalog, refused, unused, sources, since, users)
 
 
-def _in_files(options: SourceOptions) -> Inventory:
+def _in_files(options: CommonOptions) -> Inventory:
     """What an injector with these templates and settings would have."""
     from injector.cli.injection_sources import gather
     from injector.loading.shipped import try_new

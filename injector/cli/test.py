@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from injector.cli.options import NEW_FILE, flag, one_of, option
 from injector.errors import DocumentError
 
 if TYPE_CHECKING:
@@ -17,39 +18,28 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(exists=True))
-@click.option(
-    "-k",
-    "expression",
-    metavar="EXPRESSION",
-    help="Run only cases whose name or file matches the expression, for example 'sidecar and not redirect'.",
+@option(
+    "-k expression",
+    "EXPRESSION",
+    "Run only cases whose name or file matches the expression, for example 'sidecar and not redirect'.",
 )
-@click.option("-x", "stop_at_first", is_flag=True, help="Stop at the first failure.")
-@click.option("-v", "--verbose", is_flag=True, help="A line for each case.")
-@click.option("--update", is_flag=True, help="Write the golden files that are missing or differ.")
-@click.option("--coverage", is_flag=True, help="List the parameters and branches that no case has reached.")
-@click.option(
+@flag("-x stop_at_first", "Stop at the first failure.")
+@flag("-v --verbose", "A line for each case.")
+@flag("--update", "Write the golden files that are missing or differ.")
+@flag("--coverage", "List the parameters and branches that no case has reached.")
+@option(
     "--fail-under",
+    "N",
+    "Fail when the cases of a template reach less than N percent of its parameters and branches.",
     type=click.FloatRange(0, 100),
-    metavar="N",
-    help="Fail when the cases of a template reach less than N percent of its parameters and branches.",
 )
-@click.option(
-    "--require-programs",
-    is_flag=True,
-    help="Fail when a program that is needed to check a config file is not installed.",
-)
-@click.option(
-    "--junit",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Also write the results to FILE as JUnit XML.",
-)
-@click.option(
+@flag("--require-programs", "Fail when a program that is needed to check a config file is not installed.")
+@option("--junit", "FILE", "Also write the results to FILE as JUnit XML.", type=NEW_FILE)
+@one_of(
     "--output",
-    type=click.Choice(["text", "json", "github"]),
-    default="text",
+    "text json github",
+    "Format of the results; github writes annotations for a pull request.",
     show_default=True,
-    help="Format of the results; github writes annotations for a pull request.",
 )
 def test(
     paths: tuple[str, ...],

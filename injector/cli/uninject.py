@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from injector.cli.inputs import with_files
-from injector.cli.options import REPORT_OPTION, STRICT_OPTION
+from injector.cli.options import EXISTING_FILE, REPORT_OPTION, STRICT_OPTION, option
 
 if TYPE_CHECKING:
     from injector.cli.documents import Document
@@ -16,14 +16,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@with_files("files", "FILE...")
-@click.option(
-    "--settings",
-    "settings_file",
-    metavar="FILE",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The settings of the injector that added the sidecars.",
-)
+@with_files()
+@option("--settings settings_file", "FILE", "The settings of the injector that added the sidecars.", type=EXISTING_FILE)
 @STRICT_OPTION
 @REPORT_OPTION
 def uninject(files: tuple[str, ...], settings_file: Path | None, strict: bool, form: str) -> int:
@@ -62,7 +56,7 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, strict: bool, f
             report.others += 1
             return None
         if lost := lost_receipt(pod, settings):
-            report.lines.append(line_for(obj, "", "failed", document.place, lost))
+            report.lines.append(line_for(obj, "", "failed", document.place, message=lost))
             return None
         before = uninject_pod(pod, settings)
         if not same(before, pod):
@@ -76,7 +70,7 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, strict: bool, f
                 "(the annotation that says what the injection added); use the unchanged output of injector inject, "
                 "or the file from before the injection"
             )
-        line = line_for(obj, "", "failed" if fault else "unchanged", document.place, fault or "not injected")
+        line = line_for(obj, "", "failed" if fault else "unchanged", document.place, message=fault or "not injected")
         report.lines.append(line)
         return None
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import yaml
+from yaml import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
 
 from injector.cli.manifest_writer import Style, UnwritableError, block_lines, line_key, line_text, open_heads
 from injector.pods.context import mapping
@@ -49,7 +49,7 @@ def spliced(text: str, old: Any, new: Any) -> tuple[str, tuple[int, ...]] | None
 
 
 class _Splice:
-    def __init__(self, text: str, root: yaml.Node) -> None:
+    def __init__(self, text: str, root: Node) -> None:
         self._text, self._root = text, root
         self._style = _style_of(root)
 
@@ -90,20 +90,20 @@ class _Splice:
 
     # ---------------------------------------------------------------------------------------- what changes where
 
-    def _value(self, node: yaml.Node, old: Any, new: Any, *, flow: bool = False) -> Iterator[_Change]:
+    def _value(self, node: Node, old: Any, new: Any, *, flow: bool = False) -> Iterator[_Change]:
         """The changes of a value; `flow`: it stands within brackets."""
         if type(old) is type(new) and old == new:
             return
-        if isinstance(node, yaml.MappingNode) and isinstance(old, dict) and isinstance(new, dict) and new:
+        if isinstance(node, MappingNode) and isinstance(old, dict) and isinstance(new, dict) and new:
             yield from (self._flow_mapping if node.flow_style else self._mapping)(node, old, new)
-        elif isinstance(node, yaml.SequenceNode) and isinstance(old, list) and isinstance(new, list) and new:
+        elif isinstance(node, SequenceNode) and isinstance(old, list) and isinstance(new, list) and new:
             yield from (self._flow_list if node.flow_style else self._list)(node, old, new)
         elif flow or _may_stay_on_its_line(node, new):
             yield _Change(node.start_mark.index, node.end_mark.index, line_text(new, flow=flow))
         else:
             raise UnwritableError
 
-    def _mapping(self, node: yaml.MappingNode, old: Any, new: Any) -> Iterator[_Change]:
+    def _mapping(self, node: MappingNode, old: Any, new: Any) -> Iterator[_Change]:
         entries = self._entries(node, old, new)
         column = _column(node)
         if not entries.keys() & new.keys():
@@ -113,7 +113,7 @@ class _Splice:
                 yield _Change(self._line_start(key_node), self._after(key_node, value_node), "", whole=True)
                 continue
             try:
-                if self._is_alias(key_node, value_node) and old[key] != new[key]:
+                if _is_alias(key_node, value_node) and old[key] != new[key]:
                     raise UnwritableError
                 yield from list(self._value(value_node, old[key], new[key]))
             except UnwritableError:
@@ -123,65 +123,59 @@ class _Splice:
             at = self._past_comments(self._after(*node.value[-1]), column)
             yield _Change(at, at, self._block(added, column), whole=True)
 
-    def _anew(self, key_node: yaml.Node, value_node: yaml.Node, key: str, value: Any, column: int) -> _Change:
+    def _anew(self, key_node: Node, value_node: Node, key: str, value: Any, column: int) -> _Change:
         """One entry of a mapping, written anew behind its key."""
         name = f"{' ' * column}{line_key(key)}:"
         body = "" if value is None else self._block({key: value}, column).removeprefix(name).removesuffix("\n")
         start = self._text.index(":", key_node.end_mark.index) + 1
         return _Change(start, self._after(key_node, value_node), body + "\n")
 
-    def _list(self, node: yaml.SequenceNode, old: list[Any], new: list[Any]) -> Iterator[_Change]:
-        items = node.value
-        if len(items) != len(old):
-            raise UnwritableError
-        matched = _matched(old, new)
-        if not matched:
+    def _list(self, node: SequenceNode, old: list[Any], new: list[Any]) -> Iterator[_Change]:
+        items, matched = node.value, _matched(old, new)
+        if len(items) != len(old) or not matched:
             raise UnwritableError
         column = _column(node)
         starts = [self._dash_line(item, column) for item in items]
-        ends = [self._after(item, item) for item in items]
-        of_new = {new_index: old_index for old_index, new_index in matched}
-        for old_index, new_index in matched:
-            yield from self._value(items[old_index], old[old_index], new[new_index])
-        removed = set(range(len(old))) - {old_index for old_index, _ in matched}
-        yield from (_Change(starts[old_index], ends[old_index], "", whole=True) for old_index in sorted(removed))
-        at = starts[0]
-        for stays, run in groupby(range(len(new)), of_new.__contains__):
-            indices = list(run)
-            if stays:
-                at = self._past_comments(ends[of_new[indices[-1]]], column)
+        ends = {}
+        for index, item in enumerate(items):
+            end = self._after(item, item)
+            if index in matched:
+                ends[matched[index]] = end
+                yield from self._value(item, old[index], new[matched[index]])
             else:
-                yield _Change(at, at, self._block([new[index] for index in indices], column), whole=True)
+                yield _Change(starts[index], end, "", whole=True)
+        at = starts[0]
+        for index, value in enumerate(new):
+            if index in ends:
+                at = self._past_comments(ends[index], column)
+            else:
+                yield _Change(at, at, self._block([value], column), whole=True)
 
-    def _flow_mapping(self, node: yaml.MappingNode, old: Any, new: Any) -> Iterator[_Change]:
+    def _flow_mapping(self, node: MappingNode, old: Any, new: Any) -> Iterator[_Change]:
         entries = self._entries(node, old, new)
-        if len(entries) < len(node.value):
+        if len(entries) < len(node.value) or any(_is_alias(*entry) for entry in entries.values()):
             raise UnwritableError
-        parts = [(key.start_mark.index, self._inline_end(key, value)) for key, value in entries.values()]
-        for key, (key_node, value_node) in entries.items():
+        parts = [(key.start_mark.index, value.end_mark.index) for key, value in entries.values()]
+        for key, (_, value_node) in entries.items():
             if key in new and old[key] != new[key]:
-                if self._is_alias(key_node, value_node):
-                    raise UnwritableError
                 yield from self._value(value_node, old[key], new[key], flow=True)
         removed = [index for index, key in enumerate(entries) if key not in new]
         added = {key: value for key, value in new.items() if key not in old}
         yield from self._flow_parts(node, parts, removed, line_text(added)[1:-1])
 
-    def _flow_list(self, node: yaml.SequenceNode, old: list[Any], new: list[Any]) -> Iterator[_Change]:
-        if len(node.value) != len(old):
-            raise UnwritableError
+    def _flow_list(self, node: SequenceNode, old: list[Any], new: list[Any]) -> Iterator[_Change]:
         matched = _matched(old, new)
-        staying = [new_index for _, new_index in matched]
-        if staying != list(range(len(staying))):  # items are put in at the end alone
+        at_end = [*matched.values()] == [*range(len(matched))]  # items are put in at the end alone
+        if len(node.value) != len(old) or not at_end:
             raise UnwritableError
         parts = [(item.start_mark.index, item.end_mark.index) for item in node.value]
-        for old_index, new_index in matched:
-            yield from self._value(node.value[old_index], old[old_index], new[new_index], flow=True)
-        removed = sorted(set(range(len(old))) - {old_index for old_index, _ in matched})
-        yield from self._flow_parts(node, parts, removed, line_text(new[len(staying) :])[1:-1])
+        for index, counterpart in matched.items():
+            yield from self._value(node.value[index], old[index], new[counterpart], flow=True)
+        removed = [index for index in range(len(old)) if index not in matched]
+        yield from self._flow_parts(node, parts, removed, line_text(new[len(matched) :])[1:-1])
 
     @staticmethod
-    def _flow_parts(node: yaml.Node, parts: list[tuple[int, int]], removed: list[int], added: str) -> Iterator[_Change]:
+    def _flow_parts(node: Node, parts: list[tuple[int, int]], removed: list[int], added: str) -> Iterator[_Change]:
         """The parts of a mapping or list within brackets: some are taken out, others put in behind the last.
 
         With each part goes its comma: the one before it, or behind it where nothing that stays is before.
@@ -201,7 +195,7 @@ class _Splice:
 
     # ------------------------------------------------------------------------------------------------ where things are
 
-    def _entries(self, node: yaml.MappingNode, old: Any, new: Any) -> dict[str, tuple[yaml.Node, yaml.Node]]:
+    def _entries(self, node: MappingNode, old: Any, new: Any) -> dict[str, tuple[Node, Node]]:
         """The entries by key, only those of the mapping itself. Raises if merged ones (`<<: *base`) change."""
         own = [(key, value) for key, value in node.value if key.tag != _MERGE]
         if len(own) == len(node.value) == len(old):
@@ -212,23 +206,15 @@ class _Splice:
             raise UnwritableError
         return entries
 
-    def _is_alias(self, key: yaml.Node, value: yaml.Node) -> bool:
-        return bool(value.start_mark.index < key.end_mark.index)
-
-    def _inline_end(self, key: yaml.Node, value: yaml.Node) -> int:
-        if self._is_alias(key, value):
-            raise UnwritableError
-        return int(value.end_mark.index)
-
-    def _after(self, key: yaml.Node, node: yaml.Node) -> int:
+    def _after(self, key: Node, node: Node) -> int:
         """Where the line begins that follows a value, which stands behind its key."""
-        if key is not node and self._is_alias(key, node):
+        if key is not node and _is_alias(key, node):
             return self._next_line(key.end_mark.index)
-        if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        if isinstance(node, CollectionNode) and not node.flow_style and node.value:
             last = node.value[-1]
             return self._after(*last) if isinstance(last, tuple) else self._after(last, last)
         end = int(node.end_mark.index)
-        if isinstance(node, yaml.ScalarNode) and node.style in ("|", ">"):
+        if isinstance(node, ScalarNode) and node.style in ("|", ">"):
             return end if self._text[end - 1 : end] == "\n" else self._next_line(end)
         return self._next_line(max(end, key.end_mark.index))
 
@@ -248,14 +234,14 @@ class _Splice:
         line_end = self._text.find("\n", at)
         return len(self._text) if line_end < 0 else line_end + 1
 
-    def _line_start(self, node: yaml.Node) -> int:
+    def _line_start(self, node: Node) -> int:
         """Where the line of a node begins. Raises where something else stands in front of it there."""
         start = self._text.rfind("\n", 0, node.start_mark.index) + 1
         if self._text[start : node.start_mark.index].strip(" \ufeff"):
             raise UnwritableError
         return start
 
-    def _dash_line(self, item: yaml.Node, column: int) -> int:
+    def _dash_line(self, item: Node, column: int) -> int:
         start = self._text.rfind("\n", 0, item.start_mark.index) + 1
         before = self._text[start : item.start_mark.index]
         if before[:column].strip(" ") or before[column : column + 1] != "-" or before[column + 1 :].strip(" "):
@@ -266,18 +252,22 @@ class _Splice:
         return "".join(f"{line}\n" for line in block_lines(value, self._style, " " * column))
 
 
-def _may_stay_on_its_line(node: yaml.Node, new: Any) -> bool:
+def _is_alias(key: Node, value: Node) -> bool:
+    return bool(value.start_mark.index < key.end_mark.index)
+
+
+def _may_stay_on_its_line(node: Node, new: Any) -> bool:
     """Whether a value may be written on one line where this node stands, outside of brackets."""
-    if isinstance(node, yaml.CollectionNode):
+    if isinstance(node, CollectionNode):
         return bool(node.flow_style)
-    return isinstance(node, yaml.ScalarNode) and node.style not in ("|", ">") and not isinstance(new, dict | list)
+    return isinstance(node, ScalarNode) and node.style not in ("|", ">") and not isinstance(new, dict | list)
 
 
-def _is_block(node: yaml.Node) -> bool:
-    return isinstance(node, yaml.CollectionNode) and not node.flow_style and bool(node.value)
+def _is_block(node: Node) -> bool:
+    return isinstance(node, CollectionNode) and not node.flow_style and bool(node.value)
 
 
-def _column(node: yaml.CollectionNode) -> int:
+def _column(node: CollectionNode) -> int:
     """Where the keys of a block mapping begin, or the dashes of a block list: a tag or an anchor may stand before."""
     first = node.value[0]
     if isinstance(first, tuple):
@@ -286,19 +276,19 @@ def _column(node: yaml.CollectionNode) -> int:
     return int(first.start_mark.column - 2 if tagged else node.start_mark.column)
 
 
-def _matched(old: list[Any], new: list[Any]) -> list[tuple[int, int]]:
-    """The pairs of items that are the same, as indices in both lists; they ascend in both.
+def _matched(old: list[Any], new: list[Any]) -> dict[int, int]:
+    """The items that are the same, as indices in the new list by those in the old one; both ascend.
 
     Items are the same by name or by value; where none has a name, and there are as many as before, by their place.
     """
     if len(old) == len(new) and not any(any(_name(item)) for item in (*old, *new)):
-        return [(index, index) for index in range(len(old))]
-    pairs: list[tuple[int, int]] = []
+        return {index: index for index in range(len(old))}
+    pairs = {}
     at = 0
     for old_index, item in enumerate(old):
         counterpart = next((index for index in range(at, len(new)) if _same_item(item, new[index])), None)
         if counterpart is not None:
-            pairs.append((old_index, counterpart))
+            pairs[old_index] = counterpart
             at = counterpart + 1
     return pairs
 
@@ -316,18 +306,18 @@ def _name(item: Any) -> tuple[Any, ...]:
     return (item.get("name"), item.get("kind"), metadata.get("name"), metadata.get("generateName"))
 
 
-def _style_of(root: yaml.Node) -> Style:
+def _style_of(root: Node) -> Style:
     """The indentation of a text, by its first mapping and its first list that stand within a mapping."""
-    steps: dict[type[yaml.Node], int] = {}
+    steps: dict[type[Node], int] = {}
     queue = [root]
     while queue and len(steps) < 2:
         node = queue.pop(0)
-        if isinstance(node, yaml.MappingNode) and not node.flow_style:
+        if isinstance(node, MappingNode) and not node.flow_style:
             for _, value in node.value:
                 step = _column(value) - _column(node) if _is_block(value) else -1
-                if step > 0 or (step == 0 and isinstance(value, yaml.SequenceNode)):
+                if step > 0 or (step == 0 and isinstance(value, SequenceNode)):
                     steps.setdefault(type(value), step)
                 queue.append(value)
-        elif isinstance(node, yaml.SequenceNode):
+        elif isinstance(node, SequenceNode):
             queue += node.value
-    return Style(steps.get(yaml.MappingNode, 2), steps.get(yaml.SequenceNode, 0))
+    return Style(steps.get(MappingNode, 2), steps.get(SequenceNode, 0))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from injector.cli.checks.check_context import CheckContext, Section, bad, good, warning
-from injector.diagnostics import Diagnostic
+from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, warning
 
 OLDEST = (1, 30)
 _NATIVE = (1, 29)  # restartable init containers are on by default: Kubernetes docs, "Sidecar Containers"
@@ -14,7 +12,7 @@ _AUTO = (1, 32)  # from here on `nativeSidecars: auto` means native, as kubelets
 _SKEW = 30  # seconds
 
 
-def version(context: CheckContext) -> Iterator[Diagnostic]:
+def version(context: CheckContext) -> CheckVerdicts:
     """matchConditions are stable from 1.30 on; the webhooks rely on them."""
     version = context.live.cluster().version
     text = "{}.{}".format(*version)
@@ -29,7 +27,7 @@ def version(context: CheckContext) -> Iterator[Diagnostic]:
         yield good("version", f"{context.live.host} answers; Kubernetes {text} has matchConditions", version=text)
 
 
-def native_sidecars(context: CheckContext) -> Iterator[Diagnostic]:
+def native_sidecars(context: CheckContext) -> CheckVerdicts:
     """Which form sidecars get by the setting `nativeSidecars`; before an installation by its default."""
     version = context.live.cluster().version
     chosen = context.settings.native_sidecars if context.configurations else "auto"
@@ -53,7 +51,7 @@ def native_sidecars(context: CheckContext) -> Iterator[Diagnostic]:
         )
 
 
-def clock(context: CheckContext) -> Iterator[Diagnostic]:
+def clock(context: CheckContext) -> CheckVerdicts:
     """Certificates made here get their dates from this machine's clock; the API server checks them with its own."""
     now = datetime.now(UTC)
     context.live.cluster()  # an answer of this moment

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from itertools import product
 
 from injector.cli.checks import api_server
-from injector.cli.checks.check_context import CheckContext, Section, bad, good, some, warning
+from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, some, warning
 from injector.cli.checks.granted_permissions import requests, review
 from injector.cli.checks.namespace_labels import labels_of, own_labels
 from injector.cli.checks.other_webhooks import goes_by
 from injector.cluster.blocking_client import ClusterError
 from injector.cluster.installation import API, GROUP, KINDS, RESOURCES, Installation, configuration_path
 from injector.cluster.permissions import permissions
-from injector.diagnostics import Diagnostic
 from injector.settings import Settings
 
 _PLUGINS = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
@@ -32,7 +30,7 @@ _SELF = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _LEVEL = "pod-security.kubernetes.io/enforce"
 
 
-def plugins(context: CheckContext) -> Iterator[Diagnostic]:
+def plugins(context: CheckContext) -> CheckVerdicts:
     """Webhooks are called by two admission plugins, on by default. Where the API server is a pod, its flags show."""
     context.live.get(API, "the API of webhooks")
     query = {"labelSelector": "component=kube-apiserver"}
@@ -58,7 +56,7 @@ def plugins(context: CheckContext) -> Iterator[Diagnostic]:
         yield good("admission-plugin", "admission webhooks are enabled")
 
 
-def person(context: CheckContext) -> Iterator[Diagnostic]:
+def person(context: CheckContext) -> CheckVerdicts:
     """Whether you may create what the chart creates, and grant its permissions: for this you need them, or `escalate`.
 
     https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
@@ -86,7 +84,7 @@ def person(context: CheckContext) -> Iterator[Diagnostic]:
         yield good("may-install", "you may create what an installation needs, and grant its permissions")
 
 
-def label(context: CheckContext) -> Iterator[Diagnostic]:
+def label(context: CheckContext) -> CheckVerdicts:
     """Who already uses the namespace label of a new installation."""
     name = Settings().namespace_label
     rivals = [
@@ -111,7 +109,7 @@ def label(context: CheckContext) -> Iterator[Diagnostic]:
         yield good("label-free", f"label {name.key} is free")
 
 
-def pod_security(context: CheckContext) -> Iterator[Diagnostic]:
+def pod_security(context: CheckContext) -> CheckVerdicts:
     """https://kubernetes.io/docs/concepts/security/pod-security-admission/: the injector runs under `restricted`."""
     own = own_labels(context)
     if own is None:

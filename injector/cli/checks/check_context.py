@@ -149,7 +149,7 @@ def _most(values: Iterable[int]) -> int:
     return next((value for value, _ in Counter(values).most_common(1)), 0)
 
 
-def _beyond(entries: list[Object], expected: Entries) -> dict[str, Any] | None:
+def _beyond(entries: list[Object], expected: Entries) -> Object | None:
     """What every entry's namespaceSelector has beyond what it should.
 
     The entry for the injector's own namespace is left out.
@@ -180,8 +180,9 @@ _SOME = 5
 INSTALL = "install the injector, or apply the chart again (docs/installing.md); -n names the namespace that it runs in"
 
 
+CheckVerdicts = Iterator[Diagnostic]
 #: One check. It may raise ClusterError or SettingsError: then it could not be done, and that is its verdict.
-Check = Callable[[CheckContext], Iterator[Diagnostic]]
+Check = Callable[[CheckContext], CheckVerdicts]
 
 
 class Section(NamedTuple):

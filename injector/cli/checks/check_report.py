@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import click
 
@@ -21,14 +21,14 @@ from injector.cli.checks import (
     waiting_controllers,
     webhook_entries,
 )
-from injector.cli.checks.check_context import Check, CheckContext, Section, bad, warning
+from injector.cli.checks.check_context import Check, CheckContext, CheckVerdicts, Section, bad, warning
 from injector.cluster.blocking_client import ClusterError
 from injector.diagnostics import Diagnostic, Severity, printable, printable_lines
 from injector.errors import SettingsError
 from injector.pods.context import Object, filled
 
 #: The sections in the order in which they are read: what breaks first comes first.
-INSTALLED: tuple[Section, ...] = (
+INSTALLED = (
     api_server.SECTION,
     settings_and_templates.SECTION,
     granted_permissions.SECTION,
@@ -40,7 +40,7 @@ INSTALLED: tuple[Section, ...] = (
     trial_pod.SECTION,
     waiting_controllers.SECTION,
 )
-BEFORE: tuple[Section, ...] = before_installation.SECTIONS
+BEFORE = before_installation.SECTIONS
 
 #: How each severity is shown: its name for programs, its sign and the sign's colour. The worst comes last.
 _RESULTS: dict[Severity, tuple[str, str, str]] = {
@@ -71,7 +71,7 @@ def look(context: CheckContext, sections: Sequence[Section]) -> Results:
     return results
 
 
-def _guarded(check: Check, context: CheckContext, causes: set[object]) -> Iterator[Diagnostic]:
+def _guarded(check: Check, context: CheckContext, causes: set[object]) -> CheckVerdicts:
     """What a check finds, and why it could not go on, unless that is among the `causes` that were said already."""
     name = check.__name__.replace("_", "-")
     try:

@@ -10,7 +10,7 @@ from injector.names import cut
 from injector.pods.context import Object
 
 #: What the API server fills in: https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/.
-_DEFAULTS: dict[str, Any] = {
+_DEFAULTS: Object = {
     "failurePolicy": "Fail",
     "timeoutSeconds": 10,
     "reinvocationPolicy": "Never",

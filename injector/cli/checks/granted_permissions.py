@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from injector.cli.checks.check_context import INSTALL, CheckContext, Section, bad, good, warning
+from injector.cli.checks.check_context import INSTALL, CheckContext, CheckVerdicts, Section, bad, good, warning
 from injector.cluster.blocking_client import ClusterError
 from injector.cluster.permissions import Permission, permissions
 from injector.diagnostics import Diagnostic
@@ -15,7 +15,7 @@ from injector.pods.context import Object, filled
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
-def service_account(context: CheckContext) -> Iterator[Diagnostic]:
+def service_account(context: CheckContext) -> CheckVerdicts:
     """SubjectAccessReviews: https://kubernetes.io/docs/reference/access-authn-authz/authorization/."""
     namespace = context.namespace
     account = str(context.pod_spec.get("serviceAccountName") or context.installation.name)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
 
-from injector.cli.checks.check_context import CheckContext, Section, bad, good, some, warning
+from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, some, warning
 from injector.cluster.pause import is_paused
-from injector.diagnostics import Diagnostic
 from injector.names import nearest
 from injector.pods.context import Object
 from injector.pods.selectors import matches
 from injector.settings import Settings
 
 
-def labels(context: CheckContext) -> Iterator[Diagnostic]:
+def labels(context: CheckContext) -> CheckVerdicts:
     """Counts per value of the label."""
     settings = context.settings
     label = settings.namespace_label
@@ -34,7 +32,7 @@ def labels(context: CheckContext) -> Iterator[Diagnostic]:
         yield from misspelt(namespace["metadata"]["name"], labels_of(namespace), settings)
 
 
-def misspelt(name: str, present: dict[str, str], settings: Settings) -> Iterator[Diagnostic]:
+def misspelt(name: str, present: dict[str, str], settings: Settings) -> CheckVerdicts:
     """What is wrong with the labels of one namespace."""
     label = settings.namespace_label
     allowed = (label.enabled, label.required, label.disabled)
@@ -61,7 +59,7 @@ def misspelt(name: str, present: dict[str, str], settings: Settings) -> Iterator
             yield bad("namespace-label", f"{text}: its pods are not injected", to_do, namespace=name, label=label_meant)
 
 
-def outside(context: CheckContext) -> Iterator[Diagnostic]:
+def outside(context: CheckContext) -> CheckVerdicts:
     """Namespaces that ask for sidecars, where the admin has limited the webhooks to others."""
     label = context.settings.namespace_label
     to_do = "give it the labels in webhooks.namespaceSelector of the chart, or remove its injection label"
@@ -90,18 +88,18 @@ def within(context: CheckContext, namespace: Object) -> bool:
     return matches(context.installation.namespaces or {}, labels_of(namespace))
 
 
-def guarded(context: CheckContext) -> Iterator[Diagnostic]:
+def guarded(context: CheckContext) -> CheckVerdicts:
     """Every `required` namespace has its two entries: the one that injects and the one that looks again."""
     label = context.settings.namespace_label
     required = [namespace for namespace in labelled(context, label.required) if within(context, namespace)]
-    without: dict[tuple[str, bool], list[str]] = {}
+    without = defaultdict(list)
     for namespace in required:
         for short in ("required", "guard"):
             name = context.installation.entry_name(short)
             entry = context.entries.get(name)
             if reason := _missing(entry, labels_of(namespace)):
                 paused = entry is not None and is_paused(entry)
-                without.setdefault((f"entry {name} {reason}", paused), []).append(namespace["metadata"]["name"])
+                without[f"entry {name} {reason}", paused].append(namespace["metadata"]["name"])
     for (reason, paused), names in without.items():
         yield bad(
             "required-guarded",

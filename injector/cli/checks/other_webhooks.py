@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from injector.cli.checks.check_context import CheckContext, Section, bad, good, warning
+from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, warning
 from injector.cli.checks.namespace_labels import own_labels
 from injector.cli.live_setup import covers
 from injector.cluster.installation import KINDS, configuration_path
-from injector.diagnostics import Diagnostic
 from injector.pods.context import Object, Request
 from injector.pods.selectors import matches
 from injector.settings import NamespaceLabel
 
 
-def others(context: CheckContext) -> Iterator[Diagnostic]:
+def others(context: CheckContext) -> CheckVerdicts:
     """https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#reinvocation-policy.
 
     The API server calls configurations in the order of their names, which is not promised; where it matters, only
@@ -47,7 +44,7 @@ def others(context: CheckContext) -> Iterator[Diagnostic]:
         yield good("other-webhooks", "no other mutating webhook is called for new pods")
 
 
-def in_order(name: str, entries: list[Object], ours: str, label: NamespaceLabel) -> Iterator[Diagnostic]:
+def in_order(name: str, entries: list[Object], ours: str, label: NamespaceLabel) -> CheckVerdicts:
     """What another configuration's entries see of the sidecars; `ours` is the name of the injector's configuration."""
     rivals = [entry["name"] for entry in entries if goes_by(entry, label)]
     if rivals:

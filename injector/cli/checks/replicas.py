@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from injector.cli.checks.check_context import CheckContext, Section, bad, good, warning
-from injector.diagnostics import Diagnostic
+from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, warning
 
 
-def endpoints(context: CheckContext) -> Iterator[Diagnostic]:
+def endpoints(context: CheckContext) -> CheckVerdicts:
     """https://kubernetes.io/docs/concepts/services-networking/endpoint-slices/#ready."""
     service, namespace = context.service, context.namespace
     if service is None:
@@ -40,7 +37,7 @@ def endpoints(context: CheckContext) -> Iterator[Diagnostic]:
         )
 
 
-def replicas(context: CheckContext) -> Iterator[Diagnostic]:
+def replicas(context: CheckContext) -> CheckVerdicts:
     """The Deployment, where there is one."""
     deployment = context.deployment
     if deployment is None:

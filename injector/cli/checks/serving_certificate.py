@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
-from cryptography import x509
+from cryptography.x509 import Certificate
 
-from injector.cli.checks.check_context import CheckContext, Section, bad, good, warning
+from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, warning
 from injector.cluster.blocking_client import ClusterError
 from injector.cluster.x509 import certificate_names, is_authority, issued_by, read_certificates
-from injector.diagnostics import Diagnostic
 from injector.pods.context import Object, mapping
 
 _RENEW = (
@@ -41,7 +40,7 @@ _SOON = 21.0  # days
 _SHARE = 0.75
 
 
-def bundles(context: CheckContext) -> Iterator[Diagnostic]:
+def bundles(context: CheckContext) -> CheckVerdicts:
     """Every entry's caBundle: present, readable, with certificates of authorities, not expired."""
     now = datetime.now(UTC)
     faults = {name: fault for name, entry in context.entries.items() if (fault := bundle_fault(bundle_of(entry), now))}
@@ -67,7 +66,7 @@ def bundle_fault(pem: bytes, now: datetime) -> str:
     return ""
 
 
-def served(context: CheckContext) -> Iterator[Diagnostic]:
+def served(context: CheckContext) -> CheckVerdicts:
     """The certificate in its Secret: time, names, and whether every caBundle trusts it."""
     name, key = where(context)
     if not name and not context.entries:
@@ -98,7 +97,7 @@ def served(context: CheckContext) -> Iterator[Diagnostic]:
     yield from _trusted(context, name, chain)
 
 
-def _trusted(context: CheckContext, secret: str, chain: Sequence[x509.Certificate]) -> Iterator[Diagnostic]:
+def _trusted(context: CheckContext, secret: str, chain: Sequence[Certificate]) -> CheckVerdicts:
     """Whether the caBundle of each entry trusts the certificate in a Secret of this name."""
     bundles = {name: read_certificates(bundle_of(entry)) for name, entry in context.entries.items()}
     strangers = [entry for entry, bundle in bundles.items() if bundle and not trusts(bundle, chain)]
@@ -116,7 +115,7 @@ def _trusted(context: CheckContext, secret: str, chain: Sequence[x509.Certificat
         yield good("certificate-trusted", f"every caBundle trusts the certificate in secret {secret}", secret=secret)
 
 
-def lasting(certificate: x509.Certificate, now: datetime) -> Iterator[Diagnostic]:
+def lasting(certificate: Certificate, now: datetime) -> CheckVerdicts:
     """How long the certificate is still good for."""
     begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     days = (end - now).total_seconds() / 86400
@@ -132,7 +131,7 @@ def lasting(certificate: x509.Certificate, now: datetime) -> Iterator[Diagnostic
         yield good("certificate-days", f"the certificate is good for {days:.0f} more days", days=round(days, 2))
 
 
-def trusts(bundle: Sequence[x509.Certificate], chain: Sequence[x509.Certificate]) -> bool:
+def trusts(bundle: Sequence[Certificate], chain: Sequence[Certificate]) -> bool:
     """Whether the first certificate of a chain leads to an authority of the bundle, by way of the others."""
     current, left = chain[0], list(chain[1:])
     while not any(root == current or (is_authority(root) and issued_by(current, root)) for root in bundle):

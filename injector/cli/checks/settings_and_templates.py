@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from injector.cli.checks.check_context import CheckContext, Section, bad, good, warning
+from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, warning
 from injector.cli.live_setup import live_snapshot
-from injector.diagnostics import Diagnostic, spoken_path
+from injector.diagnostics import spoken_path
 from injector.errors import SettingsError
 from injector.loading.shipped import try_new
 from injector.templates.snapshot import SnapshotError
 
 
-def settings(context: CheckContext) -> Iterator[Diagnostic]:
+def settings(context: CheckContext) -> CheckVerdicts:
     """They are read as the server reads them."""
     try:
         current = context.settings
@@ -26,7 +24,7 @@ def settings(context: CheckContext) -> Iterator[Diagnostic]:
     yield good("settings", f"settings are right: label {label.key}, templates {', '.join(current.templates) or 'none'}")
 
 
-def templates(context: CheckContext) -> Iterator[Diagnostic]:
+def templates(context: CheckContext) -> CheckVerdicts:
     """Each template is tried in a child process with limits, as the server does."""
     try:
         snapshot, errors = live_snapshot(context.live, context.namespace, context.settings, trial=try_new)

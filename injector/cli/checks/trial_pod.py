@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator
+from collections import defaultdict
 
-from injector.cli.checks.check_context import CheckContext, Section, bad, good, some, warning
+from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, some, warning
 from injector.cli.checks.namespace_labels import labelled, within
 from injector.cli.live_setup import live_snapshot
 from injector.cli.pages import page_to_open
@@ -26,7 +26,7 @@ from injector.templates.snapshot import Snapshot
 _RUNS = 5
 
 
-def injected(context: CheckContext) -> Iterator[Diagnostic]:
+def injected(context: CheckContext) -> CheckVerdicts:
     """One namespace of `enabled` and one of `required`: the first by name that the webhooks are called for."""
     label = context.settings.namespace_label
     if any(map(is_paused, context.entries.values())):
@@ -44,7 +44,7 @@ def injected(context: CheckContext) -> Iterator[Diagnostic]:
         yield warning("injection", "no pod was tried: no namespace has its pods injected", to_do)
 
 
-def _try(context: CheckContext, namespace: Object) -> Iterator[Diagnostic]:
+def _try(context: CheckContext, namespace: Object) -> CheckVerdicts:
     name, settings = namespace["metadata"]["name"], context.settings
     pod, seconds = plain_pod(settings), []
     try:
@@ -84,7 +84,7 @@ def _try(context: CheckContext, namespace: Object) -> Iterator[Diagnostic]:
         yield _untouched(context, namespace, pod)
 
 
-def _behind(context: CheckContext, used: dict[str, str]) -> Iterator[Diagnostic]:
+def _behind(context: CheckContext, used: dict[str, str]) -> CheckVerdicts:
     """Whether the injector that answered has other templates in use than the cluster has: its reload was refused."""
     now = {template.name: template.digest for template in _snapshot(context).catalog}
     for name, digest in used.items():
@@ -147,7 +147,7 @@ def plain_pod(settings: Settings) -> Object:
     }
 
 
-def user_ranges(context: CheckContext) -> Iterator[Diagnostic]:
+def user_ranges(context: CheckContext) -> CheckVerdicts:
     """On OpenShift, namespaces that are not for the users of the sidecars which a plain pod would get there."""
     settings = context.settings
     label = settings.namespace_label
@@ -159,13 +159,12 @@ def user_ranges(context: CheckContext) -> Iterator[Diagnostic]:
     if not limited:
         return
     snapshot = _snapshot(context)
-    names: dict[str, list[str]] = {}
-    keys: dict[str, list[str]] = {}
+    names, keys = defaultdict(list), {}
     for namespace in limited:
         result = inject(plain_pod(settings), namespace, snapshot)
         for outside in users_outside(result, namespace, settings):
             template = outside.fields["template"]
-            names.setdefault(template, []).append(namespace.name)
+            names[template].append(namespace.name)
             keys[template] = outside.fields["keys"]
     for template, namespaces in names.items():
         yield warning(

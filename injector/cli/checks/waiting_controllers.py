@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 
-from injector.cli.checks.check_context import CheckContext, Section, good, some, warning
+from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, good, some, warning
 from injector.cli.fleet import waiting_controllers
 from injector.cluster.installation import API
-from injector.diagnostics import Diagnostic
 
 
-def waiting(context: CheckContext) -> Iterator[Diagnostic]:
+def waiting(context: CheckContext) -> CheckVerdicts:
     """A line for each namespace with such controllers. Other checks say why the injector does not answer."""
     by_namespace = defaultdict(list)
     for controller in waiting_controllers(context.live, {c["metadata"]["name"] for c in context.configurations}):
@@ -29,7 +27,7 @@ def waiting(context: CheckContext) -> Iterator[Diagnostic]:
         yield good("waiting", "no controller is waiting for the injector")
 
 
-def policy(context: CheckContext) -> Iterator[Diagnostic]:
+def policy(context: CheckContext) -> CheckVerdicts:
     """With `retryRefused`: whether the policy that limits this permission exists."""
     if not context.settings.retry_refused:
         return

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from injector.authoring.template_summary import only_judges
-from injector.cli.checks.check_context import INSTALL, CheckContext, Section, bad, good, warning
+from injector.cli.checks.check_context import INSTALL, CheckContext, CheckVerdicts, Section, bad, good, warning
 from injector.cli.checks.entry_differences import entry_differences
 from injector.cluster.blocking_client import INSTALLATION
 from injector.cluster.entries import entries
 from injector.cluster.installation import API, KINDS
 from injector.cluster.pause import is_paused, words_of_pause
 from injector.cluster.update_policy import update_policy
-from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
 
 _APPLY = "apply the chart (helm upgrade) or your webhooks.yaml again; settings and webhooks must match"
@@ -21,7 +20,7 @@ _APPLY = "apply the chart (helm upgrade) or your webhooks.yaml again; settings a
 _DISPENSABLE = ("advice", "sources")
 
 
-def registered(context: CheckContext) -> Iterator[Diagnostic]:
+def registered(context: CheckContext) -> CheckVerdicts:
     """Both configurations, with the label by which every command finds them."""
     present = {configuration["kind"] for configuration in context.configurations}
     for kind in KINDS:
@@ -35,7 +34,7 @@ def registered(context: CheckContext) -> Iterator[Diagnostic]:
             )
 
 
-def as_they_should_be(context: CheckContext) -> Iterator[Diagnostic]:
+def as_they_should_be(context: CheckContext) -> CheckVerdicts:
     """Each entry against `injector.cluster.entries`."""
     if not context.entries:
         return
@@ -74,7 +73,7 @@ def _by_kind(configurations: Iterable[tuple[str, Iterable[Object]]]) -> Iterator
     return (((kind, entry["name"]), entry) for kind, entries in configurations for entry in entries)
 
 
-def paths(context: CheckContext) -> Iterator[Diagnostic]:
+def paths(context: CheckContext) -> CheckVerdicts:
     """A line for each path.
 
     If a template is missing, its `for` is not known, so the entry's rules are not known either.
@@ -107,7 +106,7 @@ def paths(context: CheckContext) -> Iterator[Diagnostic]:
                     yield warning(f"path {path}", text, "list it at a path of type mutating", templates=[name])
 
 
-def choices(context: CheckContext) -> Iterator[Diagnostic]:
+def choices(context: CheckContext) -> CheckVerdicts:
     """What an admin may choose, and what follows from it."""
     chosen = context.installation
     if not context.entries:
@@ -125,7 +124,7 @@ def choices(context: CheckContext) -> Iterator[Diagnostic]:
         yield warning("timeout", text, "use 5")
 
 
-def paused(context: CheckContext) -> Iterator[Diagnostic]:
+def paused(context: CheckContext) -> CheckVerdicts:
     """`injector pause`, as a whole or for some entries."""
     for configuration in context.configurations:
         entries = configuration.get("webhooks") or ()
@@ -142,7 +141,7 @@ def paused(context: CheckContext) -> Iterator[Diagnostic]:
         yield good("paused", "no entry is paused")
 
 
-def updates(context: CheckContext) -> Iterator[Diagnostic]:
+def updates(context: CheckContext) -> CheckVerdicts:
     """The policy that keeps running sidecars, where one is installed: bound, and as these settings make it.
 
     A policy that was installed without the chart does not know the labels by which the chart limits namespaces.

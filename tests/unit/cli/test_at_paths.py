@@ -8,6 +8,7 @@ import pytest
 from injector.cli import injection_sources
 from injector.cli.admission import Admission, asked_about
 from injector.cli.explanation import looks_of
+from injector.cli.injection_sources import Sources
 from injector.pods.context import Cluster, Namespace
 from injector.policies.request import is_for
 from injector.settings import parse_settings
@@ -354,7 +355,7 @@ def test_the_trail_says_what_decides(name, kind, labels, tier):
     asked, namespace = asked_about(obj, snapshot, "shop", {}), Namespace("shop", tier)
     template = snapshot.catalog.get(name)
     assert all(look.fits for look in looks_of(template, asked, namespace)) is is_for(template, asked, namespace)
-    assert Admission(asked, namespace, snapshot, {}).allowed
+    assert Admission(asked, namespace, Sources(snapshot, {})).allowed
 
 
 # ------------------------------------------------------------------------------------------------------------ render
