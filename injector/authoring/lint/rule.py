@@ -82,12 +82,12 @@ def rules() -> Mapping[str, Rule]:
 
 @cache
 def rules_in(module_name: str) -> Mapping[str, Rule]:
-    """The rules of a module of `rules` by name: the functions in its `RULES`."""
+    """The rules of a module of `rules` by name: its public functions of a `Subject` that yield findings."""
     module = importlib.import_module(f"{package.__name__}.{module_name}")
     return {
-        name: Rule(name, module.SEVERITY, check, inspect.cleandoc(check.__doc__ or ""))
-        for check in module.RULES
-        for name in [check.__name__.replace("_", "-")]
+        (rule := name.replace("_", "-")): Rule(rule, module.SEVERITY, check, inspect.cleandoc(check.__doc__ or ""))
+        for name, check in vars(module).items()
+        if name[0] != "_" and getattr(check, "__annotations__", {}) == {"subject": "Subject", "return": "Findings"}
     }
 
 

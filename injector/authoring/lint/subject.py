@@ -12,7 +12,7 @@ from jinja2 import TemplateSyntaxError, nodes
 from injector.diagnostics import Diagnostic, Path, Place
 from injector.injection import Injection
 from injector.pods.context import Object, sequence
-from injector.pods.overlay import EVERY_CONTAINER, bare_value, name_of, plain, plain_mapping
+from injector.pods.overlay import EVERY_CONTAINER, Overlay, bare_value, name_of, plain, plain_mapping
 from injector.policies.request import ObjectRequest
 from injector.reasons import Reason
 from injector.templates.environment import Environment
@@ -36,6 +36,12 @@ class Finding(Diagnostic):
 
     def __init__(self, message: str, place: Place, help: str = "", path: Path = (), **fields: Any) -> None:  # noqa: A002
         super().__init__("", "warning", message, help, path, place, fields)
+
+
+#: What a rule yields.
+Findings = Iterator[Finding]
+#: Path and value, without tags, of each of some parts of an overlay.
+OverlayParts = Iterator[tuple[Path, Object]]
 
 
 class RenderedSource:
@@ -71,10 +77,31 @@ class RenderedSource:
     def items(self, list_: str) -> tuple[tuple[Path, Object], ...]:
         """Path and value, without tags, of each item of a list of the overlay's pod, as `containers`."""
         if list_ not in self._items:
-            items = bare_value(plain_mapping(plain_mapping(self.value).get("spec")).get(list_))
-            values = enumerate(map(plain, sequence(items)))
+            values = enumerate(map(plain, sequence(bare_value(self.spec.get(list_)))))
             self._items[list_] = tuple((("spec", list_, n), value) for n, value in values if isinstance(value, dict))
         return self._items[list_]
+
+    @property
+    def metadata(self) -> Overlay:
+        """What the overlay says of the pod's metadata, with tags."""
+        return plain_mapping(plain_mapping(self.value).get("metadata"))
+
+    @property
+    def spec(self) -> Overlay:
+        """What the overlay says of the pod's spec, with tags."""
+        return plain_mapping(plain_mapping(self.value).get("spec"))
+
+    def every_container(self) -> OverlayParts:
+        """Each container of the overlay, `"*"` too; set-up first."""
+        for list_ in _LISTS:
+            for path, value in self.items(list_):
+                name = name_of(value)
+                yield path, value if name is None else {**value, "name": name}
+
+    def sidecars(self) -> OverlayParts:
+        """Each container that runs beside the app: those under `containers` but `"*"`."""
+        every = self.every_container()
+        return (part for part in every if part[0][1] == "containers" and part[1].get("name") != EVERY_CONTAINER)
 
     def place(self, path: tuple[str | int, ...], key: bool = False) -> Place:
         """The author's place of a value, or of its key; of its nearest parent where there is none."""
@@ -106,21 +133,29 @@ class Rendering:
     #: What set parameters of somebody's own pod, by their names in templates; nothing for a sample pod.
     origins: Mapping[str, str] = field(default_factory=dict)
 
-    def containers(self) -> Iterator[tuple[Path, Object]]:
-        """Path and value, without tags, of each container of the overlay but `"*"`; set-up first."""
-        return ((path, value) for path, value in _containers(self.overlay) if value.get("name") != EVERY_CONTAINER)
+    def every_container(self) -> OverlayParts:
+        """Each container of the overlay, `"*"` too; set-up first."""
+        return self.overlay.every_container()
 
-    def everywhere(self) -> Iterator[tuple[Path, Object]]:
-        """Path and value, without tags, of `"*"`: what every container of the app gets."""
-        return ((path, value) for path, value in _containers(self.overlay) if value.get("name") == EVERY_CONTAINER)
+    def containers(self) -> OverlayParts:
+        """Each container of the overlay but `"*"`; set-up first."""
+        return (part for part in self.every_container() if part[1].get("name") != EVERY_CONTAINER)
 
-    def sidecars(self) -> Iterator[tuple[Path, Object]]:
-        """Path and value, without tags, of each container that runs beside the app: `containers` but `"*"`."""
-        return sidecars(self.overlay)
+    def everywhere(self) -> OverlayParts:
+        """Each `"*"`: what every container of the app gets."""
+        return (part for part in self.every_container() if part[1].get("name") == EVERY_CONTAINER)
 
-    def volumes(self) -> Iterator[tuple[Path, Object]]:
-        """Path and value, without tags, of each volume of the overlay."""
+    def sidecars(self) -> OverlayParts:
+        """Each container that runs beside the app: those under `containers` but `"*"`."""
+        return self.overlay.sidecars()
+
+    def volumes(self) -> OverlayParts:
+        """Each volume of the overlay."""
         return iter(self.overlay.items("volumes"))
+
+    def finding(self, message: str, path: Path, help: str = "", *, key: bool = False, **fields: Any) -> Finding:  # noqa: A002
+        """What is wrong with what a path of the overlay leads to, or with its key."""
+        return Finding(message, self.overlay.place(path, key), help, **fields)
 
 
 @dataclass(frozen=True)
@@ -230,24 +265,3 @@ class Subject:
             if column >= 0:
                 return self.line_place(file, number, column + 1)
         return Place(file)
-
-
-def sidecars(overlay: RenderedSource | None) -> Iterator[tuple[Path, Object]]:
-    """Path and value, without tags, of each container that runs beside the app: `containers` but `"*"`.
-
-    Nothing where there is no overlay.
-    """
-    if overlay is None:
-        return iter(())
-    return (
-        (path, value)
-        for path, value in _containers(overlay)
-        if path[1] == "containers" and value.get("name") != EVERY_CONTAINER
-    )
-
-
-def _containers(overlay: RenderedSource) -> Iterator[tuple[Path, Object]]:
-    for list_ in _LISTS:
-        for path, value in overlay.items(list_):
-            name = name_of(value)
-            yield path, value if name is None else {**value, "name": name}

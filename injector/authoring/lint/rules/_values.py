@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from injector.authoring.lint.subject import RenderedSource, Rendering, Subject
+from injector.authoring.lint.subject import OverlayParts, RenderedSource, Rendering, Subject
 from injector.diagnostics import Path, Place
 from injector.errors import InjectionError
 from injector.pods.constraints.handlers import HOOKS, PROBES
@@ -37,6 +37,13 @@ def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 def numbered(items: Any) -> Iterator[tuple[int, Object]]:
     """Index and value of the mappings in a list; nothing where it is none."""
     return ((index, item) for index, item in enumerate(sequence(items)) if isinstance(item, dict))
+
+
+def in_containers(rendering: Rendering, list_: str) -> OverlayParts:
+    """Each item of a list that containers have, such as `env`."""
+    for path, container in rendering.every_container():
+        for index, item in numbered(container.get(list_)):
+            yield (*path, list_, index), item
 
 
 def is_written(place: Place) -> bool:

@@ -8,7 +8,7 @@ from functools import partial
 
 from injector.authoring.lint.rules._values import asked_ports, leaves, port_numbers, usual
 from injector.authoring.lint.rules.envoy_config import bindings
-from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
 from injector.diagnostics import Path, Place
 from injector.pods.context import string_field
 
@@ -26,7 +26,7 @@ _KEY = re.compile(r"listen|bind|addr|endpoint", re.IGNORECASE)
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 
 
-def bind_address(subject: Subject) -> Iterator[Finding]:
+def bind_address(subject: Subject) -> Findings:
     """A program listens only on the loopback address, and the kubelet probes it.
 
     The kubelet sends its probes to the pod's own address. A program that listens only on 127.0.0.1 does not get them.
@@ -128,6 +128,3 @@ def _addresses(config: object) -> Iterator[tuple[str, int, Path]]:
 def _key(path: Path) -> str:
     """The nearest key that leads to a value."""
     return next((step for step in reversed(path) if isinstance(step, str)), "")
-
-
-RULES = (bind_address,)

@@ -10,7 +10,7 @@ from typing import Any
 from injector.authoring.lint.rules._scripts import commands, scripts
 from injector.authoring.lint.rules._values import usual
 from injector.authoring.lint.rules._volumes import mount_over, seen
-from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.authoring.lint.subject import Findings, Rendering, Subject
 from injector.diagnostics import Path
 from injector.names import nearest
 from injector.pods.context import Object, mapping, mappings, string_field
@@ -22,7 +22,7 @@ SEVERITY = "warning"
 _PATH = re.compile(r"(?<![\w.:/~*}$-])/[\w.@+-]+(?:/[\w.@+-]+)*")
 
 
-def file_path(subject: Subject) -> Iterator[Finding]:
+def file_path(subject: Subject) -> Findings:
     """A command names a config file of the template at a path where the file is not.
 
     The rule looks at absolute paths in commands and arguments of containers that mount the file. It reports a path that
@@ -71,16 +71,16 @@ def file_path(subject: Subject) -> Iterator[Finding]:
             places = seen(rendering, container, subject.template.files)
             for word_path, file in _paths(container) if places else ():
                 if near := _missing(rendering, container, file, places):
-                    yield Finding(
+                    yield rendering.finding(
                         f"there is no {file}: the mount has only the template's files",
-                        rendering.overlay.place((*path, *word_path)),
+                        (*path, *word_path),
                         f"write {near}" if len(places) == 1 else f"did you mean {near}?",
                     )
                 right = places.get(PurePosixPath(file).name)
                 if right and mount_over(container, file) is None and not _names(container, right):
-                    yield Finding(
+                    yield rendering.finding(
                         f"{file} is not in a volume that container `{container.get('name')}` mounts",
-                        rendering.overlay.place((*path, *word_path)),
+                        (*path, *word_path),
                         f"the file is at {right[0]}",
                     )
 
@@ -118,7 +118,7 @@ _STARTERS = ("tini", "dumb-init", "catatonit", "env")
 _FIRST_COMMAND = re.compile(r"\s*(?:exec\s+)?(/[\w./+-]+)(?=\s|;|\Z)")
 
 
-def not_executable(subject: Subject) -> Iterator[Finding]:
+def not_executable(subject: Subject) -> Findings:
     """A container runs a file of a ConfigMap or a Secret, and the file is not executable.
 
     Kubernetes writes the files of these volumes with the mode 0644, if `defaultMode` or an item's `mode` does not say
@@ -174,9 +174,9 @@ def not_executable(subject: Subject) -> Iterator[Finding]:
                     continue
                 alone = "command" in word_path and word_path[-1] == 0
                 write = f"command: [sh, {program}, ...]" if alone else f"sh {program}"
-                yield Finding(
+                yield rendering.finding(
                     f"{program} is a file of the volume {volume.get('name')}, whose files are not executable",
-                    rendering.overlay.place((*path, *word_path)),
+                    (*path, *word_path),
                     f"write {write}, or give the volume defaultMode: 0555",
                 )
 
@@ -220,9 +220,3 @@ def _sources(projected: Object) -> Iterator[Any]:
     """The sources within a projected volume."""
     for source in mappings(projected.get("sources")):
         yield from (mapping(source.get(kind)) for kind in _KINDS)
-
-
-RULES = (
-    file_path,
-    not_executable,
-)

@@ -7,7 +7,7 @@ from typing import Any
 
 from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, SchemasMissingError, deprecated_fields, schema_errors
 from injector.authoring.lint.rules._values import leaves
-from injector.authoring.lint.subject import Finding, RenderedSource, Rendering, Subject
+from injector.authoring.lint.subject import Findings, RenderedSource, Rendering, Subject
 from injector.diagnostics import Path
 from injector.pods.context import sequence
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
@@ -16,7 +16,7 @@ from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Replace, bare_valu
 SEVERITY = "warning"
 
 
-def atomic_list(subject: Subject) -> Iterator[Finding]:
+def atomic_list(subject: Subject) -> Findings:
     """The overlay sets a list that does not merge, and the pod may have a list of its own there.
 
     A list without a merge key is not merged. If the pod has the list, the pod's list stays, and the pod gets none of
@@ -56,13 +56,12 @@ def atomic_list(subject: Subject) -> Iterator[Finding]:
                 if replaced
                 else "a pod that already has this list keeps its own, and no item of this template is added"
             )
-            yield Finding(
+            yield rendering.finding(
                 f"{_written(path)} does not merge: {loser}",
-                rendering.overlay.place(path, key=True),
-                (
-                    "let the pod's author set it. Or, if you know that no pod sets this list, disable this rule and "
-                    "say how you know"
-                ),
+                path,
+                "let the pod's author set it. Or, if you know that no pod sets this list, disable this rule and "
+                "say how you know",
+                key=True,
             )
 
 
@@ -82,7 +81,7 @@ def _written(path: Path) -> str:
 
 def _shared(rendering: Rendering) -> Iterator[tuple[Path, bool]]:
     """The lists that the overlay shares with the app, and whether `!replace` stands there."""
-    spec = plain_mapping(plain_mapping(rendering.overlay.value).get("spec"))
+    spec = rendering.overlay.spec
     for field, value in spec.items():
         if field not in (*CONTAINER_LISTS, "volumes"):
             yield from _lists(value, ("spec", field), SPEC.fields[field])
@@ -101,7 +100,7 @@ def _lists(value: Any, path: Path, field: Field) -> Iterator[tuple[Path, bool]]:
         yield path, isinstance(value, Replace)
 
 
-def default_weakens(subject: Subject) -> Iterator[Finding]:
+def default_weakens(subject: Subject) -> Findings:
     """The tag `!default` lets a pod of a `required` namespace keep its own value in place of the template's.
 
     In a `required` namespace the injector refuses a pod that changes the sidecars, their volumes, or the variables,
@@ -139,9 +138,9 @@ def default_weakens(subject: Subject) -> Iterator[Finding]:
         rendered = rendering.overlay.rendered
         for path in rendered.default_paths if rendered is not None else ():
             if _guaranteed(rendering.overlay, path, subject.template.overridable):
-                yield Finding(
+                yield rendering.finding(
                     f"with !default, a pod can override {_shown(path)} even in a required namespace",
-                    rendering.overlay.place(path),
+                    path,
                     "remove the tag, or list the field as overridable",
                 )
 
@@ -153,7 +152,7 @@ def _guaranteed(overlay: RenderedSource, path: Path, overridable: frozenset[str]
     if path[0] != "spec" or path[1] not in CONTAINER_LISTS:
         return False
     field = path[3] if len(path) > 3 else ""
-    container = plain_mapping(overlay.value["spec"])[path[1]][path[2]]
+    container = overlay.spec[str(path[1])][path[2]]
     if name_of(container) == EVERY_CONTAINER:
         return not field or CONTAINER.fields[str(field)].aligned
     return field not in overridable
@@ -175,7 +174,7 @@ OF_PODS = (
 OF_CONTAINERS = ("imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy")
 
 
-def defaulted_field(subject: Subject) -> Iterator[Finding]:
+def defaulted_field(subject: Subject) -> Findings:
     """The overlay fills in a field that the API server has already filled in, so the overlay's value has no effect.
 
     The API server writes its defaults into a pod before it calls a webhook: `terminationGracePeriodSeconds: 30`,
@@ -204,18 +203,17 @@ def defaulted_field(subject: Subject) -> Iterator[Finding]:
     """
     for rendering in subject.renderings:
         for path in _filled(rendering):
-            yield Finding(
-                (
-                    f"in a cluster, the API server always fills in {path[-1]} first, so the value from the template "
-                    "is ignored"
-                ),
-                rendering.overlay.place(path, key=True),
+            yield rendering.finding(
+                f"in a cluster, the API server always fills in {path[-1]} first, so the value from the template "
+                "is ignored",
+                path,
                 "write `!replace` before the value, or leave the field out",
+                key=True,
             )
 
 
 def _filled(rendering: Rendering) -> Iterator[Path]:
-    spec = plain_mapping(plain_mapping(rendering.overlay.value).get("spec"))
+    spec = rendering.overlay.spec
     for field in OF_PODS:
         if field in spec and not isinstance(spec[field], Replace):
             yield "spec", field
@@ -226,7 +224,7 @@ def _filled(rendering: Rendering) -> Iterator[Path]:
                     yield "spec", "containers", index, field
 
 
-def deprecated_field(subject: Subject) -> Iterator[Finding]:
+def deprecated_field(subject: Subject) -> Findings:
     """The overlay sets a field that is deprecated in Kubernetes.
 
     The rule reports each field that the schema of the Kubernetes version calls deprecated, and says what the schema
@@ -261,8 +259,8 @@ def deprecated_field(subject: Subject) -> Iterator[Finding]:
         written = {path[:end] for path, _ in leaves(rendering.overlay.value) for end in range(2, len(path) + 1)}
         for path in sorted(written - checked, key=str):
             if to_do := deprecations.get(POD.at(path).address):
-                place = rendering.overlay.place(path, key=True)
-                yield Finding(f"Kubernetes calls {path[-1]} deprecated", place, to_do, about=path[-1])
+                message = f"Kubernetes calls {path[-1]} deprecated"
+                yield rendering.finding(message, path, to_do, key=True, about=path[-1])
         checked |= written
 
 
@@ -282,7 +280,7 @@ _IDENTITY = frozenset(
 )
 
 
-def replace(subject: Subject) -> Iterator[Finding]:
+def replace(subject: Subject) -> Findings:
     """A `!replace` removes more than one value of the app, or changes the app's program, user or service account.
 
     In front of most single values, such as that of `imagePullPolicy`, the tag `!replace` does no harm: the receipt
@@ -322,8 +320,7 @@ def replace(subject: Subject) -> Iterator[Finding]:
                 message = f"!replace of {path[-1]} changes the app itself: its program, user or account"
             else:
                 continue
-            place = rendering.overlay.place(path)
-            yield Finding(message, place, "write !replace only before the one value that has to change")
+            yield rendering.finding(message, path, "write !replace only before the one value that has to change")
 
 
 def _tags(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
@@ -339,12 +336,3 @@ def _tags(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
         for index, part in enumerate(bare):
             if not (own and name_of(part) != EVERY_CONTAINER):
                 yield from _tags(part, (*path, index))
-
-
-RULES = (
-    atomic_list,
-    default_weakens,
-    defaulted_field,
-    deprecated_field,
-    replace,
-)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 
-from injector.authoring.lint.subject import Finding, Subject
+from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.names import hint
 from injector.templates.template import OVERLAY
 
 SEVERITY = "error"
 
 
-def deleted_object(subject: Subject) -> Iterator[Finding]:
+def deleted_object(subject: Subject) -> Findings:
     """The template reads `object`, and is only for deletions.
 
     In a DELETE request, `object` is {}, and `oldObject` is the object to delete. So a condition on `object` gives
@@ -46,7 +45,7 @@ def deleted_object(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def old_object(subject: Subject) -> Iterator[Finding]:
+def old_object(subject: Subject) -> Findings:
     """The template reads `oldObject`, and is not for UPDATE or DELETE.
 
     Only UPDATE and DELETE requests have an `oldObject`. In CREATE and CONNECT requests it is {}. Without
@@ -102,7 +101,7 @@ _GROUPS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 _ADMISSION = "admissionregistration.k8s.io"
 
 
-def unknown_resource(subject: Subject) -> Iterator[Finding]:
+def unknown_resource(subject: Subject) -> Findings:
     """`for` names a resource that does not exist, or for which the API server calls no webhook.
 
     A webhook entry may name any resource. If the resource does not exist, the API server never calls the webhook, so a
@@ -181,10 +180,3 @@ def _words(group: str) -> str:
 
 def _quoted(group: str) -> str:
     return group or '""'
-
-
-RULES = (
-    deleted_object,
-    old_object,
-    unknown_resource,
-)

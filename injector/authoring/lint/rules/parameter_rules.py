@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from injector.authoring.lint.rules._reading import parameters_read
-from injector.authoring.lint.subject import Finding, Subject
+from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.diagnostics import Path, Place
 from injector.pods.context import mapping
 from injector.templates.template import Parameter
@@ -20,7 +20,7 @@ _NAMES = re.compile(
 _NAMES_OF_USERS = ("user", "user-id", "uid")
 
 
-def parameter_name(subject: Subject) -> Iterator[Finding]:
+def parameter_name(subject: Subject) -> Findings:
     """The names of two parameters differ only by dashes.
 
     Why: if you misspell the name of one parameter, you set the other one. The message about a misspelt name ignores
@@ -59,7 +59,7 @@ def parameter_name(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def parameter_open(subject: Subject) -> Iterator[Finding]:
+def parameter_open(subject: Subject) -> Findings:
     """A parameter that pods may set in a `required` namespace can keep the sidecar from its work.
 
     The rule checks parameters with `pods: may-set` that set an image, a user ID, a command or its arguments, and
@@ -111,7 +111,7 @@ def parameter_open(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def parameter_undescribed(subject: Subject) -> Iterator[Finding]:
+def parameter_undescribed(subject: Subject) -> Findings:
     """A parameter, or the template, has no description.
 
     Why: `injector docs` prints the description, and users read it to choose a value. The name alone does not say
@@ -147,7 +147,7 @@ def parameter_undescribed(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def parameter_unused(subject: Subject) -> Iterator[Finding]:
+def parameter_unused(subject: Subject) -> Findings:
     """A parameter is declared and never used.
 
     No file that the template renders or includes reads `params.<name>`.
@@ -207,7 +207,7 @@ def _as_text(subject: Subject, name: str) -> Place | None:
 _CLOSED = {"enum", "const", "anyOf", "oneOf", "allOf", "not"}
 
 
-def parameter_unbounded(subject: Subject) -> Iterator[Finding]:
+def parameter_unbounded(subject: Subject) -> Findings:
     """A parameter accepts any value: it has no format, pattern, list of values or limits.
 
     A string needs `format`, `pattern`, `enum`, `const` or `maxLength`. A number needs a lower and an upper limit,
@@ -292,12 +292,3 @@ def _of_object(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, st
     for name, inner in mapping(properties).items():
         yield from _open(mapping(inner), (*path, "properties", name))
     yield from _open(mapping(additional), (*path, "additionalProperties"))
-
-
-RULES = (
-    parameter_name,
-    parameter_open,
-    parameter_unbounded,
-    parameter_undescribed,
-    parameter_unused,
-)

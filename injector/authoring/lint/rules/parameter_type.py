@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import nodes
 
 from injector.advice.values import meant_value
-from injector.authoring.lint.subject import Finding, Subject
+from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.names import WANTED, nearest, shortened, to_write
 from injector.templates.dependencies import CONTAINER, chain
 from injector.templates.manifest import manifest_place
@@ -31,7 +31,7 @@ _EQUAL: dict[str, tuple[type, ...]] = {
 }
 
 
-def parameter_type(subject: Subject) -> Iterator[Finding]:
+def parameter_type(subject: Subject) -> Findings:
     """A template compares a parameter with a value that the parameter never has, or reads a field that is never there.
 
     The `type` in template.yaml says which values a parameter can have. A boolean is true or false, and never the string
@@ -76,7 +76,7 @@ def parameter_type(subject: Subject) -> Iterator[Finding]:
             yield mistake
 
 
-def _in_files(subject: Subject) -> Iterator[Finding]:
+def _in_files(subject: Subject) -> Findings:
     parameters, roots = subject.variables(), _roots(subject.template)
     for file in subject.parsed:
         for offset, message, help_ in (
@@ -101,7 +101,7 @@ _OF_TYPES = {
 }
 
 
-def _declarations(template: Template) -> Iterator[Finding]:
+def _declarations(template: Template) -> Findings:
     """What has no effect in the declaration of a parameter."""
     for parameter in template.parameters.values():
         kind, enum = parameter.type, parameter.schema.get("enum")
@@ -270,6 +270,3 @@ def _fields(
         base = f"params.{parameter.variable}"
         message, _, help_ = of_parameter(parameter, base, name, f"{base}.{name}").partition("; ")
         yield word_at(text, first_offset(node) - 1, name), message, help_
-
-
-RULES = (parameter_type,)

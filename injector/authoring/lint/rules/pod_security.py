@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from typing import Any
 
-from injector.authoring.lint.subject import Finding, RenderedSource, Rendering, Subject
+from injector.authoring.lint.subject import Finding, Findings, RenderedSource, Rendering, Subject
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.pods.constraints import baseline, restricted
 from injector.pods.constraints.pod_view import PodView
@@ -63,7 +62,7 @@ class LevelRefusal:
         return Finding(message, rendering.overlay.place(self.path), help_, violation.path, about=self.field)
 
 
-def pod_security(subject: Subject) -> Iterator[Finding]:
+def pod_security(subject: Subject) -> Findings:
     """Something in the overlay is not allowed in namespaces with the Pod Security level `baseline` or `restricted`.
 
     The message names the least strict level that refuses it. Users, capabilities, privileges, host paths and host
@@ -103,7 +102,7 @@ def pod_security(subject: Subject) -> Iterator[Finding]:
                 yield refusal.finding(rendering)
 
 
-def added_capabilities(subject: Subject) -> Iterator[Finding]:
+def added_capabilities(subject: Subject) -> Findings:
     """A container asks for a capability that Pod Security refuses.
 
     Level `baseline` allows a short list of capabilities, without NET_ADMIN and NET_RAW. Level `restricted` allows
@@ -143,7 +142,7 @@ def added_capabilities(subject: Subject) -> Iterator[Finding]:
     yield from _findings(subject, "added-capabilities")
 
 
-def host_path(subject: Subject) -> Iterator[Finding]:
+def host_path(subject: Subject) -> Findings:
     """A volume is a folder of the node.
 
     With a hostPath volume a pod can reach the files of its node, so Pod Security levels `baseline` and `restricted`
@@ -182,7 +181,7 @@ def host_path(subject: Subject) -> Iterator[Finding]:
     yield from _findings(subject, "host-path")
 
 
-def privilege_escalation(subject: Subject) -> Iterator[Finding]:
+def privilege_escalation(subject: Subject) -> Findings:
     """A container may gain privileges: it is privileged, or `allowPrivilegeEscalation: false` is missing.
 
     By default Kubernetes allows privilege escalation: a program with the setuid bit runs as the owner of its file. Pod
@@ -219,7 +218,7 @@ def privilege_escalation(subject: Subject) -> Iterator[Finding]:
     yield from _findings(subject, "privilege-escalation", every=False)
 
 
-def run_as_root(subject: Subject) -> Iterator[Finding]:
+def run_as_root(subject: Subject) -> Findings:
     """A container runs as root, or may do so.
 
     A process that gets out of a container as root is root on the node. Pod Security level `restricted` requires
@@ -254,7 +253,7 @@ def run_as_root(subject: Subject) -> Iterator[Finding]:
 
 
 #: The rules of this module besides its own: each has the name and the docstring of its function.
-def _findings(subject: Subject, rule: str, *, every: bool = True) -> Iterator[Finding]:
+def _findings(subject: Subject, rule: str, *, every: bool = True) -> Findings:
     """A finding for each refusal about a rule's own fields; with `every` false, one for each container, about the
     first of the fields that is refused there.
     """
@@ -313,12 +312,3 @@ def _closer(path: Path, violation: Diagnostic, spec: Object) -> Path:
         value = value[step]
     capability = violation.fields["value"]
     return (*path, value.index(capability)) if capability in value else path
-
-
-RULES = (
-    added_capabilities,
-    host_path,
-    pod_security,
-    privilege_escalation,
-    run_as_root,
-)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from injector.authoring.lint.rules._values import asked_ports, declared, usual
-from injector.authoring.lint.subject import Finding, Subject
+from injector.authoring.lint.subject import Findings, Subject
 
 SEVERITY = "warning"
 
@@ -18,7 +16,7 @@ _HELP = {
 }
 
 
-def startup_probe(subject: Subject) -> Iterator[Finding]:
+def startup_probe(subject: Subject) -> Findings:
     """A sidecar has no startupProbe.
 
     Why: native sidecars start before the app. The containers after a sidecar wait for its `startupProbe`, but not
@@ -49,14 +47,14 @@ def startup_probe(subject: Subject) -> Iterator[Finding]:
     for rendering in subject.renderings:
         for path, container in rendering.sidecars():
             if "startupProbe" not in container:
-                yield Finding(
+                yield rendering.finding(
                     f"container `{container.get('name')}` has no startupProbe, so the app does not wait for it",
-                    rendering.overlay.place(path),
+                    path,
                     "add a startupProbe (httpGet, tcpSocket, grpc or exec) with a short periodSeconds",
                 )
 
 
-def slow_start(subject: Subject) -> Iterator[Finding]:
+def slow_start(subject: Subject) -> Findings:
     """A startupProbe has a long period or a long initial delay, and so delays the app.
 
     The containers after a native sidecar wait until its startupProbe has succeeded. The kubelet probes once at the
@@ -100,14 +98,15 @@ def slow_start(subject: Subject) -> Iterator[Finding]:
             for field, default in (("periodSeconds", _DEFAULT_SECONDS), ("initialDelaySeconds", 0)):
                 seconds = probe.get(field, default)
                 if isinstance(seconds, int) and seconds > _MOST_SECONDS:
-                    yield Finding(
+                    yield rendering.finding(
                         f"{field} {seconds} holds back the app for up to {seconds} s more than the sidecar needs",
-                        rendering.overlay.place((*path, "startupProbe", field), key=field in probe),
+                        (*path, "startupProbe", field),
                         _HELP[field],
+                        key=field in probe,
                     )
 
 
-def readiness_probe(subject: Subject) -> Iterator[Finding]:
+def readiness_probe(subject: Subject) -> Findings:
     """A sidecar in front of the app has no readinessProbe.
 
     The rule checks sidecars that declare ports, in templates with a parameter for the app's port or for an
@@ -151,14 +150,14 @@ def readiness_probe(subject: Subject) -> Iterator[Finding]:
     for rendering in subject.renderings:
         for path, container in rendering.sidecars():
             if container.get("ports") and "readinessProbe" not in container:
-                yield Finding(
+                yield rendering.finding(
                     f"container `{container.get('name')}` stands in front of the app and has no readinessProbe",
-                    rendering.overlay.place(path),
+                    path,
                     "add one, so that a pod whose sidecar does not answer gets no traffic from its Service",
                 )
 
 
-def undeclared_port(subject: Subject) -> Iterator[Finding]:
+def undeclared_port(subject: Subject) -> Findings:
     """A probe or a hook uses a port that its container does not declare.
 
     The injector compares the ports that the sidecar declares with the ports of the app, and reports a conflict. It
@@ -191,17 +190,12 @@ def undeclared_port(subject: Subject) -> Iterator[Finding]:
         for path, container in rendering.containers():
             for port_path, port in asked_ports(container):
                 if isinstance(port, int) and port not in declared(container):
-                    yield Finding(
+                    yield rendering.finding(
                         f"container `{container.get('name')}` does not declare port {port}, which the kubelet probes",
-                        rendering.overlay.place((*path, *port_path)),
-                        (
-                            "add it to the container's ports, so that the injector can report a conflict with the "
-                            "same port in a pod"
-                        ),
+                        (*path, *port_path),
+                        "add it to the container's ports, so that the injector can report a conflict with the "
+                        "same port in a pod",
                     )
-
-
-RULES = (readiness_probe, slow_start, startup_probe, undeclared_port)
 
 
 def _in_front(subject: Subject) -> bool:

@@ -11,7 +11,7 @@ from jinja2 import nodes
 from injector.authoring.lint.rules._reading import sources_used
 from injector.authoring.lint.rules._scripts import Script, harmful, is_harmful, scripts
 from injector.authoring.lint.rules._values import takes_value
-from injector.authoring.lint.subject import Finding, RenderedSource, Rendering, Subject
+from injector.authoring.lint.subject import Finding, Findings, RenderedSource, Rendering, Subject
 from injector.diagnostics import Path, Place
 from injector.errors import InjectionError
 from injector.names import shortened
@@ -26,7 +26,7 @@ from injector.templates.template import UNSET, Parameter
 SEVERITY = "error"
 
 
-def foreign_quoting(subject: Subject) -> Iterator[Finding]:
+def foreign_quoting(subject: Subject) -> Findings:
     """A text file quotes a value for the syntax of another kind of file.
 
     Each syntax has its own quoting. For example, quoting for JSON does not escape `${`, which HCL expands, or `$(`,
@@ -106,7 +106,7 @@ _HELP = {
 }
 
 
-def shell_injection(subject: Subject) -> Iterator[Finding]:
+def shell_injection(subject: Subject) -> Findings:
     """A value is a part of a script, and could add commands to it.
 
     The rule checks scripts after `sh -c`, `python -c`, `perl -e` and `node -e`, in commands, arguments, probes and
@@ -146,7 +146,7 @@ def shell_injection(subject: Subject) -> Iterator[Finding]:
     checked: set[tuple[Path, str, str]] = set()
     reported: set[tuple[Path, str]] = set()
     for rendering in subject.renderings:
-        for container_path, container in [*rendering.containers(), *rendering.everywhere()]:
+        for container_path, container in rendering.every_container():
             for script in scripts(container):
                 path: Path = (*container_path, *script.path)
                 if (path, script.text, script.language) in checked:
@@ -261,9 +261,3 @@ def _inner(schema: Any, character: str) -> Iterator[list[tuple[str, Any]]]:
     except (ValueError, AttributeError):
         return
     yield from _values(parameter, character)
-
-
-RULES = (
-    foreign_quoting,
-    shell_injection,
-)

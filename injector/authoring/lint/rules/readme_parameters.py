@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import takewhile, zip_longest
 
-from injector.authoring.lint.subject import Finding, Subject
+from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.authoring.reference import BEGIN, END, SectionError, with_section
 from injector.names import hint, shortened
 from injector.settings import Settings
@@ -18,7 +17,7 @@ _FILE = "README.md"
 _OPTION = re.compile(r"--param[ =]([a-z0-9-]+\.)?([a-z][a-z0-9-]*(?:<[a-z]+>)?)=")
 
 
-def readme_parameters(subject: Subject) -> Iterator[Finding]:
+def readme_parameters(subject: Subject) -> Findings:
     """The README names parameters that do not exist, or its list of parameters is out of date.
 
     The rule checks the annotations (`<template>.sidecar.injector/<parameter>`) and options (`--param <parameter>=...`)
@@ -70,7 +69,7 @@ def readme_parameters(subject: Subject) -> Iterator[Finding]:
         yield from _section(subject, text)
 
 
-def _section(subject: Subject, text: str) -> Iterator[Finding]:
+def _section(subject: Subject, text: str) -> Findings:
     """Where the section of `injector docs` differs from what it would be now."""
     try:
         updated = with_section(text, subject.template)
@@ -106,6 +105,3 @@ def _shown(line: str, column: int) -> str:
     start = max(line.rfind(" ", 0, column) + 1, 0)
     rest = line[start:].strip()
     return shortened(f"...{rest}" if start else rest, 60) if rest else "nothing"
-
-
-RULES = (readme_parameters,)

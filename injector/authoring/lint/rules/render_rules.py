@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from injector.advice import help_for
 from injector.advice.shapes import misshapen
@@ -11,7 +10,7 @@ from injector.authoring.file_syntax import syntax_mistakes
 from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, SchemasMissingError, schema_errors, versions
 from injector.authoring.lint.rules._values import APPS
 from injector.authoring.lint.rules._volumes import missing_volumes
-from injector.authoring.lint.subject import Finding, RenderedSource, RenderFailure, Rendering, Subject
+from injector.authoring.lint.subject import Finding, Findings, RenderedSource, RenderFailure, Rendering, Subject
 from injector.authoring.refusal_location import overlay_path, path_in
 from injector.diagnostics import Diagnostic, Place
 from injector.reasons import Reason
@@ -23,7 +22,7 @@ SEVERITY = "error"
 _REFUSALS = (Reason.INVALID_POD, Reason.CONFLICT, Reason.TOO_LARGE, Reason.INTERNAL_ERROR)
 
 
-def renders(subject: Subject) -> Iterator[Finding]:
+def renders(subject: Subject) -> Findings:
     """The template fails for a sample pod, or with a parameter at one of its limits.
 
     The linter renders the template with its defaults for each sample pod. For one of the sample pods, it then renders
@@ -76,7 +75,7 @@ def renders(subject: Subject) -> Iterator[Finding]:
                 yield _finding(fault, _place(rendering.overlay, fault), rendering.title)
 
 
-def _unreadable(subject: Subject) -> Iterator[Finding]:
+def _unreadable(subject: Subject) -> Findings:
     """Text files that a parser of their syntax does not take."""
     lines = set()
     for rendering in subject.renderings:
@@ -94,7 +93,7 @@ def _finding(fault: Diagnostic, place: Place, title: str) -> Finding:
     return Finding(fault.message, place, to_do, fault.path, about=fault.path[2:3])
 
 
-def _failed(subject: Subject, failure: RenderFailure) -> Iterator[Finding]:
+def _failed(subject: Subject, failure: RenderFailure) -> Findings:
     if failure.reason is Reason.BAD_PARAMETER:
         fault = failure.diagnostic
         yield Finding(fault.message, subject.manifest(("parameters", failure.parameter)), help_for(fault))
@@ -149,7 +148,7 @@ def _place(overlay: RenderedSource, fault: Diagnostic) -> Place:
 _HOLE = re.compile(r":\s*[\"']?\{\{\s*params\.(\w+)\s*\}\}[\"']?\s*(?:$|[,}\]])")
 
 
-def schema(subject: Subject) -> Iterator[Finding]:
+def schema(subject: Subject) -> Findings:
     """The injected pod does not match the schema of Kubernetes.
 
     The linter renders the template and merges the result into each sample pod. Then it checks the pod with the schema
@@ -224,9 +223,3 @@ def _newer(error: Diagnostic, rendering: Rendering) -> str:
     if error.code != UNKNOWN_FIELD or (error.path, error.code) in later:
         return ""
     return f"; Kubernetes {newest[0]}.{newest[1]} has this field"
-
-
-RULES = (
-    renders,
-    schema,
-)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from injector.authoring.lint.rules._reading import uses_in_holes
-from injector.authoring.lint.rules._values import numbered
-from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.authoring.lint.rules._values import in_containers
+from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
+from injector.pods.context import string_field
 from injector.templates.template import FAMILY, Parameter
 
 SEVERITY = "error"
@@ -24,7 +24,7 @@ _HELP = (
 )
 
 
-def secret_in_config(subject: Subject) -> Iterator[Finding]:
+def secret_in_config(subject: Subject) -> Findings:
     """A password or key is in a parameter, a variable or a config file.
 
     Parameters are annotations, config files are ConfigMaps, and values of variables are in the pod. So everybody who
@@ -94,21 +94,16 @@ def _is_secret(parameter: Parameter) -> bool:
     return is_named and parameter.type == "string" and parameter.schema.get("format") not in ("dns-label", "duration")
 
 
-def _variables(rendering: Rendering) -> Iterator[Finding]:
-    for path, container in (*rendering.containers(), *rendering.everywhere()):
-        for index, variable in numbered(container.get("env")):
-            name, value = variable.get("name"), variable.get("value")
-            if isinstance(name, str) and _SECRET.match(name) and isinstance(value, str) and _is_text(value):
-                place = rendering.overlay.place((*path, "env", index, "value"))
-                if "params." not in place.text:  # told above
-                    yield Finding(
-                        f"the name {name} suggests a secret, and its value is in the pod in plain text", place, _HELP
-                    )
+def _variables(rendering: Rendering) -> Findings:
+    for path, variable in in_containers(rendering, "env"):
+        name, value = string_field(variable.get("name")), string_field(variable.get("value"))
+        if _SECRET.match(name) and _is_text(value):
+            place = rendering.overlay.place((*path, "value"))
+            if "params." not in place.text:  # told above
+                message = f"the name {name} suggests a secret, and its value is in the pod in plain text"
+                yield Finding(message, place, _HELP)
 
 
 def _is_text(value: str) -> bool:
     """Whether a value may be the secret itself: no path, and no reference to another variable."""
     return bool(value) and not value.startswith(("/", "$("))
-
-
-RULES = (secret_in_config,)

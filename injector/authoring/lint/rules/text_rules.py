@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from jinja2 import nodes
 
 from injector.authoring.lint.rules._reading import parsed, sources_used, uses_in_holes
-from injector.authoring.lint.subject import Finding, ParsedFile, Subject
+from injector.authoring.lint.subject import Finding, Findings, ParsedFile, Subject
 from injector.templates.environment import Environment
 from injector.templates.holes import EXPANSIONS
 from injector.templates.program import is_document
@@ -18,7 +18,7 @@ from injector.templates.yaml_errors import lost_line_ends
 SEVERITY = "warning"
 
 
-def joined_lines(subject: Subject) -> Iterator[Finding]:
+def joined_lines(subject: Subject) -> Findings:
     """A Jinja tag (`{% ... %}`) removes the end of a line, so two lines of the template become one line of the file.
 
     In a template, a tag or a comment at the end of a line takes the line end with it. A dash within a tag, as in `{%-`,
@@ -67,7 +67,7 @@ _DOLLAR = re.compile(r"(?:^|[:,\[=-])[ \t]*[\"']?(\$)\{\{\s*params\.(\w+)\s*\}\}
 _SHELL_REFERENCE = re.compile(r"(?:\$\{|<%=?)\s*(params)\.([A-Za-z]\w*)\s*(?:\}|%>)")
 
 
-def plain_reference(subject: Subject) -> Iterator[Finding]:
+def plain_reference(subject: Subject) -> Findings:
     """A parameter is written as other tools write it, such as `${params.image}`, and stays plain text.
 
     A template writes a value only where `{{ }}` stands. If `x` is a parameter of the template, the rule finds
@@ -119,7 +119,7 @@ def _references(file: ParsedFile, parameters: Mapping[str, Parameter]) -> Iterat
                 yield offset - 1 + reference.start(), message, reference[2]
 
 
-def set_in_loop(subject: Subject) -> Iterator[Finding]:
+def set_in_loop(subject: Subject) -> Findings:
     """A loop changes a variable, and the change is lost.
 
     `{% set %}` within `{% for %}` makes a new variable that exists only in one round of the loop. At the beginning of
@@ -185,7 +185,7 @@ def _assignments(body: list[nodes.Node]) -> Iterator[nodes.Assign]:
 _EXPANDED = re.compile(r"\$\{\w")
 
 
-def expanded_value(subject: Subject) -> Iterator[Finding]:
+def expanded_value(subject: Subject) -> Findings:
     """A YAML or JSON config file contains `${NAME}`, and template.yaml does not say which program expands it.
 
     In such a file a value cannot change the structure. But if the program that reads the file expands `${NAME}`, it
@@ -251,11 +251,3 @@ def _expanded(source: str) -> Iterator[int]:
     for text in tree.find_all(nodes.TemplateData):
         for match in _EXPANDED.finditer(text.data):
             yield text.lineno - 1 + match.start()  # this environment counts characters
-
-
-RULES = (
-    expanded_value,
-    joined_lines,
-    plain_reference,
-    set_in_loop,
-)

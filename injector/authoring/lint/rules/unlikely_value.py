@@ -11,7 +11,7 @@ from typing import Any
 
 from injector.authoring.lint.rules._scripts import commands, script_of
 from injector.authoring.lint.rules._values import usual
-from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
 from injector.diagnostics import Path, Place, spoken_path
 from injector.names import nearest, shortened
 from injector.pods.context import as_list
@@ -69,7 +69,7 @@ _CHOICES = {
 _LONGEST = 60
 
 
-def unlikely_value(subject: Subject) -> Iterator[Finding]:
+def unlikely_value(subject: Subject) -> Findings:
     """Kubernetes may accept the value, but the template's author probably meant another one.
 
     The rule finds:
@@ -268,6 +268,3 @@ def _words(container: Any, path: Path) -> Iterator[tuple[Path, str, str]]:
 
 def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False) if len(text) <= _LONGEST else '"..."'
-
-
-RULES = (unlikely_value,)

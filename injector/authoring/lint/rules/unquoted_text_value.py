@@ -12,7 +12,7 @@ import msgspec
 from injector.authoring.file_syntax import bare_hole
 from injector.authoring.lint.rules._reading import uses_in_holes
 from injector.authoring.lint.rules._values import takes_value
-from injector.authoring.lint.subject import Finding, Subject
+from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.errors import InjectionError
 from injector.names import shortened
 from injector.reasons import Reason
@@ -36,7 +36,7 @@ _NO_NAMES = tuple(case for text in ("a=b", "-a", "a.b", "a:b", "a/b", "a,b") for
 _SYNTAX = " \t\n\"';#$\\{}()<>|&*`!~?"
 
 
-def unquoted_text_value(subject: Subject) -> Iterator[Finding]:
+def unquoted_text_value(subject: Subject) -> Findings:
     """A text file contains a parameter without quoting, and the parameter allows values that need quoting.
 
     A text file has no structure that keeps a value in its place. So the injector refuses a value that could change the
@@ -113,7 +113,7 @@ def unquoted_text_value(subject: Subject) -> Iterator[Finding]:
             yield from _no_name(subject, parameter)
 
 
-def _no_name(subject: Subject, parameter: Parameter) -> Iterator[Finding]:
+def _no_name(subject: Subject, parameter: Parameter) -> Findings:
     """A finding if the parameter stands in the place of a name and can be more than one: as the render says."""
     usual = next((rendering.context for rendering in subject.renderings if not rendering.free), None)
     if usual is None:
@@ -176,6 +176,3 @@ def _harmful(parameter: Parameter | None) -> str | None:
 def _text_files(subject: Subject) -> list[str]:
     """The sources of config files that are text."""
     return [source for source in {spec.template for spec in subject.template.files.values()} if not is_document(source)]
-
-
-RULES = (unquoted_text_value,)

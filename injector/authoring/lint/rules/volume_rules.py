@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from injector.authoring.lint.rules._values import is_written, leaves, numbered, usual
-from injector.authoring.lint.rules._volumes import holdings, unseen
-from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.authoring.lint.rules._values import in_containers, is_written, leaves, numbered, usual
+from injector.authoring.lint.rules._volumes import MOUNTS, holdings, unseen
+from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
 from injector.pods.context import mapping, mappings, string_field
 
 SEVERITY = "warning"
 
-_FIELDS = ("volumeMounts", "volumeDevices")
 _KINDS = ("configMap", "secret", "downwardAPI")
 #: Parts of a path below which a folder is not to be hidden.
 _SHALLOW = 3
 
 
-def volume_name(subject: Subject) -> Iterator[Finding]:
+def volume_name(subject: Subject) -> Findings:
     """A volume is not named after its template.
 
     Volumes merge by name, and what the pod's author wrote stays. For example, if both the app and the template have
@@ -63,7 +61,7 @@ def volume_name(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def unused_volume(subject: Subject) -> Iterator[Finding]:
+def unused_volume(subject: Subject) -> Findings:
     """The overlay has a volume that no container mounts.
 
     The pod still gets the volume, and does not start before the volume's ConfigMap or Secret exists. The most frequent
@@ -96,17 +94,16 @@ def unused_volume(subject: Subject) -> Iterator[Finding]:
     left = unseen(subject)
     for rendering in subject.renderings:
         reported = holdings(rendering, left)  # the rule unmounted-files tells of these
-        containers = [container for _, container in (*rendering.containers(), *rendering.everywhere())]
-        mounts = [m for c in containers for field in _FIELDS for m in mappings(c.get(field))]
+        mounts = (mount for list_ in MOUNTS for _, mount in in_containers(rendering, list_))
         mounted = {string_field(mount.get("name")) for mount in mounts}
         for path, volume in rendering.volumes():
             name = volume.get("name")
             if name not in mounted and path not in reported:
-                place = rendering.overlay.place((*path, "name"))
-                yield Finding(f"volume `{name}` is mounted nowhere", place, "mount it, or leave it out")
+                message = f"volume `{name}` is mounted nowhere"
+                yield rendering.finding(message, (*path, "name"), "mount it, or leave it out")
 
 
-def file_as_folder(subject: Subject) -> Iterator[Finding]:
+def file_as_folder(subject: Subject) -> Findings:
     """A volume is mounted at the path where the program expects a file, so the program finds a folder there.
 
     Without `subPath`, a mount shows a whole volume, and a volume is a folder. In the bad example below, the file is
@@ -151,7 +148,7 @@ def file_as_folder(subject: Subject) -> Iterator[Finding]:
     """
     for rendering in usual(subject):
         files_by_volume = _files(rendering, subject)
-        for path, container in (*rendering.containers(), *rendering.everywhere()):
+        for path, container in rendering.every_container():
             for index, mount in numbered(container.get("volumeMounts")):
                 mount_path = PurePosixPath(string_field(mount.get("mountPath")))
                 file = _file_at(mount_path, files_by_volume.get(str(mount.get("name")), []))
@@ -161,14 +158,11 @@ def file_as_folder(subject: Subject) -> Iterator[Finding]:
                     folder = ""
                     if len(mount_path.parts) > _SHALLOW and file == mount_path.name:
                         folder = f", or mount the folder: mountPath: {mount_path.parent}"
-                    yield Finding(
+                    yield rendering.finding(
                         f"the mount makes {mount_path} a folder, so the path of the file becomes {mount_path / file}",
-                        rendering.overlay.place((*path, "volumeMounts", index, "mountPath")),
+                        (*path, "volumeMounts", index, "mountPath"),
                         f"set subPath: {file}{folder}",
                     )
-
-
-RULES = (file_as_folder, unused_volume, volume_name)
 
 
 def _files(rendering: Rendering, subject: Subject) -> dict[str, list[str]]:
