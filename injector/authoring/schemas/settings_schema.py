@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from injector.authoring.schemas.declaration_schema import Schema, or_null, selector, shape_of, with_more
 from injector.names import DNS_SUBDOMAIN
+from injector.pods.context import mapping
 from injector.settings import LONGEST_PREFIX, Settings
 
 #: What each setting does; sections stand before what is in them. A test holds them against docs/settings.md.
@@ -159,15 +160,11 @@ def settings_schema() -> Schema:
 def _section(section: Schema, path: str, sections: dict[str, Schema]) -> Schema:
     properties: dict[str, Any] = {}
     for key, declaration in section["properties"].items():
-        setting = f"{path}{key}"
-        if "$ref" in declaration:
-            inner = _section(sections[declaration["$ref"].rpartition("/")[2]], f"{setting}.", sections)
-            properties[key] = {**inner, "description": HELP.get(setting, key)}
-        elif isinstance(each := declaration.get("additionalProperties"), dict) and "$ref" in each:
-            inner = _section(sections[each["$ref"].rpartition("/")[2]], f"{setting}.", sections)
-            properties[key] = {**declaration, "additionalProperties": inner, "description": HELP.get(setting, key)}
+        setting, shape, each = f"{path}{key}", declaration, mapping(declaration.get("additionalProperties"))
+        if reference := declaration.get("$ref") or each.get("$ref"):
+            inner = _section(sections[reference.rpartition("/")[2]], f"{setting}.", sections)
+            shape = {**declaration, "additionalProperties": inner} if each else inner
         elif key.endswith("Selector"):
-            properties[key] = {**selector(HELP.get(setting, key)), "default": None}
-        else:
-            properties[key] = {**declaration, "description": HELP.get(setting, key)}
+            shape = {**selector(""), "default": None}
+        properties[key] = {**shape, "description": HELP.get(setting, key)}
     return {"type": "object", "properties": properties, "additionalProperties": False}
