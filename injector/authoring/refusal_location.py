@@ -38,26 +38,35 @@ class Attempt:
     snapshot: Snapshot
     overrides: Overrides
     workload: Workload | None
+    config_map_name: str = ""  #: what the generated ConfigMap is called; empty where its content decides that
 
     def context_and_files(self, template: Template) -> tuple[Context, dict[str, str]]:
         """What a template sees of the pod, and the config files that it renders. Raises InjectionError."""
-        pod, task = self.pod, self._task(template)
+        pod, task = self.pod, self.task(template)
         context = render_context(pod, pod, containers_of(pod), self.parameters(template), task)
         files = render_files(template, context) if template.files else {}
         if files:
             generated = config_map(template.name, files, task.namespace.name, context.workload, task.settings)
-            context = msgspec.structs.replace(context, configmap=generated.name)
+            context = msgspec.structs.replace(context, configmap=task.config_map_name or generated.name)
         return context, files
 
     def parameters(self, template: Template) -> Resolved:
         """The values of a template's parameters, with where each came from. Raises InjectionError."""
-        task, of_pod = self._task(template), string_map(self.pod, "annotations")
+        task, of_pod = self.task(template), string_map(self.pod, "annotations")
         overrides, of_namespace = task.overrides.get(template.name, {}), task.namespace.annotations
         return resolve(template, of_pod, of_namespace, task.settings, overrides, guarded=task.guarded)
 
-    def _task(self, template: Template) -> InjectionContext:
-        decision, names = self.injection.decision, [template.name]
-        return InjectionContext(self.namespace, self.snapshot, decision, names, self.overrides, self.workload)
+    def task(self, template: Template) -> InjectionContext:
+        """What stays the same through an injection of this template alone."""
+        return InjectionContext(
+            self.namespace,
+            self.snapshot,
+            self.injection.decision,
+            [template.name],
+            self.overrides,
+            self.workload,
+            config_map_name=self.config_map_name,
+        )
 
     def blamed_place(self, template: Template) -> Place | None:
         """The author's place of what the injection was refused for.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import msgspec
 
-from injector.pods.context import mapping
+from injector.pods.context import mapping, sequence
 from injector.templates.parameter_schema import make_parameter
 from injector.templates.parameter_values import value_of
 from injector.templates.samples import sample_value
@@ -45,7 +45,7 @@ class BoundaryValue:
     invented: bool = False
 
 
-def tried(parameters: Sequence[Parameter]) -> Iterator[tuple[dict[str, Any], BoundaryValue]]:
+def tried(parameters: Collection[Parameter]) -> Iterator[tuple[dict[str, Any], BoundaryValue]]:
     """Values by parameter to try a template with, and their edge: first one parameter at a time, then some together."""
     for parameter in parameters:
         for edge in boundary_values(parameter):
@@ -59,29 +59,29 @@ def boundary_values(parameter: Parameter) -> Iterator[BoundaryValue]:
     keys = set()
     if parameter.default is not UNSET:
         keys.add(_key(parameter.default))
-    for candidate in (*_candidates(parameter.schema), *_families(parameter)):
+    # of a family two members, because a template makes something of each, and may make the same thing twice
+    two = _distinct(parameter.member, 2)
+    members = [BoundaryValue({"a": two[0], "b": two[1]})] if two else []
+    for candidate in (*_candidates(parameter.schema), *members):
         key = _key(candidate.value)
         if key not in keys and _allowed(parameter, candidate.value):
             keys.add(key)
             yield candidate
 
 
-def paired_values(parameters: Sequence[Parameter]) -> Iterator[dict[str, Any]]:
+def paired_values(parameters: Collection[Parameter]) -> Iterator[dict[str, Any]]:
     """Values, by name, of parameters that belong together: branches that open only where two of them are set.
 
     First all parameters without a default at once, also with one or two of the switches (words of an `enum`, booleans).
     Then any two of these parameters and switches alone. At most `_PAIRS`.
     """
-    optional = {p.name: v for p in parameters if _is_optional(p) and (v := sample_value(p)) is not UNSET}
+    unset = [p for p in parameters if p.default is UNSET and not p.required and not _is_switch(p)]
+    optional = {p.name: v for p in unset if (v := sample_value(p)) is not UNSET}
     switches = [(p.name, edge.value) for p in parameters if _is_switch(p) for edge in boundary_values(p)]
     ways = [optional, *({**optional, name: value} for name, value in switches)]
     ways += [{**optional, **dict(pair)} for pair in combinations(switches, 2)] if optional else []
     ways += [dict(pair) for pair in combinations([*switches, *optional.items()], 2)]
     yield from [way for way in ways if len(way) > 1][:_PAIRS]
-
-
-def _is_optional(parameter: Parameter) -> bool:
-    return parameter.default is UNSET and not parameter.required and not _is_switch(parameter)
 
 
 def _is_switch(parameter: Parameter) -> bool:
@@ -94,15 +94,8 @@ def _candidates(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
             yield BoundaryValue(value)
     if "const" in schema:
         yield BoundaryValue(schema["const"])
-    if "enum" not in schema:
-        kind = schema.get("type")
-        if kind in _KINDS:
-            yield from _KINDS[kind](schema)
-
-
-def _booleans(_schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
-    yield BoundaryValue(False)
-    yield BoundaryValue(True)
+    if "enum" not in schema and schema.get("type") in _KINDS:
+        yield from _KINDS[schema["type"]](schema)
 
 
 def _numbers(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
@@ -142,12 +135,8 @@ def _lists(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
 def _objects(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
     yield BoundaryValue({}, free=True)
     inner = {k: _parameter(v) for k, v in mapping(schema.get("properties")).items()}
-    samples = {k: sample_value(p) for k, p in inner.items() if p is not None}
-    required = schema.get("required")
-    yield BoundaryValue(
-        {k: v for k, v in samples.items() if isinstance(required, list) and k in required and v is not UNSET}
-    )
-    whole = {k: v for k, v in samples.items() if v is not UNSET}
+    whole = {k: v for k, p in inner.items() if p is not None and (v := sample_value(p)) is not UNSET}
+    yield BoundaryValue({k: v for k, v in whole.items() if k in sequence(schema.get("required"))})
     yield BoundaryValue(whole)
     for name, part in inner.items():
         for edge in boundary_values(part) if part is not None else ():
@@ -160,20 +149,13 @@ def _objects(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
 
 
 _KINDS = {
-    "boolean": _booleans,
+    "boolean": lambda _: map(BoundaryValue, (False, True)),
     "integer": _numbers,
     "number": _numbers,
     "string": _strings,
     "array": _lists,
     "object": _objects,
 }
-
-
-def _families(parameter: Parameter) -> Iterator[BoundaryValue]:
-    """Two members, because a template makes something of each, and may make the same thing twice."""
-    values = _distinct(parameter.member, 2)
-    if values:
-        yield BoundaryValue({"a": values[0], "b": values[1]})
 
 
 def _parameter(schema: Any) -> Parameter | None:
@@ -208,9 +190,12 @@ def _varied(inner: Parameter, sample: Any, number: int) -> Any:
 
 
 def _allowed(parameter: Parameter, value: Any) -> bool:
+    return (parameter.type == "string" or not isinstance(value, str)) and takes_value(parameter, value)
+
+
+def takes_value(parameter: Parameter, value: Any) -> bool:
+    """Whether a parameter takes a value."""
     try:
-        if isinstance(value, str) and parameter.type != "string":
-            return False
         value_of(parameter, value)
     except ValueError:
         return False

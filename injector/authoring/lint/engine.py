@@ -57,30 +57,22 @@ def templates_among(paths: Iterable[str]) -> tuple[list[str], list[Diagnostic]]:
     folders: dict[Path, str] = {}
     problems: list[Diagnostic] = []
     for argument in paths:
-        path = Path(argument)
+        path, origin, message = Path(argument), argument, ""
         if path.is_file():
             path = path.parent
-            if not is_template(path):
-                problems.append(
-                    Diagnostic("file", "error", "this is not a file of a template", place=Place(origin=argument))
-                )
-                continue
+            message = "" if is_template(path) else "this is not a file of a template"
         try:
-            inner = templates_of(path)
-            if not inner:
-                problems.append(Diagnostic("file", "error", no_templates(path), place=Place(origin=_named(path))))
+            inner = [] if message else templates_of(path)
+            if not inner and not message:
+                # as people gave it; the whole path of one that has no name, such as `.`
+                message, origin = no_templates(path), str(path if path.name else path.resolve())
         except OSError as error:
-            message = f"the folder cannot be read: {error.strerror}"
-            problems.append(Diagnostic("file", "error", message, place=Place(origin=argument)))
-            continue
+            message, inner = f"the folder cannot be read: {error.strerror}", []
+        if message:
+            problems.append(Diagnostic("file", "error", message, place=Place(origin=origin)))
         for folder in inner:
             folders.setdefault(folder.resolve(), str(folder))
     return list(folders.values()), problems
-
-
-def _named(folder: Path) -> str:
-    """A folder as people gave it; its whole path if that has no name, such as `.`."""
-    return str(folder) if folder.name else str(folder.resolve())
 
 
 def lint(
@@ -141,19 +133,13 @@ def lint_subject(subject: Subject, options: LintOptions) -> list[Diagnostic]:
     chosen = options.rules
     problems = [problem for rule in chosen.values() for problem in findings_of(rule, subject)]
     comments = list(disables(subject.sources))
-    remaining, used = without_disabled([p for p in problems if p.code != _DISABLE], comments)
-    remaining += [p for p in problems if p.code == _DISABLE]
+    remaining, used = without_disabled(problems, comments)
     if _DISABLE in chosen:
         remaining += _idle(subject, chosen, [comment for comment in comments if comment not in used])
-    remaining += _broken(subject)
+    # what keeps the template from rendering at all is, like an error of loading, no rule's and never switched off
+    broken = (replace(failure.diagnostic, code=failure.broken) for failure in subject.failures if failure.broken)
+    remaining += [failure.of(subject.path) for failure in broken]
     return sorted(remaining, key=_order)
-
-
-def _broken(subject: Subject) -> Iterator[Diagnostic]:
-    """What keeps the template from rendering at all: like an error of loading, no rule's and never switched off."""
-    for failure in subject.failures:
-        if failure.broken:
-            yield replace(failure.diagnostic, code=failure.broken).of(subject.path)
 
 
 def _idle(subject: Subject, chosen: Mapping[str, Rule], comments: Iterable[Disable]) -> Iterator[Diagnostic]:
@@ -190,7 +176,7 @@ class Disable:
 
     def covers(self, problem: Diagnostic) -> bool:
         """Whether it switches this problem off."""
-        if problem.code not in self.rules:
+        if problem.code not in self.rules or problem.code == _DISABLE:
             return False
         return self.line is None or (problem.place.file == self.place.file and problem.place.line == self.line)
 
@@ -227,11 +213,6 @@ def without_disabled(
     problems: list[Diagnostic], comments: Collection[Disable]
 ) -> tuple[list[Diagnostic], set[Disable]]:
     """The problems that no comment switches off, and the comments that switch something off."""
-    left: list[Diagnostic] = []
-    used: set[Disable] = set()
-    for problem in problems:
-        covering = [comment for comment in comments if comment.covers(problem)]
-        used.update(covering)
-        if not covering:
-            left.append(problem)
-    return left, used
+    covering = [{comment for comment in comments if comment.covers(problem)} for problem in problems]
+    left = [problem for problem, own in zip(problems, covering, strict=True) if not own]
+    return left, set[Disable]().union(*covering)

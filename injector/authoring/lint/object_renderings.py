@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,7 @@ from injector.diagnostics import Place
 from injector.errors import TemplateError
 from injector.loading.limits import limited
 from injector.names import shortened
-from injector.pods.context import Cluster, Namespace, Object
-from injector.pods.resource_kinds import Resource
+from injector.pods.context import Cluster, Namespace
 from injector.policies.admit import admit, object_context
 from injector.policies.request import ObjectRequest, asked_of, named_resources
 from injector.reasons import Effect, Reason
@@ -24,6 +24,7 @@ from injector.settings import PathTemplates, Settings
 from injector.templates.families import declared_parameter
 from injector.templates.samples import SAMPLES, sample_object, sample_value
 from injector.templates.snapshot import Catalog, Snapshot
+from injector.templates.source_map import place_at
 from injector.templates.template import OVERLAY, UNSET, Template
 
 #: How many samples, and how many cases, are looked at.
@@ -72,14 +73,14 @@ class ObjectRenders:
         return tuple(renderings), tuple(failures)
 
     def _each(self) -> Iterator[ObjectRendering | RenderFailure]:
-        samples = [sample for sample, _ in zip(self._samples(), range(_SAMPLES), strict=False)]
+        samples = list(islice(self._samples(), _SAMPLES))
         for sample in samples:
             rendering = self._one(sample, {})
             if isinstance(rendering, RenderFailure) and sample is not samples[0]:
                 rendering = replace(rendering, broken="")
             if rendering is not None:
                 yield rendering
-        for parameters, edge in tried(list(self._template.parameters.values())):
+        for parameters, edge in tried(self._template.parameters.values()):
             rendering = self._one(samples[0], parameters, edge)
             if rendering is not None:
                 yield replace(rendering, broken="") if isinstance(rendering, RenderFailure) else rendering
@@ -92,7 +93,7 @@ class ObjectRenders:
         """A request of each operation on each resource; an update changes nothing."""
         covered = self._template.applies_to
         for resource in named_resources([self._template]):
-            obj = _sample(resource)
+            obj = {"apiVersion": "v1", "kind": "Pod", **SAMPLES[1]} if resource.is_pods else sample_object(resource)
             for operation in covered.operations:
                 old = obj if operation in ("UPDATE", "DELETE") else None
                 title = f"{operation} of {resource.name}"
@@ -138,7 +139,7 @@ class ObjectRenders:
             if edge.invented or (edge.free and injection.reason is not Reason.TEMPLATE_FAILED):
                 return None
             mistake = injection.mistake
-            place = (mistake.place if mistake else None) or Place(OVERLAY, 1, 1, self._first_line)
+            place = (mistake.place if mistake else None) or place_at(OVERLAY, self._template.sources[OVERLAY], 0)
             fault = replace(injection.failures[0], place=place)
             return RenderFailure(title, changed, injection.reason, fault, broken=mistake.rule if mistake else "")
         [applied] = injection.applied
@@ -148,12 +149,3 @@ class ObjectRenders:
         return ObjectRendering(
             title, question.asked, changed, injection, RenderedSource(self._template, context), context
         )
-
-    @property
-    def _first_line(self) -> str:
-        return self._template.sources[OVERLAY].split("\n", 1)[0]
-
-
-def _sample(resource: Resource) -> Object:
-    """A pod, or an object that says next to nothing."""
-    return {"apiVersion": "v1", "kind": "Pod", **SAMPLES[1]} if resource.is_pods else sample_object(resource)

@@ -242,9 +242,19 @@ class Subject:
                 files.append(ParsedFile(name, text, tree))
         return tuple(files)
 
+    @property
+    def usual(self) -> Iterator[Rendering]:
+        """The renderings with the parameters as they are when nobody gives any."""
+        return (rendering for rendering in self.renderings if rendering.given == self.renderings[0].given)
+
+    @property
+    def parameters(self) -> Collection[Parameter]:
+        """The template's parameters."""
+        return self.template.parameters.values()
+
     def variables(self) -> Mapping[str, Parameter]:
         """The parameters by their names in templates."""
-        return {parameter.variable: parameter for parameter in self.template.parameters.values()}
+        return {parameter.variable: parameter for parameter in self.parameters}
 
     def line_place(self, file: str, line: int, column: int = 0) -> Place:
         """The place of a 1-based line of a file, with its text; line 0 is the file as a whole."""
@@ -258,10 +268,14 @@ class Subject:
         """
         return manifest_place(self.template, path, key=key)
 
-    def search(self, file: str, text: str) -> Place:
-        """The place at which a text first stands in a file; the file as a whole where it does not."""
+    def search(self, file: str, text: str, first: int = 1) -> Place:
+        """The place at which a text stands in a file, from line `first` on; the file as a whole where it does not."""
         for number, line in enumerate(self.sources.get(file, "").split("\n"), 1):
             column = line.find(text)
-            if column >= 0:
+            if column >= 0 and number >= first:
                 return self.line_place(file, number, column + 1)
         return Place(file)
+
+    def finding(self, message: str, file: str, offset: int, help: str = "") -> Finding:  # noqa: A002
+        """What is wrong at an offset of a file that is rendered."""
+        return Finding(message, self.template.program.place(file, offset), help)

@@ -13,8 +13,6 @@ from injector.errors import InjectionError
 from injector.pods.constraints.handlers import HOOKS, PROBES
 from injector.pods.context import Object, Workload, mapping, mappings, sequence
 from injector.pods.overlay import bare_value
-from injector.templates.parameter_values import value_of
-from injector.templates.template import Parameter
 from injector.templates.variables import Context
 
 #: How a hole begins, after the quote that may stand before it.
@@ -46,23 +44,14 @@ def in_containers(rendering: Rendering, list_: str) -> OverlayParts:
             yield (*path, list_, index), item
 
 
+def last_field(path: Path) -> str:
+    """The nearest field or key that leads to a value; "" for none."""
+    return next((step for step in reversed(path) if isinstance(step, str)), "")
+
+
 def is_written(place: Place) -> bool:
     """Whether the author wrote the value at this place, and no hole fills it."""
     return not place.text[max(place.column - 1, 0) :].lstrip("\"'").startswith(_HOLE)
-
-
-def takes_value(parameter: Parameter, value: Any) -> bool:
-    """Whether a parameter takes a value."""
-    try:
-        value_of(parameter, value)
-    except ValueError:
-        return False
-    return True
-
-
-def usual(subject: Subject) -> Iterator[Rendering]:
-    """The renderings with the parameters as they are when nobody gives any."""
-    return (r for r in subject.renderings if r.given == subject.renderings[0].given)
 
 
 def rendered_for(

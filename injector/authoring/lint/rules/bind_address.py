@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from injector.authoring.lint.rules._values import asked_ports, leaves, port_numbers, usual
+from injector.authoring.lint.rules._values import asked_ports, last_field, leaves, port_numbers
 from injector.authoring.lint.rules.envoy_config import bindings
 from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
 from injector.diagnostics import Path, Place
@@ -69,7 +69,7 @@ def bind_address(subject: Subject) -> Findings:
             server { listen {{ params.port }}; }
         }
     """
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         probed = {number for _, container in rendering.containers() for number in _probed(container)}
         for port in probed:
             bound = [(host, place) for host, number, place in _bindings(rendering) if number == port]
@@ -120,11 +120,6 @@ def _listens(text: str) -> Iterator[tuple[str, int, int]]:
 def _addresses(config: object) -> Iterator[tuple[str, int, Path]]:
     """Host, port and path of each address in a YAML or JSON file whose key says that it is one to bind."""
     for path, value in leaves(config):
-        address = _KEY.search(_key(path)) and _ADDRESS.match(string_field(value))
+        address = _KEY.search(last_field(path)) and _ADDRESS.match(string_field(value))
         if address:
             yield address["host"], int(address["port"]), path
-
-
-def _key(path: Path) -> str:
-    """The nearest key that leads to a value."""
-    return next((step for step in reversed(path) if isinstance(step, str)), "")

@@ -8,7 +8,6 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from injector.authoring.lint.rules._scripts import commands, scripts
-from injector.authoring.lint.rules._values import usual
 from injector.authoring.lint.rules._volumes import mount_over, seen
 from injector.authoring.lint.subject import Findings, Rendering, Subject
 from injector.diagnostics import Path
@@ -66,7 +65,7 @@ def file_path(subject: Subject) -> Findings:
 
     Proof: the API server does not know what is in an image.
     """
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         for path, container in rendering.containers():
             places = seen(rendering, container, subject.template.files)
             for word_path, file in _paths(container) if places else ():
@@ -165,7 +164,7 @@ def not_executable(subject: Subject) -> Findings:
 
     Proof: only a kubelet writes the files of a volume, and the API server does not look at their modes.
     """
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         volumes = {str(volume.get("name")): volume for _, volume in rendering.volumes()}
         for path, container in rendering.containers():
             for word_path, program in _programs(container):

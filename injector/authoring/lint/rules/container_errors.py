@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from injector.authoring.lint.rules._scripts import commands, interpreter
-from injector.authoring.lint.rules._values import asked_ports, leaves, numbered, port_numbers, rendered_for, usual
+from injector.authoring.lint.rules._values import asked_ports, leaves, numbered, port_numbers, rendered_for
 from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.diagnostics import Path
 from injector.names import hint, shortened, to_write
@@ -54,7 +54,7 @@ def image_name(subject: Subject) -> Findings:
     Proof: the kubelet reads the name, and a control plane without nodes has no kubelet.
     """
     form = FORMATS["image"]
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         for path, container in rendering.every_container():
             image = container.get("image")
             if isinstance(image, str) and image and not form.allows(image):
@@ -98,7 +98,7 @@ def request_above_limit(subject: Subject) -> Findings:
               requests: {cpu: 10m, memory: 64Mi}
               limits: {memory: 128Mi}
     """
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         for path, container in rendering.containers():
             resources = plain_mapping(container.get("resources"))
             limits = plain_mapping(resources.get("limits"))
@@ -198,7 +198,7 @@ def grace_period(subject: Subject) -> Findings:
               preStop: {sleep: {seconds: {{ delay }}}}
         {% endif %}
     """
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         for native in (True, False):
             overlay = rendered_for(subject, rendering.context, native=native, grace=_SHORT)
             for path, container in overlay.sidecars() if overlay is not None else ():

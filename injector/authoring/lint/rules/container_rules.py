@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from injector.authoring.lint.rules._values import rendered_for, usual
+from injector.authoring.lint.rules._values import rendered_for
 from injector.authoring.lint.subject import Finding, Findings, Subject
-from injector.pods.context import Object, mapping, mappings, string_field
+from injector.pods.context import mapping, mappings, string_field
 from injector.pods.overlay import plain_mapping
 
 SEVERITY = "warning"
@@ -89,7 +89,7 @@ def read_only_root(subject: Subject) -> Findings:
     Proof: no Pod Security level requires a read-only root file system, and the API server does not see what a container
     writes.
     """
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         for path, container in rendering.containers():
             security = plain_mapping(container.get("securityContext"))
             if security.get("readOnlyRootFilesystem") is not True:
@@ -182,10 +182,12 @@ def termination(subject: Subject) -> Findings:
               preStop: {sleep: {seconds: {{ delay }}}}
         {% endif %}
     """
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         overlay = rendered_for(subject, rendering.context, kind="Deployment", native=False)
         for path, container in overlay.sidecars() if overlay is not None else ():
-            if _has_traffic(container) and not mapping(container.get("lifecycle")).get("preStop"):
+            names = [string_field(port.get("name")) for port in mappings(container.get("ports"))]
+            has_traffic = not all(map(_ASIDE.search, names))
+            if has_traffic and not mapping(container.get("lifecycle")).get("preStop"):
                 yield Finding(
                     (
                         f"where container `{container.get('name')}` is a plain container, it stops together with the "
@@ -194,10 +196,6 @@ def termination(subject: Subject) -> Findings:
                     overlay.place((*path, "name")),
                     "add a preStop hook that sleeps, inside {% if not native %}",
                 )
-
-
-def _has_traffic(container: Object) -> bool:
-    return any(not _ASIDE.search(string_field(port.get("name"))) for port in mappings(container.get("ports")))
 
 
 def job_blocked(subject: Subject) -> Findings:
@@ -227,7 +225,7 @@ def job_blocked(subject: Subject) -> Findings:
           - name: shipper
             image: example.com/shipper:1.2
     """
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         plain = rendered_for(subject, rendering.context, kind="Deployment", native=False)
         job = rendered_for(subject, rendering.context, kind="Job", native=False)
         if job is not None and (plain is None or not set(job.warnings) - set(plain.warnings)):

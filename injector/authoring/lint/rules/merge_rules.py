@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, SchemasMissingError, deprecated_fields, schema_errors
-from injector.authoring.lint.rules._values import leaves
+from injector.authoring.lint.rules._values import last_field, leaves
 from injector.authoring.lint.subject import Findings, RenderedSource, Rendering, Subject
 from injector.diagnostics import Path
 from injector.pods.context import sequence
@@ -139,7 +139,7 @@ def default_weakens(subject: Subject) -> Findings:
         for path in rendered.default_paths if rendered is not None else ():
             if _guaranteed(rendering.overlay, path, subject.template.overridable):
                 yield rendering.finding(
-                    f"with !default, a pod can override {_shown(path)} even in a required namespace",
+                    f"with !default, a pod can override {last_field(path)} even in a required namespace",
                     path,
                     "remove the tag, or list the field as overridable",
                 )
@@ -156,10 +156,6 @@ def _guaranteed(overlay: RenderedSource, path: Path, overridable: frozenset[str]
     if name_of(container) == EVERY_CONTAINER:
         return not field or CONTAINER.fields[str(field)].aligned
     return field not in overridable
-
-
-def _shown(path: Path) -> str:
-    return next((str(step) for step in reversed(path) if isinstance(step, str)), "value")
 
 
 OF_PODS = (

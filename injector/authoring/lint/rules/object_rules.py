@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 from injector.authoring.lint.subject import Finding, Findings, Subject
-from injector.names import hint
+from injector.names import flow_value, hint
 from injector.templates.template import OVERLAY
 
 SEVERITY = "error"
@@ -153,8 +153,9 @@ def unknown_resource(subject: Subject) -> Findings:
         if any(_has(*place, name) for place in product(covered.api_groups, covered.api_versions)):
             continue
         versions = ", ".join(covered.api_versions)
+        groups = " or ".join(group or "the core group" for group in covered.api_groups)
         yield Finding(
-            f"{resource} is not a resource of {' or '.join(map(_words, covered.api_groups))} in {versions}",
+            f"{resource} is not a resource of {groups} in {versions}",
             subject.manifest(("for", "resources", position)),
             _advice(name, covered.api_groups),
         )
@@ -168,15 +169,7 @@ def _has(group: str, version: str, resource: str) -> bool:
 def _advice(name: str, groups: tuple[str, ...]) -> str:
     for group, (versions, resources) in _GROUPS.items():
         if name in resources:
-            api_groups = [] if group in groups else [f"apiGroups: [{_quoted(group)}]"]
+            api_groups = [] if group in groups else [f"apiGroups: [{flow_value(group)}]"]
             return f"write {', '.join([*api_groups, f'apiVersions: [{sorted(versions)[0]}]'])}"
     names = sorted(set().union(*(resources for _, resources in _GROUPS.values())))
     return f"`kubectl api-resources` lists what there is{hint(name, names)}"
-
-
-def _words(group: str) -> str:
-    return group or "the core group"
-
-
-def _quoted(group: str) -> str:
-    return group or '""'

@@ -85,7 +85,7 @@ def _in_files(subject: Subject) -> Findings:
             *_words_in_conditions(file.tree),
             *_fields(file.tree, file.text, parameters, roots),
         ):
-            yield Finding(message, subject.template.program.place(file.name, offset), help_)
+            yield subject.finding(message, file.name, offset, help_)
 
 
 #: An offset, what is wrong there, and what to do.

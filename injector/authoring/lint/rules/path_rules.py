@@ -96,7 +96,7 @@ def open_policy(subject: Subject) -> Findings:
     denies = any(rendering.injection.reason is Reason.DENIED for rendering in renderings)
     if not denies or any(rendering.overlay is not None and rendering.overlay.value for rendering in renderings):
         return
-    for parameter in subject.template.parameters.values():
+    for parameter in subject.parameters:
         if "pod" in parameter.setters:
             yield Finding(
                 f"an annotation of the object can set the parameter `{parameter.name}`, so the object's author can "

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from injector.authoring.lint.subject import Finding, Findings, RenderedSource, Rendering, Subject
+from injector.authoring.refusal_location import value_at
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.pods.constraints import baseline, restricted
 from injector.pods.constraints.pod_view import PodView
@@ -272,7 +273,11 @@ def refusals(source: RenderedSource, minor: int) -> tuple[LevelRefusal, ...]:
     overlay = source.plain
     spec = mapping(mapping(overlay).get("spec"))
     # `"*"` says little about a container of the app, which settles the rest for itself
-    sidecars = {list_: _named(spec, list_) for list_ in CONTAINER_LISTS if list_ in spec}
+    sidecars = {
+        list_: [c for c in mappings(spec[list_]) if c.get("name") != EVERY_CONTAINER]
+        for list_ in CONTAINER_LISTS
+        if list_ in spec
+    }
     hardened = {**mapping(overlay), "spec": {**spec, **sidecars}}
     keys: list[tuple[Any, ...]] = []
     unique: list[LevelRefusal] = []
@@ -283,10 +288,6 @@ def refusals(source: RenderedSource, minor: int) -> tuple[LevelRefusal, ...]:
             keys.append(key)
             unique.append(LevelRefusal(violation, _closer(_path(violation, spec), violation, spec)))
     return tuple(unique)
-
-
-def _named(spec: Object, list_: str) -> list[Object]:
-    return [c for c in mappings(spec.get(list_)) if c.get("name") != EVERY_CONTAINER]
 
 
 def _path(violation: Diagnostic, spec: Object) -> Path:
@@ -307,8 +308,5 @@ def _closer(path: Path, violation: Diagnostic, spec: Object) -> Path:
     """The path; for a capability, the path of its item in the list."""
     if violation.fields["field"] != "add" or len(path) < 3:
         return path
-    value: Any = {"spec": spec}
-    for step in path:
-        value = value[step]
-    capability = violation.fields["value"]
+    value, capability = value_at({"spec": spec}, path), violation.fields["value"]
     return (*path, value.index(capability)) if capability in value else path

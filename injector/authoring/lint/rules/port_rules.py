@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.rules._values import is_written, numbered, usual
+from injector.authoring.lint.rules._values import is_written, numbered
 from injector.authoring.lint.subject import Findings, Rendering, Subject
 from injector.diagnostics import Path
 from injector.pods.context import Object
@@ -142,7 +142,7 @@ def fixed_port(subject: Subject) -> Findings:
 
 def _ports(subject: Subject) -> Iterator[tuple[Rendering, Path, Object]]:
     """The ports of the sidecars, each with the rendering that it is in, and its path there."""
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         for path, container in rendering.sidecars():
             for index, port in numbered(container.get("ports")):
                 yield rendering, (*path, "ports", index), port

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from injector.authoring.lint.rules._values import asked_ports, declared, usual
+from injector.authoring.lint.rules._values import asked_ports, declared
 from injector.authoring.lint.subject import Findings, Subject
 
 SEVERITY = "warning"
@@ -90,7 +90,7 @@ def slow_start(subject: Subject) -> Findings:
 
     Proof: the kubelet probes, and a control plane without nodes has no kubelet.
     """
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         for path, container in rendering.sidecars():
             probe = container.get("startupProbe")
             if not isinstance(probe, dict):
@@ -145,7 +145,8 @@ def readiness_probe(subject: Subject) -> Findings:
 
     Proof: the API server accepts a sidecar without a probe; the mistake shows only when the program hangs.
     """
-    if not _in_front(subject):
+    names = subject.template.parameters  # by which a template sends something to the app
+    if not any(name.startswith("upstream") or (name.startswith("app-") and "port" in name) for name in names):
         return
     for rendering in subject.renderings:
         for path, container in rendering.sidecars():
@@ -186,7 +187,7 @@ def undeclared_port(subject: Subject) -> Findings:
             startupProbe:
               httpGet: {path: /health, port: {{ params.port }}}
     """
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         for path, container in rendering.containers():
             for port_path, port in asked_ports(container):
                 if isinstance(port, int) and port not in declared(container):
@@ -196,11 +197,3 @@ def undeclared_port(subject: Subject) -> Findings:
                         "add it to the container's ports, so that the injector can report a conflict with the "
                         "same port in a pod",
                     )
-
-
-def _in_front(subject: Subject) -> bool:
-    """Whether the template sends anything to the app, by the names of its parameters."""
-    return any(
-        name.startswith("upstream") or (name.startswith("app-") and "port" in name)
-        for name in subject.template.parameters
-    )

@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 from jinja2 import nodes
 
+from injector.authoring.lint.boundary_values import takes_value
 from injector.authoring.lint.rules._reading import sources_used
 from injector.authoring.lint.rules._scripts import Script, harmful, is_harmful, scripts
-from injector.authoring.lint.rules._values import takes_value
 from injector.authoring.lint.subject import Finding, Findings, RenderedSource, Rendering, Subject
+from injector.authoring.refusal_location import value_at
 from injector.diagnostics import Path, Place
 from injector.errors import InjectionError
 from injector.names import shortened
@@ -152,7 +153,7 @@ def shell_injection(subject: Subject) -> Findings:
                 if (path, script.text, script.language) in checked:
                     continue
                 checked.add((path, script.text, script.language))
-                for parameter in subject.template.parameters.values():
+                for parameter in subject.parameters:
                     if (path, parameter.name) in reported:
                         continue
                     value = _breaks_out(subject, rendering, path, script, parameter)
@@ -193,10 +194,8 @@ def _with(
         overlay = RenderedSource(subject.template, msgspec.structs.replace(rendering.context, params=params))
     except InjectionError:
         return None
-    text: Any = overlay.value
     try:
-        for step in path:
-            text = text[step]
+        text = value_at(overlay.value, path)
     except (KeyError, IndexError, TypeError):
         return None
     return Script(script.path, text, script.language) if isinstance(text, str) else None
@@ -204,13 +203,8 @@ def _with(
 
 def _hole(subject: Subject, place: Place, parameter: Parameter) -> Place:
     """Where the parameter is first written, from this place on; this place if a variable or macro writes it."""
-    reference = f"params.{parameter.variable}"
-    lines = subject.sources.get(place.file, "").split("\n")
-    for number, line in enumerate(lines[max(place.line - 1, 0) :], max(place.line, 1)):
-        column = line.find(reference)
-        if column >= 0:
-            return subject.line_place(place.file, number, column + 1)
-    return place
+    hole = subject.search(place.file, f"params.{parameter.variable}", place.line)
+    return hole if hole.line else place
 
 
 def _hostile(parameter: Parameter, characters: str) -> Iterator[tuple[str, Any]]:

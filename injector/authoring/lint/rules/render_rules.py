@@ -113,14 +113,11 @@ def _failed(subject: Subject, failure: RenderFailure) -> Findings:
         return
     if failure.diagnostic.fields.get("taken_name") in APPS and subject.renderings:
         return  # the rule app-container tells it, and what to do
-    place = failure.place if failure.place.line or overlay is None else _merged_place(overlay, failure.diagnostic)
+    place = failure.place
+    if not place.line and overlay is not None:  # of a part that a merge did not take, its name
+        path = path_in(overlay.value, failure.diagnostic)
+        place = overlay.place((*path, "name")) if len(path) == 3 else _place(overlay, failure.diagnostic)
     yield _finding(failure.diagnostic, place, failure.title)
-
-
-def _merged_place(overlay: RenderedSource, fault: Diagnostic) -> Place:
-    """The place of what a merge did not take: of a part, its name."""
-    path = path_in(overlay.value, fault)
-    return overlay.place((*path, "name")) if len(path) == 3 else _place(overlay, fault)
 
 
 def _told_elsewhere(subject: Subject, rendering: Rendering) -> bool:
@@ -199,7 +196,7 @@ def schema(subject: Subject) -> Findings:
 def _to_do(error: Diagnostic, rendering: Rendering, subject: Subject) -> str:
     kind = next((kind for kind in ("integer", "boolean", "number") if kind in error.fields["types"]), "")
     hole = _HOLE.search(_origin(rendering, error).text) if kind and "string" not in error.fields["types"] else None
-    for parameter in subject.template.parameters.values() if hole else ():
+    for parameter in subject.parameters if hole else ():
         if hole and parameter.variable == hole[1] and parameter.type == "string":
             form = f", without format: {parameter.schema['format']}" if "format" in parameter.schema else ""
             return f"declare the parameter `{parameter.name}` with type: {kind}{form}"

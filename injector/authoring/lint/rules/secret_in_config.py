@@ -62,7 +62,7 @@ def secret_in_config(subject: Subject) -> Findings:
         parameters:
           secret-name: {type: string, format: dns-label, default: shipper, description: Secret with the key token.}
     """
-    secret = {p.variable: p.name for p in subject.template.parameters.values() if _is_secret(p)}
+    secret = {p.variable: p.name for p in subject.parameters if _is_secret(p)}
     for file, text in subject.sources.items():
         lines = text.split("\n")
         for use in uses_in_holes(text) if file.endswith(".j2") else ():
@@ -97,13 +97,9 @@ def _is_secret(parameter: Parameter) -> bool:
 def _variables(rendering: Rendering) -> Findings:
     for path, variable in in_containers(rendering, "env"):
         name, value = string_field(variable.get("name")), string_field(variable.get("value"))
-        if _SECRET.match(name) and _is_text(value):
+        # it may be the secret itself: no path, and no reference to another variable
+        if _SECRET.match(name) and value and not value.startswith(("/", "$(")):
             place = rendering.overlay.place((*path, "value"))
             if "params." not in place.text:  # told above
                 message = f"the name {name} suggests a secret, and its value is in the pod in plain text"
                 yield Finding(message, place, _HELP)
-
-
-def _is_text(value: str) -> bool:
-    """Whether a value may be the secret itself: no path, and no reference to another variable."""
-    return bool(value) and not value.startswith(("/", "$("))

@@ -54,7 +54,7 @@ def joined_lines(subject: Subject) -> Findings:
     """
     for file in subject.parsed:
         for offset, message, help_ in lost_line_ends(file.text, document=file.document):
-            yield Finding(message, subject.template.program.place(file.name, offset), help_)
+            yield subject.finding(message, file.name, offset, help_)
 
 
 #: A parameter as other tools write it, within the author's text: `${params.x}`, `$(params.x)`, `{params.x}`.
@@ -101,8 +101,7 @@ def plain_reference(subject: Subject) -> Findings:
     """
     for file in subject.parsed:
         for offset, message, variable in _references(file, subject.variables()):
-            place = subject.template.program.place(file.name, offset)
-            yield Finding(message, place, f"write {{{{ params.{variable} }}}}")
+            yield subject.finding(message, file.name, offset, f"write {{{{ params.{variable} }}}}")
 
 
 def _references(file: ParsedFile, parameters: Mapping[str, Parameter]) -> Iterator[tuple[int, str, str]]:
@@ -238,11 +237,9 @@ def expanded_value(subject: Subject) -> Findings:
             continue
         expanded = next(((file, at) for file in files for at in _expanded(subject.sources[file])), None)
         if expanded is not None:
-            yield Finding(
-                f"template.yaml does not say which program expands ${{...}} in {spec.name}",
-                subject.template.program.place(*expanded),
-                f"write `syntax:` below {spec.name}: one of {', '.join(EXPANSIONS)}",
-            )
+            message = f"template.yaml does not say which program expands ${{...}} in {spec.name}"
+            to_do = f"write `syntax:` below {spec.name}: one of {', '.join(EXPANSIONS)}"
+            yield subject.finding(message, *expanded, to_do)
 
 
 def _expanded(source: str) -> Iterator[int]:

@@ -10,8 +10,8 @@ from decimal import Decimal
 from typing import Any
 
 from injector.authoring.lint.rules._scripts import commands, script_of
-from injector.authoring.lint.rules._values import usual
 from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
+from injector.authoring.refusal_location import value_at
 from injector.diagnostics import Path, Place, spoken_path
 from injector.names import nearest, shortened
 from injector.pods.context import as_list
@@ -110,7 +110,7 @@ def unlikely_value(subject: Subject) -> Findings:
 
     Proof: the API server takes the value, and only the program or the kubelet finds out what it means.
     """
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         for path, message, help_ in unlikely_values(rendering.overlay.value):
             place = rendering.overlay.place(path)
             if origins := _origins(rendering, path, place):
@@ -122,18 +122,14 @@ def unlikely_value(subject: Subject) -> Findings:
     typed = [f"params.{name}" for name, parameter in subject.variables().items() if parameter.type != "string"]
     for file in subject.parsed:
         if file.document:
-            for offset, message, help_ in (
-                *_commented(file.text),
-                *_texts(file.text, typed, overlay=file.name == OVERLAY),
-            ):
-                yield Finding(message, subject.template.program.place(file.name, offset), help_)
+            texts = _texts(file.text, typed, overlay=file.name == OVERLAY)
+            for offset, message, help_ in (*_commented(file.text), *texts):
+                yield subject.finding(message, file.name, offset, help_)
 
 
 def _origins(rendering: Rendering, path: Path, place: Place) -> list[str]:
     """What set the parameters that give the value at a path, where a hole of the template writes it."""
-    value = bare_value(rendering.overlay.value)
-    for step in path:
-        value = bare_value(value[step])
+    value = bare_value(value_at(rendering.overlay.value, path))
     values = {name: rendering.context.params[name] for name in rendering.origins if "{{" in place.text}
     lists = {name: as_list(set_to) for name, set_to in values.items()}
     giving = [name for name, items in lists.items() if value in items]
@@ -173,7 +169,9 @@ def _commented(text: str) -> Iterator[tuple[int, str, str]]:
             )
             if not below.startswith((" " * (len(comment[1]) + 1), f"{' ' * len(comment[1])}- ")):
                 message = f"{comment[2]} has no value, as # begins a comment"
-                yield offset + comment.start(3), message, f"write {_quoted(comment[3].strip())}, in quotes"
+                text = comment[3].strip()
+                quoted = json.dumps(text, ensure_ascii=False) if len(text) <= _LONGEST else '"..."'
+                yield offset + comment.start(3), message, f"write {quoted}, in quotes"
         if block is None and TEXT_BEGINS.search(line.rstrip("\n")):
             block = indentation
         offset += len(line)
@@ -191,14 +189,8 @@ def _texts(text: str, parameters: Collection[str], *, overlay: bool) -> Iterator
     for hole in _AS_JSON.finditer(text):
         if not (overlay and hole[2] in parameters):
             message = f"tojson turns {hole[2]} into a string"
-            yield (
-                hole.start(1),
-                message,
-                (
-                    f"write {{{{ {hole[2]} }}}}, which keeps its type; if you need a string, put the expression in "
-                    "quotes"
-                ),
-            )
+            instead = f"write {{{{ {hole[2]} }}}}, which keeps its type"
+            yield hole.start(1), message, f"{instead}; if you need a string, put the expression in quotes"
 
 
 def _text(value: str, field: Field, path: Path) -> Iterator[tuple[Path, str, str]]:
@@ -264,7 +256,3 @@ def _words(container: Any, path: Path) -> Iterator[tuple[Path, str, str]]:
             if behind and script.language == "sh" and one_word and not _ARGUMENT.search(script.text):
                 message = f"the shell runs only {shortened(script.text)}, without this word"
                 yield (*path, *behind[0][0]), message, "write the whole command as the one item behind -c"
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False) if len(text) <= _LONGEST else '"..."'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from injector.authoring.lint.rules._values import in_containers, is_written, leaves, numbered, usual
+from injector.authoring.lint.rules._values import in_containers, is_written, leaves, numbered
 from injector.authoring.lint.rules._volumes import MOUNTS, holdings, unseen
 from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
 from injector.pods.context import mapping, mappings, string_field
@@ -50,7 +50,7 @@ def volume_name(subject: Subject) -> Findings:
             configMap: {name: tool-defaults}
     """
     template = subject.template.name
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         for path, volume in rendering.volumes():
             name, place = str(volume.get("name")), rendering.overlay.place((*path, "name"))
             if name != template and not name.startswith(f"{template}-") and is_written(place):
@@ -146,7 +146,7 @@ def file_as_folder(subject: Subject) -> Findings:
 
     Proof: only a kubelet mounts a volume, and the API server does not know what is in it.
     """
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         files_by_volume = _files(rendering, subject)
         for path, container in rendering.every_container():
             for index, mount in numbered(container.get("volumeMounts")):
