@@ -109,7 +109,7 @@ def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
             tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             message, line, column = toml_mistake(error)
-            return _offset(text, line, column - 1), message
+            return line_offset(text, line, column - 1), message
     elif syntax == "json" and name.endswith(".json"):
         try:
             json.loads(text)
@@ -128,7 +128,7 @@ def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
         try:
             parser.Parse(text.encode(errors="replace"), True)
         except expat.ExpatError as error:
-            return _offset(text, error.lineno, error.offset), expat.ErrorString(error.code)
+            return line_offset(text, error.lineno, error.offset), expat.ErrorString(error.code)
     return None
 
 
@@ -169,7 +169,7 @@ def _unread(text: str) -> tuple[int, str] | None:
         )
         for shell in (shells if interpreter else ())
     ]
-    found = [(_offset(text.rstrip(), int(refusal[1]), 0), refusal[2]) for refusal in refusals if refusal]
+    found = [(line_offset(text.rstrip(), int(refusal[1])), refusal[2]) for refusal in refusals if refusal]
     return min(found) if found and len(found) == len(refusals) else None
 
 
@@ -193,7 +193,7 @@ def _unbalanced(text: str, tokens: re.Pattern[str]) -> tuple[int, str] | None:
     return (opened[-1], "the { of this line is not closed with }") if opened else None
 
 
-def _offset(text: str, line: int, column: int) -> int:
+def line_offset(text: str, line: int, column: int = 0) -> int:
     """The offset of a line from 1 and a column from 0; that of the end where the line is 0."""
     lines = text.split("\n")
     if not 0 < line <= len(lines):

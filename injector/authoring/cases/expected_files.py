@@ -20,7 +20,7 @@ from injector.authoring.cases.programs import ProgramRefusal
 from injector.authoring.cases.subset import mismatches_of, shown_text, without_tag
 from injector.authoring.cases.suite import TESTS, Checked
 from injector.authoring.diagnostic_formats import one_line, quoted_lines
-from injector.authoring.file_syntax import CHECKED, syntax_mistakes
+from injector.authoring.file_syntax import CHECKED, line_offset, syntax_mistakes
 from injector.diagnostics import Diagnostic, Path, Place
 from injector.errors import DocumentError, InjectionError
 from injector.injection import Applied
@@ -76,11 +76,8 @@ def unreadable(checked: Checked, outcome: Outcome, applied: Applied) -> Iterator
 
 
 def _of_line(traced: Trace, text: str, line: int) -> Place | None:
-    lines = text.split("\n")
-    if not 0 < line <= len(lines):
-        return None
-    row = lines[line - 1]
-    return traced.place_of(sum(len(before) + 1 for before in lines[: line - 1]) + len(row) - len(row.lstrip()))
+    rows = text.split("\n")[line - 1 : line] if line else []
+    return traced.place_of(line_offset(text, line, len(rows[0]) - len(rows[0].lstrip()))) if rows else None
 
 
 def _at_line(node: Node | None, line: int) -> Path | None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from injector.injection import Injection
 from injector.loading.limits import limited, load_within_limits
 from injector.loading.template_folders import gallery_path, read_folder
 from injector.names import hint, shortened
-from injector.pods.context import Cluster, Namespace, Object
+from injector.pods.context import Cluster, Namespace
 from injector.pods.delivery import file_annotation
 from injector.pods.shape import string_map
 from injector.pods.workloads import workload_with_pods
@@ -35,7 +36,7 @@ from injector.settings import Settings, parse_settings
 from injector.templates.choice import names_in
 from injector.templates.families import declared_parameter, similar_names
 from injector.templates.parameter_values import value_of
-from injector.templates.parameters import resolve
+from injector.templates.parameters import Resolved, resolve
 from injector.templates.samples import has_example, sample_value
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
 from injector.templates.template import MANIFEST, UNSET, Template
@@ -73,7 +74,7 @@ class Harness:
         self.folder = folder.resolve()
         self.path = path
         loaded = load_within_limits(self.folder.name, read_folder(folder, path), origin=path)
-        self._unmarked, self._told = loaded, False
+        self._unmarked: Template | None = loaded  #: until its mistakes are told
         with limited(loaded.name, path):
             self.template, self.branches = marked(loaded)
         self._parents = (self.folder.parent, gallery_path())
@@ -81,8 +82,8 @@ class Harness:
 
     def mistakes(self) -> list[Diagnostic]:
         """What is wrong with the template by its text alone, when that is asked for the first time; then nothing."""
-        already, self._told = self._told, True
-        return [] if already else [mistake.of(self.path) for mistake in text_warnings(self._unmarked)]
+        template, self._unmarked = self._unmarked, None
+        return [mistake.of(self.path) for mistake in text_warnings(template)] if template is not None else []
 
     def prepare(self, checked: Checked) -> None:
         """Load what a case needs."""
@@ -96,54 +97,42 @@ class Harness:
         templates = self._known(checked, settings)
         overrides = self._overrides(checked, templates)
         snapshot = _snapshot(settings, Catalog(templates.values()), checked)
+        request, obj = None, checked.given.obj
         if case.at_a_path:
-            return self._run_at_path(checked, templates, overrides, snapshot)
-        if self.template.why_not_injected and case.templates is None:
+            others, names_namespace = checked.given.others, checked.names_namespace
+            request, namespace = question(case, obj, others, names_namespace, templates.values())
+            subject = request.subject
+        elif self.template.why_not_injected and case.templates is None:
             message = f"template {self.template.name} cannot be injected: {self.template.why_not_injected}"
             help_ = "write such an object in `object:`, in place of the pod; with `file:`, add `operation:`"
             steps = () if case.pod is None else ("pod",)
             raise CaseError(checked.problem("case", message, *steps, help=help_, key=True))
-        case_input = checked.given
-        namespace = case_input.namespace(case.namespace, checked.names_namespace, settings)
-        overrides = _with_examples(checked, templates, overrides, case_input.pod, namespace, settings)
-        workload = workload_with_pods(case_input.obj)
+        else:
+            subject = checked.given.pod
+            namespace = checked.given.namespace(case.namespace, checked.names_namespace, settings)
+        of_subject = partial(
+            resolve,
+            annotations=string_map(subject, "annotations"),
+            namespace_annotations=namespace.annotations,
+            settings=settings,
+        )
+        overrides = _with_examples(checked, templates, overrides, of_subject)
+        given = self._given(of_subject, overrides)
+        if request is not None:
+            injection = advised_injection(admit(request, namespace, case_path(case, templates), snapshot, overrides))
+            return Outcome(injection, snapshot, namespace, given=given, asked=request)
+        workload = workload_with_pods(obj)
         names = None if case.templates == CHOSEN else list(templates)
         injection = advised_injection(
-            inject(case_input.pod, namespace, snapshot, names=names, overrides=overrides, workload=workload)
+            inject(subject, namespace, snapshot, names=names, overrides=overrides, workload=workload)
         )
-        return Outcome(
-            injection,
-            snapshot,
-            namespace,
-            config_files(injection, settings),
-            self._given(case_input.pod, namespace, settings, overrides),
-            Attempt(injection, case_input.pod, namespace, snapshot, overrides, workload).blamed_place(self.template),
-        )
+        blamed = Attempt(injection, subject, namespace, snapshot, overrides, workload).blamed_place(self.template)
+        return Outcome(injection, snapshot, namespace, config_files(injection, settings), given, blamed)
 
-    def _run_at_path(
-        self,
-        checked: Checked,
-        templates: Mapping[str, Template],
-        overrides: dict[str, dict[str, Any]],
-        snapshot: Snapshot,
-    ) -> Outcome:
-        """What admit() makes of the case's object."""
-        case, beside = checked.case, checked.given.others
-        request, namespace = question(case, checked.given.obj, beside, checked.names_namespace, templates.values())
-        overrides = _with_examples(checked, templates, overrides, request.subject, namespace, snapshot.settings)
-        injection = advised_injection(admit(request, namespace, case_path(case, templates), snapshot, overrides))
-        changed = self._given(request.subject, namespace, snapshot.settings, overrides)
-        return Outcome(injection, snapshot, namespace, given=changed, asked=request)
-
-    def _given(
-        self, pod: Object, namespace: Namespace, settings: Settings, overrides: Mapping[str, Mapping[str, Any]]
-    ) -> frozenset[str]:
-        """The parameters of the template under test whose value for this pod is not the default."""
-        of_template = overrides.get(self.template.name, {})
+    def _given(self, of_subject: partial[Resolved], overrides: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
+        """The parameters of the template under test whose value for the case's object is not the default."""
         try:
-            resolved = resolve(
-                self.template, string_map(pod, "annotations"), namespace.annotations, settings, of_template
-            )
+            resolved = of_subject(self.template, overrides=overrides.get(self.template.name, {}))
         except InjectionError:  # a value that is not allowed: nothing is rendered with it
             return frozenset()
         parameters = self.template.parameters.values()
@@ -164,9 +153,12 @@ class Harness:
             return {name: self._template(checked, index, name) for index, name in enumerate(names)}
         # those that somebody may name; the others of the folder are no business of this case
         annotations = (string_map(checked.given.pod, "annotations"), checked.case.namespace.annotations)
-        names = [name for texts in annotations for name in names_in(texts.get(settings.templates_key, ""))]
-        present = [name for name in (*names, *settings.templates) if self._loaded(name) is not None]
-        return {self.template.name: self.template, **{name: self._template(checked, 0, name) for name in present}}
+        named = [name for texts in annotations for name in names_in(texts.get(settings.templates_key, ""))]
+        names = [
+            self.template.name,
+            *(name for name in (*named, *settings.templates) if self._loaded(name) is not None),
+        ]
+        return {name: self._template(checked, 0, name) for name in names}
 
     def _template(self, checked: Checked, index: int, name: str) -> Template:
         template = self._loaded(name)
@@ -224,13 +216,12 @@ def _with_examples(
     checked: Checked,
     templates: Mapping[str, Template],
     overrides: dict[str, dict[str, Any]],
-    pod: Object,
-    namespace: Namespace,
-    settings: Settings,
+    of_subject: partial[Resolved],
 ) -> dict[str, dict[str, Any]]:
     """The overrides, with an example of each required parameter that nobody gives, as `render` and `lint` take it.
 
-    A case that expects no result gets no examples: a missing parameter may be what it shows.
+    `of_subject` resolves a template's parameters for the case's object. A case that expects no result gets no examples:
+    a missing parameter may be what it shows.
     """
     if checked.case.expect.decision not in _GOOD:
         return overrides
@@ -238,7 +229,7 @@ def _with_examples(
     for template in templates.values():
         own = overrides.get(template.name, {})
         try:
-            resolve(template, string_map(pod, "annotations"), namespace.annotations, settings, own)
+            of_subject(template, overrides=own)
         except InjectionError as error:
             completed[template.name] = {**examples_of(template, error.diagnostic), **own}
     return completed

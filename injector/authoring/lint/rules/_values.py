@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -56,10 +57,10 @@ def is_written(place: Place) -> bool:
 
 def rendered_for(
     subject: Subject, context: Context, *, kind: str = "", native: bool | None = None, grace: int | None = None
-) -> RenderedSource | None:
+) -> Iterator[RenderedSource]:
     """The overlay for a changed context: a workload of another kind, native sidecars or not, another grace period.
 
-    None where the template does not serve that, or fails: then another rule says so.
+    Nothing where the template does not serve that, or fails: then another rule says so.
     """
     changes: dict[str, Any] = {}
     if kind:
@@ -69,10 +70,8 @@ def rendered_for(
     if grace is not None:
         spec = {**(context.object.get("spec") or {}), "terminationGracePeriodSeconds": grace}
         changes["object"] = {**context.object, "spec": spec}
-    try:
-        return RenderedSource(subject.template, msgspec.structs.replace(context, **changes))
-    except InjectionError:
-        return None
+    with suppress(InjectionError):
+        yield RenderedSource(subject.template, msgspec.structs.replace(context, **changes))
 
 
 #: What people call the container of an app.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 from injector.authoring.lint.rules._scripts import commands, interpreter
@@ -199,9 +200,9 @@ def grace_period(subject: Subject) -> Findings:
         {% endif %}
     """
     for rendering in subject.usual:
-        for native in (True, False):
-            overlay = rendered_for(subject, rendering.context, native=native, grace=_SHORT)
-            for path, container in overlay.sidecars() if overlay is not None else ():
+        overlays = (rendered_for(subject, rendering.context, native=n, grace=_SHORT) for n in (True, False))
+        for overlay in chain.from_iterable(overlays):
+            for path, container in overlay.sidecars():
                 sleep = mapping(mapping(mapping(container.get("lifecycle")).get("preStop")).get("sleep"))
                 seconds = sleep.get("seconds")
                 if isinstance(seconds, int) and seconds > _SHORT:

@@ -183,19 +183,17 @@ def termination(subject: Subject) -> Findings:
         {% endif %}
     """
     for rendering in subject.usual:
-        overlay = rendered_for(subject, rendering.context, kind="Deployment", native=False)
-        for path, container in overlay.sidecars() if overlay is not None else ():
-            names = [string_field(port.get("name")) for port in mappings(container.get("ports"))]
-            has_traffic = not all(map(_ASIDE.search, names))
-            if has_traffic and not mapping(container.get("lifecycle")).get("preStop"):
-                yield Finding(
-                    (
+        for overlay in rendered_for(subject, rendering.context, kind="Deployment", native=False):
+            for path, container in overlay.sidecars():
+                names = [string_field(port.get("name")) for port in mappings(container.get("ports"))]
+                has_traffic = not all(map(_ASIDE.search, names))
+                if has_traffic and not mapping(container.get("lifecycle")).get("preStop"):
+                    yield Finding(
                         f"where container `{container.get('name')}` is a plain container, it stops together with the "
-                        "app, and so is gone while the app answers its last requests"
-                    ),
-                    overlay.place((*path, "name")),
-                    "add a preStop hook that sleeps, inside {% if not native %}",
-                )
+                        "app, and so is gone while the app answers its last requests",
+                        overlay.place((*path, "name")),
+                        "add a preStop hook that sleeps, inside {% if not native %}",
+                    )
 
 
 def job_blocked(subject: Subject) -> Findings:
@@ -226,10 +224,10 @@ def job_blocked(subject: Subject) -> Findings:
             image: example.com/shipper:1.2
     """
     for rendering in subject.usual:
-        plain = rendered_for(subject, rendering.context, kind="Deployment", native=False)
-        job = rendered_for(subject, rendering.context, kind="Job", native=False)
-        if job is not None and (plain is None or not set(job.warnings) - set(plain.warnings)):
-            for path, container in job.sidecars():
+        plain = next(rendered_for(subject, rendering.context, kind="Deployment", native=False), None)
+        for job in rendered_for(subject, rendering.context, kind="Job", native=False):
+            warns = plain is not None and not set(plain.warnings).issuperset(job.warnings)
+            for path, container in job.sidecars() if not warns else ():
                 yield Finding(
                     f"if container `{container.get('name')}` is a plain container, a Job with this sidecar never ends, "
                     "and no warning is given",
