@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -28,8 +27,7 @@ from injector.templates.variables import Context
 _REASONS = (Reason.INVALID_POD, Reason.CONFLICT, Reason.TEMPLATE_FAILED)
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """An injection, whether or not it was refused, and what went into it: enough to render its templates once more."""
 
     injection: Injection

@@ -6,8 +6,8 @@ template that runs is the one that is counted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from jinja2 import nodes
 
@@ -21,8 +21,7 @@ from injector.templates.template import Template
 _BODY, _VALUE = "check:reached", "check:reached_value"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Branch:
+class Branch(NamedTuple):
     """One way through a template's file; `what` is for people: `else`, `for`, `inline if`.
 
     `offset` is where it begins, in characters of the file with `\\n` for line ends.

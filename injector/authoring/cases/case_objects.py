@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -26,8 +26,7 @@ _WRITE_POD = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(NamedTuple):
     """The object of a case, and the other objects of its manifest, such as its Namespace, quotas and limit ranges.
 
     The object has a pod; in a case about an object at a path it may be any object.

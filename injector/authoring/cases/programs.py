@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from injector.injection import Applied
 from injector.library_messages import named_line
@@ -74,8 +74,7 @@ SECONDS = 30.0
 _OUTPUT = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramRefusal:
+class ProgramRefusal(NamedTuple):
     """A program that did not take a config file: what it wrote, and the line and the file that it names.
 
     `code` is its exit code, a signal below 0, or None if it did not end by itself. `named` is empty if the program

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from injector.authoring.cases.case import decision_of
 from injector.authoring.cases.expected_files import author_place, file_problems, golden_problem, unreadable
@@ -49,8 +50,7 @@ class CaseResult:
         return not self.problems
 
 
-@dataclass(frozen=True, slots=True)
-class Ways:
+class Ways(NamedTuple):
     """How cases are run: the programs, whether one that is missing is a failure, whether golden files are written."""
 
     programs: Programs
@@ -120,7 +120,7 @@ def _validate(result: CaseResult, outcome: Outcome, ways: Ways) -> None:
             text = refusal_text(refusal, texts)
             result.problems.append(checked.problem("validate", message, "name", help=text, fields=fields))
             above = unended_line(texts.get(refusal.named, ""), refusal.line) if refusal.program.endswith("nginx") else 0
-            place = author_place(checked, outcome, applied, replace(refusal, line=above or refusal.line))
+            place = author_place(checked, outcome, applied, refusal._replace(line=above or refusal.line))
             if place is not None:
                 template = applied.template
                 message = f"{refusal.program} does not accept the output of this line"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from injector.advice.field_names import field_help
@@ -22,8 +21,7 @@ _SIBLINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(NamedTuple):
     """What is not as expected. `steps` lead to the expectation, or with `key` to its key; `dotted` is for people."""
 
     steps: Path

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from injector.advice.declarations import CASE_FILE_KEYS, case_key_help
 from injector.authoring.cases.case import Case
@@ -29,8 +29,7 @@ TESTS = "tests"
 _OBJECTS = ("pod", "object")
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(NamedTuple):
     """A case whose object is known. `number` is its position in its file, from 0."""
 
     case: Case

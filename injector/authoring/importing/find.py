@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from injector.authoring.importing.source import RULE, ImportProblems, ImportSource, read_sources
 from injector.diagnostics import Diagnostic, Place, Severity
@@ -25,8 +25,7 @@ _TELLING = frozenset(("containers", "initContainers", "volumes", "volumeMounts",
 _LIKELY = re.compile(r"^(?:containers|initContainers|volumes|volumeMounts|hostAliases)[ \t]*:", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """A sidecar config where it was found.
 
     `name` is that of its file or key without the ending, "" where there is none; `config_map` the ConfigMap's. `folder`
@@ -41,8 +40,7 @@ class Config:
     folder: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigFiles:
+class ConfigFiles(NamedTuple):
     """A ConfigMap that holds no sidecar config: perhaps the config files of a sidecar."""
 
     name: str

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from injector.authoring.cases.harness import Harness
 from injector.authoring.cases.programs import Programs
@@ -67,8 +66,7 @@ _BOTH = "# if pods name a config in an annotation: add templatesKey: PREFIX/requ
 CASE = f"{TESTS}/imported.yaml"
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(NamedTuple):
     """A template made of a config: its name, its files by path, and what people do to get it."""
 
     name: str

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from injector.authoring.importing.find import LISTS, Config, Teller, find_configs
 from injector.authoring.importing.folder import Imported, folder_of
@@ -69,8 +69,7 @@ _NO_SCHEMAS = Diagnostic(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ImportResult:
+class ImportResult(NamedTuple):
     """The templates, all or none: none where something is an error. The problems are in the order of the inputs."""
 
     templates: tuple[Imported, ...]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -31,8 +30,7 @@ _FORMATS: Mapping[str, tuple[Any, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class BoundaryValue:
+class BoundaryValue(NamedTuple):
     """A value at an edge of what the schema allows.
 
     `free`: the schema alone does not show whether the value makes sense, as with a limit that depends on a request. So

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from injector.authoring.lint.rendering import make_subject
 from injector.authoring.lint.rule import Rule, findings_of, rules
@@ -41,8 +42,7 @@ class LintOptions:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Linted:
+class Linted(NamedTuple):
     """A template, by its folder as people gave it, and what is wrong with it: by file, line, column."""
 
     path: str
@@ -165,8 +165,7 @@ _COMMENT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Disable:
+class Disable(NamedTuple):
     """One comment. `lines` are the 1-based lines that it is for; None is the whole template."""
 
     place: Place

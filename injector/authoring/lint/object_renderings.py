@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from injector.authoring.cases.case_objects import question
 from injector.authoring.cases.suite import read_suite
@@ -36,8 +36,7 @@ _NO_EDGE = BoundaryValue(None)
 _USER = {"userInfo": {"username": "jane", "groups": ["system:authenticated"]}}
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
+class _Question(NamedTuple):
     """A request, and what people call it. `given`: parameters by a case; None for a sample, which has none."""
 
     title: str
@@ -77,13 +76,13 @@ class ObjectRenders:
         for sample in samples:
             rendering = self._one(sample, {})
             if isinstance(rendering, RenderFailure) and sample is not samples[0]:
-                rendering = replace(rendering, broken="")
+                rendering = rendering._replace(broken="")
             if rendering is not None:
                 yield rendering
         for parameters, edge in tried(self._template.parameters.values()):
             rendering = self._one(samples[0], parameters, edge)
             if rendering is not None:
-                yield replace(rendering, broken="") if isinstance(rendering, RenderFailure) else rendering
+                yield rendering._replace(broken="") if isinstance(rendering, RenderFailure) else rendering
         for case in self._cases():
             rendering = self._one(case, case.given or {})
             if isinstance(rendering, ObjectRendering):

@@ -8,9 +8,8 @@ import pkgutil
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import injector
 from injector.authoring.lint import rules as package
@@ -22,8 +21,7 @@ _SECTION = re.compile(r"^(Bad|Good|Proof):[ \t]*", re.MULTILINE)
 _FILE = re.compile(r"#\s*(\S+)\s*\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Documentation:
+class Documentation(NamedTuple):
     """What a rule's docstring says: one sentence, the text after it, and the files of its examples by name.
 
     `changed` are those files of the good example that the bad one does not have, or has otherwise.
@@ -47,8 +45,7 @@ class Documentation:
         return ("Bad", self.bad), ("Good, with the other files as they are" if repeated else "Good", self.changed)
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """A rule: its name, how bad what it finds is, and the function that finds it."""
 
     name: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import TemplateSyntaxError, nodes
 
@@ -175,8 +175,7 @@ class ObjectRendering:
         return self.overlay is None or bool(self.overlay.value or self.overlay.warnings)
 
 
-@dataclass(frozen=True, slots=True)
-class RenderFailure:
+class RenderFailure(NamedTuple):
     """A pod or an object, and parameters, for which nothing is rendered, although the template did not call fail() or
     deny().
     """
@@ -197,8 +196,7 @@ class RenderFailure:
         return self.diagnostic.place
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedFile:
+class ParsedFile(NamedTuple):
     """A file of a template that is rendered: its text, with `\n` for line ends, and its syntax tree."""
 
     name: str

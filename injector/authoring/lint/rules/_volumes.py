@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from injector.authoring.lint.rules._values import in_containers, is_written, numbered
 from injector.authoring.lint.subject import OverlayParts, Rendering, Subject
@@ -13,8 +12,7 @@ from injector.diagnostics import Path, Place
 from injector.pods.context import Object, mapping, mappings, string_field
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """One file, or with None all files, and where in the overlay it is asked for."""
 
     path: Path
@@ -114,8 +112,7 @@ def _items(path: Path, config_map: Any) -> Iterator[Reference]:
 MOUNTS = ("volumeMounts", "volumeDevices")
 
 
-@dataclass(frozen=True, slots=True)
-class MissingVolume:
+class MissingVolume(NamedTuple):
     """A volume that is mounted and not there, where its name stands, and the overlay's own volumes."""
 
     name: str

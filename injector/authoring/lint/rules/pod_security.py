@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from injector.authoring.lint.subject import Finding, Findings, RenderedSource, Rendering, Subject
 from injector.authoring.refusal_location import value_at
@@ -42,8 +41,7 @@ _HELP = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LevelRefusal:
+class LevelRefusal(NamedTuple):
     """One thing in an overlay that a level refuses, the lowest such level, and the way to it in the overlay."""
 
     violation: Diagnostic
