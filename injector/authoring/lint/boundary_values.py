@@ -20,6 +20,7 @@ _MANY = 100
 #: How many ways of setting several parameters are tried.
 _PAIRS = 150
 
+_Schema = Mapping[str, Any]
 _FORMATS: Mapping[str, tuple[Any, ...]] = {
     "quantity": ("1", "1Gi"),
     "duration": ("1ms", "24h"),
@@ -43,6 +44,9 @@ class BoundaryValue(NamedTuple):
     invented: bool = False
 
 
+BoundaryValues = Iterator[BoundaryValue]
+
+
 def tried(parameters: Collection[Parameter]) -> Iterator[tuple[dict[str, Any], BoundaryValue]]:
     """Values by parameter to try a template with, and their edge: first one parameter at a time, then some together."""
     for parameter in parameters:
@@ -52,7 +56,7 @@ def tried(parameters: Collection[Parameter]) -> Iterator[tuple[dict[str, Any], B
         yield values, BoundaryValue(values, free=True)
 
 
-def boundary_values(parameter: Parameter) -> Iterator[BoundaryValue]:
+def boundary_values(parameter: Parameter) -> BoundaryValues:
     """Values that the parameter takes, each once, none of them its default."""
     keys = set()
     if parameter.default is not UNSET:
@@ -86,7 +90,7 @@ def _is_switch(parameter: Parameter) -> bool:
     return parameter.type == "boolean" or "enum" in parameter.schema
 
 
-def _candidates(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
+def _candidates(schema: _Schema) -> BoundaryValues:
     for key in ("enum", "examples"):
         for value in schema.get(key, ()):
             yield BoundaryValue(value)
@@ -96,7 +100,7 @@ def _candidates(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
         yield from _KINDS[schema["type"]](schema)
 
 
-def _numbers(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
+def _numbers(schema: _Schema) -> BoundaryValues:
     step = schema.get("multipleOf", 1)
     for key, inwards in (("minimum", 0), ("maximum", 0), ("exclusiveMinimum", step), ("exclusiveMaximum", -step)):
         if key in schema:
@@ -106,7 +110,7 @@ def _numbers(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
         yield BoundaryValue(0, free=True)
 
 
-def _strings(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
+def _strings(schema: _Schema) -> BoundaryValues:
     form = str(schema.get("format"))
     if form in _FORMATS:
         free = form == "quantity"
@@ -117,7 +121,7 @@ def _strings(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
     yield BoundaryValue("a" * (_LONG if longest is None else min(longest, 100_000)), free=longest is None)
 
 
-def _lists(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
+def _lists(schema: _Schema) -> BoundaryValues:
     fewest, most = schema.get("minItems", 0), min(schema.get("maxItems", 1), _MANY)
     inner = _parameter(schema.get("items"))
     for count in dict.fromkeys((fewest, 1, most)):
@@ -130,7 +134,7 @@ def _lists(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
         yield BoundaryValue(["item"], free=True, invented=True)
 
 
-def _objects(schema: Mapping[str, Any]) -> Iterator[BoundaryValue]:
+def _objects(schema: _Schema) -> BoundaryValues:
     yield BoundaryValue({}, free=True)
     inner = {k: _parameter(v) for k, v in mapping(schema.get("properties")).items()}
     whole = {k: v for k, p in inner.items() if p is not None and (v := sample_value(p)) is not UNSET}

@@ -40,6 +40,8 @@ class Finding(Diagnostic):
 
 #: What a rule yields.
 Findings = Iterator[Finding]
+#: Path, message and help of each of some mistakes in an overlay, or in a part of it.
+OverlayMistakes = Iterator[tuple[Path, str, str]]
 #: Path and value, without tags, of each of some parts of an overlay.
 OverlayParts = Iterator[tuple[Path, Object]]
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from decimal import Decimal
 from itertools import chain
 from typing import Any
 
 from injector.authoring.lint.rules._scripts import commands, interpreter
 from injector.authoring.lint.rules._values import asked_ports, leaves, numbered, port_numbers, rendered_for
-from injector.authoring.lint.subject import Finding, Findings, Subject
-from injector.diagnostics import Path
+from injector.authoring.lint.subject import Finding, Findings, OverlayMistakes, Subject
 from injector.names import hint, shortened, to_write
 from injector.pods.context import Object, mapping, mappings, string_field
 from injector.pods.fields import CONTAINER
@@ -276,7 +274,7 @@ def variable_reference(subject: Subject) -> Findings:
                 yield rendering.finding(message, (*path, *word_path), help_)
 
 
-def _of_shells(container: Object, names: list[str]) -> Iterator[tuple[Path, str, str]]:
+def _of_shells(container: Object, names: list[str]) -> OverlayMistakes:
     """Path, message and help for each reference to a variable that only a shell replaces."""
     values = [(("env", index, "value"), variable.get("value")) for index, variable in numbered(container.get("env"))]
     main, *others = commands(container)
@@ -296,7 +294,7 @@ def _of_shells(container: Object, names: list[str]) -> Iterator[tuple[Path, str,
                     yield path, message, f"write $({name})" + f", and add {name} to env" * (name not in names)
 
 
-def _elsewhere(container: Object, names: list[str]) -> Iterator[tuple[Path, str, str]]:
+def _elsewhere(container: Object, names: list[str]) -> OverlayMistakes:
     """Path, message and help for each reference to a variable of the container where Kubernetes replaces none."""
     for path, text in leaves(container):
         field = CONTAINER.at(path)
@@ -306,7 +304,7 @@ def _elsewhere(container: Object, names: list[str]) -> Iterator[tuple[Path, str,
             yield path, f"Kubernetes does not replace {reference[0]} in {field.name}", help_
 
 
-def _references(container: Object, names: list[str]) -> Iterator[tuple[Path, str, str]]:
+def _references(container: Object, names: list[str]) -> OverlayMistakes:
     """Path, message and help for each reference that nothing answers."""
     env = [(("env", i, "value"), variable.get("value"), names[:i]) for i, variable in numbered(container.get("env"))]
     command = [(path, word, names) for path, word in next(commands(container))]

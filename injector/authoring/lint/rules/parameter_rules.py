@@ -249,8 +249,13 @@ def parameter_unbounded(subject: Subject) -> Findings:
             yield Finding(f"{part} takes {missing}", place, about=(*path, keyword))
 
 
-def _open(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, str, str]]:
-    """The parts of a schema without bounds: path, the keyword that is missing, and what it takes, in words."""
+_Schema = Mapping[str, Any]
+#: Path, the keyword that is missing, and what the schema takes, in words.
+_Missing = Iterator[tuple[Path, str, str]]
+
+
+def _open(schema: _Schema, path: Path) -> _Missing:
+    """The parts of a schema without bounds."""
     if schema.keys() & _CLOSED:
         return
     kind = schema.get("type")
@@ -264,7 +269,7 @@ def _open(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, str, st
         yield from _of_object(schema, path)
 
 
-def _of_number(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, str, str]]:
+def _of_number(schema: _Schema, path: Path) -> _Missing:
     lower = schema.keys() & {"minimum", "exclusiveMinimum"}
     upper = schema.keys() & {"maximum", "exclusiveMaximum"}
     if lower and not upper:
@@ -275,7 +280,7 @@ def _of_number(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, st
         yield path, "minimum", "any number: give it a minimum and a maximum"
 
 
-def _of_list(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, str, str]]:
+def _of_list(schema: _Schema, path: Path) -> _Missing:
     items = schema.get("items")
     if "maxItems" not in schema:
         yield path, "maxItems", "any number of items: give it maxItems"
@@ -285,7 +290,7 @@ def _of_list(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, str,
         yield path, "items", "items of any kind: add the keyword `items`"
 
 
-def _of_object(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, str, str]]:
+def _of_object(schema: _Schema, path: Path) -> _Missing:
     properties, additional = schema.get("properties"), schema.get("additionalProperties")
     if not properties and not isinstance(additional, Mapping) and "propertyNames" not in schema:
         yield path, "properties", "any keys with any values: give it properties, or a schema for additionalProperties"

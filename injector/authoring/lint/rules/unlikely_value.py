@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from injector.authoring.lint.rules._scripts import commands, script_of
-from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
+from injector.authoring.lint.subject import Finding, Findings, OverlayMistakes, Rendering, Subject
 from injector.authoring.refusal_location import value_at
 from injector.diagnostics import Path, Place, spoken_path
 from injector.names import nearest, shortened
@@ -137,7 +137,7 @@ def _origins(rendering: Rendering, path: Path, place: Place) -> list[str]:
     return [rendering.origins[name] for name in in_line or giving]
 
 
-def unlikely_values(value: Any, field: Field = POD, path: Path = ()) -> Iterator[tuple[Path, str, str]]:
+def unlikely_values(value: Any, field: Field = POD, path: Path = ()) -> OverlayMistakes:
     """Each value in an overlay that its author hardly means: its path, what it is, and what to write."""
     value = bare_value(value)
     if isinstance(value, dict):
@@ -193,7 +193,7 @@ def _texts(text: str, parameters: Collection[str], *, overlay: bool) -> Iterator
             yield hole.start(1), message, f"{instead}; if you need a string, put the expression in quotes"
 
 
-def _text(value: str, field: Field, path: Path) -> Iterator[tuple[Path, str, str]]:
+def _text(value: str, field: Field, path: Path) -> OverlayMistakes:
     """Quotes that are part of a value, and another spelling of one of the words that a field takes."""
     choices = _CHOICES.get(field.address, "").split()
     if quoted := _QUOTES.match(value):
@@ -206,7 +206,7 @@ def _text(value: str, field: Field, path: Path) -> Iterator[tuple[Path, str, str
         yield path, "a capability has no CAP_ in front of its name", f"write {value.upper().removeprefix('CAP_')}"
 
 
-def _amount(value: Any, name: str, path: Path) -> Iterator[tuple[Path, str, str]]:
+def _amount(value: Any, name: str, path: Path) -> OverlayMistakes:
     """An amount of memory that is less than any container needs; one of processor cores that no node has.
 
     The first has no unit or the one of processors, the second the one of memory or none.
@@ -224,7 +224,7 @@ def _amount(value: Any, name: str, path: Path) -> Iterator[tuple[Path, str, str]
             yield path, f"{name} is {text}, and that is {amount.normalize():f} bytes", f"write {number}Mi{behind}"
 
 
-def _twice(value: list[Any], field: Field, path: Path) -> Iterator[tuple[Path, str, str]]:
+def _twice(value: list[Any], field: Field, path: Path) -> OverlayMistakes:
     """Items of a list that have the same key, and are one item when they are merged."""
     steps: set[str] = set()
     for index, item in enumerate(value if field.keys else ()):
@@ -235,7 +235,7 @@ def _twice(value: list[Any], field: Field, path: Path) -> Iterator[tuple[Path, s
             steps.add(step)
 
 
-def _words(container: Any, path: Path) -> Iterator[tuple[Path, str, str]]:
+def _words(container: Any, path: Path) -> OverlayMistakes:
     """Items of a container's commands that are several words, or that only a shell reads as their author means them."""
     for command in commands(container):
         words = [(step, word) for step, word in command if isinstance(word, str)]
