@@ -9,7 +9,7 @@ from typing import Any
 
 from injector.advice.field_names import unknown_field
 from injector.advice.shapes import misshapen
-from injector.authoring.file_syntax import parse_error, syntax_mistakes
+from injector.authoring.file_syntax import unreadable_files
 from injector.authoring.lint.rule import findings_of, rules_in
 from injector.authoring.lint.rules.app_rules import home_of
 from injector.authoring.lint.rules.unlikely_value import unlikely_values
@@ -152,13 +152,9 @@ def _of_files(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
     applied = _applied(attempt, template)
     files = applied.files if applied is not None else ()
     texts = {name: text for generated in files for name, text in generated.data.items()}
-    specs = [spec for spec in template.files.values() if spec.name in texts]
-    broken = [spec for spec in specs if parse_error(texts[spec.name], spec.name, spec.syntax) is not None]
-    try:
-        for spec in broken:
-            context, rendered = attempt.context_and_files(template)
-            place_at = Trace(template, context, spec.template).place_of
-            for mistake in syntax_mistakes(rendered[spec.name], spec.name, spec.syntax, place_at):
-                yield Diagnostic("renders", "warning", mistake.message, mistake.help, place=mistake.place)
-    except InjectionError:
-        return
+
+    def trace(source: str) -> Trace:
+        return Trace(template, attempt.context_and_files(template)[0], source)
+
+    for mistake in unreadable_files(template, texts, trace):
+        yield Diagnostic("renders", "warning", mistake.message, mistake.help, place=mistake.place)

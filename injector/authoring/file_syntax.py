@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from shutil import which
@@ -14,11 +15,12 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from injector.diagnostics import Place
+from injector.errors import InjectionError
 from injector.library_messages import toml_mistake
 from injector.names import shortened
+from injector.templates.render import Trace
+from injector.templates.template import Template
 
-#: The syntaxes that there is a parser for.
-CHECKED = ("json", "toml", "xml", "nginx", "hcl", "env", "ini", "sh")
 #: What a syntax is called, where not by its name in capital letters.
 _NAMES = {"nginx": "nginx configuration", "env": "content of an env file", "sh": "shell script"}
 #: Braces, and the beginning of what a brace may stand in without being one, of files that have no parser here.
@@ -93,6 +95,24 @@ def syntax_mistakes(text: str, name: str, syntax: str, place_of: Callable[[int],
         begin, end = text.rfind("\n", 0, offset) + 1, text.find("\n", offset)
         end = len(text) if end < 0 else end
         text = text[:begin] + " " * (end - begin) + text[end:]
+
+
+def unreadable_files(
+    template: Template, texts: Mapping[str, str], trace: Callable[[str], Trace]
+) -> Iterator[SyntaxMistake]:
+    """What a parser does not take of the rendered files of a template, by the author's lines.
+
+    `trace` renders a source once more. Of the file as a whole where that differs: an earlier template may have changed
+    the pod.
+    """
+    for spec in template.files.values():
+        text = texts.get(spec.name)
+        if text is None or parse_error(text, spec.name, spec.syntax) is None:
+            continue
+        with suppress(InjectionError):
+            traced = trace(spec.template)
+            place_of = traced.place_of if traced.value == text else lambda _, file=spec.template: Place(file)
+            yield from syntax_mistakes(text, spec.name, spec.syntax, place_of)
 
 
 def bare_hole(line: str, column: int) -> re.Match[str] | None:

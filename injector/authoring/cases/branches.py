@@ -37,13 +37,13 @@ class Branches:
 
     def __init__(self, template: Template) -> None:
         self._template = template
-        self.all: dict[int, Branch] = {}
+        self.all: list[Branch] = []
         self.reached: set[Branch] = set()
 
     @property
     def missed(self) -> list[Branch]:
         """What no render has been through, in the order of the files."""
-        return sorted(set(self.all.values()) - self.reached)
+        return sorted(set(self.all) - self.reached)
 
     def place(self, branch: Branch) -> Place:
         """Where a branch begins."""
@@ -51,7 +51,7 @@ class Branches:
 
     def add(self, branch: Branch) -> int:
         """A number for a branch. A file that is compiled more than once has the same branch under several."""
-        self.all[len(self.all)] = branch
+        self.all.append(branch)
         return len(self.all) - 1
 
     def reach(self, number: int) -> Text:

@@ -20,7 +20,7 @@ from injector.authoring.cases.programs import ProgramRefusal
 from injector.authoring.cases.subset import mismatches_of, shown_text, without_tag
 from injector.authoring.cases.suite import TESTS, Checked
 from injector.authoring.diagnostic_formats import one_line, quoted_lines
-from injector.authoring.file_syntax import CHECKED, line_offset, syntax_mistakes
+from injector.authoring.file_syntax import line_offset, unreadable_files
 from injector.diagnostics import Diagnostic, Path, Place
 from injector.errors import DocumentError, InjectionError
 from injector.injection import Applied
@@ -57,22 +57,13 @@ def author_place(checked: Checked, outcome: Outcome, applied: Applied, refusal: 
 def unreadable(checked: Checked, outcome: Outcome, applied: Applied) -> Iterator[Diagnostic]:
     """The text files of a template that a parser of their syntax does not take."""
     template, texts = applied.template, outcome.config_files.get(applied.template.name, {})
-    for spec in template.files.values():
-        if spec.syntax not in CHECKED or spec.name not in texts:
-            continue
-        try:
-            traced = Trace(template, _context(checked, outcome, applied), spec.template)
-        except InjectionError:
-            continue
-        place_of = traced.place_of if traced.value == texts[spec.name] else lambda _, file=spec.template: Place(file)
-        for mistake in syntax_mistakes(texts[spec.name], spec.name, spec.syntax, place_of):
-            yield Diagnostic(
-                "validate",
-                "error",
-                mistake.message,
-                mistake.help,
-                place=replace(mistake.place, origin=template.origin or template.name),
-            )
+
+    def trace(source: str) -> Trace:
+        return Trace(template, _context(checked, outcome, applied), source)
+
+    for mistake in unreadable_files(template, texts, trace):
+        place = replace(mistake.place, origin=template.origin or template.name)
+        yield Diagnostic("validate", "error", mistake.message, mistake.help, place=place)
 
 
 def _of_line(traced: Trace, text: str, line: int) -> Place | None:

@@ -124,9 +124,12 @@ class Programs:
             if shutil.which(spec.validate[0].replace("\0", ""), path=self._path) is None:
                 verdicts.missing.append((spec.validate[0], spec.name))
             else:
-                refusal = self._checked(spec.name, spec.validate, texts, mounts)
+                inputs = repr((spec.name, spec.validate, sorted(texts.items()), sorted(mounts.items())))
+                key = hashlib.blake2b(inputs.encode()).digest()
+                if key not in self._known:
+                    self._known[key] = self._run(spec.name, spec.validate, texts, mounts)
                 verdicts.checked += 1
-                verdicts.refusals += [] if refusal is None else [refusal]
+                verdicts.refusals += filter(None, [self._known[key]])
         return verdicts
 
     def stop(self) -> None:
@@ -136,14 +139,6 @@ class Programs:
             for process in self._running:
                 if process.returncode is None:
                     kill_process(process)
-
-    def _checked(
-        self, name: str, command: tuple[str, ...], texts: Mapping[str, str], mounts: Mapping[str, str]
-    ) -> ProgramRefusal | None:
-        key = hashlib.blake2b(repr((name, command, sorted(texts.items()), sorted(mounts.items()))).encode()).digest()
-        if key not in self._known:
-            self._known[key] = self._run(name, command, texts, mounts)
-        return self._known[key]
 
     def _run(
         self, name: str, command: tuple[str, ...], texts: Mapping[str, str], mounts: Mapping[str, str]
@@ -159,9 +154,8 @@ class Programs:
             except subprocess.TimeoutExpired:
                 return ProgramRefusal(name, command[0], f"did not end within {self._seconds:g} s", "")
             except (OSError, ValueError) as error:  # ValueError: a NUL, which no command line holds
-                return ProgramRefusal(
-                    name, command[0], f"cannot be run: {getattr(error, 'strerror', None) or error}", ""
-                )
+                reason = getattr(error, "strerror", None) or error
+                return ProgramRefusal(name, command[0], f"cannot be run: {reason}", "")
         if code == 0:
             return None
         output = output.replace(f"{folder}/", "").strip()

@@ -59,7 +59,7 @@ def coverage_of(bench: Harness, results: Iterable[CaseResult]) -> Coverage:
     missed = [name for name in template.parameters if name not in parameters]
     return Coverage(
         parameters=len(template.parameters),
-        branches=len(set(branches.all.values())),
+        branches=len(set(branches.all)),
         missed_parameters=tuple(
             Missed(f"parameter {name}", manifest_place(template, ("parameters", name))) for name in missed
         ),

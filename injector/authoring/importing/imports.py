@@ -18,6 +18,7 @@ from injector.authoring.importing.source import LIMIT, RULE
 from injector.authoring.lint.pod_schema import INSTALL_SCHEMAS, SchemasMissingError
 from injector.diagnostics import Diagnostic, Place
 from injector.names import legal_name, shortened, template_name
+from injector.pods.context import Object
 from injector.pods.fields import OBJECT
 from injector.pods.keyed_pointers import step_of
 
@@ -203,19 +204,17 @@ def _merged(base: Sidecar, own: Sidecar) -> Sidecar:
         spec,
         {key: {**base.metadata.get(key, {}), **own.metadata.get(key, {})} for key in {**base.metadata, **own.metadata}},
         _joined(base.env, own.env, "env"),
-        _joined(base.mounts, own.mounts, "name"),
+        _joined(base.mounts, own.mounts, "volumeMounts"),
         own.service_account or base.service_account,
     )
 
 
-def _joined(base: list[dict[str, object]], own: list[dict[str, object]], name: str) -> list[dict[str, object]]:
+def _joined(base: list[Object], own: list[Object], name: str) -> list[Object]:
     """The base's elements in their order; own elements replace those with the same name, the others are added."""
-    if name == "name":  # mounts: they are told apart by their volume
-        return list({str(item.get("name")): item for item in (*base, *own)}.values())
-    if name == "hostAliases":
-        joined: dict[str, dict[str, object]] = {}
-        for item in (*base, *own):
-            hosts = [*joined.get(str(item.get("ip")), {}).get("hostnames", ()), *item.get("hostnames", ())]  # type: ignore[misc]
-            joined[str(item.get("ip"))] = {**item, "hostnames": list(dict.fromkeys(hosts))}
-        return list(joined.values())
-    return list({step_of(item, OBJECT.fields[name]): item for item in (*base, *own)}.values())
+    joined: dict[str, Object] = {}
+    for item in (*base, *own):
+        # mounts are told apart by their volume
+        key = str(item.get("name")) if name == "volumeMounts" else step_of(item, OBJECT.fields[name])
+        hosts = [*joined.get(key, {}).get("hostnames", ()), *item.get("hostnames", ())]
+        joined[key] = {**item, "hostnames": list(dict.fromkeys(hosts))} if name == "hostAliases" else item
+    return list(joined.values())

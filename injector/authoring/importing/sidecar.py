@@ -20,6 +20,7 @@ from injector.authoring.importing.find import (
     METADATA,
     MISTAKEN,
     ORDER,
+    OTHERS,
     SWITCHES,
     Config,
     Teller,
@@ -40,7 +41,7 @@ _FIELD_TYPES: dict[str, type] = {
     **dict.fromkeys((*LISTS, *EVERYWHERE), list),
     **dict.fromkeys(METADATA, dict),
     **dict.fromkeys(SWITCHES, bool),
-    **dict.fromkeys(("name", "inherits", "serviceAccountName"), str),
+    **dict.fromkeys(OTHERS, str),
 }
 
 
@@ -59,6 +60,11 @@ class Sidecar:
     env: list[Object] = field(default_factory=list)
     mounts: list[Object] = field(default_factory=list)
     service_account: str = ""
+
+    @property
+    def containers(self) -> list[Object]:
+        """Its containers, set-up first."""
+        return [*self.spec.get("initContainers", ()), *self.spec.get("containers", ())]
 
     @property
     def empty(self) -> bool:
@@ -93,7 +99,7 @@ def read_sidecar(config: Config, problems: list[Diagnostic]) -> Sidecar | None:
 
 
 def _sidecar(config: Config, fields: Object) -> Sidecar:
-    apart = (*EVERYWHERE, *METADATA, "name", "inherits", "serviceAccountName")
+    apart = (*EVERYWHERE, *METADATA, *OTHERS)
     spec = {key: value for key, value in fields.items() if key not in apart and value not in ([], False)}
     return Sidecar(
         config,

@@ -83,6 +83,14 @@ def schema_errors(pod: Object, version: tuple[int, int]) -> tuple[Diagnostic, ..
     return _checked(msgspec.json.encode({"metadata": metadata, "spec": pod.get("spec")}, order="sorted"), version)
 
 
+def known_errors(pod: Object, version: tuple[int, int]) -> tuple[Diagnostic, ...]:
+    """What `schema_errors` finds; nothing without the schemas."""
+    try:
+        return schema_errors(pod, version)
+    except SchemasMissingError:
+        return ()
+
+
 @lru_cache(maxsize=512)
 def _checked(pod: bytes, version: tuple[int, int]) -> tuple[Diagnostic, ...]:
     value = msgspec.json.decode(pod)

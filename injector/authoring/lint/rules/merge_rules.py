@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, SchemasMissingError, deprecated_fields, schema_errors
+from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, deprecated_fields, known_errors
 from injector.authoring.lint.rules._values import last_field, leaves
 from injector.authoring.lint.subject import Findings, RenderedSource, Rendering, Subject
 from injector.diagnostics import Path
@@ -47,7 +47,9 @@ def atomic_list(subject: Subject) -> Findings:
               capabilities: {drop: [NET_RAW]}
     """
     for rendering in subject.renderings:
-        unknown = _unknown(subject, rendering)
+        # none where nobody knows them
+        errors = known_errors(rendering.after, subject.kubernetes)
+        unknown = {error.path[-1] for error in errors if error.code == UNKNOWN_FIELD}
         for path, replaced in _shared(rendering):
             if unknown.intersection(path):
                 continue  # no list at all: the rule schema tells what it may be
@@ -63,14 +65,6 @@ def atomic_list(subject: Subject) -> Findings:
                 "say how you know",
                 key=True,
             )
-
-
-def _unknown(subject: Subject, rendering: Rendering) -> set[str | int]:
-    """The fields of a pod that Kubernetes does not have; none where nobody knows them."""
-    try:
-        return {e.path[-1] for e in schema_errors(rendering.after, subject.kubernetes) if e.code == UNKNOWN_FIELD}
-    except SchemasMissingError:
-        return set()
 
 
 def _written(path: Path) -> str:

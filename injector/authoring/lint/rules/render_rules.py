@@ -7,7 +7,7 @@ import re
 from injector.advice import help_for
 from injector.advice.shapes import misshapen
 from injector.authoring.file_syntax import syntax_mistakes
-from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, SchemasMissingError, schema_errors, versions
+from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, known_errors, schema_errors, versions
 from injector.authoring.lint.rules._values import APPS
 from injector.authoring.lint.rules._volumes import missing_volumes
 from injector.authoring.lint.subject import Finding, Findings, RenderedSource, RenderFailure, Rendering, Subject
@@ -105,7 +105,7 @@ def _failed(subject: Subject, failure: RenderFailure) -> Findings:
     overlay = failure.overlay
     wrong = list(misshapen(overlay.value)) if overlay is not None else []
     is_shape = wrong or "missing_keys" in failure.diagnostic.fields
-    if is_shape and any(_schema_errors(subject, rendering) for rendering in subject.renderings):
+    if is_shape and any(known_errors(rendering.after, subject.kubernetes) for rendering in subject.renderings):
         return  # the rule schema tells it
     if wrong and overlay is not None:  # where the pod has a part of that name, the merge speaks of the pod's
         for path, message in wrong:
@@ -122,17 +122,9 @@ def _failed(subject: Subject, failure: RenderFailure) -> Findings:
 
 def _told_elsewhere(subject: Subject, rendering: Rendering) -> bool:
     """Whether another rule tells why the injection refuses the pod, at a better place."""
-    if _schema_errors(subject, rendering):
+    if known_errors(rendering.after, subject.kubernetes):
         return True
     return "missing_volume" in rendering.injection.failures[0].fields and any(missing_volumes(rendering))
-
-
-def _schema_errors(subject: Subject, rendering: Rendering) -> bool:
-    """Whether the rule `schema` has something against a pod."""
-    try:
-        return bool(schema_errors(rendering.after, subject.kubernetes))
-    except SchemasMissingError:
-        return False
 
 
 def _place(overlay: RenderedSource, fault: Diagnostic) -> Place:
