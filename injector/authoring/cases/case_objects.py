@@ -120,8 +120,14 @@ def question(
     `names_namespace` is whether the case says the namespace's name. Raises ValueError for an object without apiVersion
     or kind.
     """
-    resource = _resource(case, obj, list(named_resources(templates)))
-    namespace = _namespace(case, obj, beside, names_namespace, resource)
+    resource, declared = _resource(case, obj, list(named_resources(templates))), case.namespace
+    if resource.is_namespaces:  # it is its own, as for the webhook
+        namespace = ObjectRequest(Request(resource=resource.name), obj).itself()
+    else:
+        name = declared.name if names_namespace else lies_in(resource, obj, declared.name)
+        own = namespace_among(beside, name)
+        labels = declared.labels if declared.labels is not None else mapping(own.get("labels"))
+        namespace = Namespace(name, dict(labels), {**mapping(own.get("annotations")), **declared.annotations})
     operation = case.operation or "CREATE"
     same = operation == "DELETE" or (operation == "UPDATE" and case.old_object is None)
     old = obj if same else case.old_object
@@ -142,15 +148,3 @@ def _resource(case: Case, obj: Object, resources: list[Resource]) -> Resource:
     fitting = [resource for resource in resources if resource.name == case.resource]
     own = guess._replace(name=case.resource)
     return own if own in fitting or not fitting else fitting[0]
-
-
-def _namespace(
-    case: Case, obj: Object, beside: Iterable[Object], names_namespace: bool, resource: Resource
-) -> Namespace:
-    declared = case.namespace
-    if resource.is_namespaces:  # it is its own, as for the webhook
-        return ObjectRequest(Request(resource=resource.name), obj).itself()
-    name = declared.name if names_namespace else lies_in(resource, obj, declared.name)
-    own = namespace_among(beside, name)
-    labels = declared.labels if declared.labels is not None else mapping(own.get("labels"))
-    return Namespace(name, dict(labels), {**mapping(own.get("annotations")), **declared.annotations})

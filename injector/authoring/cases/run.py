@@ -75,7 +75,10 @@ def inject_case(bench: Harness, checked: Checked, ways: Ways) -> tuple[CaseResul
         if any(problem.code == "decision" for problem in result.problems):
             result.problems += bench.mistakes()
         if decision_of(outcome.injection) == checked.case.expect.decision:
-            _compare_golden(result, outcome, bench, ways)
+            if (name := checked.case.expect.golden) is not None:
+                problem, is_written = golden_problem(checked, name, outcome, bench.folder, update=ways.update)
+                result.problems += filter(None, [problem])
+                result.written = name if is_written else ""
             for_programs = outcome if checked.case.validate and outcome.asked is None else None
     except CaseError as error:
         result.problems.append(error.problem)
@@ -93,17 +96,6 @@ def look_at_files(result: CaseResult, outcome: Outcome | None, ways: Ways) -> Ca
         _validate(result, outcome, ways)
     result.seconds += time.perf_counter() - start
     return result
-
-
-def _compare_golden(result: CaseResult, outcome: Outcome, bench: Harness, ways: Ways) -> None:
-    name = result.checked.case.expect.golden
-    if name is None:
-        return
-    problem, written = golden_problem(result.checked, name, outcome, bench.folder, update=ways.update)
-    if problem is not None:
-        result.problems.append(problem)
-    if written:
-        result.written = name
 
 
 def _validate(result: CaseResult, outcome: Outcome, ways: Ways) -> None:

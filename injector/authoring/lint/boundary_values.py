@@ -123,7 +123,7 @@ def _strings(schema: _Schema) -> BoundaryValues:
 
 def _lists(schema: _Schema) -> BoundaryValues:
     fewest, most = schema.get("minItems", 0), min(schema.get("maxItems", 1), _MANY)
-    inner = _parameter(schema.get("items"))
+    inner = inner_parameter(schema.get("items"))
     for count in dict.fromkeys((fewest, 1, most)):
         values = _distinct(inner, count)
         if values is not None or count == 0:
@@ -136,14 +136,14 @@ def _lists(schema: _Schema) -> BoundaryValues:
 
 def _objects(schema: _Schema) -> BoundaryValues:
     yield BoundaryValue({}, free=True)
-    inner = {k: _parameter(v) for k, v in mapping(schema.get("properties")).items()}
+    inner = {k: inner_parameter(v) for k, v in mapping(schema.get("properties")).items()}
     whole = {k: v for k, p in inner.items() if p is not None and (v := sample_value(p)) is not UNSET}
     yield BoundaryValue({k: v for k, v in whole.items() if k in sequence(schema.get("required"))})
     yield BoundaryValue(whole)
     for name, part in inner.items():
         for edge in boundary_values(part) if part is not None else ():
             yield BoundaryValue({**whole, name: edge.value}, edge.free, edge.invented)
-    other = _parameter(schema.get("additionalProperties"))
+    other = inner_parameter(schema.get("additionalProperties"))
     if other is not None and (value := sample_value(other)) is not UNSET:
         yield BoundaryValue({"key": value}, free=True)
     elif not inner:
@@ -160,7 +160,7 @@ _KINDS = {
 }
 
 
-def _parameter(schema: Any) -> Parameter | None:
+def inner_parameter(schema: Any) -> Parameter | None:
     """An inner schema as a parameter; None where it has no type, so that nothing is known of what it takes."""
     try:
         return make_parameter("item", schema, checked=True)
@@ -181,7 +181,7 @@ def _varied(inner: Parameter, sample: Any, number: int) -> Any:
         return choices[number % len(choices)]
     if isinstance(sample, dict):
         properties = inner.schema.get("properties") or {}
-        parts = {k: _parameter(properties[k]) for k in sample if k in properties}
+        parts = {k: inner_parameter(properties[k]) for k in sample if k in properties}
         return {k: v if (p := parts.get(k)) is None else _varied(p, v, number) for k, v in sample.items()}
     near: tuple[Any, ...] = ()
     if isinstance(sample, str):

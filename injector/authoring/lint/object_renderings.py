@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from injector.authoring.cases.case_objects import question
 from injector.authoring.cases.suite import read_suite
 from injector.authoring.lint.boundary_values import BoundaryValue, tried
-from injector.authoring.lint.subject import ObjectRendering, RenderedSource, RenderFailure
+from injector.authoring.lint.subject import ObjectRendering, RenderedSource, RenderFailure, until_enough
 from injector.diagnostics import Place
 from injector.errors import TemplateError
 from injector.loading.limits import limited
@@ -30,8 +30,6 @@ from injector.templates.template import OVERLAY, UNSET, Template
 #: How many samples, and how many cases, are looked at.
 _SAMPLES = 12
 _CASES = 50
-#: How many failures are enough for an author to start with.
-_ENOUGH = 50
 _NO_EDGE = BoundaryValue(None)
 _USER = {"userInfo": {"username": "jane", "groups": ["system:authenticated"]}}
 
@@ -58,17 +56,9 @@ class ObjectRenders:
 
     def all(self) -> tuple[tuple[ObjectRendering, ...], tuple[RenderFailure, ...]]:
         """Renderings and failures, except failures in cases, because a case may expect one."""
-        renderings: list[ObjectRendering] = []
-        failures: list[RenderFailure] = []
         if UNSET in self._required.values():  # told where pods are rendered, or by `renders`
             return (), ()
-        for rendering in self._each():
-            if isinstance(rendering, ObjectRendering):
-                renderings.append(rendering)
-            else:
-                failures.append(rendering)
-                if rendering.hopeless or len(failures) == _ENOUGH:
-                    break
+        renderings, failures = until_enough(self._each())
         return tuple(renderings), tuple(failures)
 
     def _each(self) -> Iterator[ObjectRendering | RenderFailure]:

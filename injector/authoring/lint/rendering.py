@@ -12,7 +12,14 @@ import msgspec
 from injector.apply import apply_templates
 from injector.authoring.lint.boundary_values import BoundaryValue, tried
 from injector.authoring.lint.sample_pods import SAMPLE_PODS, STANDARD, SamplePod
-from injector.authoring.lint.subject import ObjectRendering, RenderedSource, RenderFailure, Rendering, Subject
+from injector.authoring.lint.subject import (
+    ObjectRendering,
+    RenderedSource,
+    RenderFailure,
+    Rendering,
+    Subject,
+    until_enough,
+)
 from injector.authoring.refusal_location import Attempt
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import InjectionError, TemplateError
@@ -30,8 +37,6 @@ from injector.templates.variables import Context
 
 #: Bytes that are remembered of what each file of a template renders, and again of how it was parsed.
 _MEMORY = 16 * 1024 * 1024
-#: How many failures are enough for an author to start with.
-_ENOUGH = 50
 #: What a template says of itself about a pod, or is told: no mistake of its.
 _ANSWERS = (Reason.NOT_SERVED, Reason.DENIED, Reason.BAD_PARAMETER)
 
@@ -48,16 +53,8 @@ def make_subject(
 ) -> Subject:
     """A template with what it renders. Raises nothing: what cannot be rendered is among its failures."""
     template = replace(template, program=template.program.remembering(_MEMORY))
-    renderings: list[Rendering] = []
-    failures: list[RenderFailure] = []
     renders = _Renders(template, kubernetes)
-    for rendering in () if template.why_not_injected else renders.all():
-        if isinstance(rendering, RenderFailure):
-            failures.append(rendering)
-            if rendering.hopeless or len(failures) == _ENOUGH:
-                break
-        else:
-            renderings.append(rendering)
+    renderings, failures = until_enough(() if template.why_not_injected else renders.all())
     objects: tuple[ObjectRendering, ...] = ()
     if template.applies_to != AppliesTo() or template.why_not_injected:
         # most templates are for pods alone, and need nothing of what this imports

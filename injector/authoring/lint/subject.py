@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -23,6 +23,8 @@ from injector.templates.source_map import normal
 from injector.templates.template import OVERLAY, Parameter, Template
 from injector.templates.variables import Context, for_one
 
+#: How many failures are enough for an author to start with.
+_ENOUGH = 50
 #: The lists of an overlay that hold containers, in the order they are written.
 _LISTS = ("initContainers", "containers")
 
@@ -116,6 +118,17 @@ class RenderedSource:
     @cached_property
     def _trace(self) -> Trace:
         return Trace(self._template, self._context, self.source)
+
+
+def until_enough(results: Iterable[Any]) -> tuple[list[Any], list[RenderFailure]]:
+    """What is rendered, and the failures: up to as many as are enough, or one that nobody should wait for again."""
+    renderings: list[Any] = []
+    failures: list[RenderFailure] = []
+    for result in results:
+        (failures if isinstance(result, RenderFailure) else renderings).append(result)
+        if len(failures) == _ENOUGH or (failures and failures[-1].hopeless):
+            break
+    return renderings, failures
 
 
 @dataclass(frozen=True)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
-from jinja2 import Environment, TemplateSyntaxError, nodes
+from jinja2 import nodes
 
 from injector.authoring.lint.subject import Subject
-from injector.templates.environment import Environment as TemplateEnvironment
+from injector.templates.environment import Environment
 from injector.templates.template import OVERLAY
-
-_PARSER = Environment(autoescape=False, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)  # noqa: S701
 
 
 def sources_used(subject: Subject, *roots: str) -> set[str]:
     """The files that are rendered, or those of `roots`, and those that these include or import, at any depth."""
     files = list(roots) or [OVERLAY, *(spec.template for spec in subject.template.files.values())]
+    trees = {file.name: file.tree for file in subject.parsed}
     for file in files:
-        tree = parsed(subject.sources.get(file, ""))
+        tree = trees.get(file, nodes.Template([]))
         for node in tree.find_all((nodes.Include, nodes.Import, nodes.FromImport)):
             names = node.template  # type: ignore[attr-defined]
             for constant in [names, *names.find_all(nodes.Const)]:
@@ -33,15 +31,6 @@ def parameters_read(subject: Subject) -> set[str] | None:
     paths = (path for root in subject.template.program.roots.values() for path in root.reads if path[0] == "params")
     read = {"".join(path[1:2]) for path in paths}
     return read if read <= subject.variables().keys() else None
-
-
-@lru_cache(maxsize=256)
-def parsed(text: str) -> nodes.Template:
-    """The syntax tree of a file; an empty one where it is not a template."""
-    try:
-        return _PARSER.parse(text)
-    except TemplateSyntaxError:
-        return nodes.Template([])
 
 
 class HoleUse(NamedTuple):
@@ -59,7 +48,7 @@ class HoleUse(NamedTuple):
 
 def uses_in_holes(text: str) -> Iterator[HoleUse]:
     """The parameters in the holes of a file, those that a loop gives another name as well."""
-    yield from _uses(TemplateEnvironment(document=False).parse(text), {})
+    yield from _uses(Environment(document=False).parse(text), {})
 
 
 def _uses(node: nodes.Node, bound: Mapping[str, tuple[str, str]]) -> Iterator[HoleUse]:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from jinja2 import nodes
 
-from injector.authoring.lint.boundary_values import takes_value
+from injector.authoring.lint.boundary_values import inner_parameter, takes_value
 from injector.authoring.lint.rules._reading import sources_used
 from injector.authoring.lint.rules._scripts import Script, harmful, is_harmful, scripts
 from injector.authoring.lint.subject import Finding, Findings, RenderedSource, Rendering, Subject
@@ -18,7 +18,6 @@ from injector.errors import InjectionError
 from injector.names import shortened
 from injector.pods.context import mapping
 from injector.templates.environment import Environment
-from injector.templates.parameter_schema import make_parameter
 from injector.templates.program import is_document
 from injector.templates.quoting import NAMED, USE_QUOTE
 from injector.templates.samples import sample_value
@@ -250,8 +249,6 @@ def _members(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def _inner(schema: Any, character: str) -> Iterator[list[tuple[str, Any]]]:
     """Values, as of `_values`, of what is inside a list or a mapping; any text if the schema does not describe it."""
-    try:
-        parameter = make_parameter("item", schema if isinstance(schema, Mapping) else {"type": "string"})
-    except (ValueError, AttributeError):
-        return
-    yield from _values(parameter, character)
+    parameter = inner_parameter(schema if isinstance(schema, Mapping) else {"type": "string"})
+    if parameter is not None:
+        yield from _values(parameter, character)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from jinja2 import nodes
 
-from injector.authoring.lint.rules._reading import parsed, sources_used, uses_in_holes
-from injector.authoring.lint.subject import Finding, Findings, ParsedFile, Subject
+from injector.authoring.lint.rules._reading import sources_used, uses_in_holes
+from injector.authoring.lint.subject import Findings, ParsedFile, Subject
 from injector.templates.environment import Environment
 from injector.templates.holes import EXPANSIONS
 from injector.templates.program import is_document
@@ -145,20 +145,20 @@ def set_in_loop(subject: Subject) -> Findings:
 
     Proof: Jinja behaves this way; the result is a valid pod, which the API server accepts.
     """
-    for file in sorted(sources_used(subject)):
-        lines = subject.sources.get(file, "").split("\n")
-        for line, name in sorted(_lost(parsed(subject.sources.get(file, "")))):
-            column = lines[line - 1].find("set") + 1
-            yield Finding(
+    used = sources_used(subject)
+    for file in subject.parsed:
+        for offset, name in _lost(file.tree) if file.name in used else ():
+            yield subject.finding(
                 f"`{name}` is set for this iteration only: the next iteration and the text after the loop see the "
                 "value from before the loop",
-                subject.line_place(file, line, column),
+                file.name,
+                offset,
                 "write a filter in place of the loop (length, sum, map, select, join), or loop.index, loop.first",
             )
 
 
 def _lost(tree: nodes.Node) -> set[tuple[int, str]]:
-    """Line and name of each such assignment, however deep its loop is."""
+    """Offset and name of each such assignment, however deep its loop is."""
     places = set()
     for loop in tree.find_all(nodes.For):
         each = {name.name for name in [loop.target, *loop.target.find_all(nodes.Name)] if isinstance(name, nodes.Name)}
@@ -167,7 +167,7 @@ def _lost(tree: nodes.Node) -> set[tuple[int, str]]:
             if isinstance(target, nodes.Name):
                 reads = {name.name for name in assignment.node.find_all(nodes.Name)}
                 if target.name in reads - each:
-                    places.add((assignment.lineno, target.name))
+                    places.add((assignment.lineno - 1, target.name))
                 each.add(target.name)  # from here on it is this round's
     return places
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from injector.authoring.file_syntax import bare_hole
-from injector.authoring.lint.boundary_values import takes_value
+from injector.authoring.lint.boundary_values import inner_parameter, takes_value
 from injector.authoring.lint.rules._reading import uses_in_holes
 from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.errors import InjectionError
 from injector.names import shortened
 from injector.reasons import Reason
-from injector.templates.parameter_schema import make_parameter
 from injector.templates.parameter_values import value_of
 from injector.templates.program import is_document
 from injector.templates.quoting import USE_QUOTE
@@ -136,8 +135,7 @@ def _texts(parameter: Parameter) -> Iterator[Any]:
 
 def _part(parameter: Parameter) -> Parameter | None:
     """What a list's items or a mapping's values have to be, where its schema says so."""
-    schema = parameter.schema.get("items" if parameter.type == "array" else "additionalProperties")
-    return make_parameter(parameter.name, schema) if isinstance(schema, Mapping) and "type" in schema else None
+    return inner_parameter(parameter.schema.get("items" if parameter.type == "array" else "additionalProperties"))
 
 
 def _needs_quotes(parameter: Parameter | None, subject: Subject, file: str, offset: int) -> bool:
