@@ -59,6 +59,10 @@ _INTERPRETER = re.compile(r"#!.*?\b(?:(?P<bash>bash)|sh|dash|ash)\b|(?!#!)")
 _UNREAD = re.compile(r": (?:line )?(\d+): (?!warning)(?:[Ss]yntax error:? )?(.*)")
 
 
+#: The offset at which a parser gives a text up, and why; None where it reads it.
+_Fault = tuple[int, str] | None
+
+
 class SyntaxMistake(NamedTuple):
     """What a parser does not take of a rendered text: where in the template, what is wrong, and what to do or ""."""
 
@@ -122,7 +126,7 @@ def bare_hole(line: str, column: int) -> re.Match[str] | None:
     return next(iter([*before[-1:], *holes]), None)
 
 
-def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
+def parse_error(text: str, name: str, syntax: str) -> _Fault:
     """The offset at which a parser gives a file up, and why; None where it reads it, or there is no parser for it."""
     if syntax == "toml":
         try:
@@ -152,7 +156,7 @@ def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
     return None
 
 
-def _no_assignment(text: str) -> tuple[int, str] | None:
+def _no_assignment(text: str) -> _Fault:
     """The offset of a line of an env file without NAME=, and what is wrong; quotes hold values of several lines."""
     at = 0
     while at < len(text):
@@ -168,7 +172,7 @@ def _no_assignment(text: str) -> tuple[int, str] | None:
 
 
 @lru_cache
-def _unread(text: str) -> tuple[int, str] | None:
+def _unread(text: str) -> _Fault:
     """The offset of the line at which shells give a script up, and why. They only read it: nothing runs.
 
     None where one of them reads it, there is none here, or another program runs it.
@@ -193,7 +197,7 @@ def _unread(text: str) -> tuple[int, str] | None:
     return min(found) if found and len(found) == len(refusals) else None
 
 
-def _unbalanced(text: str, tokens: re.Pattern[str]) -> tuple[int, str] | None:
+def _unbalanced(text: str, tokens: re.Pattern[str]) -> _Fault:
     """The offset of a brace that has no other, and what is wrong with it; None too where a string has no end."""
     opened: list[int] = []
     at = 0
@@ -221,7 +225,7 @@ def line_offset(text: str, line: int, column: int = 0) -> int:
     return sum(len(earlier) + 1 for earlier in lines[: line - 1]) + min(column, len(lines[line - 1]))
 
 
-def _unended(text: str) -> tuple[int, str] | None:
+def _unended(text: str) -> _Fault:
     """The offset of the last word of an nginx statement without its `;`, and what is wrong.
 
     The rest of a statement is indented further than its first line, or does not look like a statement.

@@ -12,6 +12,7 @@ from typing import Any
 
 from injector.advice import advised_injection
 from injector.advice.values import value_help
+from injector.apply import Overrides
 from injector.authoring.author_warnings import text_warnings
 from injector.authoring.cases.branches import marked
 from injector.authoring.cases.case import CHOSEN
@@ -129,7 +130,7 @@ class Harness:
         blamed = Attempt(injection, subject, namespace, snapshot, overrides, workload).blamed_place(self.template)
         return Outcome(injection, snapshot, namespace, config_files(injection, settings), given, blamed)
 
-    def _given(self, of_subject: partial[Resolved], overrides: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
+    def _given(self, of_subject: partial[Resolved], overrides: Overrides) -> frozenset[str]:
         """The parameters of the template under test whose value for the case's object is not the default."""
         try:
             resolved = of_subject(self.template, overrides=overrides.get(self.template.name, {}))
@@ -187,9 +188,9 @@ class Harness:
         except TemplateError as error:
             return error.diagnostic
 
-    def _overrides(self, checked: Checked, templates: Mapping[str, Template]) -> dict[str, dict[str, Any]]:
+    def _overrides(self, checked: Checked, templates: Mapping[str, Template]) -> Overrides:
         """The parameters of a case: `app-port` of the template under test, `envoy.app-port` of another."""
-        overrides: dict[str, dict[str, Any]] = {}
+        overrides: dict[str, Any] = {}
         for key, value in checked.case.params.items():
             owner, _, name = key.rpartition(".")
             owner = owner or self.template.name
@@ -215,9 +216,9 @@ class Harness:
 def _with_examples(
     checked: Checked,
     templates: Mapping[str, Template],
-    overrides: dict[str, dict[str, Any]],
+    overrides: Overrides,
     of_subject: partial[Resolved],
-) -> dict[str, dict[str, Any]]:
+) -> Overrides:
     """The overrides, with an example of each required parameter that nobody gives, as `render` and `lint` take it.
 
     `of_subject` resolves a template's parameters for the case's object. A case that expects no result gets no examples:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import msgspec
 
+from injector.authoring.lint.subject import RenderFailure
+from injector.diagnostics import Place
+from injector.errors import TemplateError
+from injector.loading.limits import limited
+from injector.names import shortened
 from injector.pods.context import mapping, sequence
+from injector.reasons import Reason
 from injector.templates.parameter_schema import make_parameter
 from injector.templates.parameter_values import value_of
 from injector.templates.samples import sample_value
-from injector.templates.template import UNSET, Parameter
+from injector.templates.template import OVERLAY, UNSET, Parameter, Template
 
 #: The length of the text that is tried where a schema sets none, and the most items of a list.
 _LONG = 1000
@@ -54,6 +61,28 @@ def tried(parameters: Collection[Parameter]) -> Iterator[tuple[dict[str, Any], B
             yield {parameter.name: edge.value}, edge
     for values in paired_values(parameters):
         yield values, BoundaryValue(values, free=True)
+
+
+def trial(
+    template: Template,
+    sample: str,
+    parameters: Mapping[str, Any],
+    render: Callable[[str], Any],
+    *,
+    broken: bool = False,
+) -> Any:
+    """What `render` makes for a sample and parameters, by their title; a failure if it takes more than a template may.
+
+    `broken` is whether such a failure is one for an ordinary pod and the defaults too.
+    """
+    title = ", ".join([sample, *(f"{name} = {shortened(value, 60)}" for name, value in parameters.items())])
+    try:
+        with limited(template.name, template.origin):
+            return render(title)
+    except TemplateError as error:
+        fault = replace(error.diagnostic, place=error.place or Place(OVERLAY))
+        rule = error.rule if broken else ""
+        return RenderFailure(title, parameters, Reason.TEMPLATE_FAILED, fault, hopeless=True, broken=rule)
 
 
 def boundary_values(parameter: Parameter) -> BoundaryValues:

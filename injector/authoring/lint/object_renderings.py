@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from injector.authoring.cases.case_objects import question
 from injector.authoring.cases.suite import read_suite
-from injector.authoring.lint.boundary_values import BoundaryValue, tried
+from injector.authoring.lint.boundary_values import BoundaryValue, trial, tried
 from injector.authoring.lint.subject import ObjectRendering, RenderedSource, RenderFailure, until_enough
-from injector.diagnostics import Place
-from injector.errors import TemplateError
-from injector.loading.limits import limited
-from injector.names import shortened
 from injector.pods.context import Cluster, Namespace
 from injector.policies.admit import admit, object_context
 from injector.policies.request import ObjectRequest, asked_of, named_resources
@@ -100,19 +97,9 @@ class ObjectRenders:
             params = {k: v for k, v in checked.case.params.items() if declared_parameter(self._template.parameters, k)}
             yield _Question(f"the case “{checked.case.name}”", request, namespace, params)
 
-    def _one(
-        self, question: _Question, parameters: Mapping[str, Any], edge: BoundaryValue = _NO_EDGE
-    ) -> ObjectRendering | RenderFailure | None:
+    def _one(self, question: _Question, parameters: Mapping[str, Any], edge: BoundaryValue = _NO_EDGE) -> Any:
         """The result of one request; None if nothing can be said about it."""
-        title = ", ".join([question.title, *(f"{name} = {shortened(value, 60)}" for name, value in parameters.items())])
-        try:
-            with limited(self._template.name, self._template.origin):
-                return self._made(question, parameters, edge, title)
-        except TemplateError as error:
-            place = error.place or Place(OVERLAY)
-            return RenderFailure(
-                title, parameters, Reason.TEMPLATE_FAILED, replace(error.diagnostic, place=place), hopeless=True
-            )
+        return trial(self._template, question.title, parameters, partial(self._made, question, parameters, edge))
 
     def _made(
         self, question: _Question, changed: Mapping[str, Any], edge: BoundaryValue, title: str

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
 import msgspec
 
 from injector.apply import apply_templates
-from injector.authoring.lint.boundary_values import BoundaryValue, tried
+from injector.authoring.lint.boundary_values import BoundaryValue, trial, tried
 from injector.authoring.lint.sample_pods import SAMPLE_PODS, STANDARD, SamplePod
 from injector.authoring.lint.subject import (
     ObjectRendering,
@@ -22,10 +23,8 @@ from injector.authoring.lint.subject import (
 )
 from injector.authoring.refusal_location import Attempt
 from injector.diagnostics import Diagnostic, Place
-from injector.errors import InjectionError, TemplateError
+from injector.errors import InjectionError
 from injector.inject import inject
-from injector.loading.limits import limited
-from injector.names import shortened
 from injector.pods.context import Cluster
 from injector.pods.delivery import config_map
 from injector.reasons import Effect, Reason
@@ -101,7 +100,9 @@ class _Renders:
         edges = ((STANDARD, *values_and_edge) for values_and_edge in tried(self._template.parameters.values()))
         contents = set()
         for sample, parameters, edge in chain(defaults, edges):
-            rendering = self._one(sample, parameters, edge)
+            render = partial(self._made, sample, parameters, edge)
+            is_standard = sample is STANDARD and not parameters
+            rendering = trial(self._template, sample.title, parameters, render, broken=is_standard)
             if isinstance(rendering, Rendering) and sample is STANDARD:
                 content = _content(rendering)
                 if content in contents:
@@ -122,23 +123,10 @@ class _Renders:
             if value is UNSET
         ]
 
-    def _one(
-        self, sample: SamplePod, parameters: dict[str, Any], edge: BoundaryValue
-    ) -> Rendering | RenderFailure | None:
-        """One render; None where the template does not serve this pod, which is an answer too."""
-        title = ", ".join([sample.title, *(f"{name} = {shortened(value, 60)}" for name, value in parameters.items())])
-        try:
-            with limited(self._template.name, self._template.origin):
-                return self._made(sample, parameters, edge, title)
-        except TemplateError as error:
-            place = error.place or Place(OVERLAY)
-            broken = error.rule if sample is STANDARD and not parameters else ""
-            fault = replace(error.diagnostic, place=place)
-            return RenderFailure(title, parameters, Reason.TEMPLATE_FAILED, fault, hopeless=True, broken=broken)
-
     def _made(
         self, sample: SamplePod, parameters: dict[str, Any], edge: BoundaryValue, title: str
     ) -> Rendering | RenderFailure | None:
+        """One render; None where the template does not serve this pod, which is an answer too."""
         template, snapshot = self._template, self._snapshots[sample.native]
         overrides = {template.name: {**self._required, **parameters}}
         workload = sample.workload if sample.workload.owner else None

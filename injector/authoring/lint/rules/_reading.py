@@ -46,12 +46,16 @@ class HoleUse(NamedTuple):
     alone: bool
 
 
+#: The parameter and the part of it that a loop gives another name, by that name.
+_Bound = Mapping[str, tuple[str, str]]
+
+
 def uses_in_holes(text: str) -> Iterator[HoleUse]:
     """The parameters in the holes of a file, those that a loop gives another name as well."""
     yield from _uses(Environment(document=False).parse(text), {})
 
 
-def _uses(node: nodes.Node, bound: Mapping[str, tuple[str, str]]) -> Iterator[HoleUse]:
+def _uses(node: nodes.Node, bound: _Bound) -> Iterator[HoleUse]:
     if isinstance(node, nodes.For):
         inner = {**bound, **_bound(node, bound)}
         for part in (*node.body, *node.else_):
@@ -75,7 +79,7 @@ def _start(node: nodes.Node) -> int:
     return node.lineno - 1
 
 
-def _parameter(node: nodes.Node, bound: Mapping[str, tuple[str, str]]) -> tuple[str, str] | None:
+def _parameter(node: nodes.Node, bound: _Bound) -> tuple[str, str] | None:
     """The parameter that an expression is, and which part of it; None where it is something else."""
     if isinstance(node, nodes.Name):
         return bound.get(node.name)
@@ -87,7 +91,7 @@ def _parameter(node: nodes.Node, bound: Mapping[str, tuple[str, str]]) -> tuple[
     return None
 
 
-def _bound(loop: nodes.For, bound: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+def _bound(loop: nodes.For, bound: _Bound) -> dict[str, tuple[str, str]]:
     """What a loop calls the parts of a parameter: the second of a pair is a mapping's value."""
     looped: nodes.Node | None = loop.iter
     part = "value" if isinstance(loop.target, nodes.Tuple) else "item"

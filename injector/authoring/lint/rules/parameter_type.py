@@ -88,6 +88,8 @@ def _in_files(subject: Subject) -> Findings:
             yield subject.finding(message, file.name, offset, help_)
 
 
+#: The parameters by their names in templates.
+_Parameters = Mapping[str, Parameter]
 #: An offset, what is wrong there, and what to do.
 _Mistake = tuple[int, str, str]
 #: The keywords that say something of values of some types alone.
@@ -121,7 +123,7 @@ def _declarations(template: Template) -> Findings:
             yield Finding(message, place, help_)
 
 
-def _comparisons(tree: nodes.Template, parameters: Mapping[str, Parameter]) -> Iterator[_Mistake]:
+def _comparisons(tree: nodes.Template, parameters: _Parameters) -> Iterator[_Mistake]:
     """Comparisons of a parameter with constants that it never equals."""
     for node in tree.find_all(nodes.Compare):
         operator, operand = node.ops[0].op, node.ops[0].expr
@@ -134,7 +136,7 @@ def _comparisons(tree: nodes.Template, parameters: Mapping[str, Parameter]) -> I
 
 
 def _mistaken(
-    path: tuple[str, ...], operator: str, constants: list[Any], parameters: Mapping[str, Parameter]
+    path: tuple[str, ...], operator: str, constants: list[Any], parameters: _Parameters
 ) -> tuple[str, str] | None:
     """What is wrong with a comparison of what a path leads to, and what to write; None where it may be right."""
     parameter = parameters.get(path[1]) if len(path) == 2 and path[0] == "params" else None
@@ -189,7 +191,7 @@ def _words_in_conditions(tree: nodes.Template) -> Iterator[_Mistake]:
         yield first_offset(node) - 1, message, f"write {name} in {values}"
 
 
-def _always(tree: nodes.Template, parameters: Mapping[str, Parameter]) -> Iterator[_Mistake]:
+def _always(tree: nodes.Template, parameters: _Parameters) -> Iterator[_Mistake]:
     """Tests whether a parameter is defined: it always is."""
     for node in tree.find_all(nodes.Test):
         path = chain(node.node) if node.name in ("defined", "undefined") else None
@@ -245,9 +247,7 @@ def _roots(template: Template) -> Mapping[str, str]:
     return {name: "pod.spec.containers[0]" if name == CONTAINER else name for name in names if is_for_pods}
 
 
-def _fields(
-    tree: nodes.Template, text: str, parameters: Mapping[str, Parameter], roots: Mapping[str, str]
-) -> Iterator[_Mistake]:
+def _fields(tree: nodes.Template, text: str, parameters: _Parameters, roots: Mapping[str, str]) -> Iterator[_Mistake]:
     """Uses of the fields of a parameter or a pod where it has no fields, or not these. `roots` lead into pods."""
     called = {id(call.node) for call in tree.find_all(nodes.Call)}
     for node in tree.find_all((nodes.Getattr, nodes.Getitem)):
