@@ -94,7 +94,8 @@ def lint(
 
     rules()  # here, so that each worker has them from the start
     by_path: dict[str, Linted] = {}
-    pool = ProcessPoolExecutor(workers, initializer=_leave_interrupts_to_the_parent)
+    # a terminal sends Ctrl-C to every process, and a worker would print a traceback
+    pool = ProcessPoolExecutor(workers, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
     try:
         futures = {pool.submit(lint_template, path, options): path for path in paths}
         for future in as_completed(futures):
@@ -108,11 +109,6 @@ def lint(
     finally:
         pool.shutdown(cancel_futures=True)
     return [by_path[path] for path in paths]
-
-
-def _leave_interrupts_to_the_parent() -> None:
-    """Ignore Ctrl-C in a worker: a terminal sends it to every process, and a worker would print a traceback."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def lint_template(path: str, options: LintOptions) -> Linted:
@@ -139,7 +135,7 @@ def lint_subject(subject: Subject, options: LintOptions) -> list[Diagnostic]:
     # what keeps the template from rendering at all is, like an error of loading, no rule's and never switched off
     broken = (replace(failure.diagnostic, code=failure.broken) for failure in subject.failures if failure.broken)
     remaining += [failure.of(subject.path) for failure in broken]
-    return sorted(remaining, key=_order)
+    return sorted(remaining, key=lambda p: (p.place.file, p.place.line, p.place.column, p.code))
 
 
 def _idle(subject: Subject, chosen: Mapping[str, Rule], comments: Iterable[Disable]) -> Iterator[Diagnostic]:
@@ -151,11 +147,6 @@ def _idle(subject: Subject, chosen: Mapping[str, Rule], comments: Iterable[Disab
             message = f"nothing here is found by {names}, so this comment switches nothing off"
             finding = Diagnostic(rule.name, rule.severity, message, "take the comment out", place=comment.place)
             yield finding.of(subject.path)
-
-
-def _order(problem: Diagnostic) -> tuple[str, int, int, str]:
-    place = problem.place
-    return place.file, place.line, place.column, problem.code
 
 
 #: The comments of YAML and most config files, of Jinja, of Markdown, and of languages like C.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from injector.authoring.cases.case import PATH_KEYS, CaseFile
+from injector.authoring.cases.case import HELP, PATH_KEYS, CaseFile
 from injector.authoring.cases.mistakes import GOLDEN
 from injector.authoring.schemas.declaration_schema import (
     Schema,
@@ -166,7 +166,11 @@ def case_schema() -> Schema:
 
     An editor has to be told of the tag `!absent`; its value may be anything.
     """
-    defs: dict[str, Any] = {name: _given(schema) for name, schema in shape_of(CaseFile).items()}
+    descriptions = {
+        struct: {"properties": {key: {"description": text} for key, text in texts.items()}}
+        for struct, texts in HELP.items()
+    }
+    defs = with_more({name: _given(schema) for name, schema in shape_of(CaseFile).items()}, descriptions)
     case = defs["Case"]["properties"]
     case["settings"] = {**settings_schema(), "type": "object", "description": case["settings"]["description"]}
     deleted = {"required": ["operation"], "properties": {"operation": {"const": "DELETE"}}}
@@ -178,10 +182,6 @@ def case_schema() -> Schema:
                 "name": {"pattern": r"\S"},
                 "templates": {"minItems": 1},
                 "resource": {"pattern": r"^[a-z][-a-z0-9.]*(/[a-z][-a-z0-9]*)?$"},
-                "namespace": {
-                    "description": "The namespace in which the pod is created, or the namespace of the object."
-                },
-                "expect": {"description": "The expected result."},
             },
             "not": {
                 "anyOf": [
@@ -203,9 +203,7 @@ def case_schema() -> Schema:
             "if": {"required": ["code"]},
             "then": {"properties": {"decision": {"const": "refused"}}},
         },
-        "CaseFile": {
-            "properties": {"cases": {"description": "The cases, each with a name of its own.", "minItems": 1}}
-        },
+        "CaseFile": {"properties": {"cases": {"minItems": 1}}},
     }
     defs = with_more(defs, more)
     return {**defs.pop("CaseFile"), "title": "Cases of a template", "$defs": defs}

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from injector.authoring.cases.document import nested_values
 from injector.authoring.lint.subject import OverlayParts, RenderedSource, Rendering, Subject
 from injector.diagnostics import Path, Place
 from injector.errors import InjectionError
@@ -16,21 +17,11 @@ from injector.pods.context import Object, Workload, mapping, mappings, sequence
 from injector.pods.overlay import bare_value
 from injector.templates.variables import Context
 
-#: How a hole begins, after the quote that may stand before it.
-_HOLE = "{{"
-
 
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Path and value of everything below that is neither mapping nor list; tags are looked through."""
-    bare = bare_value(value)
-    if isinstance(bare, dict):
-        for key, part in bare.items():
-            yield from leaves(part, (*path, key))
-    elif isinstance(bare, list):
-        for index, part in enumerate(bare):
-            yield from leaves(part, (*path, index))
-    else:
-        yield path, bare
+    bare_values = ((steps, bare_value(part)) for steps, part in nested_values(value, path))
+    return ((steps, bare) for steps, bare in bare_values if not isinstance(bare, dict | list))
 
 
 def numbered(items: Any) -> Iterator[tuple[int, Object]]:
@@ -52,7 +43,7 @@ def last_field(path: Path) -> str:
 
 def is_written(place: Place) -> bool:
     """Whether the author wrote the value at this place, and no hole fills it."""
-    return not place.text[max(place.column - 1, 0) :].lstrip("\"'").startswith(_HOLE)
+    return not place.text[max(place.column - 1, 0) :].lstrip("\"'").startswith("{{")
 
 
 def rendered_for(

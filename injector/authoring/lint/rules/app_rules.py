@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from injector.authoring.lint.rules._values import APPS, PROGRAMS, numbered
 from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
-from injector.diagnostics import Path
 from injector.names import did_you_mean, nearest
-from injector.pods.context import Object, mappings
+from injector.pods.context import mappings
 from injector.pods.fields import CONTAINER_LISTS, fields_of
 from injector.pods.overlay import plain_mapping
 from injector.templates.template import OVERLAY
@@ -187,18 +184,16 @@ def pod_fields(subject: Subject) -> Findings:
     """
     for rendering in subject.renderings:
         if next(rendering.containers(), None) is not None:
-            for path in _paths(rendering.overlay.spec):
+            spec = rendering.overlay.spec
+            fields = [("spec", field) for field in _SPEC if field in spec]
+            security = plain_mapping(spec.get("securityContext"))
+            for path in (*fields, *(("spec", "securityContext", field) for field in security)):
                 yield rendering.finding(
                     f"{'.'.join(map(str, path))} also applies to the app's containers",
                     path,
                     "set it on the sidecar's container" if path[-1] in _OF_CONTAINER else _NO_FIELD,
                     key=True,
                 )
-
-
-def _paths(spec: Object) -> Iterator[Path]:
-    yield from (("spec", field) for field in _SPEC if field in spec)
-    yield from (("spec", "securityContext", field) for field in plain_mapping(spec.get("securityContext")))
 
 
 _RECOMMENDED = "app.kubernetes.io/"

@@ -70,8 +70,12 @@ def bind_address(subject: Subject) -> Findings:
         }
     """
     for rendering in subject.usual:
-        probed = {number for _, container in rendering.containers() for number in _probed(container)}
-        for port in probed:
+        probed = {
+            port_numbers(container).get(port) if isinstance(port, str) else port
+            for _, container in rendering.containers()
+            for _, port in asked_ports(container)
+        }
+        for port in probed - {None}:
             bound = [(host, place) for host, number, place in _bindings(rendering) if number == port]
             if bound and all(host in _LOOPBACK for host, _ in bound):
                 host, place = bound[0]
@@ -80,14 +84,6 @@ def bind_address(subject: Subject) -> Findings:
                     place(),
                     "bind it to every address, or probe by exec",
                 )
-
-
-def _probed(container: dict[str, object]) -> Iterator[int]:
-    names = port_numbers(container)
-    for _, port in asked_ports(container):
-        number = names.get(port) if isinstance(port, str) else port
-        if number is not None:
-            yield number
 
 
 def _bindings(rendering: Rendering) -> Iterator[tuple[str, int, Callable[[], Place]]]:

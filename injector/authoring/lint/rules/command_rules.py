@@ -168,8 +168,9 @@ def not_executable(subject: Subject) -> Findings:
         volumes = {str(volume.get("name")): volume for _, volume in rendering.volumes()}
         for path, container in rendering.containers():
             for word_path, program in _programs(container):
-                volume = _volume_of(container, program, volumes)
-                if volume is None or _is_executable(volume, program):
+                mount = mount_over(container, program) or {}
+                volume = volumes.get(str(mount.get("name")), {})
+                if not any(mapping(volume.get(kind)) for kind in _KINDS) or _is_executable(volume, program):
                     continue
                 alone = "command" in word_path and word_path[-1] == 0
                 write = f"command: [sh, {program}, ...]" if alone else f"sh {program}"
@@ -193,13 +194,6 @@ def _programs(container: Object) -> Iterator[tuple[Path, str]]:
     for script in scripts(container):
         if script.language == "sh" and (first_command := _FIRST_COMMAND.match(script.text)):
             yield script.path, first_command[1]
-
-
-def _volume_of(container: Object, program: str, volumes: dict[str, Object]) -> Object | None:
-    """The volume that the innermost mount over a path shows, if it is of files with a mode; else None."""
-    mount = mount_over(container, program)
-    volume = None if mount is None else volumes.get(str(mount.get("name")))
-    return volume if volume is not None and any(mapping(volume.get(kind)) for kind in _KINDS) else None
 
 
 def _is_executable(volume: Object, program: str) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from injector.authoring.cases.document import nested_values
 from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, deprecated_fields, known_errors
 from injector.authoring.lint.rules._values import last_field, leaves
 from injector.authoring.lint.subject import Findings, RenderedSource, Rendering, Subject
+from injector.authoring.refusal_location import value_at
 from injector.diagnostics import Path
 from injector.pods.context import sequence
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
@@ -254,6 +256,7 @@ def deprecated_field(subject: Subject) -> Findings:
         checked |= written
 
 
+_CONTAINERS = (("spec", "containers"), ("spec", "initContainers"))
 _IDENTITY = frozenset(
     {
         "hostNetwork",
@@ -303,7 +306,14 @@ def replace(subject: Subject) -> Findings:
     """
     for rendering in subject.renderings:
         overlay = plain_mapping(rendering.overlay.value)
-        for path, value in _tags({key: overlay[key] for key in ("metadata", "spec") if key in overlay}, ()):
+        for path, tagged in nested_values({key: overlay[key] for key in ("metadata", "spec") if key in overlay}):
+            # in a sidecar of the template's own it replaces nothing of the app's
+            is_own = (
+                path[:2] in _CONTAINERS and len(path) > 2 and name_of(value_at(overlay, path[:3])) != EVERY_CONTAINER
+            )
+            if not isinstance(tagged, Replace) or is_own:
+                continue
+            value = tagged.value
             if isinstance(value, dict | list):
                 message = f"!replace takes away all that the pod's author wrote in {path[-1]}"
             elif path[-1] in _IDENTITY:
@@ -311,18 +321,3 @@ def replace(subject: Subject) -> Findings:
             else:
                 continue
             yield rendering.finding(message, path, "write !replace only before the one value that has to change")
-
-
-def _tags(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """Path and value of each tag; those in a sidecar of the template's own replace nothing of the app's."""
-    if isinstance(value, Replace):
-        yield path, value.value
-    bare = bare_value(value)
-    if isinstance(bare, dict):
-        for key, part in bare.items():
-            yield from _tags(part, (*path, key))
-    elif isinstance(bare, list):
-        own = path in (("spec", "containers"), ("spec", "initContainers"))
-        for index, part in enumerate(bare):
-            if not (own and name_of(part) != EVERY_CONTAINER):
-                yield from _tags(part, (*path, index))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.names import flow_value, hint
 from injector.templates.template import OVERLAY
@@ -150,7 +148,8 @@ def unknown_resource(subject: Subject) -> Findings:
         return
     for position, resource in enumerate(covered.resources):
         name = resource.partition("/")[0]
-        if any(_has(*place, name) for place in product(covered.api_groups, covered.api_versions)):
+        of_groups = [_GROUPS[group] for group in covered.api_groups]
+        if any(name in known and not served.isdisjoint(covered.api_versions) for served, known in of_groups):
             continue
         versions = ", ".join(covered.api_versions)
         groups = " or ".join(group or "the core group" for group in covered.api_groups)
@@ -159,11 +158,6 @@ def unknown_resource(subject: Subject) -> Findings:
             subject.manifest(("for", "resources", position)),
             _advice(name, covered.api_groups),
         )
-
-
-def _has(group: str, version: str, resource: str) -> bool:
-    versions, resources = _GROUPS[group]
-    return version in versions and resource in resources
 
 
 def _advice(name: str, groups: tuple[str, ...]) -> str:

@@ -10,7 +10,6 @@ from injector.authoring.lint.rules._reading import parameters_read
 from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.diagnostics import Path, Place
 from injector.pods.context import mapping
-from injector.templates.template import Parameter
 
 SEVERITY = "warning"
 
@@ -95,7 +94,9 @@ def parameter_open(subject: Subject) -> Findings:
     if template.why_not_injected or not any(next(rendered.sidecars(), None) for rendered in subject.renderings):
         return
     for name, parameter in template.parameters.items():
-        if parameter.open and _may_weaken(parameter):
+        is_user = parameter.type == "integer" and name in _NAMES_OF_USERS
+        is_image = (parameter.member or parameter).schema.get("format") == "image"
+        if parameter.open and (is_image or is_user or _NAMES.search(name)):
             yield Finding(
                 f"with parameter `{name}`, a pod of a required namespace may weaken its sidecar",
                 subject.manifest(("parameters", name, "pods")),
@@ -184,12 +185,6 @@ def parameter_unused(subject: Subject) -> Findings:
                     use,
                     f"write {{{{ params.{parameter.variable} }}}}",
                 )
-
-
-def _may_weaken(parameter: Parameter) -> bool:
-    is_user = parameter.type == "integer" and parameter.name in _NAMES_OF_USERS
-    is_image = (parameter.member or parameter).schema.get("format") == "image"
-    return is_image or is_user or _NAMES.search(parameter.name) is not None
 
 
 def _as_text(subject: Subject, name: str) -> Place | None:
