@@ -96,40 +96,24 @@ class _Marker:
         self._text = text
         self._branches = branches
 
-    def mark(self, node: nodes.Node) -> None:
-        """Mark what is below a node, in the order in which it stands there."""
-        if isinstance(node, nodes.If):
-            self._if(node)
-            return
+    def mark(self, node: nodes.Node, condition: str = "if") -> None:
+        """Mark what is below a node; `condition` is what a node that is one is called."""
+        others = node.elif_ if isinstance(node, nodes.If) else []
         for child in list(node.iter_child_nodes()):
-            self.mark(child)
-        if isinstance(node, nodes.For):
-            self._into(node.body, node.lineno, "for")
+            self.mark(child, "elif" if any(child is other for other in others) else "if")
+        if isinstance(node, nodes.If | nodes.For):
+            is_loop = isinstance(node, nodes.For)
+            self._into(node.body, node.lineno, "for" if is_loop else condition)
             if node.else_:
-                self._into(node.else_, self._else(node.else_), "the `else` branch of a `for` loop")
+                what = "the `else` branch of a `for` loop" if is_loop else "else"
+                # the offset + 1 of the `else` before a body, which the syntax tree does not keep
+                self._into(node.else_, self._text.rfind("else", 0, node.else_[0].lineno - 1) + 1, what)
         elif isinstance(node, nodes.Macro):
             self._into(node.body, node.lineno, f"macro {node.name}")
         elif isinstance(node, nodes.CondExpr):
             node.expr1 = self._value(node.expr1, "inline if")
             if node.expr2 is not None:
                 node.expr2 = self._value(node.expr2, "the `else` value of an inline `if`")
-
-    def _if(self, node: nodes.If) -> None:
-        else_line = self._else(node.else_) if node.else_ else 0
-        parts = (node, *node.elif_)
-        for part in parts:
-            for child in (part.test, *part.body):
-                self.mark(child)
-        for child in node.else_:
-            self.mark(child)
-        for part in parts:
-            self._into(part.body, part.lineno, "if" if part is node else "elif")
-        if node.else_:
-            self._into(node.else_, else_line, "else")
-
-    def _else(self, body: list[nodes.Node]) -> int:
-        """The offset + 1 of the `else` before a body; the syntax tree does not keep it."""
-        return self._text.rfind("else", 0, body[0].lineno - 1) + 1
 
     def _into(self, body: list[nodes.Node], code: int, what: str) -> None:
         number = self._branches.add(Branch(self._source, code - 1, what))

@@ -158,11 +158,9 @@ def _wrong_decision(checked: Checked, outcome: Outcome, template: str) -> Iterat
     """That the decision is not the expected one, and the mistake in the template that led to it."""
     expected, injection = checked.case.expect.decision, outcome.injection
     cause = f"{injection.reason}, see below" if injection.mistake is not None else injection.message
-    yield checked.problem(
+    yield checked.unmet(
         "decision",
         f"decision: expected {expected}, found {decision_of(injection)}: {cause}",
-        "expect",
-        "decision",
         help=_why_not_for(outcome, template),
     )
     if injection.mistake is not None:
@@ -176,14 +174,14 @@ def _wrong_answer(checked: Checked, injection: Injection) -> Iterator[Diagnostic
     expect = checked.case.expect
     if expect.reason is not None and expect.reason != injection.reason.label:
         message = f"reason: expected {expect.reason}, found {injection.reason}: {injection.message}"
-        yield checked.problem("reason", message, "expect", "reason")
+        yield checked.unmet("reason", message)
     if expect.message is not None and expect.message not in injection.message:
         message = f"message: expected {shortened(expect.message, 160)} in it, found {shortened(injection.message, 300)}"
         if _PATTERN.search(expect.message):
             message += "; `message` is a part of the text, not a regular expression"
-        yield checked.problem("message", message, "expect", "message")
+        yield checked.unmet("message", message)
     if expect.code is not None and expect.code != injection.code:
-        yield checked.problem("code", f"code: expected {expect.code}, found {injection.code}", "expect", "code")
+        yield checked.unmet("code", f"code: expected {expect.code}, found {injection.code}")
 
 
 def _wrong_object(checked: Checked, outcome: Outcome) -> Iterator[Diagnostic]:
@@ -193,8 +191,7 @@ def _wrong_object(checked: Checked, outcome: Outcome) -> Iterator[Diagnostic]:
     for field_, expected, pod in (("pod", expect.pod, True), ("object", expect.object, is_pod)):
         if expected is not None:
             for difference in mismatches_of(expected, outcome.injection.object, pod=pod):
-                steps = ("expect", field_, *difference.steps)
-                yield checked.problem(field_, str(difference), *steps, key=difference.key)
+                yield checked.unmet(field_, str(difference), *difference.steps, key=difference.key)
 
 
 def _why_not_for(outcome: Outcome, template: str) -> str:
@@ -220,11 +217,7 @@ def _warnings(checked: Checked, warnings: tuple[str, ...]) -> Iterator[Diagnosti
     for index, part in enumerate(expected):
         if not any(part in warning for warning in warnings):
             present = f"there are: {'; '.join(short)}" if warnings else "there are none"
-            yield checked.problem(
-                "warnings", f"no warning with {shortened(part, 160)} in it; {present}", "expect", "warnings", index
-            )
+            yield checked.unmet("warnings", f"no warning with {shortened(part, 160)} in it; {present}", index)
     for warning, words in zip(warnings, short, strict=True):
         if not any(part in warning for part in expected):
-            yield checked.problem(
-                "warnings", f"a warning that is not expected: {words}", "expect", "warnings", key=True
-            )
+            yield checked.unmet("warnings", f"a warning that is not expected: {words}", key=True)

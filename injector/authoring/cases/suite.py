@@ -59,6 +59,10 @@ class Checked(NamedTuple):
             rule, "error", one_line(message), lines, place=self.document.place(at, key=key), fields=fields
         )
 
+    def unmet(self, field: str, message: str, *steps: str | int, **more: Any) -> Diagnostic:
+        """An expectation of this case that is not met, at its place."""
+        return self.problem(field, message, "expect", field, *steps, **more)
+
 
 @dataclass(slots=True)
 class Suite:

@@ -58,18 +58,12 @@ class ObjectRenders:
         renderings, failures = until_enough(self._each())
         return tuple(renderings), tuple(failures)
 
-    def _each(self) -> Iterator[ObjectRendering | RenderFailure]:
+    def _each(self) -> Iterator[ObjectRendering | RenderFailure | None]:
         samples = list(islice(self._samples(), _SAMPLES))
         for sample in samples:
-            rendering = self._one(sample, {})
-            if isinstance(rendering, RenderFailure) and sample is not samples[0]:
-                rendering = rendering._replace(broken="")
-            if rendering is not None:
-                yield rendering
+            yield self._one(sample, {}, standard=sample is samples[0])
         for parameters, edge in tried(self._template.parameters.values()):
-            rendering = self._one(samples[0], parameters, edge)
-            if rendering is not None:
-                yield rendering._replace(broken="") if isinstance(rendering, RenderFailure) else rendering
+            yield self._one(samples[0], parameters, edge)
         for case in self._cases():
             rendering = self._one(case, case.given or {})
             if isinstance(rendering, ObjectRendering):
@@ -90,19 +84,25 @@ class ObjectRenders:
         """What its cases ask at a path. Cases that cannot be read are told of by `injector test`."""
         suite = read_suite(Path(self._path), self._path)
         for checked in [c for c in suite.cases if c.case.at_a_path][:_CASES]:
-            case_input = checked.given
-            request, namespace = question(
-                checked.case, case_input.obj, case_input.others, checked.names_namespace, [self._template]
-            )
-            params = {k: v for k, v in checked.case.params.items() if declared_parameter(self._template.parameters, k)}
-            yield _Question(f"the case “{checked.case.name}”", request, namespace, params)
+            case, obj, others = checked.case, *checked.given
+            request, namespace = question(case, obj, others, checked.names_namespace, [self._template])
+            params = {k: v for k, v in case.params.items() if declared_parameter(self._template.parameters, k)}
+            yield _Question(f"the case “{case.name}”", request, namespace, params)
 
-    def _one(self, question: _Question, parameters: Mapping[str, Any], edge: BoundaryValue = _NO_EDGE) -> Any:
-        """The result of one request; None if nothing can be said about it."""
-        return trial(self._template, question.title, parameters, partial(self._made, question, parameters, edge))
+    def _one(
+        self,
+        question: _Question,
+        parameters: Mapping[str, Any],
+        edge: BoundaryValue = _NO_EDGE,
+        *,
+        standard: bool = False,
+    ) -> Any:
+        """The result of one request; None if nothing can be said about it. `standard`: ordinary, with defaults."""
+        render = partial(self._made, question, parameters, edge, standard)
+        return trial(self._template, question.title, parameters, render)
 
     def _made(
-        self, question: _Question, changed: Mapping[str, Any], edge: BoundaryValue, title: str
+        self, question: _Question, changed: Mapping[str, Any], edge: BoundaryValue, standard: bool, title: str
     ) -> ObjectRendering | RenderFailure | None:
         # a case says itself what is required, maybe by an annotation of its namespace
         name, parameters = self._template.name, {**(self._required if question.given is None else {}), **changed}
@@ -117,11 +117,9 @@ class ObjectRenders:
             mistake = injection.mistake
             place = (mistake.place if mistake else None) or place_at(OVERLAY, self._template.sources[OVERLAY], 0)
             fault = replace(injection.failures[0], place=place)
-            return RenderFailure(title, changed, injection.reason, fault, broken=mistake.rule if mistake else "")
+            broken = mistake.rule if mistake and standard else ""
+            return RenderFailure(title, changed, injection.reason, fault, broken=broken)
         [applied] = injection.applied
-        context = object_context(
-            question.asked, question.asked.object, question.namespace, self._snapshot, dict(applied.parameters.values)
-        )
-        return ObjectRendering(
-            title, question.asked, changed, injection, RenderedSource(self._template, context), context
-        )
+        asked, values = question.asked, dict(applied.parameters.values)
+        context = object_context(asked, asked.object, question.namespace, self._snapshot, values)
+        return ObjectRendering(title, asked, changed, injection, RenderedSource(self._template, context), context)

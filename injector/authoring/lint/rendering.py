@@ -91,7 +91,7 @@ class _Renders:
             native: Snapshot(Settings(native_sidecars=native), catalog, cluster, "lint") for native in ("auto", "never")
         }
 
-    def all(self) -> Iterator[Rendering | RenderFailure]:
+    def all(self) -> Iterator[Rendering | RenderFailure | None]:
         """The defaults for each sample pod, then each parameter at its edges for the standard pod."""
         if unknown := self.unknown():
             yield from unknown
@@ -108,8 +108,7 @@ class _Renders:
                 if content in contents:
                     continue
                 contents.add(content)
-            if rendering is not None:
-                yield rendering
+            yield rendering
 
     def unknown(self) -> list[RenderFailure]:
         """Required parameters of which no value is known, so that nothing can be rendered."""

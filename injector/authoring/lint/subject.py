@@ -121,10 +121,13 @@ class RenderedSource:
 
 
 def until_enough(results: Iterable[Any]) -> tuple[list[Any], list[RenderFailure]]:
-    """What is rendered, and the failures: up to as many as are enough, or one that nobody should wait for again."""
+    """What is rendered, and the failures: up to as many as are enough, or one that nobody should wait for again.
+
+    None among the results is an answer too, and says nothing.
+    """
     renderings: list[Any] = []
     failures: list[RenderFailure] = []
-    for result in results:
+    for result in filter(None, results):
         (failures if isinstance(result, RenderFailure) else renderings).append(result)
         if len(failures) == _ENOUGH or (failures and failures[-1].hopeless):
             break
