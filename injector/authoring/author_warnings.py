@@ -132,7 +132,10 @@ def _of_overlay(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
     subject = _subject(replace(template, sources={}), rendering)
     for name, module in _OF_OVERLAY.items():
         for warning in findings_of(rules_in(module)[name], subject):
-            if name != "ignored-field" or not _is_harmless(warning.fields["about"], warning.place):
+            # the head of a Pod, what holds anchors, and what belongs nowhere in a pod do no harm
+            field, place = warning.fields.get("about"), warning.place
+            is_lost = "&" not in place.text and (place.file != OVERLAY or home_of(str(field)))
+            if name != "ignored-field" or (field not in _HEAD and is_lost):
                 yield warning
 
 
@@ -140,11 +143,6 @@ def _is_sound(overlay: Any) -> bool:
     """Whether nothing is to be said of an overlay."""
     ignored = [field for field in overlay if field not in _HEAD] if isinstance(overlay, dict) else []
     return not any((*unknown_fields(overlay), *misshapen(overlay), *ignored, *unlikely_values(overlay)))
-
-
-def _is_harmless(field: str, place: Place) -> bool:
-    """Whether a field beside `spec` is the head of a Pod, holds anchors, or belongs nowhere in a pod."""
-    return field in _HEAD or "&" in place.text or (place.file == OVERLAY and not home_of(field))
 
 
 def _of_files(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:

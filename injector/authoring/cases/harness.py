@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ class Harness:
         with limited(loaded.name, path):
             self.template, self.branches = marked(loaded)
         self._parents = (self.folder.parent, gallery_path())
-        self._templates: dict[str, Template | Diagnostic | None] = {self.template.name: self.template}
+        self._loaded = cache(self._load)
 
     def mistakes(self) -> list[Diagnostic]:
         """What is wrong with the template by its text alone, when that is asked for the first time; then nothing."""
@@ -171,13 +171,10 @@ class Harness:
             raise CaseError(checked.problem("case", message, "templates", index))
         return template
 
-    def _loaded(self, name: str) -> Template | Diagnostic | None:
-        if name not in self._templates:
-            self._templates[name] = self._load(name)
-        return self._templates[name]
-
     def _load(self, name: str) -> Template | Diagnostic | None:
-        """Another template, what is wrong with it, or None where there is none of this name."""
+        """A template, what is wrong with it, or None where there is none of this name."""
+        if name == self.template.name:
+            return self.template
         folder = next((p / name for p in self._parents if "/" not in name and (p / name / MANIFEST).is_file()), None)
         if folder is None:
             return None
@@ -248,9 +245,8 @@ def _snapshot(settings: Settings, catalog: Catalog, checked: Checked) -> Snapsho
     cluster = Cluster(version, settings.cluster_domain)
     for name in settings.parameters:
         if catalog.get(name) is None:
-            message = (
-                f"settings: parameters.{name}: this case has no such template{hint(name, catalog.names, 'it has')}"
-            )
+            near = hint(name, catalog.names, "it has")
+            message = f"settings: parameters.{name}: this case has no such template{near}"
             raise CaseError(checked.problem("case", message, "settings", "parameters", name, key=True))
     # what the snapshot before holds is taken over as it is: compiled, and with its branches marked
     before = Snapshot(Settings(), catalog, cluster, "")

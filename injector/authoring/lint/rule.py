@@ -144,7 +144,9 @@ def explanation(rule: Rule, bold: Callable[[str], str] = str) -> str:
     """A rule's documentation as a terminal shows it; `bold` is for headings."""
     documentation = rule.documentation
     parts = [f"{bold(rule.name)} ({rule.severity})", documentation.summary, documentation.text]
-    parts += [f"{bold(title)}\n{_indented(files)}" for title, files in documentation.examples if files]
+    for title, files in documentation.examples:
+        lines = [line for file, text in files.items() for line in (f"# {file}", *text.rstrip("\n").split("\n"))]
+        parts += ["\n".join([bold(title), *(f"    {line}".rstrip() for line in lines)])] if files else []
     if documentation.proof:
         parts.append(f"{bold('Proof')}\n{documentation.proof}")
     parts.append(f"Page: {address(rule.name)}")
@@ -180,11 +182,6 @@ def rule_page(rule: Rule) -> str:
 
 _MADE = "<!-- Made from the rule's docstring. -->"
 _KIND = {"error": "an error", "warning": "a warning", "note": "a note"}
-
-
-def _indented(files: Mapping[str, str]) -> str:
-    lines = [line for file, text in files.items() for line in (f"# {file}", *text.rstrip("\n").split("\n"))]
-    return "\n".join(f"    {line}".rstrip() for line in lines)
 
 
 def _fenced(files: Mapping[str, str]) -> Iterator[str]:

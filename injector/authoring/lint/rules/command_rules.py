@@ -75,8 +75,11 @@ def file_path(subject: Subject) -> Findings:
                         (*path, *word_path),
                         f"write {near}" if len(places) == 1 else f"did you mean {near}?",
                     )
-                right = places.get(PurePosixPath(file).name)
-                if right and mount_over(container, file) is None and not _names(container, right):
+                right = places.get(PurePosixPath(file).name, [])
+                # the container is told one of the right paths, or a folder that holds it, beside the other
+                others = {str(folder) for path in right for folder in (path, PurePosixPath(path).parent)}
+                is_told = any(other in others for _, other in _paths(container))
+                if right and mount_over(container, file) is None and not is_told:
                     yield rendering.finding(
                         f"{file} is not in a volume that container `{container.get('name')}` mounts",
                         (*path, *word_path),
@@ -100,12 +103,6 @@ def _missing(rendering: Rendering, container: Object, file: str, places: dict[st
 def _paths(container: Object) -> Iterator[tuple[Path, str]]:
     for path, word in next(commands(container)):
         yield from ((path, file) for file in _PATH.findall(string_field(word)))
-
-
-def _names(container: Object, right: list[str]) -> bool:
-    """Whether the container is told one of the right paths, or a folder that holds it, beside the other."""
-    folders = {str(folder) for path in right for folder in (PurePosixPath(path), PurePosixPath(path).parent)}
-    return any(file in folders for _, file in _paths(container))
 
 
 #: Volumes whose files have the mode of `defaultMode`.

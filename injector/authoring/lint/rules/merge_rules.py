@@ -60,19 +60,15 @@ def atomic_list(subject: Subject) -> Findings:
                 if replaced
                 else "a pod that already has this list keeps its own, and no item of this template is added"
             )
+            fields = [str(step) for step in path[-2:] if isinstance(step, str)]
+            list_ = ".".join(fields if len(fields) > 1 else ['"*"', *fields])
             yield rendering.finding(
-                f"{_written(path)} does not merge: {loser}",
+                f"{list_} does not merge: {loser}",
                 path,
                 "let the pod's author set it. Or, if you know that no pod sets this list, disable this rule and "
                 "say how you know",
                 key=True,
             )
-
-
-def _written(path: Path) -> str:
-    """The end of a path, as people write it."""
-    fields = [str(step) for step in path[-2:] if isinstance(step, str)]
-    return ".".join(fields if len(fields) > 1 else ['"*"', *fields])
 
 
 def _shared(rendering: Rendering) -> Iterator[tuple[Path, bool]]:

@@ -284,12 +284,12 @@ def refusals(source: RenderedSource, minor: int) -> tuple[LevelRefusal, ...]:
         key = (violation.path, violation.fields["field"], violation.fields.get("value"))
         if key not in keys:
             keys.append(key)
-            unique.append(LevelRefusal(violation, _closer(_path(violation, spec), violation, spec)))
+            unique.append(LevelRefusal(violation, _path(violation, spec)))
     return tuple(unique)
 
 
 def _path(violation: Diagnostic, spec: Object) -> Path:
-    """The path of a violation as steps into the overlay."""
+    """The path of a violation as steps into the overlay; of a capability, that of its item in the list."""
     path: list[str | int] = []
     for step in violation.path:
         if not isinstance(step, Key):
@@ -299,12 +299,7 @@ def _path(violation: Diagnostic, spec: Object) -> Path:
         if step not in names:
             break  # what has no name is refused for that
         path.append(names.index(step))
+    if violation.fields["field"] == "add" and len(path) > 2:
+        capabilities, capability = value_at({"spec": spec}, tuple(path)), violation.fields["value"]
+        path += [capabilities.index(capability)] if capability in capabilities else []
     return tuple(path)
-
-
-def _closer(path: Path, violation: Diagnostic, spec: Object) -> Path:
-    """The path; for a capability, the path of its item in the list."""
-    if violation.fields["field"] != "add" or len(path) < 3:
-        return path
-    value, capability = value_at({"spec": spec}, path), violation.fields["value"]
-    return (*path, value.index(capability)) if capability in value else path

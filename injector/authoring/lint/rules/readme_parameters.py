@@ -54,10 +54,10 @@ def readme_parameters(subject: Subject) -> Findings:
     prefix = re.escape(Settings().prefix)
     annotation = re.compile(rf"(?<![\w-])({re.escape(template.name)})\.{prefix}/([a-z][a-z0-9-]*(?:<[a-z]+>)?)")
     lines = text.split("\n")
-    own_lines = _kept(lines)
+    begin, end = (next((n for n, line in enumerate(lines, 1) if mark in line), 0) for mark in (BEGIN, END))
     for number, line in enumerate(lines, 1):
-        if number in own_lines:
-            continue  # nobody corrects that by hand
+        if begin and begin <= number < end:
+            continue  # in the section that `injector docs` keeps: nobody corrects that by hand
         for match in [*annotation.finditer(line), *_OPTION.finditer(line)]:
             name, declared = match[2], template.parameters
             if (match[1] or template.name).rstrip(".") == template.name and declared_parameter(declared, name) is None:
@@ -91,13 +91,6 @@ def _section(subject: Subject, text: str) -> Findings:
         subject.line_place(_FILE, number + 1, min(column, max(len(actual) - 1, 0)) + 1),
         f"run injector docs {path} --write {path}/{_FILE}",
     )
-
-
-def _kept(lines: list[str]) -> range:
-    """The numbers of the lines that `injector docs` keeps; none where there is no section."""
-    begin = next((n for n, line in enumerate(lines, 1) if BEGIN in line), 0)
-    end = next((n for n, line in enumerate(lines, 1) if END in line), 0)
-    return range(begin, end) if begin else range(0)
 
 
 def _shown(line: str, column: int) -> str:
