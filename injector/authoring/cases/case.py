@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
 from injector.injection import Injection
+from injector.pods.context import Object
 from injector.reasons import Effect, Reason
 
 #: What becomes of a pod, or of an object at a path, in the words of a case file.
@@ -34,7 +35,11 @@ def decision_of(injection: Injection) -> DecisionName:
     return "amended" if amended else _DECISIONS[injection.effect]
 
 
-class GivenNamespace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of a case file."""
+
+
+class GivenNamespace(_Part, frozen=True, kw_only=True):
     """The namespace that the pod is created in, or that the object lies in."""
 
     name: str = "default"
@@ -42,7 +47,7 @@ class GivenNamespace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     annotations: dict[str, str] = {}
 
 
-class GivenUser(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class GivenUser(_Part, frozen=True, kw_only=True, omit_defaults=True):
     """Who asks, as the API server says it."""
 
     username: str = ""
@@ -51,14 +56,14 @@ class GivenUser(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     extra: dict[str, list[str]] = {}
 
 
-class GivenPath(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+class GivenPath(_Part, frozen=True, kw_only=True, rename="camel"):
     """The path that the object is posted to, as the settings' `paths` have it."""
 
     type: Literal["mutating", "validating"] = "mutating"
     failure_policy: Literal["Ignore", "Fail"] = "Ignore"
 
 
-class Expect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Expect(_Part, frozen=True, kw_only=True):
     """What has to come out. What is left out is not looked at."""
 
     decision: DecisionName
@@ -66,28 +71,28 @@ class Expect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     message: str | None = None
     code: int | None = None
     warnings: list[str] | None = None
-    pod: dict[str, Any] | None = None
-    object: dict[str, Any] | None = None
-    files: dict[str, Any] | None = None
+    pod: Object | None = None
+    object: Object | None = None
+    files: Object | None = None
     golden: str | None = None
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"old_object": "oldObject"}):
+class Case(_Part, frozen=True, kw_only=True, rename={"old_object": "oldObject"}):
     """A pod or an object that goes in, with all that decides about it, and what has to come out."""
 
     name: str
-    pod: dict[str, Any] | None = None
-    object: dict[str, Any] | None = None
+    pod: Object | None = None
+    object: Object | None = None
     file: str | None = None
-    old_object: dict[str, Any] | None = None
+    old_object: Object | None = None
     operation: Literal["CREATE", "UPDATE", "DELETE", "CONNECT"] | None = None
     resource: str | None = None
     user: GivenUser | None = None
-    request: dict[str, Any] | None = None
+    request: Object | None = None
     path: GivenPath | None = None
     namespace: GivenNamespace = GivenNamespace()
-    params: dict[str, Any] = {}
-    settings: dict[str, Any] = {}
+    params: Object = {}
+    settings: Object = {}
     templates: list[str] | Literal["chosen"] | None = None
     kubernetes: str | None = None
     expect: Expect
@@ -107,7 +112,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return "oldObject" if self.operation == "DELETE" else "object"
 
 
-class CaseFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CaseFile(_Part, frozen=True, kw_only=True):
     """A file of cases, in the folder `tests` of a template."""
 
     cases: list[Case]

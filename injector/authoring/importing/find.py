@@ -17,7 +17,7 @@ from injector.authoring.importing.source import RULE, ImportProblems, ImportSour
 from injector.diagnostics import Diagnostic, Place, Severity
 from injector.diagnostics import Path as ObjectPath
 from injector.names import shortened
-from injector.pods.context import mapping
+from injector.pods.context import Object, mapping
 
 #: What a mapping has that is a sidecar config and nothing else.
 _TELLING = frozenset(("containers", "initContainers", "volumes", "volumeMounts", "hostAliases"))
@@ -96,7 +96,7 @@ def _in_document(source: ImportSource, name: str, configs: FoundConfigs) -> None
         configs.configs.append(Config(source, (), value, stem, folder=folder))
 
 
-def _objects(value: dict[str, Any]) -> Iterator[tuple[ObjectPath, Any]]:
+def _objects(value: Object) -> Iterator[tuple[ObjectPath, Any]]:
     """An object, or those of a List."""
     items = value.get("items")
     if str(value.get("kind")).endswith("List") and isinstance(items, list):

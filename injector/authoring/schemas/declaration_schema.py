@@ -190,7 +190,7 @@ def keyword_schema() -> Schema:
 
 def parameter_schema() -> Schema:
     """The schema for a parameter: a type is required, unknown keywords are refused, the default has to fit."""
-    properties: dict[str, Any] = {
+    properties: Schema = {
         "type": {"enum": list(TYPES), "description": "How its value is read from an annotation, which is a string."},
         **_KEYWORDS,
         "from": {

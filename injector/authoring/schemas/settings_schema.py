@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from injector.authoring.schemas.declaration_schema import Schema, or_null, selector, shape_of, with_more
 from injector.names import DNS_SUBDOMAIN
@@ -158,7 +158,7 @@ def settings_schema() -> Schema:
 
 
 def _section(section: Schema, path: str, sections: dict[str, Schema]) -> Schema:
-    properties: dict[str, Any] = {}
+    properties: Schema = {}
     for key, declaration in section["properties"].items():
         setting, shape, each = f"{path}{key}", declaration, mapping(declaration.get("additionalProperties"))
         if reference := declaration.get("$ref") or each.get("$ref"):

@@ -93,7 +93,7 @@ def _for() -> Schema:
 
 def template_schema() -> Schema:
     """The schema of template.yaml."""
-    properties: dict[str, Any] = {
+    properties: Schema = {
         "description": or_null({"type": "string", "description": "One sentence for people."}),
         "parameters": or_null(
             {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from injector.authoring.lint.rules._values import in_containers, numbered
 from injector.authoring.lint.rules._volumes import sources
@@ -12,7 +11,7 @@ from injector.authoring.lint.rules.pod_security import OWN, WHO
 from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
 from injector.diagnostics import Path
 from injector.names import hint
-from injector.pods.context import mapping, string_field
+from injector.pods.context import Object, mapping, string_field
 from injector.pods.overlay import bare_value
 
 SEVERITY = "error"
@@ -203,7 +202,7 @@ def _finding(rendering: Rendering, path: Path, field: str, valid: tuple[str, ...
     return rendering.finding(message, path, help_)
 
 
-def _references(rendering: Rendering) -> Iterator[tuple[Path, dict[str, Any], tuple[str, ...]]]:
+def _references(rendering: Rendering) -> Iterator[tuple[Path, Object, tuple[str, ...]]]:
     """Path and value of everything that refers to fields, and the fields that it may name."""
     for path, variable in in_containers(rendering, "env"):
         yield (*path, "valueFrom"), mapping(variable.get("valueFrom")), _OF_VARIABLES
