@@ -14,7 +14,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -90,13 +89,12 @@ class ProgramRefusal(NamedTuple):
     line: int = 0
 
 
-@dataclass(slots=True)
-class Verdicts:
+class Verdicts(NamedTuple):
     """What the programs say about the config files of a case."""
 
-    refusals: list[ProgramRefusal] = field(default_factory=list)
-    missing: list[tuple[str, str]] = field(default_factory=list)  #: program and file, of those that are not here
-    checked: int = 0
+    refusals: list[ProgramRefusal]
+    missing: list[tuple[str, str]]  #: program and file, of those that are not here
+    checked: int
 
 
 class Programs:
@@ -116,21 +114,21 @@ class Programs:
 
         `texts` are all its files by name.
         """
-        verdicts = Verdicts()
+        missing: list[tuple[str, str]] = []
+        verdicts: list[ProgramRefusal | None] = []
         mounts = mounted_files(applied, texts, pod)
         for spec in applied.template.files.values():
             if not spec.validate or spec.name not in texts:
                 continue
             if shutil.which(spec.validate[0].replace("\0", ""), path=self._path) is None:
-                verdicts.missing.append((spec.validate[0], spec.name))
+                missing.append((spec.validate[0], spec.name))
             else:
                 inputs = repr((spec.name, spec.validate, sorted(texts.items()), sorted(mounts.items())))
                 key = hashlib.blake2b(inputs.encode()).digest()
                 if key not in self._known:
                     self._known[key] = self._run(spec.name, spec.validate, texts, mounts)
-                verdicts.checked += 1
-                verdicts.refusals += filter(None, [self._known[key]])
-        return verdicts
+                verdicts.append(self._known[key])
+        return Verdicts(list(filter(None, verdicts)), missing, len(verdicts))
 
     def stop(self) -> None:
         """End every program that runs, and each that a thread starts from now on."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from injector.advice.field_names import clear_help
 from injector.authoring.cases.document import nested_values
@@ -45,21 +44,20 @@ _FIELD_TYPES: dict[str, type] = {
 }
 
 
-@dataclass(slots=True)
-class Sidecar:
+class Sidecar(NamedTuple):
     """What a config gives to pods. `name` is what it calls itself, "" for a config of the form without names.
 
     `spec` and `metadata` are parts of a pod. `env` and `mounts` go to every container, also of the config itself.
     """
 
     config: Config
-    name: str = ""
-    inherits: str = ""
-    spec: Object = field(default_factory=dict)
-    metadata: Object = field(default_factory=dict)
-    env: list[Object] = field(default_factory=list)
-    mounts: list[Object] = field(default_factory=list)
-    service_account: str = ""
+    name: str
+    inherits: str
+    spec: Object
+    metadata: Object
+    env: list[Object]
+    mounts: list[Object]
+    service_account: str
 
     @property
     def containers(self) -> list[Object]:
