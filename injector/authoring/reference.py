@@ -35,7 +35,14 @@ def takes(schema: _Schema) -> str:
         rest.append(f"matching {code(schema['pattern'])}")
     if schema.get("uniqueItems") is True:
         rest.append("no duplicates")
-    return ", ".join([" ".join([_kind(schema), *_range(schema)]), *rest])
+    words = {
+        "minimum": "from",
+        "maximum": "to" if "minimum" in schema else "up to",
+        "exclusiveMinimum": "above",
+        "exclusiveMaximum": "below",
+    }
+    bounds = (f"{word} {schema[key]}" for key, word in words.items() if key in schema)
+    return ", ".join([" ".join([_kind(schema), *bounds]), *rest])
 
 
 def code(text: str) -> str:
@@ -60,16 +67,6 @@ def _kind(schema: _Schema) -> str:
     if kind == "array" and isinstance(items, Mapping):
         return f"a list, comma-separated or as JSON, each {takes(items)}"
     return " or ".join(_WORDS.get(k, "null") for k in as_list(kind))
-
-
-def _range(schema: _Schema) -> Iterator[str]:
-    words = {
-        "minimum": "from",
-        "maximum": "to" if "minimum" in schema else "up to",
-        "exclusiveMinimum": "above",
-        "exclusiveMaximum": "below",
-    }
-    yield from (f"{word} {schema[key]}" for key, word in words.items() if key in schema)
 
 
 def _sizes(schema: _Schema) -> Iterator[str]:

@@ -94,8 +94,9 @@ def path_in(overlay: Any, refusal: Diagnostic) -> Path:
     about = [refusal.fields["field"]] if "field" in refusal.fields else []
     for path in ((*refusal.path, *about), refusal.fields.get("other_path", ())):
         own = _deepest(overlay, path)
-        if "missing_keys" in refusal.fields:
-            own = _nameless(overlay, own)
+        if "missing_keys" in refusal.fields:  # the first item of the list without what it is merged by
+            items = enumerate(sequence(plain(value_at(overlay, own))))
+            own = next(((*own, index) for index, item in items if not has_key(item, POD.at(own))), own)
         if len(own) > 2:
             return own
     return ()
@@ -128,12 +129,6 @@ def _deepest(overlay: Any, path: Path) -> Path:
     """How far a keyed path leads within an overlay, in whichever list its container stands there."""
     lists = CONTAINER_LISTS if len(path) > 1 and path[1] in CONTAINER_LISTS else path[1:2]
     return max((_descend(overlay, (*path[:1], list_, *path[2:])) for list_ in lists), key=len, default=())
-
-
-def _nameless(overlay: Any, path: Path) -> Path:
-    """The first item without what it is merged by, of the list that a path leads to; else the path."""
-    items = enumerate(sequence(plain(value_at(overlay, path))))
-    return next(((*path, index) for index, item in items if not has_key(item, POD.at(path))), path)
 
 
 def _descend(value: Any, steps: Path) -> Path:

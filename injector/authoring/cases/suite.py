@@ -39,6 +39,11 @@ class Checked(NamedTuple):
     names_namespace: bool  #: whether it says the namespace's name itself
 
     @property
+    def line(self) -> int:
+        """The line on which it begins."""
+        return self.document.place(("cases", self.number)).line
+
+    @property
     def label(self) -> str:
         """What people and `-k` call it: `envoy/tests/basic.yaml: a Deployment gets it`."""
         return f"{self.document.file}: {self.case.name}"

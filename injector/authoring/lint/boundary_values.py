@@ -158,7 +158,7 @@ def _lists(schema: _Schema) -> BoundaryValues:
         if values is not None or count == 0:
             yield BoundaryValue(values or [], free=count == 0 and "minItems" not in schema)
     for edge in boundary_values(inner) if inner is not None else ():
-        yield BoundaryValue([edge.value], edge.free, edge.invented)
+        yield edge._replace(value=[edge.value])
     if inner is None:
         yield BoundaryValue(["item"], free=True, invented=True)
 
@@ -171,7 +171,7 @@ def _objects(schema: _Schema) -> BoundaryValues:
     yield BoundaryValue(whole)
     for name, part in inner.items():
         for edge in boundary_values(part) if part is not None else ():
-            yield BoundaryValue({**whole, name: edge.value}, edge.free, edge.invented)
+            yield edge._replace(value={**whole, name: edge.value})
     other = inner_parameter(schema.get("additionalProperties"))
     if other is not None and (value := sample_value(other)) is not UNSET:
         yield BoundaryValue({"key": value}, free=True)

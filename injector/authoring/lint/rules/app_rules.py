@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from injector.authoring.lint.rules._values import APPS, PROGRAMS, numbered
+from injector.authoring.lint.rules._values import APPS, PROGRAMS, numbered, word_list
 from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
 from injector.names import did_you_mean, nearest
 from injector.pods.context import mappings
@@ -12,23 +12,13 @@ from injector.templates.template import OVERLAY
 
 SEVERITY = "warning"
 
-_FIELDS = (
-    "image",
-    "command",
-    "args",
-    "workingDir",
-    "ports",
-    "startupProbe",
-    "readinessProbe",
-    "livenessProbe",
-    "lifecycle",
-    "restartPolicy",
-    "stdin",
-    "tty",
+_FIELDS = word_list(
+    """
+    image command args workingDir ports startupProbe readinessProbe livenessProbe lifecycle restartPolicy stdin
+    tty
+    """
 )
-_VARIABLES = frozenset(
-    {"HOME", "HOST", "HOSTNAME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PATH", "PORT", "PWD", "SHELL", "USER"}
-)
+_VARIABLES = word_list("HOME HOST HOSTNAME LD_LIBRARY_PATH LD_PRELOAD PATH PORT PWD SHELL USER")
 
 
 def app_container(subject: Subject) -> Findings:
@@ -136,22 +126,12 @@ _NO_FIELD = (
     "a template that adds no container"
 )
 
-_SPEC = (
-    "activeDeadlineSeconds",
-    "affinity",
-    "automountServiceAccountToken",
-    "dnsConfig",
-    "hostUsers",
-    "hostname",
-    "nodeName",
-    "nodeSelector",
-    "os",
-    "priorityClassName",
-    "resources",
-    "runtimeClassName",
-    "setHostnameAsFQDN",
-    "subdomain",
-    "topologySpreadConstraints",
+_SPEC = word_list(
+    """
+    activeDeadlineSeconds affinity automountServiceAccountToken dnsConfig hostUsers hostname nodeName
+    nodeSelector os priorityClassName resources runtimeClassName setHostnameAsFQDN subdomain
+    topologySpreadConstraints
+    """
 )
 
 

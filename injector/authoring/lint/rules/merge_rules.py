@@ -7,7 +7,7 @@ from typing import Any
 
 from injector.authoring.cases.document import nested_values
 from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, deprecated_fields, known_errors
-from injector.authoring.lint.rules._values import last_field, leaves
+from injector.authoring.lint.rules._values import last_field, leaves, word_list
 from injector.authoring.lint.subject import Findings, RenderedSource, Rendering, Subject
 from injector.authoring.refusal_location import value_at
 from injector.diagnostics import Path
@@ -150,14 +150,11 @@ def _guaranteed(overlay: RenderedSource, path: Path, overridable: frozenset[str]
     return field not in overridable
 
 
-OF_PODS = (
-    "dnsPolicy",
-    "enableServiceLinks",
-    "preemptionPolicy",
-    "restartPolicy",
-    "schedulerName",
-    "serviceAccountName",
-    "terminationGracePeriodSeconds",
+OF_PODS = word_list(
+    """
+    dnsPolicy enableServiceLinks preemptionPolicy restartPolicy schedulerName serviceAccountName
+    terminationGracePeriodSeconds
+    """
 )
 OF_CONTAINERS = ("imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy")
 
@@ -253,19 +250,10 @@ def deprecated_field(subject: Subject) -> Findings:
 
 
 _CONTAINERS = (("spec", "containers"), ("spec", "initContainers"))
-_IDENTITY = frozenset(
-    {
-        "hostNetwork",
-        "hostPID",
-        "hostname",
-        "image",
-        "name",
-        "nodeName",
-        "restartPolicy",
-        "runAsGroup",
-        "runAsUser",
-        "serviceAccountName",
-    }
+_IDENTITY = word_list(
+    """
+    hostNetwork hostPID hostname image name nodeName restartPolicy runAsGroup runAsUser serviceAccountName
+    """
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.rules._values import in_containers, leaves
+from injector.authoring.lint.rules._values import in_containers, leaves, word_list
 from injector.authoring.lint.rules._volumes import holdings, missing_volumes, references, unseen
 from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.diagnostics import Place
@@ -15,24 +15,7 @@ from injector.pods.overlay import plain_mapping
 
 SEVERITY = "error"
 
-_SYSTEM = frozenset(
-    {
-        "",
-        "/bin",
-        "/boot",
-        "/dev",
-        "/etc",
-        "/lib",
-        "/lib64",
-        "/proc",
-        "/sbin",
-        "/sys",
-        "/usr",
-        "/usr/bin",
-        "/usr/lib",
-        "/var",
-    }
-)
+_SYSTEM = word_list("/ /bin /boot /dev /etc /lib /lib64 /proc /sbin /sys /usr /usr/bin /usr/lib /var")
 
 
 def mount_hides(subject: Subject) -> Findings:
@@ -72,7 +55,7 @@ def mount_hides(subject: Subject) -> Findings:
         for path, mount in in_containers(rendering, "volumeMounts"):
             mount_path = string_field(mount.get("mountPath"))
             is_whole = not mount.get("subPath") and not mount.get("subPathExpr")
-            if mount_path and mount_path.rstrip("/") in _SYSTEM and is_whole:
+            if mount_path and (mount_path.rstrip("/") or "/") in _SYSTEM and is_whole:
                 yield rendering.finding(
                     f"a volume at {mount_path} hides what the image has there",
                     (*path, "mountPath"),

@@ -77,7 +77,11 @@ def parameter_type(subject: Subject) -> Findings:
 
 
 def _in_files(subject: Subject) -> Findings:
-    parameters, roots = subject.variables(), _roots(subject.template)
+    template, parameters = subject.template, subject.variables()
+    # what the template sees of pods: the path into a pod, by its name; nothing in a template for other objects
+    names = template.program.names & {CONTAINER} | {"pod", "object", "oldObject"}
+    is_for_pods = template.applies_to.only_pods and set(template.applies_to.resources) == {"pods"}
+    roots = {name: "pod.spec.containers[0]" if name == CONTAINER else name for name in names if is_for_pods}
     for file in subject.parsed:
         for offset, message, help_ in (
             *_comparisons(file.tree, parameters),
@@ -238,13 +242,6 @@ def _comparison(parameter: Parameter, name: str, operator: str, constants: list[
         return f"{{% if {name if alike is values[0] else f'not {name}'} %}}" if len(set(values)) == 1 else ""
     listed = ", ".join(map(shortened, values))
     return f"{name} {_OPERATORS[operator]} {f'[{listed}]' if several else listed}"
-
-
-def _roots(template: Template) -> Mapping[str, str]:
-    """What a template sees of pods, by its name: the path into a pod. Nothing in a template for other objects."""
-    names = template.program.names & {CONTAINER} | {"pod", "object", "oldObject"}
-    is_for_pods = template.applies_to.only_pods and set(template.applies_to.resources) == {"pods"}
-    return {name: "pod.spec.containers[0]" if name == CONTAINER else name for name in names if is_for_pods}
 
 
 def _fields(tree: nodes.Template, text: str, parameters: _Parameters, roots: Mapping[str, str]) -> Iterator[_Mistake]:

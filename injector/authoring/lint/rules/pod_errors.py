@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from injector.authoring.lint.rules._values import in_containers, numbered
+from injector.authoring.lint.rules._values import in_containers, numbered, word_list
 from injector.authoring.lint.rules._volumes import sources
 from injector.authoring.lint.rules.pod_security import OWN, WHO
 from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
@@ -98,11 +98,13 @@ def host_namespaces(subject: Subject) -> Findings:
                 yield rendering.finding(message, ("spec", field), "drop it", key=True)
 
 
-_OVERRIDABLE = """
+_OVERRIDABLE = word_list(
+    """
 args command env envFrom image imagePullPolicy lifecycle livenessProbe ports readinessProbe resizePolicy resources
 restartPolicy restartPolicyRules securityContext startupProbe stdin stdinOnce terminationMessagePath
 terminationMessagePolicy tty volumeDevices volumeMounts workingDir
 """
+)
 
 
 def overridable(subject: Subject) -> Findings:
@@ -131,10 +133,9 @@ def overridable(subject: Subject) -> Findings:
         description: Ships the app's logs.
         overridable: [resources]
     """
-    fields = _OVERRIDABLE.split()
     for name in sorted(subject.template.overridable):
-        if name not in fields:
-            near = hint(name.partition(".")[0], fields, "they are")
+        if name not in _OVERRIDABLE:
+            near = hint(name.partition(".")[0], _OVERRIDABLE, "they are")
             yield Finding(f"{name} is not a field of a container{near}", subject.manifest(("overridable",)))
 
 

@@ -68,9 +68,12 @@ def renders(subject: Subject) -> Findings:
         yield from _failed(subject, failure)
     yield from _unreadable(subject)
     for rendering in subject.renderings:
-        if rendering.injection.reason in _REFUSALS and not rendering.free and not _told_elsewhere(subject, rendering):
+        if rendering.injection.reason in _REFUSALS and not rendering.free:
             fault = rendering.injection.failures[0]
-            if fault.path not in reported:
+            # another rule tells these at a better place
+            is_missing = "missing_volume" in fault.fields and any(missing_volumes(rendering))
+            is_told = is_missing or known_errors(rendering.after, subject.kubernetes)
+            if not is_told and fault.path not in reported:
                 reported.add(fault.path)
                 yield _finding(fault, _place(rendering.overlay, fault), rendering.title)
 
@@ -118,13 +121,6 @@ def _failed(subject: Subject, failure: RenderFailure) -> Findings:
         path = path_in(overlay.value, failure.diagnostic)
         place = overlay.place((*path, "name")) if len(path) == 3 else _place(overlay, failure.diagnostic)
     yield _finding(failure.diagnostic, place, failure.title)
-
-
-def _told_elsewhere(subject: Subject, rendering: Rendering) -> bool:
-    """Whether another rule tells why the injection refuses the pod, at a better place."""
-    if known_errors(rendering.after, subject.kubernetes):
-        return True
-    return "missing_volume" in rendering.injection.failures[0].fields and any(missing_volumes(rendering))
 
 
 def _place(overlay: RenderedSource, fault: Diagnostic) -> Place:

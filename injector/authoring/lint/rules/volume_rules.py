@@ -151,7 +151,12 @@ def file_as_folder(subject: Subject) -> Findings:
         for path, container in rendering.every_container():
             for index, mount in numbered(container.get("volumeMounts")):
                 mount_path = PurePosixPath(string_field(mount.get("mountPath")))
-                file = _file_at(mount_path, files_by_volume.get(str(mount.get("name")), []))
+                files = files_by_volume.get(str(mount.get("name")), [])
+                # of the path's name, or the only one, with its ending
+                alone = (
+                    files[0] if len(files) == 1 and mount_path.suffix == PurePosixPath(files[0]).suffix != "" else ""
+                )
+                file = mount_path.name if mount_path.name in files else alone
                 if not file or mount.get("subPath") or mount.get("subPathExpr"):
                     continue
                 if not any(str(mount_path / file) in word for _, word in leaves(container) if isinstance(word, str)):
@@ -177,13 +182,3 @@ def _files(rendering: Rendering, subject: Subject) -> dict[str, list[str]]:
         names = [string_field(item.get("path")) for item in items]
         by_volume[str(volume.get("name"))] = list(dict.fromkeys((*own.get(path, {}).values(), *names)))
     return by_volume
-
-
-def _file_at(mount_path: PurePosixPath, files: list[str]) -> str:
-    """The file of a volume that belongs at a path: of that name, or the only one, with that ending; "" for none."""
-    alone = (
-        files[0]
-        if len(files) == 1 and mount_path.suffix and PurePosixPath(files[0]).suffix == mount_path.suffix
-        else ""
-    )
-    return mount_path.name if mount_path.name in files else alone
