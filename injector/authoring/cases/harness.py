@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from injector.advice import advised_injection
 from injector.advice.values import value_help
@@ -54,15 +54,14 @@ class CaseError(InjectorError):
         self.problem = problem
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What came out of a case: the injection, or what came of an object at a path, and the snapshot that made it."""
 
     injection: Injection
     snapshot: Snapshot
     namespace: Namespace
-    config_files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  #: texts by template and file
-    given: frozenset[str] = frozenset()  #: parameters of the template under test that are not at their defaults
+    config_files: Mapping[str, Mapping[str, str]]  #: texts by template and file
+    given: frozenset[str]  #: parameters of the template under test that are not at their defaults
     blamed: Place | None = None  #: where the template under test says what the injection was refused for
     asked: ObjectRequest | None = None  #: what was asked at a path; None for an injection
 
@@ -121,7 +120,7 @@ class Harness:
         given = self._given(of_subject, overrides)
         if request is not None:
             injection = advised_injection(admit(request, namespace, case_path(case, templates), snapshot, overrides))
-            return Outcome(injection, snapshot, namespace, given=given, asked=request)
+            return Outcome(injection, snapshot, namespace, {}, given, asked=request)
         workload = workload_with_pods(obj)
         names = None if case.templates == CHOSEN else list(templates)
         injection = advised_injection(

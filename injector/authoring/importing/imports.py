@@ -31,16 +31,15 @@ def template_names(sidecars: Sequence[Sidecar], problems: list[Diagnostic]) -> l
 
     Pods ask for a config with a `name` by that name, so the template gets it too.
     """
-    stems = [legal_name(s.config.name) for s in sidecars]
     first_by_name: dict[str, Config] = {}
     names = []
-    for sidecar, stem in zip(sidecars, stems, strict=True):
-        config = sidecar.config
+    for sidecar in sidecars:
+        config, stem = sidecar.config, legal_name(sidecar.config.name)
         if sidecar.name:
             name = template_name(sidecar.name)
             name = name if name == legal_name(name) else ""
         else:
-            shared = [s for s, its_stem in zip(sidecars, stems, strict=True) if its_stem == stem and not s.name]
+            shared = [s for s in sidecars if not s.name and legal_name(s.config.name) == stem]
             name = stem if len(shared) == 1 else _apart(stem, sidecar, shared)
         if not name:
             message = "this config gives no valid template name; set one with --name"

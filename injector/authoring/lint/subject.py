@@ -176,8 +176,7 @@ class Rendering:
         return Finding(message, self.overlay.place(path, key), help, **fields)
 
 
-@dataclass(frozen=True)
-class ObjectRendering:
+class ObjectRendering(NamedTuple):
     """What a template makes of an object of any kind, at a path. `overlay` is None where it refuses the object."""
 
     title: str  #: for people: `UPDATE of services, limit = 3`, or the case that it is from

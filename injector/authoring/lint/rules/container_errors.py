@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 from injector.authoring.lint.rules._scripts import commands, interpreter
-from injector.authoring.lint.rules._values import asked_ports, leaves, numbered, port_numbers, rendered_for
+from injector.authoring.lint.rules._values import asked_ports, leaves, numbered, port_numbers, rendered_for, word_list
 from injector.authoring.lint.subject import Finding, Findings, OverlayMistakes, Subject
 from injector.names import hint, shortened, to_write
 from injector.pods.context import Object, mapping, mappings, string_field
@@ -223,12 +223,10 @@ _CAPITALS = re.compile(r"[A-Z][A-Z0-9_]{2,}\Z")
 #: The fields that are replaced, by those in whose place they stand.
 _EXPANDING = {"subPath": "subPathExpr"}
 #: The places where Kubernetes replaces `$(NAME)`.
-_EXPANDED = (
-    "Container.command[]",
-    "Container.args[]",
-    "EnvVar.value",
-    "VolumeMount.subPathExpr",
-    "ExecAction.command[]",
+_EXPANDED = word_list(
+    """
+    Container.command[] Container.args[] EnvVar.value VolumeMount.subPathExpr ExecAction.command[]
+    """
 )
 #: What kubelet adds for the services of a namespace.
 _OF_SERVICES = re.compile(r".*_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT(?:_[0-9]+_[A-Z_]+)?)\Z")

@@ -16,7 +16,7 @@ from injector.pods.overlay import bare_value
 
 SEVERITY = "error"
 
-_OWN = ("name", "generateName", "namespace", "ownerReferences", "uid", "resourceVersion")
+_OWN = word_list("name generateName namespace ownerReferences uid resourceVersion")
 
 
 def pod_name(subject: Subject) -> Findings:
@@ -139,17 +139,12 @@ def overridable(subject: Subject) -> Findings:
             yield Finding(f"{name} is not a field of a container{near}", subject.manifest(("overridable",)))
 
 
-_OF_PODS = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
+_OF_PODS = word_list("metadata.annotations metadata.labels metadata.name metadata.namespace metadata.uid")
 #: Of these two a variable takes one key only, a file all of them as well.
 _MAPS = _OF_PODS[:2]
 _OF_VARIABLES = (
     *_OF_PODS[2:],
-    "spec.nodeName",
-    "spec.serviceAccountName",
-    "status.hostIP",
-    "status.hostIPs",
-    "status.podIP",
-    "status.podIPs",
+    *word_list("spec.nodeName spec.serviceAccountName status.hostIP status.hostIPs status.podIP status.podIPs"),
 )
 _KEY = re.compile(r"metadata\.(?:annotations|labels)\['[^']+'\]\Z")
 _RESOURCE = re.compile(r"(?:limits|requests)\.(?:cpu|memory|ephemeral-storage|hugepages-\S+)\Z")

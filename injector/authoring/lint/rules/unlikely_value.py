@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from injector.authoring.lint.rules._scripts import commands, script_of
+from injector.authoring.lint.rules._values import word_list
 from injector.authoring.lint.subject import Finding, Findings, OverlayMistakes, Rendering, Subject
 from injector.authoring.refusal_location import value_at
 from injector.diagnostics import Path, Place, spoken_path
@@ -45,7 +46,7 @@ _QUOTES = re.compile(r"([\u2018\u201c\u201e]).*([\u2019\u201c\u201d])\Z", re.DOT
 #: A word with a quote at its end alone.
 _STRAY = re.compile(r"\w[^\"'\s]*[\"']\Z")
 #: What a shell reads as more than a word.
-_OPERATORS = ("&&", "||", "|", ">", ">>", "<", "2>&1", "&")
+_OPERATORS = word_list("&& || | > >> < 2>&1 &")
 #: An argument of a script.
 _ARGUMENT = re.compile(r"\$\{?[\d@*#]")
 #: An option with its value behind a blank.
