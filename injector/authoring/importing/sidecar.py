@@ -93,10 +93,8 @@ def read_sidecar(config: Config, problems: list[Diagnostic]) -> Sidecar | None:
             for key, value in fields.items()
         }
         _check_pod(fields, teller)
-    return None if teller.refused else _sidecar(config, fields)
-
-
-def _sidecar(config: Config, fields: Object) -> Sidecar:
+    if teller.refused:
+        return None
     apart = (*EVERYWHERE, *METADATA, *OTHERS)
     spec = {key: value for key, value in fields.items() if key not in apart and value not in ([], False)}
     return Sidecar(

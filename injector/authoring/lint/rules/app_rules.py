@@ -59,11 +59,14 @@ def app_container(subject: Subject) -> Findings:
             env:
             - {name: LOG_FOLDER, value: /logs}
     """
+    template = subject.template.name
     for rendering in subject.renderings:
+        spec = plain_mapping(rendering.pod.get("spec"))
+        own = {str(container.get("name")) for list_ in CONTAINER_LISTS for container in mappings(spec.get(list_))}
         for path, container in rendering.containers():
             name = str(container.get("name"))
             place = rendering.overlay.place((*path, "name"))
-            if "{{" in place.text and name in _brought(rendering):
+            if "{{" in place.text and name in own:
                 yield Finding(
                     (
                         "the template names a container of the app here, so the injector treats that container as "
@@ -76,28 +79,16 @@ def app_container(subject: Subject) -> Findings:
                     ),
                 )
             elif name in APPS or name in PROGRAMS:
+                better = f"{template}-{name}" if name in PROGRAMS else template
                 yield Finding(
                     (
                         f"many apps have a container called `{name}`: in their pods the template would change that "
                         "container, and add none of its own"
                     ),
                     place,
-                    f"rename the template's container to `{_better(name, subject.template.name)}`",
+                    f"rename the template's container to `{f'{name}-sidecar' if name == template else better}`",
                 )
         yield from _everywhere(rendering)
-
-
-def _brought(rendering: Rendering) -> set[str]:
-    """The names of the pod's own containers."""
-    spec = plain_mapping(rendering.pod.get("spec"))
-    return {str(container.get("name")) for field in CONTAINER_LISTS for container in mappings(spec.get(field))}
-
-
-def _better(name: str, template: str) -> str:
-    """A name that no app's container has."""
-    if name == template:
-        return f"{name}-sidecar"
-    return f"{template}-{name}" if name in PROGRAMS else template
 
 
 def _everywhere(rendering: Rendering) -> Findings:

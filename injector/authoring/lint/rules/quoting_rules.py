@@ -169,9 +169,15 @@ def shell_injection(subject: Subject) -> Findings:
 def _breaks_out(subject: Subject, rendering: Rendering, path: Path, script: Script, parameter: Parameter) -> str | None:
     """A text that the parameter takes and that changes what the script means, or None."""
     for text, value in _hostile(parameter, harmful(script.language)):
-        hostile = _with(subject, rendering, path, script, parameter, value)
-        if hostile is None:
+        params = {**rendering.context.params, parameter.variable: value}
+        try:
+            overlay = RenderedSource(subject.template, msgspec.structs.replace(rendering.context, params=params))
+            rendered = value_at(overlay.value, path)
+        except (InjectionError, KeyError, IndexError, TypeError):
             continue
+        if not isinstance(rendered, str):
+            continue
+        hostile = script._replace(text=rendered)
         if hostile.text == script.text and parameter.type == "string":
             return None  # it is not in this script
         if hostile.text.lower().count(text.lower()) <= script.text.lower().count(text.lower()):
@@ -182,22 +188,6 @@ def _breaks_out(subject: Subject, rendering: Rendering, path: Path, script: Scri
                 return text
             start = hostile.text.lower().find(text.lower(), start + 1)
     return None
-
-
-def _with(
-    subject: Subject, rendering: Rendering, path: Path, script: Script, parameter: Parameter, value: Any
-) -> Script | None:
-    """The script as rendered with a value of the parameter; None if there is no script then."""
-    params = {**rendering.context.params, parameter.variable: value}
-    try:
-        overlay = RenderedSource(subject.template, msgspec.structs.replace(rendering.context, params=params))
-    except InjectionError:
-        return None
-    try:
-        text = value_at(overlay.value, path)
-    except (KeyError, IndexError, TypeError):
-        return None
-    return Script(script.path, text, script.language) if isinstance(text, str) else None
 
 
 def _hole(subject: Subject, place: Place, parameter: Parameter) -> Place:
