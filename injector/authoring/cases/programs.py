@@ -67,6 +67,8 @@ def _read(descriptor: int, output: bytearray) -> bool:
     return bool(data)
 
 
+#: Texts by the name of their file, and files by their path in a container.
+_Texts = Mapping[str, str]
 #: Seconds that one program may take.
 SECONDS = 30.0
 #: Characters of a program's output that are shown.
@@ -109,7 +111,7 @@ class Programs:
         self._stopped = False
         self._lock = Lock()
 
-    def check(self, applied: Applied, texts: Mapping[str, str], pod: Any) -> Verdicts:
+    def check(self, applied: Applied, texts: _Texts, pod: Any) -> Verdicts:
         """Check each config file of a template for which the template has a command.
 
         `texts` are all its files by name.
@@ -138,9 +140,7 @@ class Programs:
                 if process.returncode is None:
                     kill_process(process)
 
-    def _run(
-        self, name: str, command: tuple[str, ...], texts: Mapping[str, str], mounts: Mapping[str, str]
-    ) -> ProgramRefusal | None:
+    def _run(self, name: str, command: tuple[str, ...], texts: _Texts, mounts: _Texts) -> ProgramRefusal | None:
         with tempfile.TemporaryDirectory(prefix="injector-test-") as folder:
             places = {place: f"{folder}/{file}".rstrip("/") for place, file in mounts.items()}
             for file, text in texts.items():
@@ -183,7 +183,7 @@ class Programs:
                 kill_process(process)  # what it has started and left behind, too
 
 
-def mounted_files(applied: Applied, texts: Mapping[str, str], pod: Any) -> dict[str, str]:
+def mounted_files(applied: Applied, texts: _Texts, pod: Any) -> dict[str, str]:
     """Where the containers see the config files: path in the container to file, such as /etc/envoy/envoy.yaml.
 
     A folder that holds all the files has the value "".
@@ -206,7 +206,7 @@ def mounted_files(applied: Applied, texts: Mapping[str, str], pod: Any) -> dict[
     return mounted
 
 
-def _moved(text: str, places: Mapping[str, str]) -> str:
+def _moved(text: str, places: _Texts) -> str:
     """A text with the paths of the container replaced by those where the files are now."""
     if not places:
         return text

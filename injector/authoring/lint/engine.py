@@ -131,7 +131,7 @@ def lint_subject(subject: Subject, options: LintOptions) -> list[Diagnostic]:
     comments = list(disables(subject.sources))
     remaining, used = without_disabled(problems, comments)
     if _DISABLE in chosen:
-        remaining += _idle(subject, chosen, [comment for comment in comments if comment not in used])
+        remaining += _idle(subject, chosen, (comment for comment in comments if comment not in used))
     # what keeps the template from rendering at all is, like an error of loading, no rule's and never switched off
     broken = (replace(failure.diagnostic, code=failure.broken) for failure in subject.failures if failure.broken)
     remaining += [failure.of(subject.path) for failure in broken]

@@ -21,6 +21,9 @@ _SECTION = re.compile(r"^(Bad|Good|Proof):[ \t]*", re.MULTILINE)
 _FILE = re.compile(r"#\s*(\S+)\s*\Z")
 
 
+_Files = Mapping[str, str]
+
+
 class Documentation(NamedTuple):
     """What a rule's docstring says: one sentence, the text after it, and the files of its examples by name.
 
@@ -29,8 +32,8 @@ class Documentation(NamedTuple):
 
     summary: str
     text: str
-    bad: Mapping[str, str]
-    changed: Mapping[str, str]
+    bad: _Files
+    changed: _Files
     proof: str = ""
 
     @property
@@ -39,7 +42,7 @@ class Documentation(NamedTuple):
         return {**self.bad, **self.changed}
 
     @property
-    def examples(self) -> tuple[tuple[str, Mapping[str, str]], ...]:
+    def examples(self) -> tuple[tuple[str, _Files], ...]:
         """The examples as people read them, each with its title."""
         repeated = self.bad.keys() - self.changed.keys()
         return ("Bad", self.bad), ("Good, with the other files as they are" if repeated else "Good", self.changed)
@@ -184,7 +187,7 @@ _MADE = "<!-- Made from the rule's docstring. -->"
 _KIND = {"error": "an error", "warning": "a warning", "note": "a note"}
 
 
-def _fenced(files: Mapping[str, str]) -> Iterator[str]:
+def _fenced(files: _Files) -> Iterator[str]:
     for file, text in files.items():
         suffix = re.search(r"\.(?:yaml|json)\.j2$|\.[^.]*$", file)
         yield f"`{file}`"

@@ -152,9 +152,8 @@ def unmounted_files(subject: Subject) -> Findings:
                     f"add volumeMounts: [{{name: {volume}, mountPath: ..., readOnly: true}}] to the container that "
                     "reads it",
                 )
-    other_maps = list(_other_maps(subject))
     for name in sorted(left - mounted):
-        place, map_name = next(iter(other_maps), (subject.manifest(("files", name)), ""))
+        place, map_name = next(_other_maps(subject), (subject.manifest(("files", name)), ""))
         yield Finding(
             f"no container can read the file {name}: the overlay does not mount the generated ConfigMap",
             place,
