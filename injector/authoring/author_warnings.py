@@ -148,8 +148,9 @@ def _is_sound(overlay: Any) -> bool:
 def _of_files(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
     """The text files that a parser of their syntax does not take."""
     applied = _applied(attempt, template)
-    files = applied.files if applied is not None else ()
-    texts = {name: text for generated in files for name, text in generated.data.items()}
+    if applied is None:
+        return
+    texts = {name: text for generated in applied.files for name, text in generated.data.items()}
 
     def trace(source: str) -> Trace:
         return Trace(template, attempt.context_and_files(template)[0], source)

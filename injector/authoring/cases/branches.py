@@ -98,16 +98,16 @@ class _Marker:
 
     def mark(self, node: nodes.Node, condition: str = "if") -> None:
         """Mark what is below a node; `condition` is what a node that is one is called."""
-        others = node.elif_ if isinstance(node, nodes.If) else []
+        elifs = [id(part) for part in getattr(node, "elif_", ())]
         for child in list(node.iter_child_nodes()):
-            self.mark(child, "elif" if any(child is other for other in others) else "if")
+            self.mark(child, "elif" if id(child) in elifs else "if")
         if isinstance(node, nodes.If | nodes.For):
             is_loop = isinstance(node, nodes.For)
-            self._into(node.body, node.lineno, "for" if is_loop else condition)
+            names = ("for", "the `else` branch of a `for` loop") if is_loop else (condition, "else")
+            self._into(node.body, node.lineno, names[0])
             if node.else_:
-                what = "the `else` branch of a `for` loop" if is_loop else "else"
                 # the offset + 1 of the `else` before a body, which the syntax tree does not keep
-                self._into(node.else_, self._text.rfind("else", 0, node.else_[0].lineno - 1) + 1, what)
+                self._into(node.else_, self._text.rfind("else", 0, node.else_[0].lineno - 1) + 1, names[1])
         elif isinstance(node, nodes.Macro):
             self._into(node.body, node.lineno, f"macro {node.name}")
         elif isinstance(node, nodes.CondExpr):

@@ -67,8 +67,11 @@ def unreadable(checked: Checked, outcome: Outcome, applied: Applied) -> Iterator
 
 
 def _of_line(traced: Trace, text: str, line: int) -> Place | None:
-    rows = text.split("\n")[line - 1 : line] if line else []
-    return traced.place_of(line_offset(text, line, len(rows[0]) - len(rows[0].lstrip()))) if rows else None
+    rows = text.split("\n")
+    if not 0 < line <= len(rows):
+        return None
+    row = rows[line - 1]
+    return traced.place_of(line_offset(text, line, len(row) - len(row.lstrip())))
 
 
 def _at_line(node: Node | None, line: int) -> Path | None:

@@ -74,7 +74,7 @@ class Harness:
         self.folder = folder.resolve()
         self.path = path
         loaded = load_within_limits(self.folder.name, read_folder(folder, path), origin=path)
-        self._unmarked: Template | None = loaded  #: until its mistakes are told
+        self._unmarked = [loaded]  #: until its mistakes are told
         with limited(loaded.name, path):
             self.template, self.branches = marked(loaded)
         self._parents = (self.folder.parent, gallery_path())
@@ -82,8 +82,8 @@ class Harness:
 
     def mistakes(self) -> list[Diagnostic]:
         """What is wrong with the template by its text alone, when that is asked for the first time; then nothing."""
-        template, self._unmarked = self._unmarked, None
-        return [mistake.of(self.path) for mistake in text_warnings(template)] if template is not None else []
+        templates, self._unmarked = self._unmarked, []
+        return [mistake.of(self.path) for template in templates for mistake in text_warnings(template)]
 
     def prepare(self, checked: Checked) -> None:
         """Load what a case needs."""
@@ -99,8 +99,8 @@ class Harness:
         snapshot = _snapshot(settings, Catalog(templates.values()), checked)
         request, obj = None, checked.given.obj
         if case.at_a_path:
-            others, names_namespace = checked.given.others, checked.names_namespace
-            request, namespace = question(case, obj, others, names_namespace, templates.values())
+            beside, names_namespace = checked.given.others, checked.names_namespace
+            request, namespace = question(case, obj, beside, names_namespace, templates.values())
             subject = request.subject
         elif self.template.why_not_injected and case.templates is None:
             message = f"template {self.template.name} cannot be injected: {self.template.why_not_injected}"
@@ -117,19 +117,19 @@ class Harness:
             settings=settings,
         )
         overrides = _with_examples(checked, templates, overrides, of_subject)
-        given = self._given(of_subject, overrides)
+        changed = self._changed(of_subject, overrides)
         if request is not None:
             injection = advised_injection(admit(request, namespace, case_path(case, templates), snapshot, overrides))
-            return Outcome(injection, snapshot, namespace, {}, given, asked=request)
+            return Outcome(injection, snapshot, namespace, {}, changed, asked=request)
         workload = workload_with_pods(obj)
         names = None if case.templates == CHOSEN else list(templates)
         injection = advised_injection(
             inject(subject, namespace, snapshot, names=names, overrides=overrides, workload=workload)
         )
         blamed = Attempt(injection, subject, namespace, snapshot, overrides, workload).blamed_place(self.template)
-        return Outcome(injection, snapshot, namespace, config_files(injection, settings), given, blamed)
+        return Outcome(injection, snapshot, namespace, config_files(injection, settings), changed, blamed)
 
-    def _given(self, of_subject: partial[Resolved], overrides: Overrides) -> frozenset[str]:
+    def _changed(self, of_subject: partial[Resolved], overrides: Overrides) -> frozenset[str]:
         """The parameters of the template under test whose value for the case's object is not the default."""
         try:
             resolved = of_subject(self.template, overrides=overrides.get(self.template.name, {}))
@@ -153,10 +153,10 @@ class Harness:
             return {name: self._template(checked, index, name) for index, name in enumerate(names)}
         # those that somebody may name; the others of the folder are no business of this case
         annotations = (string_map(checked.given.pod, "annotations"), checked.case.namespace.annotations)
-        named = [name for texts in annotations for name in names_in(texts.get(settings.templates_key, ""))]
+        by_annotation = [name for texts in annotations for name in names_in(texts.get(settings.templates_key, ""))]
         names = [
             self.template.name,
-            *(name for name in (*named, *settings.templates) if self._loaded(name) is not None),
+            *(name for name in (*by_annotation, *settings.templates) if self._loaded(name) is not None),
         ]
         return {name: self._template(checked, 0, name) for name in names}
 

@@ -191,12 +191,7 @@ def mounted_files(applied: Applied, texts: _Texts, pod: Any) -> dict[str, str]:
     spec = pod.get("spec") or {}
     names = {generated.name for generated in applied.files}
     mounted: dict[str, str] = {}
-    volumes = set()  # of the template's config files: of its ConfigMap, or of annotations
-    for volume in spec.get("volumes") or []:
-        items = (volume.get("downwardAPI") or {}).get("items") or []
-        by_config_map = any(uses_config_map({"spec": {"volumes": [volume]}}, name) for name in names)
-        if by_config_map or any(item.get("path") in texts for item in items):
-            volumes.add(volume["name"])
+    volumes = {v["name"] for v in spec.get("volumes") or [] if _holds_files(v, names, texts)}
     for field_ in ("initContainers", "containers"):
         for container in spec.get(field_) or []:
             for mount in container.get("volumeMounts") or []:
@@ -204,6 +199,13 @@ def mounted_files(applied: Applied, texts: _Texts, pod: Any) -> dict[str, str]:
                 if mount.get("name") in volumes:
                     mounted |= {path: sub} if sub in texts else {path: "", **{f"{path}/{file}": file for file in texts}}
     return mounted
+
+
+def _holds_files(volume: Any, config_maps: set[str], texts: _Texts) -> bool:
+    """Whether a volume is one of the template's config files: of its ConfigMap, or of annotations."""
+    items = (volume.get("downwardAPI") or {}).get("items") or []
+    by_config_map = any(uses_config_map({"spec": {"volumes": [volume]}}, name) for name in config_maps)
+    return by_config_map or any(item.get("path") in texts for item in items)
 
 
 def _moved(text: str, places: _Texts) -> str:

@@ -78,7 +78,8 @@ def inject_case(bench: Harness, checked: Checked, ways: Ways) -> tuple[CaseResul
             if (name := checked.case.expect.golden) is not None:
                 problem, is_written = golden_problem(checked, name, outcome, bench.folder, update=ways.update)
                 result.problems += filter(None, [problem])
-                result.written = name if is_written else ""
+                if is_written:
+                    result.written = name
             for_programs = outcome if checked.case.validate and outcome.asked is None else None
     except CaseError as error:
         result.problems.append(error.problem)

@@ -97,7 +97,8 @@ def import_configs(inputs: Iterable[tuple[str, bytes]], name: str = "") -> Impor
     for sidecar, template in zip(sidecars, names, strict=True):
         if not _refused(problems):
             imported = folder_of(template, sidecar, deliver(sidecar, configs.files, problems), problems)
-            templates += [imported] if imported is not None else []
+            if imported is not None:
+                templates.append(imported)
     if not _refused(problems):
         problems += unused(configs.files, sidecars)
         if not templates:
@@ -215,5 +216,7 @@ def _joined(base: list[Object], own: list[Object], name: str) -> list[Object]:
         # mounts are told apart by their volume
         key = str(item.get("name")) if name == "volumeMounts" else step_of(item, OBJECT.fields[name])
         hosts = [*joined.get(key, {}).get("hostnames", ()), *item.get("hostnames", ())]
-        joined[key] = {**item, "hostnames": list(dict.fromkeys(hosts))} if name == "hostAliases" else item
+        joined[key] = item
+        if name == "hostAliases":
+            joined[key] = {**item, "hostnames": list(dict.fromkeys(hosts))}
     return list(joined.values())

@@ -85,15 +85,18 @@ def trial(
         return RenderFailure(title, parameters, Reason.TEMPLATE_FAILED, fault, hopeless=True, broken=rule)
 
 
-def boundary_values(parameter: Parameter) -> BoundaryValues:
-    """Values that the parameter takes, each once, none of them its default."""
+def boundary_values(parameter: Parameter | None) -> BoundaryValues:
+    """Values that the parameter takes, each once, none of them its default; none where it is not known."""
+    if parameter is None:
+        return
     keys = set()
     if parameter.default is not UNSET:
         keys.add(_key(parameter.default))
     # of a family two members, because a template makes something of each, and may make the same thing twice
-    two = _distinct(parameter.member, 2)
-    members = [BoundaryValue({"a": two[0], "b": two[1]})] if two else []
-    for candidate in (*_candidates(parameter.schema), *members):
+    candidates = list(_candidates(parameter.schema))
+    if two := _distinct(parameter.member, 2):
+        candidates.append(BoundaryValue({"a": two[0], "b": two[1]}))
+    for candidate in candidates:
         key = _key(candidate.value)
         if key not in keys and _allowed(parameter, candidate.value):
             keys.add(key)
@@ -157,7 +160,7 @@ def _lists(schema: _Schema) -> BoundaryValues:
         values = _distinct(inner, count)
         if values is not None or count == 0:
             yield BoundaryValue(values or [], free=count == 0 and "minItems" not in schema)
-    for edge in boundary_values(inner) if inner is not None else ():
+    for edge in boundary_values(inner):
         yield edge._replace(value=[edge.value])
     if inner is None:
         yield BoundaryValue(["item"], free=True, invented=True)
@@ -170,7 +173,7 @@ def _objects(schema: _Schema) -> BoundaryValues:
     yield BoundaryValue({k: v for k, v in whole.items() if k in sequence(schema.get("required"))})
     yield BoundaryValue(whole)
     for name, part in inner.items():
-        for edge in boundary_values(part) if part is not None else ():
+        for edge in boundary_values(part):
             yield edge._replace(value={**whole, name: edge.value})
     other = inner_parameter(schema.get("additionalProperties"))
     if other is not None and (value := sample_value(other)) is not UNSET:

@@ -57,18 +57,18 @@ def templates_among(paths: Iterable[str]) -> tuple[list[str], list[Diagnostic]]:
     folders: dict[Path, str] = {}
     problems: list[Diagnostic] = []
     for argument in paths:
-        path, origin, message = Path(argument), argument, ""
-        if path.is_file():
-            path = path.parent
-            message = "" if is_template(path) else "this is not a file of a template"
+        path, origin, message = Path(argument), argument, "this is not a file of a template"
+        inner: list[Path] = []
         try:
-            inner = [] if message else templates_of(path)
-            if not inner and not message:
+            if not path.is_file():
+                inner = templates_of(path)
                 # as people gave it; the whole path of one that has no name, such as `.`
                 message, origin = no_templates(path), str(path if path.name else path.resolve())
+            elif is_template(path.parent):
+                inner = templates_of(path.parent)
         except OSError as error:
-            message, inner = f"the folder cannot be read: {error.strerror}", []
-        if message:
+            message = f"the folder cannot be read: {error.strerror}"
+        if not inner:
             problems.append(Diagnostic("file", "error", message, place=Place(origin=origin)))
         for folder in inner:
             folders.setdefault(folder.resolve(), str(folder))

@@ -84,8 +84,8 @@ class ObjectRenders:
         """What its cases ask at a path. Cases that cannot be read are told of by `injector test`."""
         suite = read_suite(Path(self._path), self._path)
         for checked in [c for c in suite.cases if c.case.at_a_path][:_CASES]:
-            case, obj, others = checked.case, *checked.given
-            request, namespace = question(case, obj, others, checked.names_namespace, [self._template])
+            case, obj, beside = checked.case, *checked.given
+            request, namespace = question(case, obj, beside, checked.names_namespace, [self._template])
             params = {k: v for k, v in case.params.items() if declared_parameter(self._template.parameters, k)}
             yield _Question(f"the case “{case.name}”", request, namespace, params)
 
@@ -120,6 +120,6 @@ class ObjectRenders:
             broken = mistake.rule if mistake and standard else ""
             return RenderFailure(title, changed, injection.reason, fault, broken=broken)
         [applied] = injection.applied
-        asked, values = question.asked, dict(applied.parameters.values)
-        context = object_context(asked, asked.object, question.namespace, self._snapshot, values)
-        return ObjectRendering(title, asked, changed, injection, RenderedSource(self._template, context), context)
+        request, values = question.asked, dict(applied.parameters.values)
+        context = object_context(request, request.object, question.namespace, self._snapshot, values)
+        return ObjectRendering(title, request, changed, injection, RenderedSource(self._template, context), context)

@@ -149,7 +149,8 @@ def explanation(rule: Rule, bold: Callable[[str], str] = str) -> str:
     parts = [f"{bold(rule.name)} ({rule.severity})", documentation.summary, documentation.text]
     for title, files in documentation.examples:
         lines = [line for file, text in files.items() for line in (f"# {file}", *text.rstrip("\n").split("\n"))]
-        parts += ["\n".join([bold(title), *(f"    {line}".rstrip() for line in lines)])] if files else []
+        if files:
+            parts.append("\n".join([bold(title), *(f"    {line}".rstrip() for line in lines)]))
     if documentation.proof:
         parts.append(f"{bold('Proof')}\n{documentation.proof}")
     parts.append(f"Page: {address(rule.name)}")

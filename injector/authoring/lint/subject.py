@@ -128,8 +128,11 @@ def until_enough(results: Iterable[Any]) -> tuple[list[Any], list[RenderFailure]
     renderings: list[Any] = []
     failures: list[RenderFailure] = []
     for result in filter(None, results):
-        (failures if isinstance(result, RenderFailure) else renderings).append(result)
-        if len(failures) == _ENOUGH or (failures and failures[-1].hopeless):
+        if not isinstance(result, RenderFailure):
+            renderings.append(result)
+            continue
+        failures.append(result)
+        if len(failures) == _ENOUGH or result.hopeless:
             break
     return renderings, failures
 

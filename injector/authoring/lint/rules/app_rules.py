@@ -80,13 +80,15 @@ def app_container(subject: Subject) -> Findings:
                 )
             elif name in APPS or name in PROGRAMS:
                 better = f"{template}-{name}" if name in PROGRAMS else template
+                if name == template:
+                    better = f"{name}-sidecar"
                 yield Finding(
                     (
                         f"many apps have a container called `{name}`: in their pods the template would change that "
                         "container, and add none of its own"
                     ),
                     place,
-                    f"rename the template's container to `{f'{name}-sidecar' if name == template else better}`",
+                    f"rename the template's container to `{better}`",
                 )
         yield from _everywhere(rendering)
 

@@ -77,8 +77,8 @@ def file_path(subject: Subject) -> Findings:
                     )
                 right = places.get(PurePosixPath(file).name, [])
                 # the container is told one of the right paths, or a folder that holds it, beside the other
-                others = {str(folder) for path in right for folder in (path, PurePosixPath(path).parent)}
-                is_told = any(other in others for _, other in _paths(container))
+                right_paths = {str(folder) for path in right for folder in (path, PurePosixPath(path).parent)}
+                is_told = any(path_in_command in right_paths for _, path_in_command in _paths(container))
                 if right and mount_over(container, file) is None and not is_told:
                     yield rendering.finding(
                         f"{file} is not in a volume that container `{container.get('name')}` mounts",

@@ -226,8 +226,9 @@ def job_blocked(subject: Subject) -> Findings:
     for rendering in subject.usual:
         plain = next(rendered_for(subject, rendering.context, kind="Deployment", native=False), None)
         for job in rendered_for(subject, rendering.context, kind="Job", native=False):
-            warns = plain is not None and not set(plain.warnings).issuperset(job.warnings)
-            for path, container in job.sidecars() if not warns else ():
+            if plain is not None and not set(plain.warnings).issuperset(job.warnings):
+                continue
+            for path, container in job.sidecars():
                 yield Finding(
                     f"if container `{container.get('name')}` is a plain container, a Job with this sidecar never ends, "
                     "and no warning is given",

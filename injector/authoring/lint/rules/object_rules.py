@@ -149,7 +149,7 @@ def unknown_resource(subject: Subject) -> Findings:
     for position, resource in enumerate(covered.resources):
         name = resource.partition("/")[0]
         of_groups = [_GROUPS[group] for group in covered.api_groups]
-        if any(name in known and not served.isdisjoint(covered.api_versions) for served, known in of_groups):
+        if any(name in resources and not served.isdisjoint(covered.api_versions) for served, resources in of_groups):
             continue
         versions = ", ".join(covered.api_versions)
         groups = " or ".join(group or "the core group" for group in covered.api_groups)

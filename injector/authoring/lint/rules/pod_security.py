@@ -301,5 +301,6 @@ def _path(violation: Diagnostic, spec: Object) -> Path:
         path.append(names.index(step))
     if violation.fields["field"] == "add" and len(path) > 2:
         capabilities, capability = value_at({"spec": spec}, tuple(path)), violation.fields["value"]
-        path += [capabilities.index(capability)] if capability in capabilities else []
+        if capability in capabilities:
+            path.append(capabilities.index(capability))
     return tuple(path)

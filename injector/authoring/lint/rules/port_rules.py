@@ -4,27 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.rules._values import is_written, numbered
+from injector.authoring.lint.rules._values import is_written, numbered, word_list
 from injector.authoring.lint.subject import Findings, Rendering, Subject
 from injector.diagnostics import Path
 from injector.pods.context import Object
 
 SEVERITY = "warning"
 
-_LIKELY_NAMES = """
-actuator admin amqp api app backend client container-port data db debug default dns frontend ftp gateway grpc
-grpc-web health healthz http http-alt http-api http-metrics http-web http1 http2 https internal jmx live liveness
-main management metrics monitoring mysql port postgres postgresql private probe probes prom prometheus public
-readiness redis rest rpc server service ssh ssl status tcp telemetry tls udp ui web webhook webhooks websocket ws
-"""
+_LIKELY_NAMES = word_list(
+    """
+    actuator admin amqp api app backend client container-port data db debug default dns frontend ftp gateway grpc
+    grpc-web health healthz http http-alt http-api http-metrics http-web http1 http2 https internal jmx live liveness
+    main management metrics monitoring mysql port postgres postgresql private probe probes prom prometheus public
+    readiness redis rest rpc server service ssh ssl status tcp telemetry tls udp ui web webhook webhooks websocket ws
+    """
+)
 #: What frameworks and servers listen on when nobody tells them otherwise.
 _LIKELY_NUMBERS = frozenset(
-    (
-        1433, 1521, 1883, 3000, 3001, 3306, 4000, 4200, 4567, 5000, 5001, 5173, 5432, 5601, 5672, 6379, 7000, 8000,
-        8001, 8008, 8010, 8080, 8081, 8088, 8090, 8181, 8443, 8501, 8761, 8888, 9000, 9001, 9042, 9080, 9090, 9091,
-        9092, 9200, 9443, 10000, 11211, 15672, 27017, 50051,
+    map(
+        int,
+        word_list(
+            """
+            1433 1521 1883 3000 3001 3306 4000 4200 4567 5000 5001 5173 5432 5601 5672 6379 7000 8000 8001
+            8008 8010 8080 8081 8088 8090 8181 8443 8501 8761 8888 9000 9001 9042 9080 9090 9091 9092 9200
+            9443 10000 11211 15672 27017 50051
+            """
+        ),
     )
-)  # fmt: skip
+)
 _PRIVILEGED = 1024
 
 
@@ -56,7 +63,7 @@ def port_name(subject: Subject) -> Findings:
             - {name: shipper-health, containerPort: {{ params.port }}}
     """
     for rendering, path, port in _ports(subject):
-        if port.get("name") in _LIKELY_NAMES.split():
+        if port.get("name") in _LIKELY_NAMES:
             yield rendering.finding(
                 f"apps have ports called {port['name']} too: a Service that names the app's port may find this one",
                 (*path, "name"),

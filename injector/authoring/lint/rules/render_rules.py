@@ -116,11 +116,14 @@ def _failed(subject: Subject, failure: RenderFailure) -> Findings:
         return
     if failure.diagnostic.fields.get("taken_name") in APPS and subject.renderings:
         return  # the rule app-container tells it, and what to do
-    place = failure.place
-    if not place.line and overlay is not None:  # of a part that a merge did not take, its name
-        path = path_in(overlay.value, failure.diagnostic)
-        place = overlay.place((*path, "name")) if len(path) == 3 else _place(overlay, failure.diagnostic)
+    place = failure.place if failure.place.line or overlay is None else _merged_place(overlay, failure.diagnostic)
     yield _finding(failure.diagnostic, place, failure.title)
+
+
+def _merged_place(overlay: RenderedSource, fault: Diagnostic) -> Place:
+    """The place of what a merge did not take: of a part, its name."""
+    path = path_in(overlay.value, fault)
+    return overlay.place((*path, "name")) if len(path) == 3 else _place(overlay, fault)
 
 
 def _place(overlay: RenderedSource, fault: Diagnostic) -> Place:

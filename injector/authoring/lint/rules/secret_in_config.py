@@ -6,7 +6,7 @@ import re
 
 from injector.authoring.lint.rules._reading import uses_in_holes
 from injector.authoring.lint.rules._values import in_containers
-from injector.authoring.lint.subject import Finding, Findings, Subject
+from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
 from injector.pods.context import string_field
 from injector.templates.template import FAMILY, Parameter
 
@@ -79,14 +79,18 @@ def secret_in_config(subject: Subject) -> Findings:
                     _HELP,
                 )
     for rendering in subject.renderings:
-        for path, variable in in_containers(rendering, "env"):
-            name, value = string_field(variable.get("name")), string_field(variable.get("value"))
-            # it may be the secret itself: no path, and no reference to another variable
-            if _SECRET.match(name) and value and not value.startswith(("/", "$(")):
-                place = rendering.overlay.place((*path, "value"))
-                if "params." not in place.text:  # told above
-                    message = f"the name {name} suggests a secret, and its value is in the pod in plain text"
-                    yield Finding(message, place, _HELP)
+        yield from _variables(rendering)
+
+
+def _variables(rendering: Rendering) -> Findings:
+    for path, variable in in_containers(rendering, "env"):
+        name, value = string_field(variable.get("name")), string_field(variable.get("value"))
+        # it may be the secret itself: no path, and no reference to another variable
+        if _SECRET.match(name) and value and not value.startswith(("/", "$(")):
+            place = rendering.overlay.place((*path, "value"))
+            if "params." not in place.text:  # told above
+                message = f"the name {name} suggests a secret, and its value is in the pod in plain text"
+                yield Finding(message, place, _HELP)
 
 
 def _is_secret(parameter: Parameter) -> bool:

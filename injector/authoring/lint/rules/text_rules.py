@@ -147,7 +147,9 @@ def set_in_loop(subject: Subject) -> Findings:
     """
     used = sources_used(subject)
     for file in subject.parsed:
-        for offset, name in _lost(file.tree) if file.name in used else ():
+        if file.name not in used:
+            continue
+        for offset, name in _lost(file.tree):
             yield subject.finding(
                 f"`{name}` is set for this iteration only: the next iteration and the text after the loop see the "
                 "value from before the loop",
