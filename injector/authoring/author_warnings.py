@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 from injector.advice.field_names import unknown_field
 from injector.advice.shapes import misshapen
@@ -106,8 +105,11 @@ def _applied(attempt: Attempt, template: Template) -> Applied | None:
 
 def _of_overlay(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
     applied = _applied(attempt, template)
-    if applied is not None and _is_sound(applied.overlay):
-        return
+    if applied is not None:
+        overlay = applied.overlay
+        ignored = [field for field in overlay if field not in _HEAD]
+        if not any((*unknown_fields(overlay), *misshapen(overlay), *ignored, *unlikely_values(overlay))):
+            return
     try:
         context, parameters = attempt.context_and_files(template)[0], attempt.parameters(template)
         source = RenderedSource(template, context)
@@ -137,12 +139,6 @@ def _of_overlay(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
             is_lost = "&" not in place.text and (place.file != OVERLAY or home_of(str(field)))
             if name != "ignored-field" or (field not in _HEAD and is_lost):
                 yield warning
-
-
-def _is_sound(overlay: Any) -> bool:
-    """Whether nothing is to be said of an overlay."""
-    ignored = [field for field in overlay if field not in _HEAD] if isinstance(overlay, dict) else []
-    return not any((*unknown_fields(overlay), *misshapen(overlay), *ignored, *unlikely_values(overlay)))
 
 
 def _of_files(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:

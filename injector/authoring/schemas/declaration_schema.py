@@ -57,7 +57,7 @@ def or_null(schema: Schema) -> Schema:
 
 
 def selector(description: str) -> Schema:
-    """A label selector, or nothing."""
+    """A label selector."""
     value = {"type": "string", "maxLength": 63, "pattern": _VALUE}
     requirement: Schema = {
         "type": "object",
@@ -78,30 +78,28 @@ def selector(description: str) -> Schema:
         },
         "else": {"properties": {"values": {"maxItems": 0}}},
     }
-    return or_null(
-        {
-            "type": "object",
-            "description": description,
-            "additionalProperties": False,
-            "properties": {
-                "matchLabels": or_null(
-                    {
-                        "type": "object",
-                        "description": "Labels that all have to be there with these values.",
-                        "propertyNames": {"pattern": _KEY},
-                        "additionalProperties": value,
-                    }
-                ),
-                "matchExpressions": or_null(
-                    {
-                        "type": "array",
-                        "description": "Requirements that all have to hold.",
-                        "items": requirement,
-                    }
-                ),
-            },
-        }
-    )
+    return {
+        "type": "object",
+        "description": description,
+        "additionalProperties": False,
+        "properties": {
+            "matchLabels": or_null(
+                {
+                    "type": "object",
+                    "description": "Labels that all have to be there with these values.",
+                    "propertyNames": {"pattern": _KEY},
+                    "additionalProperties": value,
+                }
+            ),
+            "matchExpressions": or_null(
+                {
+                    "type": "array",
+                    "description": "Requirements that all have to hold.",
+                    "items": requirement,
+                }
+            ),
+        },
+    }
 
 
 _SCHEMA: Schema = {"$ref": "#/$defs/schema"}

@@ -143,6 +143,6 @@ def _section(section: Schema, path: str, sections: dict[str, Schema]) -> Schema:
             inner = _section(sections[reference.rpartition("/")[2]], f"{setting}.", sections)
             shape = {**declaration, "additionalProperties": inner} if each else inner
         elif key.endswith("Selector"):
-            shape = {**selector(""), "default": None}
+            shape = {**or_null(selector("")), "default": None}
         properties[key] = {**shape, "description": HELP.get(setting, key)}
     return {"type": "object", "properties": properties, "additionalProperties": False}

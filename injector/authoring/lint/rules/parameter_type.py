@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import nodes
 
 from injector.advice.values import meant_value
+from injector.authoring.lint.rules._values import word_list
 from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.names import WANTED, nearest, shortened, to_write
 from injector.templates.dependencies import CONTAINER, chain
@@ -98,11 +99,11 @@ _Parameters = Mapping[str, Parameter]
 _Mistake = tuple[int, str, str]
 #: The keywords that say something of values of some types alone.
 _OF_TYPES = {
-    **dict.fromkeys(("minLength", "maxLength", "pattern"), ("string",)),
+    **dict.fromkeys(word_list("minLength maxLength pattern"), ("string",)),
     **dict.fromkeys(OF_NUMBERS, ("integer", "number")),
-    **dict.fromkeys(("items", "minItems", "maxItems", "uniqueItems", "prefixItems", "contains"), ("array",)),
+    **dict.fromkeys(word_list("items minItems maxItems uniqueItems prefixItems contains"), ("array",)),
     **dict.fromkeys(
-        ("properties", "additionalProperties", "propertyNames", "minProperties", "maxProperties"), ("object",)
+        word_list("properties additionalProperties propertyNames minProperties maxProperties"), ("object",)
     ),
 }
 
