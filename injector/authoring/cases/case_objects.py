@@ -14,7 +14,7 @@ from injector.authoring.cases.document import read_within
 from injector.authoring.yaml_stream import split_yaml
 from injector.errors import DocumentError
 from injector.pods.context import Namespace, Object, Request, mapping, mappings
-from injector.pods.resource_kinds import Resource, lies_in, resource_of
+from injector.pods.resource_kinds import lies_in, resource_of
 from injector.pods.workloads import pod_template
 from injector.policies.request import ObjectRequest, asked_of, named_resources
 from injector.settings import PathTemplates, Settings
@@ -120,14 +120,19 @@ def question(
     `names_namespace` is whether the case says the namespace's name. Raises ValueError for an object without apiVersion
     or kind.
     """
-    resource, declared = _resource(case, obj, list(named_resources(templates))), case.namespace
+    resources, declared = list(named_resources(templates)), case.namespace
+    resource = resource_of(obj, resources)
+    if case.resource is not None:  # in the group of a template that covers it
+        fitting = [resource for resource in resources if resource.name == case.resource]
+        own = resource._replace(name=case.resource)
+        resource = own if own in fitting or not fitting else fitting[0]
     if resource.is_namespaces:  # it is its own, as for the webhook
         namespace = ObjectRequest(Request(resource=resource.name), obj).itself()
     else:
         name = declared.name if names_namespace else lies_in(resource, obj, declared.name)
-        own = namespace_among(beside, name)
-        labels = declared.labels if declared.labels is not None else mapping(own.get("labels"))
-        namespace = Namespace(name, dict(labels), {**mapping(own.get("annotations")), **declared.annotations})
+        metadata = namespace_among(beside, name)
+        labels = declared.labels if declared.labels is not None else mapping(metadata.get("labels"))
+        namespace = Namespace(name, dict(labels), {**mapping(metadata.get("annotations")), **declared.annotations})
     operation = case.operation or "CREATE"
     same = operation == "DELETE" or (operation == "UPDATE" and case.old_object is None)
     old = obj if same else case.old_object
@@ -135,16 +140,3 @@ def question(
     if case.user is not None:
         more["userInfo"] = msgspec.to_builtins(case.user)
     return asked_of(obj, resource, namespace.name, operation, old, more), namespace
-
-
-def _resource(case: Case, obj: Object, resources: list[Resource]) -> Resource:
-    """The resource that a case names, in the group of a template that covers it.
-
-    Without a name, the resource of the kind.
-    """
-    guess = resource_of(obj, resources)
-    if case.resource is None:
-        return guess
-    fitting = [resource for resource in resources if resource.name == case.resource]
-    own = guess._replace(name=case.resource)
-    return own if own in fitting or not fitting else fitting[0]

@@ -131,6 +131,7 @@ def _is_taken(key: str, value: Any, teller: Teller) -> bool:
         teller.tell((key,), f"{key} is {shortened(value)}; it has to be {kind}")
         return False
     help_, taken = "", False
+    alone = schema_errors({"metadata": {}, "spec": {"containers": [], key: value}}, max(versions()))
     if key in ORDER:
         message = (
             f"{key} is left out, because the order is fixed: native sidecars start before the app, and plain "
@@ -142,7 +143,7 @@ def _is_taken(key: str, value: Any, teller: Teller) -> bool:
             "value is kept"
         )
         help_, taken = "write `!replace` before its value in overlay.yaml.j2, or take it out", True
-    elif _is_of_a_pod(key, value):
+    elif all(error.path != ("spec", key) or error.code != UNKNOWN_FIELD for error in alone):
         message = f"{key} becomes spec.{key} of every pod; some injectors with such configs ignore this field"
         help_, taken = "take it out of overlay.yaml.j2 if your injector ignored it", True
     else:
@@ -150,12 +151,6 @@ def _is_taken(key: str, value: Any, teller: Teller) -> bool:
         message = f"there is no field {shortened(key)[1:-1]} in a sidecar config, so it is left out{more}"
     teller.warn((key,), message, help=help_)
     return taken
-
-
-def _is_of_a_pod(key: str, value: Any) -> bool:
-    """Whether a field is one of a pod's spec."""
-    errors = schema_errors({"metadata": {}, "spec": {"containers": [], key: value}}, max(versions()))
-    return not any(error.path == ("spec", key) and error.code == UNKNOWN_FIELD for error in errors)
 
 
 def _checked(fields: Object, teller: Teller) -> Object:

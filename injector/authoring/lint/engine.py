@@ -130,23 +130,17 @@ def lint_subject(subject: Subject, options: LintOptions) -> list[Diagnostic]:
     problems = [problem for rule in chosen.values() for problem in findings_of(rule, subject)]
     comments = list(disables(subject.sources))
     remaining, used = without_disabled(problems, comments)
-    if _DISABLE in chosen:
-        remaining += _idle(subject, chosen, (comment for comment in comments if comment not in used))
+    for comment in comments:
+        # those for rules that this run does not check are not idle
+        if comment not in used and comment.rules and all(name in chosen for name in (_DISABLE, *comment.rules)):
+            rule, names = chosen[_DISABLE], ", ".join(f"`{name}`" for name in comment.rules)
+            message = f"nothing here is found by {names}, so this comment switches nothing off"
+            finding = Diagnostic(rule.name, rule.severity, message, "take the comment out", place=comment.place)
+            remaining.append(finding.of(subject.path))
     # what keeps the template from rendering at all is, like an error of loading, no rule's and never switched off
     broken = (replace(failure.diagnostic, code=failure.broken) for failure in subject.failures if failure.broken)
     remaining += [failure.of(subject.path) for failure in broken]
     return sorted(remaining, key=lambda p: (p.place.file, p.place.line, p.place.column, p.code))
-
-
-def _idle(subject: Subject, chosen: Mapping[str, Rule], comments: Iterable[Disable]) -> Iterator[Diagnostic]:
-    """Comments that switch nothing off. Comments for rules that this run does not check are not among them."""
-    rule = chosen[_DISABLE]
-    for comment in comments:
-        if comment.rules and all(name in chosen for name in comment.rules):
-            names = ", ".join(f"`{name}`" for name in comment.rules)
-            message = f"nothing here is found by {names}, so this comment switches nothing off"
-            finding = Diagnostic(rule.name, rule.severity, message, "take the comment out", place=comment.place)
-            yield finding.of(subject.path)
 
 
 #: The comments of YAML and most config files, of Jinja, of Markdown, and of languages like C.
