@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 from injector.advice.field_names import unknown_field
 from injector.advice.shapes import misshapen
-from injector.authoring.file_syntax import parse_error, syntax_mistakes
+from injector.authoring.file_syntax import unreadable_files
 from injector.authoring.lint.rule import findings_of, rules_in
 from injector.authoring.lint.rules.app_rules import home_of
 from injector.authoring.lint.rules.unlikely_value import unlikely_values
@@ -106,8 +105,11 @@ def _applied(attempt: Attempt, template: Template) -> Applied | None:
 
 def _of_overlay(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
     applied = _applied(attempt, template)
-    if applied is not None and _is_sound(applied.overlay):
-        return
+    if applied is not None:
+        overlay = applied.overlay
+        ignored = [field for field in overlay if field not in _HEAD]
+        if not any((*unknown_fields(overlay), *misshapen(overlay), *ignored, *unlikely_values(overlay))):
+            return
     try:
         context, parameters = attempt.context_and_files(template)[0], attempt.parameters(template)
         source = RenderedSource(template, context)
@@ -132,33 +134,22 @@ def _of_overlay(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
     subject = _subject(replace(template, sources={}), rendering)
     for name, module in _OF_OVERLAY.items():
         for warning in findings_of(rules_in(module)[name], subject):
-            if name != "ignored-field" or not _is_harmless(warning.fields["about"], warning.place):
+            # the head of a Pod, what holds anchors, and what belongs nowhere in a pod do no harm
+            field, place = warning.fields.get("about"), warning.place
+            is_lost = "&" not in place.text and (place.file != OVERLAY or home_of(str(field)))
+            if name != "ignored-field" or (field not in _HEAD and is_lost):
                 yield warning
-
-
-def _is_sound(overlay: Any) -> bool:
-    """Whether nothing is to be said of an overlay."""
-    ignored = [field for field in overlay if field not in _HEAD] if isinstance(overlay, dict) else []
-    return not any((*unknown_fields(overlay), *misshapen(overlay), *ignored, *unlikely_values(overlay)))
-
-
-def _is_harmless(field: str, place: Place) -> bool:
-    """Whether a field beside `spec` is the head of a Pod, holds anchors, or belongs nowhere in a pod."""
-    return field in _HEAD or "&" in place.text or (place.file == OVERLAY and not home_of(field))
 
 
 def _of_files(attempt: Attempt, template: Template) -> Iterator[Diagnostic]:
     """The text files that a parser of their syntax does not take."""
     applied = _applied(attempt, template)
-    files = applied.files if applied is not None else ()
-    texts = {name: text for generated in files for name, text in generated.data.items()}
-    specs = [spec for spec in template.files.values() if spec.name in texts]
-    broken = [spec for spec in specs if parse_error(texts[spec.name], spec.name, spec.syntax) is not None]
-    try:
-        for spec in broken:
-            context, rendered = attempt.context_and_files(template)
-            place_at = Trace(template, context, spec.template).place_of
-            for mistake in syntax_mistakes(rendered[spec.name], spec.name, spec.syntax, place_at):
-                yield Diagnostic("renders", "warning", mistake.message, mistake.help, place=mistake.place)
-    except InjectionError:
+    if applied is None:
         return
+    texts = {name: text for generated in applied.files for name, text in generated.data.items()}
+
+    def trace(source: str) -> Trace:
+        return Trace(template, attempt.context_and_files(template)[0], source)
+
+    for mistake in unreadable_files(template, texts, trace):
+        yield Diagnostic("renders", "warning", mistake.message, mistake.help, place=mistake.place)

@@ -48,7 +48,7 @@ def one_line(text: str) -> str:
     """A text on one line, all of it to be seen: line ends and tabs are spelled as in Python, other control characters
     become `?`, and half of a surrogate pair, which UTF-8 cannot hold, becomes U+FFFD.
     """
-    return "".join(map(_seen, _HALF.sub("\ufffd", text)))
+    return "".join(_SPELLED.get(character) or printable(character) for character in _HALF.sub("\ufffd", text))
 
 
 def path_line(path: str) -> str:
@@ -60,10 +60,6 @@ def path_line(path: str) -> str:
 def quoted_lines(text: str) -> list[str]:
     """The lines of a program's output, each behind `| `, so that it is told from the words around it."""
     return [f"| {one_line(line.expandtabs())}".rstrip() for line in text.splitlines()]
-
-
-def _seen(character: str) -> str:
-    return _SPELLED.get(character) or printable(character)
 
 
 def diagnostics_text(problems: Sequence[Diagnostic]) -> str:

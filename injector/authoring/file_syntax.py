@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from shutil import which
@@ -14,11 +15,12 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from injector.diagnostics import Place
+from injector.errors import InjectionError
 from injector.library_messages import toml_mistake
 from injector.names import shortened
+from injector.templates.render import Trace
+from injector.templates.template import Template
 
-#: The syntaxes that there is a parser for.
-CHECKED = ("json", "toml", "xml", "nginx", "hcl", "env", "ini", "sh")
 #: What a syntax is called, where not by its name in capital letters.
 _NAMES = {"nginx": "nginx configuration", "env": "content of an env file", "sh": "shell script"}
 #: Braces, and the beginning of what a brace may stand in without being one, of files that have no parser here.
@@ -55,6 +57,10 @@ _OPEN_SECTION = re.compile(r"^\[[^\]\n]*$", re.MULTILINE)
 _INTERPRETER = re.compile(r"#!.*?\b(?:(?P<bash>bash)|sh|dash|ash)\b|(?!#!)")
 #: The line at which a shell gives up, and why.
 _UNREAD = re.compile(r": (?:line )?(\d+): (?!warning)(?:[Ss]yntax error:? )?(.*)")
+
+
+#: The offset at which a parser gives a text up, and why; None where it reads it.
+_Fault = tuple[int, str] | None
 
 
 class SyntaxMistake(NamedTuple):
@@ -95,6 +101,24 @@ def syntax_mistakes(text: str, name: str, syntax: str, place_of: Callable[[int],
         text = text[:begin] + " " * (end - begin) + text[end:]
 
 
+def unreadable_files(
+    template: Template, texts: Mapping[str, str], trace: Callable[[str], Trace]
+) -> Iterator[SyntaxMistake]:
+    """What a parser does not take of the rendered files of a template, by the author's lines.
+
+    `trace` renders a source once more. Of the file as a whole where that differs: an earlier template may have changed
+    the pod.
+    """
+    for spec in template.files.values():
+        text = texts.get(spec.name)
+        if text is None or parse_error(text, spec.name, spec.syntax) is None:
+            continue
+        with suppress(InjectionError):
+            traced = trace(spec.template)
+            place_of = traced.place_of if traced.value == text else lambda _, file=spec.template: Place(file)
+            yield from syntax_mistakes(text, spec.name, spec.syntax, place_of)
+
+
 def bare_hole(line: str, column: int) -> re.Match[str] | None:
     """The hole of a line that is a whole value without quotes: the last that begins up to a column from 0, or None."""
     holes = [hole for hole in _BARE.finditer(line) if line[: hole.start("hole")].count('"') % 2 == 0]
@@ -102,14 +126,14 @@ def bare_hole(line: str, column: int) -> re.Match[str] | None:
     return next(iter([*before[-1:], *holes]), None)
 
 
-def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
+def parse_error(text: str, name: str, syntax: str) -> _Fault:
     """The offset at which a parser gives a file up, and why; None where it reads it, or there is no parser for it."""
     if syntax == "toml":
         try:
             tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             message, line, column = toml_mistake(error)
-            return _offset(text, line, column - 1), message
+            return line_offset(text, line, column - 1), message
     elif syntax == "json" and name.endswith(".json"):
         try:
             json.loads(text)
@@ -128,11 +152,11 @@ def parse_error(text: str, name: str, syntax: str) -> tuple[int, str] | None:
         try:
             parser.Parse(text.encode(errors="replace"), True)
         except expat.ExpatError as error:
-            return _offset(text, error.lineno, error.offset), expat.ErrorString(error.code)
+            return line_offset(text, error.lineno, error.offset), expat.ErrorString(error.code)
     return None
 
 
-def _no_assignment(text: str) -> tuple[int, str] | None:
+def _no_assignment(text: str) -> _Fault:
     """The offset of a line of an env file without NAME=, and what is wrong; quotes hold values of several lines."""
     at = 0
     while at < len(text):
@@ -148,7 +172,7 @@ def _no_assignment(text: str) -> tuple[int, str] | None:
 
 
 @lru_cache
-def _unread(text: str) -> tuple[int, str] | None:
+def _unread(text: str) -> _Fault:
     """The offset of the line at which shells give a script up, and why. They only read it: nothing runs.
 
     None where one of them reads it, there is none here, or another program runs it.
@@ -169,11 +193,11 @@ def _unread(text: str) -> tuple[int, str] | None:
         )
         for shell in (shells if interpreter else ())
     ]
-    found = [(_offset(text.rstrip(), int(refusal[1]), 0), refusal[2]) for refusal in refusals if refusal]
+    found = [(line_offset(text.rstrip(), int(refusal[1])), refusal[2]) for refusal in refusals if refusal]
     return min(found) if found and len(found) == len(refusals) else None
 
 
-def _unbalanced(text: str, tokens: re.Pattern[str]) -> tuple[int, str] | None:
+def _unbalanced(text: str, tokens: re.Pattern[str]) -> _Fault:
     """The offset of a brace that has no other, and what is wrong with it; None too where a string has no end."""
     opened: list[int] = []
     at = 0
@@ -193,7 +217,7 @@ def _unbalanced(text: str, tokens: re.Pattern[str]) -> tuple[int, str] | None:
     return (opened[-1], "the { of this line is not closed with }") if opened else None
 
 
-def _offset(text: str, line: int, column: int) -> int:
+def line_offset(text: str, line: int, column: int = 0) -> int:
     """The offset of a line from 1 and a column from 0; that of the end where the line is 0."""
     lines = text.split("\n")
     if not 0 < line <= len(lines):
@@ -201,7 +225,7 @@ def _offset(text: str, line: int, column: int) -> int:
     return sum(len(earlier) + 1 for earlier in lines[: line - 1]) + min(column, len(lines[line - 1]))
 
 
-def _unended(text: str) -> tuple[int, str] | None:
+def _unended(text: str) -> _Fault:
     """The offset of the last word of an nginx statement without its `;`, and what is wrong.
 
     The rest of a statement is indented further than its first line, or does not look like a statement.

@@ -17,11 +17,12 @@ from injector.templates.parameter_keywords import FORMATS
 from injector.templates.parameters import only
 from injector.templates.template import SETTERS, UNSET, AppliesTo, Parameter, Template
 
+_Schema = Mapping[str, Any]
 _WORDS = WANTED | {"boolean": "`true` or `false`", "object": "an object, as JSON"}
 _UNITS = (("Length", "character", "characters"), ("Items", "item", "items"), ("Properties", "key", "keys"))
 
 
-def takes(schema: Mapping[str, Any]) -> str:
+def takes(schema: _Schema) -> str:
     """The type with its format and bounds in words: `an integer from 1 to 9`, `a list of ports, up to 15 items`."""
     if "const" in schema:
         return f"only {code(_text(schema['const']))}"
@@ -34,7 +35,14 @@ def takes(schema: Mapping[str, Any]) -> str:
         rest.append(f"matching {code(schema['pattern'])}")
     if schema.get("uniqueItems") is True:
         rest.append("no duplicates")
-    return ", ".join([" ".join([_kind(schema), *_range(schema)]), *rest])
+    words = {
+        "minimum": "from",
+        "maximum": "to" if "minimum" in schema else "up to",
+        "exclusiveMinimum": "above",
+        "exclusiveMaximum": "below",
+    }
+    bounds = (f"{word} {schema[key]}" for key, word in words.items() if key in schema)
+    return ", ".join([" ".join([_kind(schema), *bounds]), *rest])
 
 
 def code(text: str) -> str:
@@ -47,7 +55,7 @@ def code(text: str) -> str:
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
-def _kind(schema: Mapping[str, Any]) -> str:
+def _kind(schema: _Schema) -> str:
     kind, form = schema.get("type", "string"), schema.get("format")
     if form == "port" and ("minimum" in schema or "maximum" in schema):
         return "a port"
@@ -61,17 +69,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
     return " or ".join(_WORDS.get(k, "null") for k in as_list(kind))
 
 
-def _range(schema: Mapping[str, Any]) -> Iterator[str]:
-    words = {
-        "minimum": "from",
-        "maximum": "to" if "minimum" in schema else "up to",
-        "exclusiveMinimum": "above",
-        "exclusiveMaximum": "below",
-    }
-    yield from (f"{word} {schema[key]}" for key, word in words.items() if key in schema)
-
-
-def _sizes(schema: Mapping[str, Any]) -> Iterator[str]:
+def _sizes(schema: _Schema) -> Iterator[str]:
     for key, unit, units in _UNITS:
         low, high = schema.get(f"min{key}"), schema.get(f"max{key}")
         if key == "Length" and schema.get("format") == "dns-label":

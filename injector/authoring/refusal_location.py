@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -28,8 +27,7 @@ from injector.templates.variables import Context
 _REASONS = (Reason.INVALID_POD, Reason.CONFLICT, Reason.TEMPLATE_FAILED)
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """An injection, whether or not it was refused, and what went into it: enough to render its templates once more."""
 
     injection: Injection
@@ -38,26 +36,35 @@ class Attempt:
     snapshot: Snapshot
     overrides: Overrides
     workload: Workload | None
+    config_map_name: str = ""  #: what the generated ConfigMap is called; empty where its content decides that
 
     def context_and_files(self, template: Template) -> tuple[Context, dict[str, str]]:
         """What a template sees of the pod, and the config files that it renders. Raises InjectionError."""
-        pod, task = self.pod, self._task(template)
+        pod, task = self.pod, self.task(template)
         context = render_context(pod, pod, containers_of(pod), self.parameters(template), task)
         files = render_files(template, context) if template.files else {}
         if files:
             generated = config_map(template.name, files, task.namespace.name, context.workload, task.settings)
-            context = msgspec.structs.replace(context, configmap=generated.name)
+            context = msgspec.structs.replace(context, configmap=task.config_map_name or generated.name)
         return context, files
 
     def parameters(self, template: Template) -> Resolved:
         """The values of a template's parameters, with where each came from. Raises InjectionError."""
-        task, of_pod = self._task(template), string_map(self.pod, "annotations")
+        task, of_pod = self.task(template), string_map(self.pod, "annotations")
         overrides, of_namespace = task.overrides.get(template.name, {}), task.namespace.annotations
         return resolve(template, of_pod, of_namespace, task.settings, overrides, guarded=task.guarded)
 
-    def _task(self, template: Template) -> InjectionContext:
-        decision, names = self.injection.decision, [template.name]
-        return InjectionContext(self.namespace, self.snapshot, decision, names, self.overrides, self.workload)
+    def task(self, template: Template) -> InjectionContext:
+        """What stays the same through an injection of this template alone."""
+        return InjectionContext(
+            self.namespace,
+            self.snapshot,
+            self.injection.decision,
+            [template.name],
+            self.overrides,
+            self.workload,
+            config_map_name=self.config_map_name,
+        )
 
     def blamed_place(self, template: Template) -> Place | None:
         """The author's place of what the injection was refused for.
@@ -87,8 +94,9 @@ def path_in(overlay: Any, refusal: Diagnostic) -> Path:
     about = [refusal.fields["field"]] if "field" in refusal.fields else []
     for path in ((*refusal.path, *about), refusal.fields.get("other_path", ())):
         own = _deepest(overlay, path)
-        if "missing_keys" in refusal.fields:
-            own = _nameless(overlay, own)
+        if "missing_keys" in refusal.fields:  # the first item of the list without what it is merged by
+            items = enumerate(sequence(plain(value_at(overlay, own))))
+            own = next(((*own, index) for index, item in items if not has_key(item, POD.at(own))), own)
         if len(own) > 2:
             return own
     return ()
@@ -121,12 +129,6 @@ def _deepest(overlay: Any, path: Path) -> Path:
     """How far a keyed path leads within an overlay, in whichever list its container stands there."""
     lists = CONTAINER_LISTS if len(path) > 1 and path[1] in CONTAINER_LISTS else path[1:2]
     return max((_descend(overlay, (*path[:1], list_, *path[2:])) for list_ in lists), key=len, default=())
-
-
-def _nameless(overlay: Any, path: Path) -> Path:
-    """The first item without what it is merged by, of the list that a path leads to; else the path."""
-    items = enumerate(sequence(plain(value_at(overlay, path))))
-    return next(((*path, index) for index, item in items if not has_key(item, POD.at(path))), path)
 
 
 def _descend(value: Any, steps: Path) -> Path:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from jinja2 import nodes
@@ -22,8 +21,7 @@ from injector.templates.samples import sample_contexts
 from injector.templates.template import OVERLAY, AppliesTo, Template
 
 
-@dataclass(frozen=True, slots=True)
-class AddedContainer:
+class AddedContainer(NamedTuple):
     """A container of the overlay: ports as `18080 (nginx-http)`, requests and limits as `cpu 20m`."""
 
     name: str
@@ -34,8 +32,7 @@ class AddedContainer:
     limits: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Brought:
+class Brought(NamedTuple):
     """What comes with a template: its containers, and lists of other things by what they are.
 
     `refuses` is what the template says where it does not serve the pod at all.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -17,8 +17,7 @@ from injector.templates.yaml_errors import yaml_mistake
 _BOM = "\ufeff"
 
 
-@dataclass(frozen=True, slots=True)
-class YamlPiece:
+class YamlPiece(NamedTuple):
     """One document: the line it starts on (from 1), the text before, of and after its value, and its value.
 
     `head` is what to put before a value that is written anew: `before`, on lines of its own.

@@ -6,8 +6,8 @@ template that runs is the one that is counted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from jinja2 import nodes
 
@@ -21,8 +21,7 @@ from injector.templates.template import Template
 _BODY, _VALUE = "check:reached", "check:reached_value"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Branch:
+class Branch(NamedTuple):
     """One way through a template's file; `what` is for people: `else`, `for`, `inline if`.
 
     `offset` is where it begins, in characters of the file with `\\n` for line ends.
@@ -38,13 +37,13 @@ class Branches:
 
     def __init__(self, template: Template) -> None:
         self._template = template
-        self.all: dict[int, Branch] = {}
+        self.all: list[Branch] = []
         self.reached: set[Branch] = set()
 
     @property
     def missed(self) -> list[Branch]:
         """What no render has been through, in the order of the files."""
-        return sorted(set(self.all.values()) - self.reached)
+        return sorted(set(self.all) - self.reached)
 
     def place(self, branch: Branch) -> Place:
         """Where a branch begins."""
@@ -52,7 +51,7 @@ class Branches:
 
     def add(self, branch: Branch) -> int:
         """A number for a branch. A file that is compiled more than once has the same branch under several."""
-        self.all[len(self.all)] = branch
+        self.all.append(branch)
         return len(self.all) - 1
 
     def reach(self, number: int) -> Text:
@@ -97,40 +96,24 @@ class _Marker:
         self._text = text
         self._branches = branches
 
-    def mark(self, node: nodes.Node) -> None:
-        """Mark what is below a node, in the order in which it stands there."""
-        if isinstance(node, nodes.If):
-            self._if(node)
-            return
+    def mark(self, node: nodes.Node, condition: str = "if") -> None:
+        """Mark what is below a node; `condition` is what a node that is one is called."""
+        elifs = [id(part) for part in getattr(node, "elif_", ())]
         for child in list(node.iter_child_nodes()):
-            self.mark(child)
-        if isinstance(node, nodes.For):
-            self._into(node.body, node.lineno, "for")
+            self.mark(child, "elif" if id(child) in elifs else "if")
+        if isinstance(node, nodes.If | nodes.For):
+            is_loop = isinstance(node, nodes.For)
+            names = ("for", "the `else` branch of a `for` loop") if is_loop else (condition, "else")
+            self._into(node.body, node.lineno, names[0])
             if node.else_:
-                self._into(node.else_, self._else(node.else_), "the `else` branch of a `for` loop")
+                # the offset + 1 of the `else` before a body, which the syntax tree does not keep
+                self._into(node.else_, self._text.rfind("else", 0, node.else_[0].lineno - 1) + 1, names[1])
         elif isinstance(node, nodes.Macro):
             self._into(node.body, node.lineno, f"macro {node.name}")
         elif isinstance(node, nodes.CondExpr):
             node.expr1 = self._value(node.expr1, "inline if")
             if node.expr2 is not None:
                 node.expr2 = self._value(node.expr2, "the `else` value of an inline `if`")
-
-    def _if(self, node: nodes.If) -> None:
-        else_line = self._else(node.else_) if node.else_ else 0
-        parts = (node, *node.elif_)
-        for part in parts:
-            for child in (part.test, *part.body):
-                self.mark(child)
-        for child in node.else_:
-            self.mark(child)
-        for part in parts:
-            self._into(part.body, part.lineno, "if" if part is node else "elif")
-        if node.else_:
-            self._into(node.else_, else_line, "else")
-
-    def _else(self, body: list[nodes.Node]) -> int:
-        """The offset + 1 of the `else` before a body; the syntax tree does not keep it."""
-        return self._text.rfind("else", 0, body[0].lineno - 1) + 1
 
     def _into(self, body: list[nodes.Node], code: int, what: str) -> None:
         number = self._branches.add(Branch(self._source, code - 1, what))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
 from injector.injection import Injection
+from injector.pods.context import Object
 from injector.reasons import Effect, Reason
 
 #: What becomes of a pod, or of an object at a path, in the words of a case file.
@@ -34,110 +35,68 @@ def decision_of(injection: Injection) -> DecisionName:
     return "amended" if amended else _DECISIONS[injection.effect]
 
 
-def described(text: str) -> Any:
-    """A description for editors."""
-    return msgspec.Meta(description=text)
+class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of a case file."""
 
 
-class GivenNamespace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class GivenNamespace(_Part, frozen=True, kw_only=True):
     """The namespace that the pod is created in, or that the object lies in."""
 
-    name: Annotated[str, described("Its name.")] = "default"
-    labels: Annotated[
-        dict[str, str] | None,
-        described(
-            "All labels of the namespace. The default is the label that enables injection; for an object at a path, "
-            "no labels."
-        ),
-    ] = None
-    annotations: Annotated[dict[str, str], described("Its annotations.")] = {}
+    name: str = "default"
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] = {}
 
 
-class GivenUser(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class GivenUser(_Part, frozen=True, kw_only=True, omit_defaults=True):
     """Who asks, as the API server says it."""
 
-    username: Annotated[str, described("The user's name.")] = ""
-    uid: Annotated[str, described("The user's id.")] = ""
-    groups: Annotated[list[str], described("The groups that the user is in.")] = []
-    extra: Annotated[dict[str, list[str]], described("Extra information about the user from the authenticator.")] = {}
+    username: str = ""
+    uid: str = ""
+    groups: list[str] = []
+    extra: dict[str, list[str]] = {}
 
 
-class GivenPath(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+class GivenPath(_Part, frozen=True, kw_only=True, rename="camel"):
     """The path that the object is posted to, as the settings' `paths` have it."""
 
-    type: Annotated[Literal["mutating", "validating"], described("The type of the path's webhook.")] = "mutating"
-    failure_policy: Annotated[
-        Literal["Ignore", "Fail"], described("What happens to an object if a template fails for it.")
-    ] = "Ignore"
+    type: Literal["mutating", "validating"] = "mutating"
+    failure_policy: Literal["Ignore", "Fail"] = "Ignore"
 
 
-class Expect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Expect(_Part, frozen=True, kw_only=True):
     """What has to come out. What is left out is not looked at."""
 
-    decision: Annotated[DecisionName, described("The expected decision about the pod.")]
-    reason: Annotated[str | None, described("The reason's name.")] = None
-    message: Annotated[str | None, described("A part of the message.")] = None
-    code: Annotated[int | None, described("The HTTP status code of a denial.")] = None
-    warnings: Annotated[
-        list[str] | None,
-        described(
-            "Texts to find in the warnings. Each warning must contain at least one of these texts. [] means that no "
-            "warning is expected."
-        ),
-    ] = None
-    pod: Annotated[
-        dict[str, Any] | None,
-        described("A part of the pod after injection. Use !absent for a field that must not exist."),
-    ] = None
-    object: Annotated[
-        dict[str, Any] | None, described("A part of the object after amendment, for an object at a path.")
-    ] = None
-    files: Annotated[
-        dict[str, Any] | None, described("Config files by name: parts of the text, or a part of the YAML or JSON.")
-    ] = None
-    golden: Annotated[str | None, described("A file that holds the whole output; --update writes it.")] = None
+    decision: DecisionName
+    reason: str | None = None
+    message: str | None = None
+    code: int | None = None
+    warnings: list[str] | None = None
+    pod: Object | None = None
+    object: Object | None = None
+    files: Object | None = None
+    golden: str | None = None
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"old_object": "oldObject"}):
+class Case(_Part, frozen=True, kw_only=True, rename={"old_object": "oldObject"}):
     """A pod or an object that goes in, with all that decides about it, and what has to come out."""
 
-    name: Annotated[str, described("Says what the case tests. Must be unique in its file.")]
-    pod: Annotated[dict[str, Any] | None, described("A Pod, or any object with a pod template.")] = None
-    object: Annotated[
-        dict[str, Any] | None,
-        described("An object of any kind, as it is posted to a path: the new object, not the old one."),
-    ] = None
-    file: Annotated[str | None, described("The pod or the object, in a manifest beside the case file.")] = None
-    old_object: Annotated[
-        dict[str, Any] | None, described("The object before an UPDATE or DELETE. On UPDATE the default is `object`.")
-    ] = None
-    operation: Annotated[
-        Literal["CREATE", "UPDATE", "DELETE", "CONNECT"] | None, described("The operation. The default is CREATE.")
-    ] = None
-    resource: Annotated[
-        str | None,
-        described(
-            "The resource of the object, such as gateways or pods/ephemeralcontainers, if the kind does not say it."
-        ),
-    ] = None
-    user: Annotated[GivenUser | None, described("Who asks.")] = None
-    request: Annotated[
-        dict[str, Any] | None, described("Other fields of the review's request, such as dryRun and options.")
-    ] = None
-    path: Annotated[GivenPath | None, described("The path that the object is posted to.")] = None
+    name: str
+    pod: Object | None = None
+    object: Object | None = None
+    file: str | None = None
+    old_object: Object | None = None
+    operation: Literal["CREATE", "UPDATE", "DELETE", "CONNECT"] | None = None
+    resource: str | None = None
+    user: GivenUser | None = None
+    request: Object | None = None
+    path: GivenPath | None = None
     namespace: GivenNamespace = GivenNamespace()
-    params: Annotated[dict[str, Any], described("Parameters. They take precedence over annotations.")] = {}
-    settings: Annotated[dict[str, Any], described("Settings of the injector, as in its settings file.")] = {}
-    templates: Annotated[
-        list[str] | Literal["chosen"] | None,
-        described(
-            "The templates, in order. The default is this template. `chosen`: the templates that the injector "
-            "chooses for the pod."
-        ),
-    ] = None
-    kubernetes: Annotated[str | None, described('Version of the API server, such as "1.30".')] = None
+    params: Object = {}
+    settings: Object = {}
+    templates: list[str] | Literal["chosen"] | None = None
+    kubernetes: str | None = None
     expect: Expect
-    validate: Annotated[bool, described("Whether the real programs check the config files.")] = True
+    validate: bool = True
 
     @property
     def at_a_path(self) -> bool:
@@ -153,7 +112,64 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return "oldObject" if self.operation == "DELETE" else "object"
 
 
-class CaseFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CaseFile(_Part, frozen=True, kw_only=True):
     """A file of cases, in the folder `tests` of a template."""
 
     cases: list[Case]
+
+
+#: What each key is for, by its struct.
+HELP: Final = {
+    "GivenNamespace": {
+        "name": "Its name.",
+        "labels": "All labels of the namespace. The default is the label that enables injection; for an object at "
+        "a path, no labels.",
+        "annotations": "Its annotations.",
+    },
+    "GivenUser": {
+        "username": "The user's name.",
+        "uid": "The user's id.",
+        "groups": "The groups that the user is in.",
+        "extra": "Extra information about the user from the authenticator.",
+    },
+    "GivenPath": {
+        "type": "The type of the path's webhook.",
+        "failurePolicy": "What happens to an object if a template fails for it.",
+    },
+    "Expect": {
+        "decision": "The expected decision about the pod.",
+        "reason": "The reason's name.",
+        "message": "A part of the message.",
+        "code": "The HTTP status code of a denial.",
+        "warnings": "Texts to find in the warnings. Each warning must contain at least one of these texts. [] means "
+        "that no warning is expected.",
+        "pod": "A part of the pod after injection. Use !absent for a field that must not exist.",
+        "object": "A part of the object after amendment, for an object at a path.",
+        "files": "Config files by name: parts of the text, or a part of the YAML or JSON.",
+        "golden": "A file that holds the whole output; --update writes it.",
+    },
+    "Case": {
+        "name": "Says what the case tests. Must be unique in its file.",
+        "pod": "A Pod, or any object with a pod template.",
+        "object": "An object of any kind, as it is posted to a path: the new object, not the old one.",
+        "file": "The pod or the object, in a manifest beside the case file.",
+        "oldObject": "The object before an UPDATE or DELETE. On UPDATE the default is `object`.",
+        "operation": "The operation. The default is CREATE.",
+        "resource": "The resource of the object, such as gateways or pods/ephemeralcontainers, if the kind does not "
+        "say it.",
+        "user": "Who asks.",
+        "request": "Other fields of the review's request, such as dryRun and options.",
+        "path": "The path that the object is posted to.",
+        "params": "Parameters. They take precedence over annotations.",
+        "settings": "Settings of the injector, as in its settings file.",
+        "templates": "The templates, in order. The default is this template. `chosen`: the templates that the injector "
+        "chooses for the pod.",
+        "kubernetes": 'Version of the API server, such as "1.30".',
+        "validate": "Whether the real programs check the config files.",
+        "namespace": "The namespace in which the pod is created, or the namespace of the object.",
+        "expect": "The expected result.",
+    },
+    "CaseFile": {
+        "cases": "The cases, each with a name of its own.",
+    },
+}

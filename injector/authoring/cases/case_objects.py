@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,7 +14,7 @@ from injector.authoring.cases.document import read_within
 from injector.authoring.yaml_stream import split_yaml
 from injector.errors import DocumentError
 from injector.pods.context import Namespace, Object, Request, mapping, mappings
-from injector.pods.resource_kinds import Resource, lies_in, resource_of
+from injector.pods.resource_kinds import lies_in, resource_of
 from injector.pods.workloads import pod_template
 from injector.policies.request import ObjectRequest, asked_of, named_resources
 from injector.settings import PathTemplates, Settings
@@ -26,8 +26,7 @@ _WRITE_POD = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(NamedTuple):
     """The object of a case, and the other objects of its manifest, such as its Namespace, quotas and limit ranges.
 
     The object has a pod; in a case about an object at a path it may be any object.
@@ -121,8 +120,19 @@ def question(
     `names_namespace` is whether the case says the namespace's name. Raises ValueError for an object without apiVersion
     or kind.
     """
-    resource = _resource(case, obj, list(named_resources(templates)))
-    namespace = _namespace(case, obj, beside, names_namespace, resource)
+    resources, declared = list(named_resources(templates)), case.namespace
+    resource = resource_of(obj, resources)
+    if case.resource is not None:  # in the group of a template that covers it
+        fitting = [resource for resource in resources if resource.name == case.resource]
+        own = resource._replace(name=case.resource)
+        resource = own if own in fitting or not fitting else fitting[0]
+    if resource.is_namespaces:  # it is its own, as for the webhook
+        namespace = ObjectRequest(Request(resource=resource.name), obj).itself()
+    else:
+        name = declared.name if names_namespace else lies_in(resource, obj, declared.name)
+        metadata = namespace_among(beside, name)
+        labels = declared.labels if declared.labels is not None else mapping(metadata.get("labels"))
+        namespace = Namespace(name, dict(labels), {**mapping(metadata.get("annotations")), **declared.annotations})
     operation = case.operation or "CREATE"
     same = operation == "DELETE" or (operation == "UPDATE" and case.old_object is None)
     old = obj if same else case.old_object
@@ -130,28 +140,3 @@ def question(
     if case.user is not None:
         more["userInfo"] = msgspec.to_builtins(case.user)
     return asked_of(obj, resource, namespace.name, operation, old, more), namespace
-
-
-def _resource(case: Case, obj: Object, resources: list[Resource]) -> Resource:
-    """The resource that a case names, in the group of a template that covers it.
-
-    Without a name, the resource of the kind.
-    """
-    guess = resource_of(obj, resources)
-    if case.resource is None:
-        return guess
-    fitting = [resource for resource in resources if resource.name == case.resource]
-    own = guess._replace(name=case.resource)
-    return own if own in fitting or not fitting else fitting[0]
-
-
-def _namespace(
-    case: Case, obj: Object, beside: Iterable[Object], names_namespace: bool, resource: Resource
-) -> Namespace:
-    declared = case.namespace
-    if resource.is_namespaces:  # it is its own, as for the webhook
-        return ObjectRequest(Request(resource=resource.name), obj).itself()
-    name = declared.name if names_namespace else lies_in(resource, obj, declared.name)
-    own = namespace_among(beside, name)
-    labels = declared.labels if declared.labels is not None else mapping(own.get("labels"))
-    return Namespace(name, dict(labels), {**mapping(own.get("annotations")), **declared.annotations})

@@ -16,6 +16,7 @@ import yaml
 from injector.authoring.diagnostic_formats import one_line
 from injector.diagnostics import Diagnostic, Place
 from injector.diagnostics import Path as ObjectPath
+from injector.pods.overlay import bare_value
 from injector.templates.kubernetes_yaml import Builder, Node, YAMLError, compose
 from injector.templates.source_map import place_at
 from injector.templates.yaml_errors import yaml_mistake
@@ -101,13 +102,14 @@ def read_document(folder: Path, path: str, name: str) -> CaseDocument:
 
 
 def nested_values(value: Any, steps: ObjectPath = ()) -> Iterator[tuple[ObjectPath, Any]]:
-    """A value, and every value below it in mappings and lists, each with the steps to it."""
+    """A value, and every value below it in mappings and lists, within tags too, each with the steps to it."""
     yield steps, value
-    if isinstance(value, dict):
-        for key, inner in value.items():
+    bare = bare_value(value)
+    if isinstance(bare, dict):
+        for key, inner in bare.items():
             yield from nested_values(inner, (*steps, key))
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
+    elif isinstance(bare, list):
+        for index, inner in enumerate(bare):
             yield from nested_values(inner, (*steps, index))
 
 

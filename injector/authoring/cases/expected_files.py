@@ -20,7 +20,7 @@ from injector.authoring.cases.programs import ProgramRefusal
 from injector.authoring.cases.subset import mismatches_of, shown_text, without_tag
 from injector.authoring.cases.suite import TESTS, Checked
 from injector.authoring.diagnostic_formats import one_line, quoted_lines
-from injector.authoring.file_syntax import CHECKED, syntax_mistakes
+from injector.authoring.file_syntax import line_offset, unreadable_files
 from injector.diagnostics import Diagnostic, Path, Place
 from injector.errors import DocumentError, InjectionError
 from injector.injection import Applied
@@ -57,30 +57,21 @@ def author_place(checked: Checked, outcome: Outcome, applied: Applied, refusal: 
 def unreadable(checked: Checked, outcome: Outcome, applied: Applied) -> Iterator[Diagnostic]:
     """The text files of a template that a parser of their syntax does not take."""
     template, texts = applied.template, outcome.config_files.get(applied.template.name, {})
-    for spec in template.files.values():
-        if spec.syntax not in CHECKED or spec.name not in texts:
-            continue
-        try:
-            traced = Trace(template, _context(checked, outcome, applied), spec.template)
-        except InjectionError:
-            continue
-        place_of = traced.place_of if traced.value == texts[spec.name] else lambda _, file=spec.template: Place(file)
-        for mistake in syntax_mistakes(texts[spec.name], spec.name, spec.syntax, place_of):
-            yield Diagnostic(
-                "validate",
-                "error",
-                mistake.message,
-                mistake.help,
-                place=replace(mistake.place, origin=template.origin or template.name),
-            )
+
+    def trace(source: str) -> Trace:
+        return Trace(template, _context(checked, outcome, applied), source)
+
+    for mistake in unreadable_files(template, texts, trace):
+        place = replace(mistake.place, origin=template.origin or template.name)
+        yield Diagnostic("validate", "error", mistake.message, mistake.help, place=place)
 
 
 def _of_line(traced: Trace, text: str, line: int) -> Place | None:
-    lines = text.split("\n")
-    if not 0 < line <= len(lines):
+    rows = text.split("\n")
+    if not 0 < line <= len(rows):
         return None
-    row = lines[line - 1]
-    return traced.place_of(sum(len(before) + 1 for before in lines[: line - 1]) + len(row) - len(row.lstrip()))
+    row = rows[line - 1]
+    return traced.place_of(line_offset(text, line, len(row) - len(row.lstrip())))
 
 
 def _at_line(node: Node | None, line: int) -> Path | None:
@@ -118,14 +109,11 @@ def file_problems(checked: Checked, files: Mapping[str, Mapping[str, str]], temp
     """
     texts = {name: text for owner in files.values() for name, text in owner.items()} | dict(files.get(template, {}))
     for name, expected in (checked.case.expect.files or {}).items():
-        steps = ("expect", "files", name)
         if isinstance(expected, Absent):
             if name in texts:
-                yield checked.problem("files", f"{name}: this file must not be there, but it is", *steps)
+                yield checked.unmet("files", f"{name}: this file must not be there, but it is", name)
         elif name not in texts:
-            yield checked.problem(
-                "files", f"{name}: no such config file was rendered{hint(name, texts)}", *steps, key=True
-            )
+            yield checked.unmet("files", f"{name}: no such config file was rendered{hint(name, texts)}", name, key=True)
         elif isinstance(expected, list) and all(isinstance(without_tag(e), str) for e in expected):
             for index, part in enumerate(expected):
                 yield from _text(checked, name, part, texts[name], index)
@@ -134,10 +122,10 @@ def file_problems(checked: Checked, files: Mapping[str, Mapping[str, str]], temp
         elif isinstance(expected, str):
             yield from _text(checked, name, expected, texts[name])
         else:
-            yield checked.problem(
+            yield checked.unmet(
                 "files",
                 f"{name}: this is {shown_text(expected)}; give parts of the text, or a part of the YAML",
-                *steps,
+                name,
             )
 
 
@@ -146,34 +134,29 @@ def _text(checked: Checked, name: str, expected: Any, text: str, *index: int) ->
     if isinstance(expected, Absent):
         if part in text:
             line = text.count("\n", 0, text.index(part)) + 1
-            yield checked.problem(
+            yield checked.unmet(
                 "files",
                 f"{name}: {shortened(part, 160)} must not be in it, and is in line {line}",
-                "expect",
-                "files",
                 name,
                 *index,
             )
     elif part not in text:
         near = nearest(part.strip(), [line.strip() for line in text.splitlines() if line.strip()])
         rest = f"; nearest is {shortened(near, 160)}" if near else ""
-        yield checked.problem(
-            "files", f"{name}: {shortened(part, 160)} is not in it{rest}", "expect", "files", name, *index
-        )
+        yield checked.unmet("files", f"{name}: {shortened(part, 160)} is not in it{rest}", name, *index)
 
 
 def _document(checked: Checked, name: str, expected: Any, text: str) -> Iterator[Diagnostic]:
-    steps = ("expect", "files", name)
     if not name.endswith(_YAML):
-        yield checked.problem("files", f"{name} is a text file: give a list of strings that it must contain", *steps)
+        yield checked.unmet("files", f"{name} is a text file: give a list of strings that it must contain", name)
         return
     try:
         actual = load_manifest(text)
     except YAMLError as error:
-        yield checked.problem("files", f"{name}: the rendered file is not valid YAML: {error}", *steps, key=True)
+        yield checked.unmet("files", f"{name}: the rendered file is not valid YAML: {error}", name, key=True)
         return
     for difference in mismatches_of(expected, actual, pod=False):
-        yield checked.problem("files", f"{name}: {difference}", *steps, *difference.steps, key=difference.key)
+        yield checked.unmet("files", f"{name}: {difference}", name, *difference.steps, key=difference.key)
 
 
 #: What a block scalar of YAML cannot hold.
@@ -242,7 +225,7 @@ def golden_problem(
     except ValueError as error:
         raise DocumentError(one_line(f"{file}: {error}")) from None
     if have is None:
-        problem = checked.problem("golden", f"there is no {name} yet", "expect", "golden", help="--update writes it")
+        problem = checked.unmet("golden", f"there is no {name} yet", help="--update writes it")
         return problem, False
     lines = list(
         difflib.unified_diff(
@@ -251,7 +234,5 @@ def golden_problem(
     )
     more = [f"... and {len(lines) - _LINES} lines more"] if len(lines) > _LINES else []
     diff = "\n".join([*quoted_lines("\n".join(lines[:_LINES])), *more])
-    problem = checked.problem(
-        "golden", f"the output differs from {name}; --update writes the file again", "expect", "golden", help=diff
-    )
+    problem = checked.unmet("golden", f"the output differs from {name}; --update writes the file again", help=diff)
     return problem, False

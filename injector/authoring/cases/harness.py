@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from injector.advice import advised_injection
 from injector.advice.values import value_help
+from injector.apply import Overrides
 from injector.authoring.author_warnings import text_warnings
 from injector.authoring.cases.branches import marked
 from injector.authoring.cases.case import CHOSEN
@@ -25,7 +27,7 @@ from injector.injection import Injection
 from injector.loading.limits import limited, load_within_limits
 from injector.loading.template_folders import gallery_path, read_folder
 from injector.names import hint, shortened
-from injector.pods.context import Cluster, Namespace, Object
+from injector.pods.context import Cluster, Namespace
 from injector.pods.delivery import file_annotation
 from injector.pods.shape import string_map
 from injector.pods.workloads import workload_with_pods
@@ -35,7 +37,7 @@ from injector.settings import Settings, parse_settings
 from injector.templates.choice import names_in
 from injector.templates.families import declared_parameter, similar_names
 from injector.templates.parameter_values import value_of
-from injector.templates.parameters import resolve
+from injector.templates.parameters import Resolved, resolve
 from injector.templates.samples import has_example, sample_value
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
 from injector.templates.template import MANIFEST, UNSET, Template
@@ -52,15 +54,14 @@ class CaseError(InjectorError):
         self.problem = problem
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What came out of a case: the injection, or what came of an object at a path, and the snapshot that made it."""
 
     injection: Injection
     snapshot: Snapshot
     namespace: Namespace
-    config_files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  #: texts by template and file
-    given: frozenset[str] = frozenset()  #: parameters of the template under test that are not at their defaults
+    config_files: Mapping[str, Mapping[str, str]]  #: texts by template and file
+    given: frozenset[str]  #: parameters of the template under test that are not at their defaults
     blamed: Place | None = None  #: where the template under test says what the injection was refused for
     asked: ObjectRequest | None = None  #: what was asked at a path; None for an injection
 
@@ -73,16 +74,16 @@ class Harness:
         self.folder = folder.resolve()
         self.path = path
         loaded = load_within_limits(self.folder.name, read_folder(folder, path), origin=path)
-        self._unmarked, self._told = loaded, False
+        self._unmarked = [loaded]  #: until its mistakes are told
         with limited(loaded.name, path):
             self.template, self.branches = marked(loaded)
         self._parents = (self.folder.parent, gallery_path())
-        self._templates: dict[str, Template | Diagnostic | None] = {self.template.name: self.template}
+        self._loaded = cache(self._load)
 
     def mistakes(self) -> list[Diagnostic]:
         """What is wrong with the template by its text alone, when that is asked for the first time; then nothing."""
-        already, self._told = self._told, True
-        return [] if already else [mistake.of(self.path) for mistake in text_warnings(self._unmarked)]
+        templates, self._unmarked = self._unmarked, []
+        return [mistake.of(self.path) for template in templates for mistake in text_warnings(template)]
 
     def prepare(self, checked: Checked) -> None:
         """Load what a case needs."""
@@ -96,54 +97,42 @@ class Harness:
         templates = self._known(checked, settings)
         overrides = self._overrides(checked, templates)
         snapshot = _snapshot(settings, Catalog(templates.values()), checked)
+        request, obj = None, checked.given.obj
         if case.at_a_path:
-            return self._run_at_path(checked, templates, overrides, snapshot)
-        if self.template.why_not_injected and case.templates is None:
+            beside, names_namespace = checked.given.others, checked.names_namespace
+            request, namespace = question(case, obj, beside, names_namespace, templates.values())
+            subject = request.subject
+        elif self.template.why_not_injected and case.templates is None:
             message = f"template {self.template.name} cannot be injected: {self.template.why_not_injected}"
             help_ = "write such an object in `object:`, in place of the pod; with `file:`, add `operation:`"
             steps = () if case.pod is None else ("pod",)
             raise CaseError(checked.problem("case", message, *steps, help=help_, key=True))
-        case_input = checked.given
-        namespace = case_input.namespace(case.namespace, checked.names_namespace, settings)
-        overrides = _with_examples(checked, templates, overrides, case_input.pod, namespace, settings)
-        workload = workload_with_pods(case_input.obj)
+        else:
+            subject = checked.given.pod
+            namespace = checked.given.namespace(case.namespace, checked.names_namespace, settings)
+        of_subject = partial(
+            resolve,
+            annotations=string_map(subject, "annotations"),
+            namespace_annotations=namespace.annotations,
+            settings=settings,
+        )
+        overrides = _with_examples(checked, templates, overrides, of_subject)
+        changed = self._changed(of_subject, overrides)
+        if request is not None:
+            injection = advised_injection(admit(request, namespace, case_path(case, templates), snapshot, overrides))
+            return Outcome(injection, snapshot, namespace, {}, changed, asked=request)
+        workload = workload_with_pods(obj)
         names = None if case.templates == CHOSEN else list(templates)
         injection = advised_injection(
-            inject(case_input.pod, namespace, snapshot, names=names, overrides=overrides, workload=workload)
+            inject(subject, namespace, snapshot, names=names, overrides=overrides, workload=workload)
         )
-        return Outcome(
-            injection,
-            snapshot,
-            namespace,
-            config_files(injection, settings),
-            self._given(case_input.pod, namespace, settings, overrides),
-            Attempt(injection, case_input.pod, namespace, snapshot, overrides, workload).blamed_place(self.template),
-        )
+        blamed = Attempt(injection, subject, namespace, snapshot, overrides, workload).blamed_place(self.template)
+        return Outcome(injection, snapshot, namespace, config_files(injection, settings), changed, blamed)
 
-    def _run_at_path(
-        self,
-        checked: Checked,
-        templates: Mapping[str, Template],
-        overrides: dict[str, dict[str, Any]],
-        snapshot: Snapshot,
-    ) -> Outcome:
-        """What admit() makes of the case's object."""
-        case, beside = checked.case, checked.given.others
-        request, namespace = question(case, checked.given.obj, beside, checked.names_namespace, templates.values())
-        overrides = _with_examples(checked, templates, overrides, request.subject, namespace, snapshot.settings)
-        injection = advised_injection(admit(request, namespace, case_path(case, templates), snapshot, overrides))
-        changed = self._given(request.subject, namespace, snapshot.settings, overrides)
-        return Outcome(injection, snapshot, namespace, given=changed, asked=request)
-
-    def _given(
-        self, pod: Object, namespace: Namespace, settings: Settings, overrides: Mapping[str, Mapping[str, Any]]
-    ) -> frozenset[str]:
-        """The parameters of the template under test whose value for this pod is not the default."""
-        of_template = overrides.get(self.template.name, {})
+    def _changed(self, of_subject: partial[Resolved], overrides: Overrides) -> frozenset[str]:
+        """The parameters of the template under test whose value for the case's object is not the default."""
         try:
-            resolved = resolve(
-                self.template, string_map(pod, "annotations"), namespace.annotations, settings, of_template
-            )
+            resolved = of_subject(self.template, overrides=overrides.get(self.template.name, {}))
         except InjectionError:  # a value that is not allowed: nothing is rendered with it
             return frozenset()
         parameters = self.template.parameters.values()
@@ -164,9 +153,12 @@ class Harness:
             return {name: self._template(checked, index, name) for index, name in enumerate(names)}
         # those that somebody may name; the others of the folder are no business of this case
         annotations = (string_map(checked.given.pod, "annotations"), checked.case.namespace.annotations)
-        names = [name for texts in annotations for name in names_in(texts.get(settings.templates_key, ""))]
-        present = [name for name in (*names, *settings.templates) if self._loaded(name) is not None]
-        return {self.template.name: self.template, **{name: self._template(checked, 0, name) for name in present}}
+        by_annotation = [name for texts in annotations for name in names_in(texts.get(settings.templates_key, ""))]
+        names = [
+            self.template.name,
+            *(name for name in (*by_annotation, *settings.templates) if self._loaded(name) is not None),
+        ]
+        return {name: self._template(checked, 0, name) for name in names}
 
     def _template(self, checked: Checked, index: int, name: str) -> Template:
         template = self._loaded(name)
@@ -178,13 +170,10 @@ class Harness:
             raise CaseError(checked.problem("case", message, "templates", index))
         return template
 
-    def _loaded(self, name: str) -> Template | Diagnostic | None:
-        if name not in self._templates:
-            self._templates[name] = self._load(name)
-        return self._templates[name]
-
     def _load(self, name: str) -> Template | Diagnostic | None:
-        """Another template, what is wrong with it, or None where there is none of this name."""
+        """A template, what is wrong with it, or None where there is none of this name."""
+        if name == self.template.name:
+            return self.template
         folder = next((p / name for p in self._parents if "/" not in name and (p / name / MANIFEST).is_file()), None)
         if folder is None:
             return None
@@ -195,9 +184,9 @@ class Harness:
         except TemplateError as error:
             return error.diagnostic
 
-    def _overrides(self, checked: Checked, templates: Mapping[str, Template]) -> dict[str, dict[str, Any]]:
+    def _overrides(self, checked: Checked, templates: Mapping[str, Template]) -> Overrides:
         """The parameters of a case: `app-port` of the template under test, `envoy.app-port` of another."""
-        overrides: dict[str, dict[str, Any]] = {}
+        overrides: dict[str, Any] = {}
         for key, value in checked.case.params.items():
             owner, _, name = key.rpartition(".")
             owner = owner or self.template.name
@@ -223,14 +212,13 @@ class Harness:
 def _with_examples(
     checked: Checked,
     templates: Mapping[str, Template],
-    overrides: dict[str, dict[str, Any]],
-    pod: Object,
-    namespace: Namespace,
-    settings: Settings,
-) -> dict[str, dict[str, Any]]:
+    overrides: Overrides,
+    of_subject: partial[Resolved],
+) -> Overrides:
     """The overrides, with an example of each required parameter that nobody gives, as `render` and `lint` take it.
 
-    A case that expects no result gets no examples: a missing parameter may be what it shows.
+    `of_subject` resolves a template's parameters for the case's object. A case that expects no result gets no examples:
+    a missing parameter may be what it shows.
     """
     if checked.case.expect.decision not in _GOOD:
         return overrides
@@ -238,7 +226,7 @@ def _with_examples(
     for template in templates.values():
         own = overrides.get(template.name, {})
         try:
-            resolve(template, string_map(pod, "annotations"), namespace.annotations, settings, own)
+            of_subject(template, overrides=own)
         except InjectionError as error:
             completed[template.name] = {**examples_of(template, error.diagnostic), **own}
     return completed
@@ -256,9 +244,8 @@ def _snapshot(settings: Settings, catalog: Catalog, checked: Checked) -> Snapsho
     cluster = Cluster(version, settings.cluster_domain)
     for name in settings.parameters:
         if catalog.get(name) is None:
-            message = (
-                f"settings: parameters.{name}: this case has no such template{hint(name, catalog.names, 'it has')}"
-            )
+            near = hint(name, catalog.names, "it has")
+            message = f"settings: parameters.{name}: this case has no such template{near}"
             raise CaseError(checked.problem("case", message, "settings", "parameters", name, key=True))
     # what the snapshot before holds is taken over as it is: compiled, and with its branches marked
     before = Snapshot(Settings(), catalog, cluster, "")

@@ -51,7 +51,7 @@ def mistakes(item: Any, document: CaseDocument, steps: Path) -> Iterator[Diagnos
                 yield document.refuse((*steps, *check.path), check.message, help=check.help, key=check.key)
 
 
-def _checks(item: dict[str, Any], expect: Object) -> Iterator[_Check]:
+def _checks(item: Object, expect: Object) -> Iterator[_Check]:
     yield from _of_case(item)
     path_key = next((key for key in PATH_KEYS if key in item), None)
     if path_key is None:
@@ -64,7 +64,7 @@ def _checks(item: dict[str, Any], expect: Object) -> Iterator[_Check]:
     yield from _of_answer(expect)
 
 
-def _of_case(item: dict[str, Any]) -> list[_Check]:
+def _of_case(item: Object) -> list[_Check]:
     name, version = item.get("name"), item.get("kubernetes")
     inputs = ("pod", "object", "oldObject", "request", "params", "settings")
     no_tag = "!absent is only for expected output: `expect.pod`, `expect.object` and `expect.files`"
@@ -93,7 +93,7 @@ def _of_case(item: dict[str, Any]) -> list[_Check]:
     ]
 
 
-def _of_path(item: dict[str, Any], path_key: str) -> list[_Check]:
+def _of_path(item: Object, path_key: str) -> list[_Check]:
     """What is wrong with a case of an object at a path."""
     resource = item.get("resource")
     return [
@@ -121,7 +121,7 @@ def _of_path(item: dict[str, Any], path_key: str) -> list[_Check]:
     ]
 
 
-def _of_operation(item: dict[str, Any], operation: str) -> list[_Check]:
+def _of_operation(item: Object, operation: str) -> list[_Check]:
     """What an operation has no object for, or lacks."""
     inputs, deleted = [key for key in ("object", "file", "pod") if key in item], operation == "DELETE"
     return [

@@ -14,10 +14,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from injector.injection import Applied
 from injector.library_messages import named_line
@@ -68,14 +67,15 @@ def _read(descriptor: int, output: bytearray) -> bool:
     return bool(data)
 
 
+#: Texts by the name of their file, and files by their path in a container.
+_Texts = Mapping[str, str]
 #: Seconds that one program may take.
 SECONDS = 30.0
 #: Characters of a program's output that are shown.
 _OUTPUT = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramRefusal:
+class ProgramRefusal(NamedTuple):
     """A program that did not take a config file: what it wrote, and the line and the file that it names.
 
     `code` is its exit code, a signal below 0, or None if it did not end by itself. `named` is empty if the program
@@ -91,13 +91,12 @@ class ProgramRefusal:
     line: int = 0
 
 
-@dataclass(slots=True)
-class Verdicts:
+class Verdicts(NamedTuple):
     """What the programs say about the config files of a case."""
 
-    refusals: list[ProgramRefusal] = field(default_factory=list)
-    missing: list[tuple[str, str]] = field(default_factory=list)  #: program and file, of those that are not here
-    checked: int = 0
+    refusals: list[ProgramRefusal]
+    missing: list[tuple[str, str]]  #: program and file, of those that are not here
+    checked: int
 
 
 class Programs:
@@ -112,23 +111,26 @@ class Programs:
         self._stopped = False
         self._lock = Lock()
 
-    def check(self, applied: Applied, texts: Mapping[str, str], pod: Any) -> Verdicts:
+    def check(self, applied: Applied, texts: _Texts, pod: Any) -> Verdicts:
         """Check each config file of a template for which the template has a command.
 
         `texts` are all its files by name.
         """
-        verdicts = Verdicts()
+        missing: list[tuple[str, str]] = []
+        verdicts: list[ProgramRefusal | None] = []
         mounts = mounted_files(applied, texts, pod)
         for spec in applied.template.files.values():
             if not spec.validate or spec.name not in texts:
                 continue
             if shutil.which(spec.validate[0].replace("\0", ""), path=self._path) is None:
-                verdicts.missing.append((spec.validate[0], spec.name))
+                missing.append((spec.validate[0], spec.name))
             else:
-                refusal = self._checked(spec.name, spec.validate, texts, mounts)
-                verdicts.checked += 1
-                verdicts.refusals += [] if refusal is None else [refusal]
-        return verdicts
+                inputs = repr((spec.name, spec.validate, sorted(texts.items()), sorted(mounts.items())))
+                key = hashlib.blake2b(inputs.encode()).digest()
+                if key not in self._known:
+                    self._known[key] = self._run(spec.name, spec.validate, texts, mounts)
+                verdicts.append(self._known[key])
+        return Verdicts(list(filter(None, verdicts)), missing, len(verdicts))
 
     def stop(self) -> None:
         """End every program that runs, and each that a thread starts from now on."""
@@ -138,17 +140,7 @@ class Programs:
                 if process.returncode is None:
                     kill_process(process)
 
-    def _checked(
-        self, name: str, command: tuple[str, ...], texts: Mapping[str, str], mounts: Mapping[str, str]
-    ) -> ProgramRefusal | None:
-        key = hashlib.blake2b(repr((name, command, sorted(texts.items()), sorted(mounts.items()))).encode()).digest()
-        if key not in self._known:
-            self._known[key] = self._run(name, command, texts, mounts)
-        return self._known[key]
-
-    def _run(
-        self, name: str, command: tuple[str, ...], texts: Mapping[str, str], mounts: Mapping[str, str]
-    ) -> ProgramRefusal | None:
+    def _run(self, name: str, command: tuple[str, ...], texts: _Texts, mounts: _Texts) -> ProgramRefusal | None:
         with tempfile.TemporaryDirectory(prefix="injector-test-") as folder:
             places = {place: f"{folder}/{file}".rstrip("/") for place, file in mounts.items()}
             for file, text in texts.items():
@@ -160,9 +152,8 @@ class Programs:
             except subprocess.TimeoutExpired:
                 return ProgramRefusal(name, command[0], f"did not end within {self._seconds:g} s", "")
             except (OSError, ValueError) as error:  # ValueError: a NUL, which no command line holds
-                return ProgramRefusal(
-                    name, command[0], f"cannot be run: {getattr(error, 'strerror', None) or error}", ""
-                )
+                reason = getattr(error, "strerror", None) or error
+                return ProgramRefusal(name, command[0], f"cannot be run: {reason}", "")
         if code == 0:
             return None
         output = output.replace(f"{folder}/", "").strip()
@@ -192,7 +183,7 @@ class Programs:
                 kill_process(process)  # what it has started and left behind, too
 
 
-def mounted_files(applied: Applied, texts: Mapping[str, str], pod: Any) -> dict[str, str]:
+def mounted_files(applied: Applied, texts: _Texts, pod: Any) -> dict[str, str]:
     """Where the containers see the config files: path in the container to file, such as /etc/envoy/envoy.yaml.
 
     A folder that holds all the files has the value "".
@@ -210,14 +201,14 @@ def mounted_files(applied: Applied, texts: Mapping[str, str], pod: Any) -> dict[
     return mounted
 
 
-def _holds_files(volume: Any, config_maps: set[str], texts: Mapping[str, str]) -> bool:
+def _holds_files(volume: Any, config_maps: set[str], texts: _Texts) -> bool:
     """Whether a volume is one of the template's config files: of its ConfigMap, or of annotations."""
     items = (volume.get("downwardAPI") or {}).get("items") or []
     by_config_map = any(uses_config_map({"spec": {"volumes": [volume]}}, name) for name in config_maps)
     return by_config_map or any(item.get("path") in texts for item in items)
 
 
-def _moved(text: str, places: Mapping[str, str]) -> str:
+def _moved(text: str, places: _Texts) -> str:
     """A text with the paths of the container replaced by those where the files are now."""
     if not places:
         return text

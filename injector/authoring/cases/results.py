@@ -53,14 +53,13 @@ def results_as_junit(runs: Sequence[TemplateRun], seconds: float) -> str:
 
 def _junit_case(suite: ElementTree.Element, result: CaseResult) -> None:
     checked = result.checked
-    place = checked.document.place(("cases", checked.number))
     case = ElementTree.SubElement(
         suite,
         "testcase",
         classname=for_xml(checked.document.file),
         name=for_xml(checked.case.name),
         file=for_xml(checked.document.file),
-        line=str(place.line),
+        line=str(checked.line),
         time=f"{result.seconds:.3f}",
     )
     if result.problems:
@@ -94,7 +93,7 @@ def _case(result: CaseResult) -> dict[str, Any]:
     return {
         "name": checked.case.name,
         "file": checked.document.file,
-        "line": checked.document.place(("cases", checked.number)).line,
+        "line": checked.line,
         "outcome": "passed" if result.passed else "failed",
         "seconds": round(result.seconds, 3),
         "problems": [diagnostic_data(problem) for problem in result.problems],

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from injector.authoring.cases.case import decision_of
 from injector.authoring.cases.expected_files import author_place, file_problems, golden_problem, unreadable
@@ -49,8 +50,7 @@ class CaseResult:
         return not self.problems
 
 
-@dataclass(frozen=True, slots=True)
-class Ways:
+class Ways(NamedTuple):
     """How cases are run: the programs, whether one that is missing is a failure, whether golden files are written."""
 
     programs: Programs
@@ -75,7 +75,11 @@ def inject_case(bench: Harness, checked: Checked, ways: Ways) -> tuple[CaseResul
         if any(problem.code == "decision" for problem in result.problems):
             result.problems += bench.mistakes()
         if decision_of(outcome.injection) == checked.case.expect.decision:
-            _compare_golden(result, outcome, bench, ways)
+            if (name := checked.case.expect.golden) is not None:
+                problem, is_written = golden_problem(checked, name, outcome, bench.folder, update=ways.update)
+                result.problems += filter(None, [problem])
+                if is_written:
+                    result.written = name
             for_programs = outcome if checked.case.validate and outcome.asked is None else None
     except CaseError as error:
         result.problems.append(error.problem)
@@ -95,17 +99,6 @@ def look_at_files(result: CaseResult, outcome: Outcome | None, ways: Ways) -> Ca
     return result
 
 
-def _compare_golden(result: CaseResult, outcome: Outcome, bench: Harness, ways: Ways) -> None:
-    name = result.checked.case.expect.golden
-    if name is None:
-        return
-    problem, written = golden_problem(result.checked, name, outcome, bench.folder, update=ways.update)
-    if problem is not None:
-        result.problems.append(problem)
-    if written:
-        result.written = name
-
-
 def _validate(result: CaseResult, outcome: Outcome, ways: Ways) -> None:
     """Let the programs look at the config files."""
     checked = result.checked
@@ -120,7 +113,7 @@ def _validate(result: CaseResult, outcome: Outcome, ways: Ways) -> None:
             text = refusal_text(refusal, texts)
             result.problems.append(checked.problem("validate", message, "name", help=text, fields=fields))
             above = unended_line(texts.get(refusal.named, ""), refusal.line) if refusal.program.endswith("nginx") else 0
-            place = author_place(checked, outcome, applied, replace(refusal, line=above or refusal.line))
+            place = author_place(checked, outcome, applied, refusal._replace(line=above or refusal.line))
             if place is not None:
                 template = applied.template
                 message = f"{refusal.program} does not accept the output of this line"
@@ -166,11 +159,9 @@ def _wrong_decision(checked: Checked, outcome: Outcome, template: str) -> Iterat
     """That the decision is not the expected one, and the mistake in the template that led to it."""
     expected, injection = checked.case.expect.decision, outcome.injection
     cause = f"{injection.reason}, see below" if injection.mistake is not None else injection.message
-    yield checked.problem(
+    yield checked.unmet(
         "decision",
         f"decision: expected {expected}, found {decision_of(injection)}: {cause}",
-        "expect",
-        "decision",
         help=_why_not_for(outcome, template),
     )
     if injection.mistake is not None:
@@ -184,14 +175,14 @@ def _wrong_answer(checked: Checked, injection: Injection) -> Iterator[Diagnostic
     expect = checked.case.expect
     if expect.reason is not None and expect.reason != injection.reason.label:
         message = f"reason: expected {expect.reason}, found {injection.reason}: {injection.message}"
-        yield checked.problem("reason", message, "expect", "reason")
+        yield checked.unmet("reason", message)
     if expect.message is not None and expect.message not in injection.message:
         message = f"message: expected {shortened(expect.message, 160)} in it, found {shortened(injection.message, 300)}"
         if _PATTERN.search(expect.message):
             message += "; `message` is a part of the text, not a regular expression"
-        yield checked.problem("message", message, "expect", "message")
+        yield checked.unmet("message", message)
     if expect.code is not None and expect.code != injection.code:
-        yield checked.problem("code", f"code: expected {expect.code}, found {injection.code}", "expect", "code")
+        yield checked.unmet("code", f"code: expected {expect.code}, found {injection.code}")
 
 
 def _wrong_object(checked: Checked, outcome: Outcome) -> Iterator[Diagnostic]:
@@ -201,8 +192,7 @@ def _wrong_object(checked: Checked, outcome: Outcome) -> Iterator[Diagnostic]:
     for field_, expected, pod in (("pod", expect.pod, True), ("object", expect.object, is_pod)):
         if expected is not None:
             for difference in mismatches_of(expected, outcome.injection.object, pod=pod):
-                steps = ("expect", field_, *difference.steps)
-                yield checked.problem(field_, str(difference), *steps, key=difference.key)
+                yield checked.unmet(field_, str(difference), *difference.steps, key=difference.key)
 
 
 def _why_not_for(outcome: Outcome, template: str) -> str:
@@ -228,11 +218,7 @@ def _warnings(checked: Checked, warnings: tuple[str, ...]) -> Iterator[Diagnosti
     for index, part in enumerate(expected):
         if not any(part in warning for warning in warnings):
             present = f"there are: {'; '.join(short)}" if warnings else "there are none"
-            yield checked.problem(
-                "warnings", f"no warning with {shortened(part, 160)} in it; {present}", "expect", "warnings", index
-            )
+            yield checked.unmet("warnings", f"no warning with {shortened(part, 160)} in it; {present}", index)
     for warning, words in zip(warnings, short, strict=True):
         if not any(part in warning for part in expected):
-            yield checked.problem(
-                "warnings", f"a warning that is not expected: {words}", "expect", "warnings", key=True
-            )
+            yield checked.unmet("warnings", f"a warning that is not expected: {words}", key=True)

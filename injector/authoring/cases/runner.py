@@ -9,6 +9,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock
+from typing import NamedTuple
 
 from injector.authoring.cases.harness import Harness, Outcome
 from injector.authoring.cases.run import CaseResult, Ways, inject_case, look_at_files
@@ -19,16 +20,14 @@ from injector.loading.template_folders import is_template, no_templates, templat
 from injector.templates.manifest import manifest_place
 
 
-@dataclass(frozen=True, slots=True)
-class Missed:
+class Missed(NamedTuple):
     """A parameter or a branch that no case has reached; `what` is for people."""
 
     what: str
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(NamedTuple):
     """How much of a template its cases have reached."""
 
     parameters: int
@@ -60,7 +59,7 @@ def coverage_of(bench: Harness, results: Iterable[CaseResult]) -> Coverage:
     missed = [name for name in template.parameters if name not in parameters]
     return Coverage(
         parameters=len(template.parameters),
-        branches=len(set(branches.all.values())),
+        branches=len(set(branches.all)),
         missed_parameters=tuple(
             Missed(f"parameter {name}", manifest_place(template, ("parameters", name))) for name in missed
         ),
@@ -100,8 +99,7 @@ class TemplateRun:
         return list(dict.fromkeys([*self.problems, *of_cases]))
 
 
-@dataclass(frozen=True, slots=True)
-class TestPlan:
+class TestPlan(NamedTuple):
     """What is run, and how."""
 
     ways: Ways

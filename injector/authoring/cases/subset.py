@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from injector.advice.field_names import field_help
 from injector.authoring.cases.document import Absent
 from injector.diagnostics import Path
 from injector.names import cut, hint, nearest, shortened
+from injector.pods.context import Object
 from injector.pods.fields import ANY, POD, Field
 
 #: Characters of a value that a difference shows.
@@ -22,8 +22,7 @@ _SIBLINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(NamedTuple):
     """What is not as expected. `steps` lead to the expectation, or with `key` to its key; `dotted` is for people."""
 
     steps: Path
@@ -59,7 +58,7 @@ class _Spot(NamedTuple):
         return Mismatch(self.steps, self.dotted, message, key)
 
 
-def _compared(expected: Any, actual: Any, spot: _Spot, parent: dict[str, Any]) -> Iterator[Mismatch]:
+def _compared(expected: Any, actual: Any, spot: _Spot, parent: Object) -> Iterator[Mismatch]:
     if isinstance(expected, Absent):
         yield spot.mismatch(f"must not be there, but there is {shown_text(actual)}")
     elif isinstance(expected, dict) and isinstance(actual, dict):
@@ -70,7 +69,7 @@ def _compared(expected: Any, actual: Any, spot: _Spot, parent: dict[str, Any]) -
         yield spot.mismatch(f"expected {shown_text(expected, actual)}, found {shown_text(actual, expected)}")
 
 
-def _mappings(expected: dict[str, Any], actual: dict[str, Any], spot: _Spot) -> Iterator[Mismatch]:
+def _mappings(expected: Object, actual: Object, spot: _Spot) -> Iterator[Mismatch]:
     for key, value in expected.items():
         below = spot.below(key, f"{spot.dotted}.{key}" if spot.dotted else str(key), spot.field.fields[key])
         if key in actual:
@@ -81,7 +80,7 @@ def _mappings(expected: dict[str, Any], actual: dict[str, Any], spot: _Spot) -> 
             yield below.mismatch(f"expected {shown_text(value)}, and it is not there{rest}", True)
 
 
-def _lists(expected: list[Any], actual: list[Any], spot: _Spot, parent: dict[str, Any]) -> Iterator[Mismatch]:
+def _lists(expected: list[Any], actual: list[Any], spot: _Spot, parent: Object) -> Iterator[Mismatch]:
     element, keys = spot.field.element, _keys(spot, expected, actual)
     if keys is not None and expected:
         for index, item in enumerate(expected):
@@ -113,9 +112,7 @@ def _contained(expected: Any, actual: list[Any], spot: _Spot) -> Iterator[Mismat
         )
 
 
-def _keyed(
-    expected: Any, actual: list[Any], spot: _Spot, keys: tuple[str, ...], parent: dict[str, Any]
-) -> Iterator[Mismatch]:
+def _keyed(expected: Any, actual: list[Any], spot: _Spot, keys: tuple[str, ...], parent: Object) -> Iterator[Mismatch]:
     """Whether the element with the keys of the expected one is as expected; with `!absent`, whether it is not."""
     value, field = without_tag(expected), spot.field
     name = _name(value, keys, field)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from injector.advice.declarations import CASE_FILE_KEYS, case_key_help
 from injector.authoring.cases.case import Case
@@ -29,8 +29,7 @@ TESTS = "tests"
 _OBJECTS = ("pod", "object")
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(NamedTuple):
     """A case whose object is known. `number` is its position in its file, from 0."""
 
     case: Case
@@ -38,6 +37,11 @@ class Checked:
     number: int
     given: Given
     names_namespace: bool  #: whether it says the namespace's name itself
+
+    @property
+    def line(self) -> int:
+        """The line on which it begins."""
+        return self.document.place(("cases", self.number)).line
 
     @property
     def label(self) -> str:
@@ -59,6 +63,10 @@ class Checked:
         return Diagnostic(
             rule, "error", one_line(message), lines, place=self.document.place(at, key=key), fields=fields
         )
+
+    def unmet(self, field: str, message: str, *steps: str | int, **more: Any) -> Diagnostic:
+        """An expectation of this case that is not met, at its place."""
+        return self.problem(field, message, "expect", field, *steps, **more)
 
 
 @dataclass(slots=True)

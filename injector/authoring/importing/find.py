@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from injector.authoring.importing.source import RULE, ImportProblems, ImportSource, read_sources
 from injector.diagnostics import Diagnostic, Place, Severity
 from injector.diagnostics import Path as ObjectPath
 from injector.names import shortened
-from injector.pods.context import mapping
+from injector.pods.context import Object, mapping
 
 #: What a mapping has that is a sidecar config and nothing else.
 _TELLING = frozenset(("containers", "initContainers", "volumes", "volumeMounts", "hostAliases"))
@@ -25,8 +25,7 @@ _TELLING = frozenset(("containers", "initContainers", "volumes", "volumeMounts",
 _LIKELY = re.compile(r"^(?:containers|initContainers|volumes|volumeMounts|hostAliases)[ \t]*:", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """A sidecar config where it was found.
 
     `name` is that of its file or key without the ending, "" where there is none; `config_map` the ConfigMap's. `folder`
@@ -41,8 +40,7 @@ class Config:
     folder: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigFiles:
+class ConfigFiles(NamedTuple):
     """A ConfigMap that holds no sidecar config: perhaps the config files of a sidecar."""
 
     name: str
@@ -98,7 +96,7 @@ def _in_document(source: ImportSource, name: str, configs: FoundConfigs) -> None
         configs.configs.append(Config(source, (), value, stem, folder=folder))
 
 
-def _objects(value: dict[str, Any]) -> Iterator[tuple[ObjectPath, Any]]:
+def _objects(value: Object) -> Iterator[tuple[ObjectPath, Any]]:
     """An object, or those of a List."""
     items = value.get("items")
     if str(value.get("kind")).endswith("List") and isinstance(items, list):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from injector.authoring.cases.harness import Harness
 from injector.authoring.cases.programs import Programs
@@ -67,8 +66,7 @@ _BOTH = "# if pods name a config in an annotation: add templatesKey: PREFIX/requ
 CASE = f"{TESTS}/imported.yaml"
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(NamedTuple):
     """A template made of a config: its name, its files by path, and what people do to get it."""
 
     name: str
@@ -114,7 +112,7 @@ def _causes(name: str, files: dict[str, str]) -> list[Diagnostic]:
 
 
 def _manifest(sidecar: Sidecar, delivered: Delivered) -> str:
-    names = [c["name"] for field in ("initContainers", "containers") for c in sidecar.spec.get(field, ())]
+    names = [container["name"] for container in sidecar.containers]
     contents = f"containers {', '.join(names)}" if len(names) > 1 else f"container {names[0]}" if names else "settings"
     files = {file: {"template": source_of(file)} for file in delivered.files}
     description = f"The {contents} of a sidecar config."
@@ -141,24 +139,22 @@ def _case(sidecar: Sidecar, delivered: Delivered) -> Object:
 
 def _free_name(sidecar: Sidecar) -> str:
     """A name for the app's container that none of the config's has."""
-    used = {c["name"] for field in ("initContainers", "containers") for c in sidecar.spec.get(field, ())}
+    used = {container["name"] for container in sidecar.containers}
     return next(name for name in ("web", *(f"web-{n}" for n in range(2, len(used) + 3))) if name not in used)
 
 
 def _free_port(sidecar: Sidecar) -> int:
     """A port for the app that none of the config's containers has: the containers of a pod share their ports."""
-    containers = [c for field in ("initContainers", "containers") for c in sidecar.spec.get(field, ())]
-    used = {port.get("containerPort") for container in containers for port in container.get("ports", ())}
+    used = {port.get("containerPort") for container in sidecar.containers for port in container.get("ports", ())}
     return next(port for port in range(8080, 8081 + len(used)) if port not in used)
 
 
 def _brought(sidecar: Sidecar) -> list[str]:
     """The volumes that are mounted and that the config has not."""
     own = {volume["name"] for volume in sidecar.spec.get("volumes", ())}
-    containers = [c for field in ("initContainers", "containers") for c in sidecar_containers(sidecar, field)]
-    mounts = [*sidecar.mounts, *(mount for container in containers for mount in container.get("volumeMounts", ()))]
-    devices = [device for container in containers for device in container.get("volumeDevices", ())]
-    return [name for name in dict.fromkeys(item["name"] for item in (*mounts, *devices)) if name not in own]
+    lists = ("volumeMounts", "volumeDevices")
+    items = [item for list_ in lists for container in sidecar.containers for item in container.get(list_, ())]
+    return [name for name in dict.fromkeys(item["name"] for item in (*sidecar.mounts, *items)) if name not in own]
 
 
 def _expected(sidecar: Sidecar, app: str, delivered: Collection[str]) -> Object:

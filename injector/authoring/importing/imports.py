@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from injector.authoring.importing.find import LISTS, Config, Teller, find_configs
 from injector.authoring.importing.folder import Imported, folder_of
@@ -18,6 +18,7 @@ from injector.authoring.importing.source import LIMIT, RULE
 from injector.authoring.lint.pod_schema import INSTALL_SCHEMAS, SchemasMissingError
 from injector.diagnostics import Diagnostic, Place
 from injector.names import legal_name, shortened, template_name
+from injector.pods.context import Object
 from injector.pods.fields import OBJECT
 from injector.pods.keyed_pointers import step_of
 
@@ -30,16 +31,15 @@ def template_names(sidecars: Sequence[Sidecar], problems: list[Diagnostic]) -> l
 
     Pods ask for a config with a `name` by that name, so the template gets it too.
     """
-    stems = [legal_name(s.config.name) for s in sidecars]
     first_by_name: dict[str, Config] = {}
     names = []
-    for sidecar, stem in zip(sidecars, stems, strict=True):
-        config = sidecar.config
+    for sidecar in sidecars:
+        config, stem = sidecar.config, legal_name(sidecar.config.name)
         if sidecar.name:
             name = template_name(sidecar.name)
             name = name if name == legal_name(name) else ""
         else:
-            shared = [s for s, its_stem in zip(sidecars, stems, strict=True) if its_stem == stem and not s.name]
+            shared = [s for s in sidecars if not s.name and legal_name(s.config.name) == stem]
             name = stem if len(shared) == 1 else _apart(stem, sidecar, shared)
         if not name:
             message = "this config gives no valid template name; set one with --name"
@@ -69,8 +69,7 @@ _NO_SCHEMAS = Diagnostic(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ImportResult:
+class ImportResult(NamedTuple):
     """The templates, all or none: none where something is an error. The problems are in the order of the inputs."""
 
     templates: tuple[Imported, ...]
@@ -98,7 +97,8 @@ def import_configs(inputs: Iterable[tuple[str, bytes]], name: str = "") -> Impor
     for sidecar, template in zip(sidecars, names, strict=True):
         if not _refused(problems):
             imported = folder_of(template, sidecar, deliver(sidecar, configs.files, problems), problems)
-            templates += [imported] if imported is not None else []
+            if imported is not None:
+                templates.append(imported)
     if not _refused(problems):
         problems += unused(configs.files, sidecars)
         if not templates:
@@ -204,19 +204,19 @@ def _merged(base: Sidecar, own: Sidecar) -> Sidecar:
         spec,
         {key: {**base.metadata.get(key, {}), **own.metadata.get(key, {})} for key in {**base.metadata, **own.metadata}},
         _joined(base.env, own.env, "env"),
-        _joined(base.mounts, own.mounts, "name"),
+        _joined(base.mounts, own.mounts, "volumeMounts"),
         own.service_account or base.service_account,
     )
 
 
-def _joined(base: list[dict[str, object]], own: list[dict[str, object]], name: str) -> list[dict[str, object]]:
+def _joined(base: list[Object], own: list[Object], name: str) -> list[Object]:
     """The base's elements in their order; own elements replace those with the same name, the others are added."""
-    if name == "name":  # mounts: they are told apart by their volume
-        return list({str(item.get("name")): item for item in (*base, *own)}.values())
-    if name == "hostAliases":
-        joined: dict[str, dict[str, object]] = {}
-        for item in (*base, *own):
-            hosts = [*joined.get(str(item.get("ip")), {}).get("hostnames", ()), *item.get("hostnames", ())]  # type: ignore[misc]
-            joined[str(item.get("ip"))] = {**item, "hostnames": list(dict.fromkeys(hosts))}
-        return list(joined.values())
-    return list({step_of(item, OBJECT.fields[name]): item for item in (*base, *own)}.values())
+    joined: dict[str, Object] = {}
+    for item in (*base, *own):
+        # mounts are told apart by their volume
+        key = str(item.get("name")) if name == "volumeMounts" else step_of(item, OBJECT.fields[name])
+        hosts = [*joined.get(key, {}).get("hostnames", ()), *item.get("hostnames", ())]
+        joined[key] = item
+        if name == "hostAliases":
+            joined[key] = {**item, "hostnames": list(dict.fromkeys(hosts))}
+    return list(joined.values())

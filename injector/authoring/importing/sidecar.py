@@ -8,8 +8,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from injector.advice.field_names import clear_help
 from injector.authoring.cases.document import nested_values
@@ -20,6 +19,7 @@ from injector.authoring.importing.find import (
     METADATA,
     MISTAKEN,
     ORDER,
+    OTHERS,
     SWITCHES,
     Config,
     Teller,
@@ -40,25 +40,29 @@ _FIELD_TYPES: dict[str, type] = {
     **dict.fromkeys((*LISTS, *EVERYWHERE), list),
     **dict.fromkeys(METADATA, dict),
     **dict.fromkeys(SWITCHES, bool),
-    **dict.fromkeys(("name", "inherits", "serviceAccountName"), str),
+    **dict.fromkeys(OTHERS, str),
 }
 
 
-@dataclass(slots=True)
-class Sidecar:
+class Sidecar(NamedTuple):
     """What a config gives to pods. `name` is what it calls itself, "" for a config of the form without names.
 
     `spec` and `metadata` are parts of a pod. `env` and `mounts` go to every container, also of the config itself.
     """
 
     config: Config
-    name: str = ""
-    inherits: str = ""
-    spec: Object = field(default_factory=dict)
-    metadata: Object = field(default_factory=dict)
-    env: list[Object] = field(default_factory=list)
-    mounts: list[Object] = field(default_factory=list)
-    service_account: str = ""
+    name: str
+    inherits: str
+    spec: Object
+    metadata: Object
+    env: list[Object]
+    mounts: list[Object]
+    service_account: str
+
+    @property
+    def containers(self) -> list[Object]:
+        """Its containers, set-up first."""
+        return [*self.spec.get("initContainers", ()), *self.spec.get("containers", ())]
 
     @property
     def empty(self) -> bool:
@@ -89,11 +93,9 @@ def read_sidecar(config: Config, problems: list[Diagnostic]) -> Sidecar | None:
             for key, value in fields.items()
         }
         _check_pod(fields, teller)
-    return None if teller.refused else _sidecar(config, fields)
-
-
-def _sidecar(config: Config, fields: Object) -> Sidecar:
-    apart = (*EVERYWHERE, *METADATA, "name", "inherits", "serviceAccountName")
+    if teller.refused:
+        return None
+    apart = (*EVERYWHERE, *METADATA, *OTHERS)
     spec = {key: value for key, value in fields.items() if key not in apart and value not in ([], False)}
     return Sidecar(
         config,
@@ -129,6 +131,7 @@ def _is_taken(key: str, value: Any, teller: Teller) -> bool:
         teller.tell((key,), f"{key} is {shortened(value)}; it has to be {kind}")
         return False
     help_, taken = "", False
+    alone = schema_errors({"metadata": {}, "spec": {"containers": [], key: value}}, max(versions()))
     if key in ORDER:
         message = (
             f"{key} is left out, because the order is fixed: native sidecars start before the app, and plain "
@@ -140,7 +143,7 @@ def _is_taken(key: str, value: Any, teller: Teller) -> bool:
             "value is kept"
         )
         help_, taken = "write `!replace` before its value in overlay.yaml.j2, or take it out", True
-    elif _is_of_a_pod(key, value):
+    elif all(error.path != ("spec", key) or error.code != UNKNOWN_FIELD for error in alone):
         message = f"{key} becomes spec.{key} of every pod; some injectors with such configs ignore this field"
         help_, taken = "take it out of overlay.yaml.j2 if your injector ignored it", True
     else:
@@ -148,12 +151,6 @@ def _is_taken(key: str, value: Any, teller: Teller) -> bool:
         message = f"there is no field {shortened(key)[1:-1]} in a sidecar config, so it is left out{more}"
     teller.warn((key,), message, help=help_)
     return taken
-
-
-def _is_of_a_pod(key: str, value: Any) -> bool:
-    """Whether a field is one of a pod's spec."""
-    errors = schema_errors({"metadata": {}, "spec": {"containers": [], key: value}}, max(versions()))
-    return not any(error.path == ("spec", key) and error.code == UNKNOWN_FIELD for error in errors)
 
 
 def _checked(fields: Object, teller: Teller) -> Object:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -102,12 +101,11 @@ def value_text(value: Any) -> str:
     return yaml.dump(value, Dumper=_BlockDumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
 
 
-@dataclass(slots=True)
-class Delivered:
+class Delivered(NamedTuple):
     """The files by name with their texts, and the volumes that they are in."""
 
-    files: dict[str, str] = field(default_factory=dict)
-    volumes: list[str] = field(default_factory=list)
+    files: dict[str, str]
+    volumes: list[str]
 
     @property
     def sources(self) -> dict[str, str]:
@@ -133,8 +131,7 @@ def deliver(sidecar: Sidecar, config_maps: Sequence[ConfigFiles], problems: list
     """The files that come with a sidecar. Only one ConfigMap's files can come: a template has a single ConfigMap."""
     config = sidecar.config
     by_name = {files.name: files for files in config_maps}
-    delivered = Delivered()
-    chosen = ""
+    chosen, texts, volumes = "", dict[str, str](), list[str]()
     for volume in sidecar.spec.get("volumes", ()):
         name = mapping(volume.get("configMap")).get("name")
         files = by_name.get(name) if isinstance(name, str) else None
@@ -146,9 +143,9 @@ def deliver(sidecar: Sidecar, config_maps: Sequence[ConfigFiles], problems: list
             steps, about = (*config.steps, "volumes"), files.name
             problems.append(config.source.problem(steps, message, severity="warning", key=True, about=about))
         else:
-            chosen, delivered.files = files.name, dict(files.data)
-            delivered.volumes.append(volume["name"])
-    return delivered
+            chosen, texts = files.name, files.data
+            volumes.append(volume["name"])
+    return Delivered(texts, volumes)
 
 
 def _refused(files: ConfigFiles, chosen: str) -> str:

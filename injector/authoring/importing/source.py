@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -36,8 +36,7 @@ class ImportProblems(Exception):  # noqa: N818 - a carrier of problems; those ar
         self.problems = problems
 
 
-@dataclass(frozen=True, slots=True)
-class ImportSource:
+class ImportSource(NamedTuple):
     """A document. `line` is that of the file on which its text begins, `indent` how far it is indented there."""
 
     file: str

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from injector.authoring.lint.rendering import make_subject
 from injector.authoring.lint.rule import Rule, findings_of, rules
@@ -41,8 +42,7 @@ class LintOptions:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Linted:
+class Linted(NamedTuple):
     """A template, by its folder as people gave it, and what is wrong with it: by file, line, column."""
 
     path: str
@@ -57,30 +57,22 @@ def templates_among(paths: Iterable[str]) -> tuple[list[str], list[Diagnostic]]:
     folders: dict[Path, str] = {}
     problems: list[Diagnostic] = []
     for argument in paths:
-        path = Path(argument)
-        if path.is_file():
-            path = path.parent
-            if not is_template(path):
-                problems.append(
-                    Diagnostic("file", "error", "this is not a file of a template", place=Place(origin=argument))
-                )
-                continue
+        path, origin, message = Path(argument), argument, "this is not a file of a template"
+        inner: list[Path] = []
         try:
-            inner = templates_of(path)
-            if not inner:
-                problems.append(Diagnostic("file", "error", no_templates(path), place=Place(origin=_named(path))))
+            if not path.is_file():
+                inner = templates_of(path)
+                # as people gave it; the whole path of one that has no name, such as `.`
+                message, origin = no_templates(path), str(path if path.name else path.resolve())
+            elif is_template(path.parent):
+                inner = templates_of(path.parent)
         except OSError as error:
             message = f"the folder cannot be read: {error.strerror}"
-            problems.append(Diagnostic("file", "error", message, place=Place(origin=argument)))
-            continue
+        if not inner:
+            problems.append(Diagnostic("file", "error", message, place=Place(origin=origin)))
         for folder in inner:
             folders.setdefault(folder.resolve(), str(folder))
     return list(folders.values()), problems
-
-
-def _named(folder: Path) -> str:
-    """A folder as people gave it; its whole path if that has no name, such as `.`."""
-    return str(folder) if folder.name else str(folder.resolve())
 
 
 def lint(
@@ -102,7 +94,8 @@ def lint(
 
     rules()  # here, so that each worker has them from the start
     by_path: dict[str, Linted] = {}
-    pool = ProcessPoolExecutor(workers, initializer=_leave_interrupts_to_the_parent)
+    # a terminal sends Ctrl-C to every process, and a worker would print a traceback
+    pool = ProcessPoolExecutor(workers, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
     try:
         futures = {pool.submit(lint_template, path, options): path for path in paths}
         for future in as_completed(futures):
@@ -116,11 +109,6 @@ def lint(
     finally:
         pool.shutdown(cancel_futures=True)
     return [by_path[path] for path in paths]
-
-
-def _leave_interrupts_to_the_parent() -> None:
-    """Ignore Ctrl-C in a worker: a terminal sends it to every process, and a worker would print a traceback."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def lint_template(path: str, options: LintOptions) -> Linted:
@@ -141,35 +129,18 @@ def lint_subject(subject: Subject, options: LintOptions) -> list[Diagnostic]:
     chosen = options.rules
     problems = [problem for rule in chosen.values() for problem in findings_of(rule, subject)]
     comments = list(disables(subject.sources))
-    remaining, used = without_disabled([p for p in problems if p.code != _DISABLE], comments)
-    remaining += [p for p in problems if p.code == _DISABLE]
-    if _DISABLE in chosen:
-        remaining += _idle(subject, chosen, [comment for comment in comments if comment not in used])
-    remaining += _broken(subject)
-    return sorted(remaining, key=_order)
-
-
-def _broken(subject: Subject) -> Iterator[Diagnostic]:
-    """What keeps the template from rendering at all: like an error of loading, no rule's and never switched off."""
-    for failure in subject.failures:
-        if failure.broken:
-            yield replace(failure.diagnostic, code=failure.broken).of(subject.path)
-
-
-def _idle(subject: Subject, chosen: Mapping[str, Rule], comments: Iterable[Disable]) -> Iterator[Diagnostic]:
-    """Comments that switch nothing off. Comments for rules that this run does not check are not among them."""
-    rule = chosen[_DISABLE]
+    remaining, used = without_disabled(problems, comments)
     for comment in comments:
-        if comment.rules and all(name in chosen for name in comment.rules):
-            names = ", ".join(f"`{name}`" for name in comment.rules)
+        # those for rules that this run does not check are not idle
+        if comment not in used and comment.rules and all(name in chosen for name in (_DISABLE, *comment.rules)):
+            rule, names = chosen[_DISABLE], ", ".join(f"`{name}`" for name in comment.rules)
             message = f"nothing here is found by {names}, so this comment switches nothing off"
             finding = Diagnostic(rule.name, rule.severity, message, "take the comment out", place=comment.place)
-            yield finding.of(subject.path)
-
-
-def _order(problem: Diagnostic) -> tuple[str, int, int, str]:
-    place = problem.place
-    return place.file, place.line, place.column, problem.code
+            remaining.append(finding.of(subject.path))
+    # what keeps the template from rendering at all is, like an error of loading, no rule's and never switched off
+    broken = (replace(failure.diagnostic, code=failure.broken) for failure in subject.failures if failure.broken)
+    remaining += [failure.of(subject.path) for failure in broken]
+    return sorted(remaining, key=lambda p: (p.place.file, p.place.line, p.place.column, p.code))
 
 
 #: The comments of YAML and most config files, of Jinja, of Markdown, and of languages like C.
@@ -179,8 +150,7 @@ _COMMENT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Disable:
+class Disable(NamedTuple):
     """One comment. `lines` are the 1-based lines that it is for; None is the whole template."""
 
     place: Place
@@ -190,7 +160,7 @@ class Disable:
 
     def covers(self, problem: Diagnostic) -> bool:
         """Whether it switches this problem off."""
-        if problem.code not in self.rules:
+        if problem.code not in self.rules or problem.code == _DISABLE:
             return False
         return self.line is None or (problem.place.file == self.place.file and problem.place.line == self.line)
 
@@ -227,11 +197,6 @@ def without_disabled(
     problems: list[Diagnostic], comments: Collection[Disable]
 ) -> tuple[list[Diagnostic], set[Disable]]:
     """The problems that no comment switches off, and the comments that switch something off."""
-    left: list[Diagnostic] = []
-    used: set[Disable] = set()
-    for problem in problems:
-        covering = [comment for comment in comments if comment.covers(problem)]
-        used.update(covering)
-        if not covering:
-            left.append(problem)
-    return left, used
+    covering = [{comment for comment in comments if comment.covers(problem)} for problem in problems]
+    left = [problem for problem, own in zip(problems, covering, strict=True) if not own]
+    return left, set[Disable]().union(*covering)

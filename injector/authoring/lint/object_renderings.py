@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from injector.authoring.cases.case_objects import question
 from injector.authoring.cases.suite import read_suite
-from injector.authoring.lint.boundary_values import BoundaryValue, tried
-from injector.authoring.lint.subject import ObjectRendering, RenderedSource, RenderFailure
-from injector.diagnostics import Place
-from injector.errors import TemplateError
-from injector.loading.limits import limited
-from injector.names import shortened
-from injector.pods.context import Cluster, Namespace, Object
-from injector.pods.resource_kinds import Resource
+from injector.authoring.lint.boundary_values import BoundaryValue, trial, tried
+from injector.authoring.lint.subject import ObjectRendering, RenderedSource, RenderFailure, until_enough
+from injector.pods.context import Cluster, Namespace
 from injector.policies.admit import admit, object_context
 from injector.policies.request import ObjectRequest, asked_of, named_resources
 from injector.reasons import Effect, Reason
@@ -24,19 +21,17 @@ from injector.settings import PathTemplates, Settings
 from injector.templates.families import declared_parameter
 from injector.templates.samples import SAMPLES, sample_object, sample_value
 from injector.templates.snapshot import Catalog, Snapshot
+from injector.templates.source_map import place_at
 from injector.templates.template import OVERLAY, UNSET, Template
 
 #: How many samples, and how many cases, are looked at.
 _SAMPLES = 12
 _CASES = 50
-#: How many failures are enough for an author to start with.
-_ENOUGH = 50
 _NO_EDGE = BoundaryValue(None)
 _USER = {"userInfo": {"username": "jane", "groups": ["system:authenticated"]}}
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
+class _Question(NamedTuple):
     """A request, and what people call it. `given`: parameters by a case; None for a sample, which has none."""
 
     title: str
@@ -58,31 +53,17 @@ class ObjectRenders:
 
     def all(self) -> tuple[tuple[ObjectRendering, ...], tuple[RenderFailure, ...]]:
         """Renderings and failures, except failures in cases, because a case may expect one."""
-        renderings: list[ObjectRendering] = []
-        failures: list[RenderFailure] = []
         if UNSET in self._required.values():  # told where pods are rendered, or by `renders`
             return (), ()
-        for rendering in self._each():
-            if isinstance(rendering, ObjectRendering):
-                renderings.append(rendering)
-            else:
-                failures.append(rendering)
-                if rendering.hopeless or len(failures) == _ENOUGH:
-                    break
+        renderings, failures = until_enough(self._each())
         return tuple(renderings), tuple(failures)
 
-    def _each(self) -> Iterator[ObjectRendering | RenderFailure]:
-        samples = [sample for sample, _ in zip(self._samples(), range(_SAMPLES), strict=False)]
+    def _each(self) -> Iterator[ObjectRendering | RenderFailure | None]:
+        samples = list(islice(self._samples(), _SAMPLES))
         for sample in samples:
-            rendering = self._one(sample, {})
-            if isinstance(rendering, RenderFailure) and sample is not samples[0]:
-                rendering = replace(rendering, broken="")
-            if rendering is not None:
-                yield rendering
-        for parameters, edge in tried(list(self._template.parameters.values())):
-            rendering = self._one(samples[0], parameters, edge)
-            if rendering is not None:
-                yield replace(rendering, broken="") if isinstance(rendering, RenderFailure) else rendering
+            yield self._one(sample, {}, standard=sample is samples[0])
+        for parameters, edge in tried(self._template.parameters.values()):
+            yield self._one(samples[0], parameters, edge)
         for case in self._cases():
             rendering = self._one(case, case.given or {})
             if isinstance(rendering, ObjectRendering):
@@ -92,7 +73,7 @@ class ObjectRenders:
         """A request of each operation on each resource; an update changes nothing."""
         covered = self._template.applies_to
         for resource in named_resources([self._template]):
-            obj = _sample(resource)
+            obj = {"apiVersion": "v1", "kind": "Pod", **SAMPLES[1]} if resource.is_pods else sample_object(resource)
             for operation in covered.operations:
                 old = obj if operation in ("UPDATE", "DELETE") else None
                 title = f"{operation} of {resource.name}"
@@ -103,29 +84,25 @@ class ObjectRenders:
         """What its cases ask at a path. Cases that cannot be read are told of by `injector test`."""
         suite = read_suite(Path(self._path), self._path)
         for checked in [c for c in suite.cases if c.case.at_a_path][:_CASES]:
-            case_input = checked.given
-            request, namespace = question(
-                checked.case, case_input.obj, case_input.others, checked.names_namespace, [self._template]
-            )
-            params = {k: v for k, v in checked.case.params.items() if declared_parameter(self._template.parameters, k)}
-            yield _Question(f"the case “{checked.case.name}”", request, namespace, params)
+            case, obj, beside = checked.case, *checked.given
+            request, namespace = question(case, obj, beside, checked.names_namespace, [self._template])
+            params = {k: v for k, v in case.params.items() if declared_parameter(self._template.parameters, k)}
+            yield _Question(f"the case “{case.name}”", request, namespace, params)
 
     def _one(
-        self, question: _Question, parameters: Mapping[str, Any], edge: BoundaryValue = _NO_EDGE
-    ) -> ObjectRendering | RenderFailure | None:
-        """The result of one request; None if nothing can be said about it."""
-        title = ", ".join([question.title, *(f"{name} = {shortened(value, 60)}" for name, value in parameters.items())])
-        try:
-            with limited(self._template.name, self._template.origin):
-                return self._made(question, parameters, edge, title)
-        except TemplateError as error:
-            place = error.place or Place(OVERLAY)
-            return RenderFailure(
-                title, parameters, Reason.TEMPLATE_FAILED, replace(error.diagnostic, place=place), hopeless=True
-            )
+        self,
+        question: _Question,
+        parameters: Mapping[str, Any],
+        edge: BoundaryValue = _NO_EDGE,
+        *,
+        standard: bool = False,
+    ) -> Any:
+        """The result of one request; None if nothing can be said about it. `standard`: ordinary, with defaults."""
+        render = partial(self._made, question, parameters, edge, standard)
+        return trial(self._template, question.title, parameters, render)
 
     def _made(
-        self, question: _Question, changed: Mapping[str, Any], edge: BoundaryValue, title: str
+        self, question: _Question, changed: Mapping[str, Any], edge: BoundaryValue, standard: bool, title: str
     ) -> ObjectRendering | RenderFailure | None:
         # a case says itself what is required, maybe by an annotation of its namespace
         name, parameters = self._template.name, {**(self._required if question.given is None else {}), **changed}
@@ -138,22 +115,11 @@ class ObjectRenders:
             if edge.invented or (edge.free and injection.reason is not Reason.TEMPLATE_FAILED):
                 return None
             mistake = injection.mistake
-            place = (mistake.place if mistake else None) or Place(OVERLAY, 1, 1, self._first_line)
+            place = (mistake.place if mistake else None) or place_at(OVERLAY, self._template.sources[OVERLAY], 0)
             fault = replace(injection.failures[0], place=place)
-            return RenderFailure(title, changed, injection.reason, fault, broken=mistake.rule if mistake else "")
+            broken = mistake.rule if mistake and standard else ""
+            return RenderFailure(title, changed, injection.reason, fault, broken=broken)
         [applied] = injection.applied
-        context = object_context(
-            question.asked, question.asked.object, question.namespace, self._snapshot, dict(applied.parameters.values)
-        )
-        return ObjectRendering(
-            title, question.asked, changed, injection, RenderedSource(self._template, context), context
-        )
-
-    @property
-    def _first_line(self) -> str:
-        return self._template.sources[OVERLAY].split("\n", 1)[0]
-
-
-def _sample(resource: Resource) -> Object:
-    """A pod, or an object that says next to nothing."""
-    return {"apiVersion": "v1", "kind": "Pod", **SAMPLES[1]} if resource.is_pods else sample_object(resource)
+        request, values = question.asked, dict(applied.parameters.values)
+        context = object_context(request, request.object, question.namespace, self._snapshot, values)
+        return ObjectRendering(title, request, changed, injection, RenderedSource(self._template, context), context)

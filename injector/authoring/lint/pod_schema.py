@@ -38,6 +38,10 @@ _ITEMS = {
 }
 
 
+#: Major and minor of a Kubernetes version.
+Version = tuple[int, int]
+
+
 class SchemasMissingError(InjectorError):
     """The schemas of Kubernetes are not installed, or not those of the version asked for."""
 
@@ -50,7 +54,7 @@ UNKNOWN_FIELD = "unknown-field"
 
 
 @cache
-def versions() -> Mapping[tuple[int, int], Path]:
+def versions() -> Mapping[Version, Path]:
     """The folders of schemas by version, oldest first. Raises SchemasMissingError where the package is not there."""
     spec = find_spec("kubernetes_validate")
     if spec is None or not spec.submodule_search_locations:
@@ -62,7 +66,7 @@ def versions() -> Mapping[tuple[int, int], Path]:
     return dict(sorted(schemas.items()))
 
 
-def check_version(version: tuple[int, int]) -> None:
+def check_version(version: Version) -> None:
     """Raise SchemasMissingError where there is no schema of a version."""
     available = versions()
     if version not in available:
@@ -72,7 +76,7 @@ def check_version(version: tuple[int, int]) -> None:
         )
 
 
-def schema_errors(pod: Object, version: tuple[int, int]) -> tuple[Diagnostic, ...]:
+def schema_errors(pod: Object, version: Version) -> tuple[Diagnostic, ...]:
     """What the API server would not take of a pod, or would drop, by its schema alone. Raises SchemasMissingError.
 
     The `fields` of each error: `about` is the field or the keyword of the schema, `types` are the allowed types.
@@ -83,8 +87,16 @@ def schema_errors(pod: Object, version: tuple[int, int]) -> tuple[Diagnostic, ..
     return _checked(msgspec.json.encode({"metadata": metadata, "spec": pod.get("spec")}, order="sorted"), version)
 
 
+def known_errors(pod: Object, version: Version) -> tuple[Diagnostic, ...]:
+    """What `schema_errors` finds; nothing without the schemas."""
+    try:
+        return schema_errors(pod, version)
+    except SchemasMissingError:
+        return ()
+
+
 @lru_cache(maxsize=512)
-def _checked(pod: bytes, version: tuple[int, int]) -> tuple[Diagnostic, ...]:
+def _checked(pod: bytes, version: Version) -> tuple[Diagnostic, ...]:
     value = msgspec.json.decode(pod)
     errors = []
     spec = value["spec"]
@@ -100,12 +112,12 @@ def _checked(pod: bytes, version: tuple[int, int]) -> tuple[Diagnostic, ...]:
 
 
 @lru_cache(maxsize=512)
-def _errors(part: bytes, kind: str, version: tuple[int, int]) -> tuple[ValidationError, ...]:
+def _errors(part: bytes, kind: str, version: Version) -> tuple[ValidationError, ...]:
     return tuple(_validator(version, kind).iter_errors(msgspec.json.decode(part)))
 
 
 @cache
-def _definitions(version: tuple[int, int]) -> tuple[str, SchemaRegistry]:
+def _definitions(version: Version) -> tuple[str, SchemaRegistry]:
     from referencing import Resource
     from referencing.jsonschema import EMPTY_REGISTRY
 
@@ -119,7 +131,7 @@ _DEPRECATED = re.compile(r"\bDeprecated[.:] (.*?)\.?(?: More info:.*)?\Z", re.DO
 
 
 @cache
-def deprecated_fields(version: tuple[int, int]) -> Mapping[str, str]:
+def deprecated_fields(version: Version) -> Mapping[str, str]:
     """What Kubernetes says of its deprecated fields, by `TYPE.FIELD`; nothing without its schemas."""
     try:
         name, registry = _definitions(version)
@@ -134,7 +146,7 @@ def deprecated_fields(version: tuple[int, int]) -> Mapping[str, str]:
 
 
 @cache
-def _validator(version: tuple[int, int], kind: str) -> Draft202012Validator:
+def _validator(version: Version, kind: str) -> Draft202012Validator:
     from jsonschema import Draft202012Validator
 
     name, registry = _definitions(version)
@@ -200,7 +212,7 @@ def _shown(path: ObjectPath) -> str:
 _VERSION = re.compile(r"v?(\d{1,2})\.(\d{1,3})(?:\D.*)?\Z")
 
 
-def version_of(text: str) -> tuple[int, int] | None:
+def version_of(text: str) -> Version | None:
     """Major and minor of `1.33`, `v1.33.2` or `1.33+`; None for what is not a version."""
     parts = _VERSION.match(text)
     return (int(parts[1]), int(parts[2])) if parts else None

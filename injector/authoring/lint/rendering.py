@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import msgspec
 
-from injector.apply import InjectionContext, apply_templates, containers_of, render_context
-from injector.authoring.lint.boundary_values import BoundaryValue, tried
+from injector.apply import apply_templates
+from injector.authoring.lint.boundary_values import BoundaryValue, trial, tried
 from injector.authoring.lint.sample_pods import SAMPLE_PODS, STANDARD, SamplePod
-from injector.authoring.lint.subject import ObjectRendering, RenderedSource, RenderFailure, Rendering, Subject
+from injector.authoring.lint.subject import (
+    ObjectRendering,
+    RenderedSource,
+    RenderFailure,
+    Rendering,
+    Subject,
+    until_enough,
+)
+from injector.authoring.refusal_location import Attempt
 from injector.diagnostics import Diagnostic, Place
-from injector.errors import InjectionError, TemplateError
+from injector.errors import InjectionError
 from injector.inject import inject
-from injector.injection import Applied
-from injector.loading.limits import limited
-from injector.names import shortened
-from injector.pods.context import Cluster, Request
-from injector.pods.decision import decide
+from injector.pods.context import Cluster
 from injector.pods.delivery import config_map
-from injector.pods.shape import string_map
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
-from injector.templates.parameters import resolve
-from injector.templates.render import render_files
 from injector.templates.samples import sample_value
 from injector.templates.snapshot import Catalog, Snapshot
 from injector.templates.template import MANIFEST, OVERLAY, UNSET, AppliesTo, Template
@@ -33,8 +36,6 @@ from injector.templates.variables import Context
 
 #: Bytes that are remembered of what each file of a template renders, and again of how it was parsed.
 _MEMORY = 16 * 1024 * 1024
-#: How many failures are enough for an author to start with.
-_ENOUGH = 50
 #: What a template says of itself about a pod, or is told: no mistake of its.
 _ANSWERS = (Reason.NOT_SERVED, Reason.DENIED, Reason.BAD_PARAMETER)
 
@@ -51,16 +52,8 @@ def make_subject(
 ) -> Subject:
     """A template with what it renders. Raises nothing: what cannot be rendered is among its failures."""
     template = replace(template, program=template.program.remembering(_MEMORY))
-    renderings: list[Rendering] = []
-    failures: list[RenderFailure] = []
     renders = _Renders(template, kubernetes)
-    for rendering in () if template.why_not_injected else renders.all():
-        if isinstance(rendering, RenderFailure):
-            failures.append(rendering)
-            if rendering.hopeless or len(failures) == _ENOUGH:
-                break
-        else:
-            renderings.append(rendering)
+    renderings, failures = until_enough(() if template.why_not_injected else renders.all())
     objects: tuple[ObjectRendering, ...] = ()
     if template.applies_to != AppliesTo() or template.why_not_injected:
         # most templates are for pods alone, and need nothing of what this imports
@@ -98,27 +91,24 @@ class _Renders:
             native: Snapshot(Settings(native_sidecars=native), catalog, cluster, "lint") for native in ("auto", "never")
         }
 
-    def all(self) -> Iterator[Rendering | RenderFailure]:
+    def all(self) -> Iterator[Rendering | RenderFailure | None]:
         """The defaults for each sample pod, then each parameter at its edges for the standard pod."""
         if unknown := self.unknown():
             yield from unknown
             return
+        defaults = ((sample, dict[str, Any](), _NO_EDGE) for sample in SAMPLE_PODS)
+        edges = ((STANDARD, *values_and_edge) for values_and_edge in tried(self._template.parameters.values()))
         contents = set()
-        for sample in SAMPLE_PODS:
-            rendering = self._one(sample, {})
+        for sample, parameters, edge in chain(defaults, edges):
+            render = partial(self._made, sample, parameters, edge)
+            is_standard = sample is STANDARD and not parameters
+            rendering = trial(self._template, sample.title, parameters, render, broken=is_standard)
             if isinstance(rendering, Rendering) and sample is STANDARD:
-                contents.add(_content(rendering))
-            if rendering is not None:
-                yield rendering
-        for parameters, edge in tried(list(self._template.parameters.values())):
-            rendering = self._one(STANDARD, parameters, edge)
-            if isinstance(rendering, Rendering):
                 content = _content(rendering)
                 if content in contents:
                     continue
                 contents.add(content)
-            if rendering is not None:
-                yield rendering
+            yield rendering
 
     def unknown(self) -> list[RenderFailure]:
         """Required parameters of which no value is known, so that nothing can be rendered."""
@@ -132,42 +122,26 @@ class _Renders:
             if value is UNSET
         ]
 
-    def _one(
-        self, sample: SamplePod, parameters: dict[str, Any], edge: BoundaryValue = _NO_EDGE
-    ) -> Rendering | RenderFailure | None:
-        """One render; None where the template does not serve this pod, which is an answer too."""
-        title = ", ".join([sample.title, *(f"{name} = {shortened(value, 60)}" for name, value in parameters.items())])
-        try:
-            with limited(self._template.name, self._template.origin):
-                return self._made(sample, parameters, edge, title)
-        except TemplateError as error:
-            place = error.place or Place(OVERLAY)
-            broken = error.rule if sample is STANDARD and not parameters else ""
-            fault = replace(error.diagnostic, place=place)
-            return RenderFailure(title, parameters, Reason.TEMPLATE_FAILED, fault, hopeless=True, broken=broken)
-
     def _made(
         self, sample: SamplePod, parameters: dict[str, Any], edge: BoundaryValue, title: str
     ) -> Rendering | RenderFailure | None:
+        """One render; None where the template does not serve this pod, which is an answer too."""
         template, snapshot = self._template, self._snapshots[sample.native]
-        task = InjectionContext(
-            sample.namespace,
-            snapshot,
-            decide(sample.pod, sample.namespace, snapshot.settings, Request()),
-            [template.name],
-            {template.name: {**self._required, **parameters}},
-            sample.workload if sample.workload.owner else None,
-            config_map_name=self._config_map_name(sample),
-        )
+        overrides = {template.name: {**self._required, **parameters}}
+        workload = sample.workload if sample.workload.owner else None
+        # of the usual form, and whatever is in the files, so that equal overlays stay equal
+        files = dict.fromkeys(template.files, "")
+        name = config_map(template.name, files, sample.namespace.name, sample.workload, Settings()).name
         injection = inject(
             sample.pod,
             sample.namespace,
             snapshot,
-            names=task.names,
-            overrides=task.overrides,
-            workload=task.workload,
-            config_map_name=task.config_map_name,
+            names=[template.name],
+            overrides=overrides,
+            workload=workload,
+            config_map_name=name,
         )
+        attempt = Attempt(injection, sample.pod, sample.namespace, snapshot, overrides, workload, name)
         if injection.reason is Reason.NOT_SERVED:
             self.not_served = self.not_served or injection.sentence
             return None
@@ -185,10 +159,12 @@ class _Renders:
             return None if edge.invented else failure
         overlay = None
         try:
-            context, texts = _context(sample, template, task, injection.applied)
-            overlay = self._overlay(context)
-            files = {file: self._file(context, file, text) for file, text in texts.items()}
-            after = injection.object if injection.effect is Effect.INJECT else apply_templates(sample.pod, task).pod
+            context, texts = attempt.context_and_files(template)
+            overlay = RenderedSource(template, context)
+            overlay = self._sources.setdefault(("", id(overlay.rendered)), overlay)
+            sources = {file: self._file(context, file, text) for file, text in texts.items()}
+            is_whole = injection.effect is Effect.INJECT
+            after = injection.object if is_whole else apply_templates(sample.pod, attempt.task(template)).pod
         except InjectionError as error:
             if error.reason in _ANSWERS or edge.invented:
                 return None
@@ -199,22 +175,13 @@ class _Renders:
             context=context,
             given=parameters,
             overlay=overlay,
-            files=files,
+            files=sources,
             pod=sample.pod,
             injection=injection,
             after=after,
             free=edge.free,
             invented=edge.invented,
         )
-
-    def _config_map_name(self, sample: SamplePod) -> str:
-        """A name of the usual form that does not depend on the files, so that equal overlays stay equal."""
-        files = dict.fromkeys(self._template.files, "")
-        return config_map(self._template.name, files, sample.namespace.name, sample.workload, Settings()).name
-
-    def _overlay(self, context: Context) -> RenderedSource:
-        source = RenderedSource(self._template, context)
-        return self._sources.setdefault(("", id(source.rendered)), source)
 
     def _file(self, context: Context, name: str, text: str) -> RenderedSource:
         """A config file. Its value is read at once, while the renderer still has it in its cache."""
@@ -223,26 +190,6 @@ class _Renders:
             file = self._sources[key] = RenderedSource(self._template, context, name, text)
             file.value = self._values.setdefault((name, text), file.value)
         return self._sources[key]
-
-
-def _context(
-    sample: SamplePod, template: Template, task: InjectionContext, applied: Sequence[Applied]
-) -> tuple[Context, dict[str, str]]:
-    """What the template sees of a sample pod, as an injection makes it, and the texts of its files."""
-    if applied:
-        parameters = applied[0].parameters
-    else:
-        parameters = resolve(
-            template,
-            string_map(sample.pod, "annotations"),
-            sample.namespace.annotations,
-            task.settings,
-            task.overrides[template.name],
-        )
-    context = render_context(sample.pod, sample.pod, containers_of(sample.pod), parameters, task)
-    if not template.files:
-        return context, {}
-    return msgspec.structs.replace(context, configmap=task.config_map_name), render_files(template, context)
 
 
 def _content(rendering: Rendering) -> bytes:

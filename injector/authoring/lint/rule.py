@@ -8,9 +8,8 @@ import pkgutil
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import injector
 from injector.authoring.lint import rules as package
@@ -22,8 +21,10 @@ _SECTION = re.compile(r"^(Bad|Good|Proof):[ \t]*", re.MULTILINE)
 _FILE = re.compile(r"#\s*(\S+)\s*\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Documentation:
+_Files = Mapping[str, str]
+
+
+class Documentation(NamedTuple):
     """What a rule's docstring says: one sentence, the text after it, and the files of its examples by name.
 
     `changed` are those files of the good example that the bad one does not have, or has otherwise.
@@ -31,8 +32,8 @@ class Documentation:
 
     summary: str
     text: str
-    bad: Mapping[str, str]
-    changed: Mapping[str, str]
+    bad: _Files
+    changed: _Files
     proof: str = ""
 
     @property
@@ -41,14 +42,13 @@ class Documentation:
         return {**self.bad, **self.changed}
 
     @property
-    def examples(self) -> tuple[tuple[str, Mapping[str, str]], ...]:
+    def examples(self) -> tuple[tuple[str, _Files], ...]:
         """The examples as people read them, each with its title."""
         repeated = self.bad.keys() - self.changed.keys()
         return ("Bad", self.bad), ("Good, with the other files as they are" if repeated else "Good", self.changed)
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """A rule: its name, how bad what it finds is, and the function that finds it."""
 
     name: str
@@ -82,12 +82,12 @@ def rules() -> Mapping[str, Rule]:
 
 @cache
 def rules_in(module_name: str) -> Mapping[str, Rule]:
-    """The rules of a module of `rules` by name: the functions in its `RULES`."""
+    """The rules of a module of `rules` by name: its public functions of a `Subject` that yield findings."""
     module = importlib.import_module(f"{package.__name__}.{module_name}")
     return {
-        name: Rule(name, module.SEVERITY, check, inspect.cleandoc(check.__doc__ or ""))
-        for check in module.RULES
-        for name in [check.__name__.replace("_", "-")]
+        (rule := name.replace("_", "-")): Rule(rule, module.SEVERITY, check, inspect.cleandoc(check.__doc__ or ""))
+        for name, check in vars(module).items()
+        if name[0] != "_" and getattr(check, "__annotations__", {}) == {"subject": "Subject", "return": "Findings"}
     }
 
 
@@ -147,7 +147,10 @@ def explanation(rule: Rule, bold: Callable[[str], str] = str) -> str:
     """A rule's documentation as a terminal shows it; `bold` is for headings."""
     documentation = rule.documentation
     parts = [f"{bold(rule.name)} ({rule.severity})", documentation.summary, documentation.text]
-    parts += [f"{bold(title)}\n{_indented(files)}" for title, files in documentation.examples if files]
+    for title, files in documentation.examples:
+        lines = [line for file, text in files.items() for line in (f"# {file}", *text.rstrip("\n").split("\n"))]
+        if files:
+            parts.append("\n".join([bold(title), *(f"    {line}".rstrip() for line in lines)]))
     if documentation.proof:
         parts.append(f"{bold('Proof')}\n{documentation.proof}")
     parts.append(f"Page: {address(rule.name)}")
@@ -185,12 +188,7 @@ _MADE = "<!-- Made from the rule's docstring. -->"
 _KIND = {"error": "an error", "warning": "a warning", "note": "a note"}
 
 
-def _indented(files: Mapping[str, str]) -> str:
-    lines = [line for file, text in files.items() for line in (f"# {file}", *text.rstrip("\n").split("\n"))]
-    return "\n".join(f"    {line}".rstrip() for line in lines)
-
-
-def _fenced(files: Mapping[str, str]) -> Iterator[str]:
+def _fenced(files: _Files) -> Iterator[str]:
     for file, text in files.items():
         suffix = re.search(r"\.(?:yaml|json)\.j2$|\.[^.]*$", file)
         yield f"`{file}`"

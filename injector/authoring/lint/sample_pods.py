@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from injector.pods.context import Namespace, Object, Workload
 
@@ -35,8 +34,7 @@ _ENABLED = Namespace("shop", {"injection": "enabled", "kubernetes.io/metadata.na
 _OWNER: Object = {"apiVersion": "apps/v1", "name": "web", "uid": "0b8ad5e2-9f3c-4a43-9d0e-1c0f6a2f7d11"}
 
 
-@dataclass(frozen=True, slots=True)
-class SamplePod:
+class SamplePod(NamedTuple):
     """A pod as the API server would send it; `native` is the setting of native sidecars it is linted under."""
 
     title: str

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import TemplateSyntaxError, nodes
 
 from injector.diagnostics import Diagnostic, Path, Place
 from injector.injection import Injection
 from injector.pods.context import Object, sequence
-from injector.pods.overlay import EVERY_CONTAINER, bare_value, name_of, plain, plain_mapping
+from injector.pods.overlay import EVERY_CONTAINER, Overlay, bare_value, name_of, plain, plain_mapping
 from injector.policies.request import ObjectRequest
 from injector.reasons import Reason
 from injector.templates.environment import Environment
@@ -23,6 +23,8 @@ from injector.templates.source_map import normal
 from injector.templates.template import OVERLAY, Parameter, Template
 from injector.templates.variables import Context, for_one
 
+#: How many failures are enough for an author to start with.
+_ENOUGH = 50
 #: The lists of an overlay that hold containers, in the order they are written.
 _LISTS = ("initContainers", "containers")
 
@@ -36,6 +38,14 @@ class Finding(Diagnostic):
 
     def __init__(self, message: str, place: Place, help: str = "", path: Path = (), **fields: Any) -> None:  # noqa: A002
         super().__init__("", "warning", message, help, path, place, fields)
+
+
+#: What a rule yields.
+Findings = Iterator[Finding]
+#: Path, message and help of each of some mistakes in an overlay, or in a part of it.
+OverlayMistakes = Iterator[tuple[Path, str, str]]
+#: Path and value, without tags, of each of some parts of an overlay.
+OverlayParts = Iterator[tuple[Path, Object]]
 
 
 class RenderedSource:
@@ -71,10 +81,31 @@ class RenderedSource:
     def items(self, list_: str) -> tuple[tuple[Path, Object], ...]:
         """Path and value, without tags, of each item of a list of the overlay's pod, as `containers`."""
         if list_ not in self._items:
-            items = bare_value(plain_mapping(plain_mapping(self.value).get("spec")).get(list_))
-            values = enumerate(map(plain, sequence(items)))
+            values = enumerate(map(plain, sequence(bare_value(self.spec.get(list_)))))
             self._items[list_] = tuple((("spec", list_, n), value) for n, value in values if isinstance(value, dict))
         return self._items[list_]
+
+    @property
+    def metadata(self) -> Overlay:
+        """What the overlay says of the pod's metadata, with tags."""
+        return plain_mapping(plain_mapping(self.value).get("metadata"))
+
+    @property
+    def spec(self) -> Overlay:
+        """What the overlay says of the pod's spec, with tags."""
+        return plain_mapping(plain_mapping(self.value).get("spec"))
+
+    def every_container(self) -> OverlayParts:
+        """Each container of the overlay, `"*"` too; set-up first."""
+        for list_ in _LISTS:
+            for path, value in self.items(list_):
+                name = name_of(value)
+                yield path, value if name is None else {**value, "name": name}
+
+    def sidecars(self) -> OverlayParts:
+        """Each container that runs beside the app: those under `containers` but `"*"`."""
+        every = self.every_container()
+        return (part for part in every if part[0][1] == "containers" and part[1].get("name") != EVERY_CONTAINER)
 
     def place(self, path: tuple[str | int, ...], key: bool = False) -> Place:
         """The author's place of a value, or of its key; of its nearest parent where there is none."""
@@ -87,6 +118,23 @@ class RenderedSource:
     @cached_property
     def _trace(self) -> Trace:
         return Trace(self._template, self._context, self.source)
+
+
+def until_enough(results: Iterable[Any]) -> tuple[list[Any], list[RenderFailure]]:
+    """What is rendered, and the failures: up to as many as are enough, or one that nobody should wait for again.
+
+    None among the results is an answer too, and says nothing.
+    """
+    renderings: list[Any] = []
+    failures: list[RenderFailure] = []
+    for result in filter(None, results):
+        if not isinstance(result, RenderFailure):
+            renderings.append(result)
+            continue
+        failures.append(result)
+        if len(failures) == _ENOUGH or result.hopeless:
+            break
+    return renderings, failures
 
 
 @dataclass(frozen=True)
@@ -106,25 +154,32 @@ class Rendering:
     #: What set parameters of somebody's own pod, by their names in templates; nothing for a sample pod.
     origins: Mapping[str, str] = field(default_factory=dict)
 
-    def containers(self) -> Iterator[tuple[Path, Object]]:
-        """Path and value, without tags, of each container of the overlay but `"*"`; set-up first."""
-        return ((path, value) for path, value in _containers(self.overlay) if value.get("name") != EVERY_CONTAINER)
+    def every_container(self) -> OverlayParts:
+        """Each container of the overlay, `"*"` too; set-up first."""
+        return self.overlay.every_container()
 
-    def everywhere(self) -> Iterator[tuple[Path, Object]]:
-        """Path and value, without tags, of `"*"`: what every container of the app gets."""
-        return ((path, value) for path, value in _containers(self.overlay) if value.get("name") == EVERY_CONTAINER)
+    def containers(self) -> OverlayParts:
+        """Each container of the overlay but `"*"`; set-up first."""
+        return (part for part in self.every_container() if part[1].get("name") != EVERY_CONTAINER)
 
-    def sidecars(self) -> Iterator[tuple[Path, Object]]:
-        """Path and value, without tags, of each container that runs beside the app: `containers` but `"*"`."""
-        return sidecars(self.overlay)
+    def everywhere(self) -> OverlayParts:
+        """Each `"*"`: what every container of the app gets."""
+        return (part for part in self.every_container() if part[1].get("name") == EVERY_CONTAINER)
 
-    def volumes(self) -> Iterator[tuple[Path, Object]]:
-        """Path and value, without tags, of each volume of the overlay."""
+    def sidecars(self) -> OverlayParts:
+        """Each container that runs beside the app: those under `containers` but `"*"`."""
+        return self.overlay.sidecars()
+
+    def volumes(self) -> OverlayParts:
+        """Each volume of the overlay."""
         return iter(self.overlay.items("volumes"))
 
+    def finding(self, message: str, path: Path, help: str = "", *, key: bool = False, **fields: Any) -> Finding:  # noqa: A002
+        """What is wrong with what a path of the overlay leads to, or with its key."""
+        return Finding(message, self.overlay.place(path, key), help, **fields)
 
-@dataclass(frozen=True)
-class ObjectRendering:
+
+class ObjectRendering(NamedTuple):
     """What a template makes of an object of any kind, at a path. `overlay` is None where it refuses the object."""
 
     title: str  #: for people: `UPDATE of services, limit = 3`, or the case that it is from
@@ -140,8 +195,7 @@ class ObjectRendering:
         return self.overlay is None or bool(self.overlay.value or self.overlay.warnings)
 
 
-@dataclass(frozen=True, slots=True)
-class RenderFailure:
+class RenderFailure(NamedTuple):
     """A pod or an object, and parameters, for which nothing is rendered, although the template did not call fail() or
     deny().
     """
@@ -162,8 +216,7 @@ class RenderFailure:
         return self.diagnostic.place
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedFile:
+class ParsedFile(NamedTuple):
     """A file of a template that is rendered: its text, with `\n` for line ends, and its syntax tree."""
 
     name: str
@@ -207,9 +260,19 @@ class Subject:
                 files.append(ParsedFile(name, text, tree))
         return tuple(files)
 
+    @property
+    def usual(self) -> Iterator[Rendering]:
+        """The renderings with the parameters as they are when nobody gives any."""
+        return (rendering for rendering in self.renderings if rendering.given == self.renderings[0].given)
+
+    @property
+    def parameters(self) -> Collection[Parameter]:
+        """The template's parameters."""
+        return self.template.parameters.values()
+
     def variables(self) -> Mapping[str, Parameter]:
         """The parameters by their names in templates."""
-        return {parameter.variable: parameter for parameter in self.template.parameters.values()}
+        return {parameter.variable: parameter for parameter in self.parameters}
 
     def line_place(self, file: str, line: int, column: int = 0) -> Place:
         """The place of a 1-based line of a file, with its text; line 0 is the file as a whole."""
@@ -223,31 +286,14 @@ class Subject:
         """
         return manifest_place(self.template, path, key=key)
 
-    def search(self, file: str, text: str) -> Place:
-        """The place at which a text first stands in a file; the file as a whole where it does not."""
+    def search(self, file: str, text: str, first: int = 1) -> Place:
+        """The place at which a text stands in a file, from line `first` on; the file as a whole where it does not."""
         for number, line in enumerate(self.sources.get(file, "").split("\n"), 1):
             column = line.find(text)
-            if column >= 0:
+            if column >= 0 and number >= first:
                 return self.line_place(file, number, column + 1)
         return Place(file)
 
-
-def sidecars(overlay: RenderedSource | None) -> Iterator[tuple[Path, Object]]:
-    """Path and value, without tags, of each container that runs beside the app: `containers` but `"*"`.
-
-    Nothing where there is no overlay.
-    """
-    if overlay is None:
-        return iter(())
-    return (
-        (path, value)
-        for path, value in _containers(overlay)
-        if path[1] == "containers" and value.get("name") != EVERY_CONTAINER
-    )
-
-
-def _containers(overlay: RenderedSource) -> Iterator[tuple[Path, Object]]:
-    for list_ in _LISTS:
-        for path, value in overlay.items(list_):
-            name = name_of(value)
-            yield path, value if name is None else {**value, "name": name}
+    def finding(self, message: str, file: str, offset: int, help: str = "") -> Finding:  # noqa: A002
+        """What is wrong at an offset of a file that is rendered."""
+        return Finding(message, self.template.program.place(file, offset), help)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from injector.names import DNS_SUBDOMAIN, LABEL_NAME
 from injector.pods.context import as_list, filled
-from injector.templates.parameter_keywords import FORMATS
+from injector.templates.parameter_keywords import FORMATS, LISTS, MAPPINGS, OF_NUMBERS, ONE
 from injector.templates.parameter_schema import MAY_SET, TYPES
 from injector.templates.template import SETTERS
 
@@ -57,7 +57,7 @@ def or_null(schema: Schema) -> Schema:
 
 
 def selector(description: str) -> Schema:
-    """A label selector, or nothing."""
+    """A label selector."""
     value = {"type": "string", "maxLength": 63, "pattern": _VALUE}
     requirement: Schema = {
         "type": "object",
@@ -78,106 +78,92 @@ def selector(description: str) -> Schema:
         },
         "else": {"properties": {"values": {"maxItems": 0}}},
     }
-    return or_null(
-        {
-            "type": "object",
-            "description": description,
-            "additionalProperties": False,
-            "properties": {
-                "matchLabels": or_null(
-                    {
-                        "type": "object",
-                        "description": "Labels that all have to be there with these values.",
-                        "propertyNames": {"pattern": _KEY},
-                        "additionalProperties": value,
-                    }
-                ),
-                "matchExpressions": or_null(
-                    {
-                        "type": "array",
-                        "description": "Requirements that all have to hold.",
-                        "items": requirement,
-                    }
-                ),
-            },
-        }
-    )
+    return {
+        "type": "object",
+        "description": description,
+        "additionalProperties": False,
+        "properties": {
+            "matchLabels": or_null(
+                {
+                    "type": "object",
+                    "description": "Labels that all have to be there with these values.",
+                    "propertyNames": {"pattern": _KEY},
+                    "additionalProperties": value,
+                }
+            ),
+            "matchExpressions": or_null(
+                {
+                    "type": "array",
+                    "description": "Requirements that all have to hold.",
+                    "items": requirement,
+                }
+            ),
+        },
+    }
 
 
 _SCHEMA: Schema = {"$ref": "#/$defs/schema"}
-_SCHEMAS: Schema = {"type": "array", "minItems": 1, "items": _SCHEMA}
-_COUNT: Schema = {"type": "integer", "minimum": 0}
-_NUMBER: Schema = {"type": "number"}
-
-
-def _keywords() -> dict[str, Schema]:
-    """What each keyword takes, by the vocabularies of JSON Schema (draft 2020-12), and what it is for."""
-    return {
-        "title": {"type": "string", "description": "A short name for people."},
-        "description": {
-            "type": "string",
-            "description": "What the parameter is, in one sentence; `injector docs` shows it.",
-        },
-        "format": {
-            "enum": list(FORMATS),
-            "markdownDescription": "\n".join(f"- `{name}`: {form.words}" for name, form in FORMATS.items()),
-            "description": "; ".join(f"{name}: {form.words}" for name, form in FORMATS.items()),
-        },
-        "default": {"description": "Its value when none is given. Without a default it is null."},
-        "examples": {
-            "type": "array",
-            "description": "Example values. They are used to try the template if the parameter is required.",
-        },
-        "enum": {"type": "array", "description": "The values that it may have."},
-        "const": {"description": "The one value that it may have."},
-        "deprecated": {
-            "type": "boolean",
-            "description": "Whether the parameter is deprecated, which means that it should no longer be set.",
-        },
-        "minimum": {**_NUMBER, "description": "Least number."},
-        "maximum": {**_NUMBER, "description": "Greatest number."},
-        "exclusiveMinimum": {**_NUMBER, "description": "It has to be above this."},
-        "exclusiveMaximum": {**_NUMBER, "description": "It has to be below this."},
-        "multipleOf": {"type": "number", "exclusiveMinimum": 0, "description": "It has to be a multiple of this."},
-        "minLength": {**_COUNT, "description": "Least number of characters."},
-        "maxLength": {**_COUNT, "description": "Greatest number of characters."},
-        "pattern": {"type": "string", "description": "A regular expression; write ^ and $ for the whole string."},
-        "items": {**_SCHEMA, "description": "The schema for each item of a list."},
-        "prefixItems": {
-            **_SCHEMAS,
-            "description": "The schemas for the first items of a list, in order: one schema for each item.",
-        },
-        "contains": {**_SCHEMA, "description": "At least one item of a list has to fit this."},
-        "minContains": {**_COUNT, "description": "Least number of items that match the schema in `contains`."},
-        "maxContains": {**_COUNT, "description": "Greatest number of items that match the schema in `contains`."},
-        "minItems": {**_COUNT, "description": "Least number of items."},
-        "maxItems": {**_COUNT, "description": "Greatest number of items."},
-        "uniqueItems": {"type": "boolean", "description": "Whether all items must be different."},
-        "properties": {
-            "type": "object",
-            "additionalProperties": _SCHEMA,
-            "description": "The schemas for the keys of an object, by key.",
-        },
-        "patternProperties": {
-            "type": "object",
-            "additionalProperties": _SCHEMA,
-            "description": "The schemas for keys that match a regular expression, by expression.",
-        },
-        "additionalProperties": {
-            **_SCHEMA,
-            "description": "The schema for keys that `properties` does not list; false allows no other keys.",
-        },
-        "propertyNames": {**_SCHEMA, "description": "The schema for the names of an object's keys."},
-        "minProperties": {**_COUNT, "description": "Least number of keys."},
-        "maxProperties": {**_COUNT, "description": "Greatest number of keys."},
-        "anyOf": {**_SCHEMAS, "description": "It must match at least one of these."},
-        "oneOf": {**_SCHEMAS, "description": "It has to fit exactly one of these."},
-        "allOf": {**_SCHEMAS, "description": "It has to fit all of these."},
-        "not": {**_SCHEMA, "description": "It must not fit this."},
-        "if": {**_SCHEMA, "description": "A value that fits this has to fit `then`, any other has to fit `else`."},
-        "then": {**_SCHEMA, "description": "A value that fits `if` has to fit this."},
-        "else": {**_SCHEMA, "description": "A value that does not fit `if` has to fit this."},
-    }
+#: What a keyword takes, by the vocabularies of JSON Schema (draft 2020-12); anything, where it is none of these.
+_SHAPES: dict[str, Schema] = {
+    keyword: schema
+    for schema, keywords in (
+        ({"type": "string"}, ("title", "description", "pattern")),
+        ({"type": "array"}, ("examples", "enum")),
+        ({"type": "boolean"}, ("deprecated", "uniqueItems")),
+        ({"type": "number"}, OF_NUMBERS),
+        ({"type": "number", "exclusiveMinimum": 0}, ("multipleOf",)),
+        ({"type": "integer", "minimum": 0}, ("minLength", "maxLength", "minContains", "maxContains")),
+        ({"type": "integer", "minimum": 0}, ("minItems", "maxItems", "minProperties", "maxProperties")),
+        (_SCHEMA, ONE),
+        ({"type": "array", "minItems": 1, "items": _SCHEMA}, LISTS),
+        ({"type": "object", "additionalProperties": _SCHEMA}, MAPPINGS),
+        ({"enum": list(FORMATS), "markdownDescription": "\n".join(f"- `{n}`: {f.words}" for n, f in FORMATS.items())},
+         ("format",)),
+    )
+    for keyword in keywords
+}  # fmt: skip
+#: What each keyword is for.
+_HELP: Final = {
+    "title": "A short name for people.",
+    "description": "What the parameter is, in one sentence; `injector docs` shows it.",
+    "format": "; ".join(f"{name}: {form.words}" for name, form in FORMATS.items()),
+    "default": "Its value when none is given. Without a default it is null.",
+    "examples": "Example values. They are used to try the template if the parameter is required.",
+    "enum": "The values that it may have.",
+    "const": "The one value that it may have.",
+    "deprecated": "Whether the parameter is deprecated, which means that it should no longer be set.",
+    "minimum": "Least number.",
+    "maximum": "Greatest number.",
+    "exclusiveMinimum": "It has to be above this.",
+    "exclusiveMaximum": "It has to be below this.",
+    "multipleOf": "It has to be a multiple of this.",
+    "minLength": "Least number of characters.",
+    "maxLength": "Greatest number of characters.",
+    "pattern": "A regular expression; write ^ and $ for the whole string.",
+    "items": "The schema for each item of a list.",
+    "prefixItems": "The schemas for the first items of a list, in order: one schema for each item.",
+    "contains": "At least one item of a list has to fit this.",
+    "minContains": "Least number of items that match the schema in `contains`.",
+    "maxContains": "Greatest number of items that match the schema in `contains`.",
+    "minItems": "Least number of items.",
+    "maxItems": "Greatest number of items.",
+    "uniqueItems": "Whether all items must be different.",
+    "properties": "The schemas for the keys of an object, by key.",
+    "patternProperties": "The schemas for keys that match a regular expression, by expression.",
+    "additionalProperties": "The schema for keys that `properties` does not list; false allows no other keys.",
+    "propertyNames": "The schema for the names of an object's keys.",
+    "minProperties": "Least number of keys.",
+    "maxProperties": "Greatest number of keys.",
+    "anyOf": "It must match at least one of these.",
+    "oneOf": "It has to fit exactly one of these.",
+    "allOf": "It has to fit all of these.",
+    "not": "It must not fit this.",
+    "if": "A value that fits this has to fit `then`, any other has to fit `else`.",
+    "then": "A value that fits `if` has to fit this.",
+    "else": "A value that does not fit `if` has to fit this.",
+}
+#: The schema of each keyword, with what it is for.
+_KEYWORDS = {keyword: {**_SHAPES.get(keyword, {}), "description": text} for keyword, text in _HELP.items()}
 
 
 def keyword_schema() -> Schema:
@@ -193,7 +179,7 @@ def keyword_schema() -> Schema:
                     {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"enum": types}},
                 ],
             },
-            **_keywords(),
+            **_KEYWORDS,
             "required": {"type": "array", "items": {"type": "string"}, "description": "Keys that have to be there."},
         },
         "additionalProperties": False,
@@ -202,9 +188,9 @@ def keyword_schema() -> Schema:
 
 def parameter_schema() -> Schema:
     """The schema for a parameter: a type is required, unknown keywords are refused, the default has to fit."""
-    properties: dict[str, Any] = {
+    properties: Schema = {
         "type": {"enum": list(TYPES), "description": "How its value is read from an annotation, which is a string."},
-        **_keywords(),
+        **_KEYWORDS,
         "from": {
             "type": ["array", "null"],
             "minItems": 1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from injector.authoring.cases.case import PATH_KEYS, CaseFile
+from injector.authoring.cases.case import HELP, PATH_KEYS, CaseFile
 from injector.authoring.cases.mistakes import GOLDEN
 from injector.authoring.schemas.declaration_schema import (
     Schema,
@@ -93,69 +93,52 @@ def _for() -> Schema:
 
 def template_schema() -> Schema:
     """The schema of template.yaml."""
-    properties: dict[str, Any] = {
-        "description": or_null({"type": "string", "description": "One sentence for people."}),
-        "parameters": or_null(
-            {
-                "type": "object",
-                "description": "Parameters by name. The files of the template read the parameter app-port as "
-                "params.app_port. A name that ends in -* stands for many annotations: with secret-*, params.secret "
-                "is a map with one entry for each annotation secret-<name>.",
-                "propertyNames": {
-                    "pattern": r"^[a-z](?:(?:[-a-z0-9]{0,61}[a-z0-9])?|(?:[-a-z0-9]{0,48}[a-z0-9])?-\*)$"
-                },
-                "additionalProperties": {"$ref": "#/$defs/parameter"},
-            }
-        ),
-        "files": or_null(_FILES),
-        "delivery": or_null(
-            {
-                "enum": ["configmap", "annotation"],
-                "default": "configmap",
-                "description": "How the config files get into the pod: by a generated ConfigMap, or by annotations.",
-            }
-        ),
-        "hostNetwork": or_null(
-            {
-                "enum": ["skip", "inject"],
-                "default": "skip",
-                "description": "Whether pods with hostNetwork: true are injected.",
-            }
-        ),
+    properties: Schema = {
+        "description": {"type": "string", "description": "One sentence for people."},
+        "parameters": {
+            "type": "object",
+            "description": "Parameters by name. The files of the template read the parameter app-port as "
+            "params.app_port. A name that ends in -* stands for many annotations: with secret-*, params.secret "
+            "is a map with one entry for each annotation secret-<name>.",
+            "propertyNames": {"pattern": r"^[a-z](?:(?:[-a-z0-9]{0,61}[a-z0-9])?|(?:[-a-z0-9]{0,48}[a-z0-9])?-\*)$"},
+            "additionalProperties": {"$ref": "#/$defs/parameter"},
+        },
+        "files": _FILES,
+        "delivery": {
+            "enum": ["configmap", "annotation"],
+            "default": "configmap",
+            "description": "How the config files get into the pod: by a generated ConfigMap, or by annotations.",
+        },
+        "hostNetwork": {
+            "enum": ["skip", "inject"],
+            "default": "skip",
+            "description": "Whether pods with hostNetwork: true are injected.",
+        },
         "selector": selector("Pods that get this template when neither they nor their namespace names one."),
         "namespaces": selector("Namespaces in which the template can be used. The default is all namespaces."),
-        "overridable": or_null(
-            strings(
-                "If a pod already has a container with the sidecar's name: the fields that this container may set "
-                "in a required namespace."
-            )
+        "overridable": strings(
+            "If a pod already has a container with the sidecar's name: the fields that this container may set "
+            "in a required namespace."
         ),
-        "shared": or_null(
-            strings(
-                (
-                    "Volumes of the template that other containers may mount in a required namespace; * matches any "
-                    "text."
-                ),
-                examples=[["logs", "*-shared"]],
-            )
+        "shared": strings(
+            ("Volumes of the template that other containers may mount in a required namespace; * matches any text."),
+            examples=[["logs", "*-shared"]],
         ),
-        "redirects": or_null(
-            {
-                "type": "object",
-                "description": "The init containers that redirect the pod's traffic, each with the sidecar that gets "
-                "it. Such an init container runs after its sidecar has started, and after everything that would wait "
-                "for the network in between.",
-                "additionalProperties": {"type": "string"},
-                "examples": [{"envoy-redirect": "envoy-sidecar"}],
-            }
-        ),
-        "for": or_null(_for()),
+        "redirects": {
+            "type": "object",
+            "description": "The init containers that redirect the pod's traffic, each with the sidecar that gets "
+            "it. Such an init container runs after its sidecar has started, and after everything that would wait "
+            "for the network in between.",
+            "additionalProperties": {"type": "string"},
+            "examples": [{"envoy-redirect": "envoy-sidecar"}],
+        },
+        "for": _for(),
     }
     return {
         "title": "template.yaml",
         "description": "Describes a template: its parameters, its config files, and what it is for.",
         "type": "object",
-        "properties": properties,
+        "properties": {key: or_null(schema) for key, schema in properties.items()},
         "additionalProperties": False,
         "$defs": {"parameter": parameter_schema(), "schema": keyword_schema()},
     }
@@ -166,7 +149,11 @@ def case_schema() -> Schema:
 
     An editor has to be told of the tag `!absent`; its value may be anything.
     """
-    defs: dict[str, Any] = {name: _given(schema) for name, schema in shape_of(CaseFile).items()}
+    descriptions = {
+        struct: {"properties": {key: {"description": text} for key, text in texts.items()}}
+        for struct, texts in HELP.items()
+    }
+    defs = with_more({name: _given(schema) for name, schema in shape_of(CaseFile).items()}, descriptions)
     case = defs["Case"]["properties"]
     case["settings"] = {**settings_schema(), "type": "object", "description": case["settings"]["description"]}
     deleted = {"required": ["operation"], "properties": {"operation": {"const": "DELETE"}}}
@@ -178,10 +165,6 @@ def case_schema() -> Schema:
                 "name": {"pattern": r"\S"},
                 "templates": {"minItems": 1},
                 "resource": {"pattern": r"^[a-z][-a-z0-9.]*(/[a-z][-a-z0-9]*)?$"},
-                "namespace": {
-                    "description": "The namespace in which the pod is created, or the namespace of the object."
-                },
-                "expect": {"description": "The expected result."},
             },
             "not": {
                 "anyOf": [
@@ -203,9 +186,7 @@ def case_schema() -> Schema:
             "if": {"required": ["code"]},
             "then": {"properties": {"decision": {"const": "refused"}}},
         },
-        "CaseFile": {
-            "properties": {"cases": {"description": "The cases, each with a name of its own.", "minItems": 1}}
-        },
+        "CaseFile": {"properties": {"cases": {"minItems": 1}}},
     }
     defs = with_more(defs, more)
     return {**defs.pop("CaseFile"), "title": "Cases of a template", "$defs": defs}

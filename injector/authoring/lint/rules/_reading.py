@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
-from jinja2 import Environment, TemplateSyntaxError, nodes
+from jinja2 import nodes
 
 from injector.authoring.lint.subject import Subject
-from injector.templates.environment import Environment as TemplateEnvironment
+from injector.templates.environment import Environment
 from injector.templates.template import OVERLAY
-
-_PARSER = Environment(autoescape=False, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)  # noqa: S701
 
 
 def sources_used(subject: Subject, *roots: str) -> set[str]:
     """The files that are rendered, or those of `roots`, and those that these include or import, at any depth."""
     files = list(roots) or [OVERLAY, *(spec.template for spec in subject.template.files.values())]
+    trees = {file.name: file.tree for file in subject.parsed}
     for file in files:
-        tree = parsed(subject.sources.get(file, ""))
+        tree = trees.get(file, nodes.Template([]))
         for node in tree.find_all((nodes.Include, nodes.Import, nodes.FromImport)):
             names = node.template  # type: ignore[attr-defined]
             for constant in [names, *names.find_all(nodes.Const)]:
@@ -35,15 +33,6 @@ def parameters_read(subject: Subject) -> set[str] | None:
     return read if read <= subject.variables().keys() else None
 
 
-@lru_cache(maxsize=256)
-def parsed(text: str) -> nodes.Template:
-    """The syntax tree of a file; an empty one where it is not a template."""
-    try:
-        return _PARSER.parse(text)
-    except TemplateSyntaxError:
-        return nodes.Template([])
-
-
 class HoleUse(NamedTuple):
     """A parameter in a hole: its name in templates, and the offset at which it begins.
 
@@ -57,12 +46,16 @@ class HoleUse(NamedTuple):
     alone: bool
 
 
+#: The parameter and the part of it that a loop gives another name, by that name.
+_Bound = Mapping[str, tuple[str, str]]
+
+
 def uses_in_holes(text: str) -> Iterator[HoleUse]:
     """The parameters in the holes of a file, those that a loop gives another name as well."""
-    yield from _uses(TemplateEnvironment(document=False).parse(text), {})
+    yield from _uses(Environment(document=False).parse(text), {})
 
 
-def _uses(node: nodes.Node, bound: Mapping[str, tuple[str, str]]) -> Iterator[HoleUse]:
+def _uses(node: nodes.Node, bound: _Bound) -> Iterator[HoleUse]:
     if isinstance(node, nodes.For):
         inner = {**bound, **_bound(node, bound)}
         for part in (*node.body, *node.else_):
@@ -86,7 +79,7 @@ def _start(node: nodes.Node) -> int:
     return node.lineno - 1
 
 
-def _parameter(node: nodes.Node, bound: Mapping[str, tuple[str, str]]) -> tuple[str, str] | None:
+def _parameter(node: nodes.Node, bound: _Bound) -> tuple[str, str] | None:
     """The parameter that an expression is, and which part of it; None where it is something else."""
     if isinstance(node, nodes.Name):
         return bound.get(node.name)
@@ -98,7 +91,7 @@ def _parameter(node: nodes.Node, bound: Mapping[str, tuple[str, str]]) -> tuple[
     return None
 
 
-def _bound(loop: nodes.For, bound: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+def _bound(loop: nodes.For, bound: _Bound) -> dict[str, tuple[str, str]]:
     """What a loop calls the parts of a parameter: the second of a pair is a mapping's value."""
     looped: nodes.Node | None = loop.iter
     part = "value" if isinstance(loop.target, nodes.Tuple) else "item"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from injector.diagnostics import Path
 from injector.pods.constraints.handlers import HOOKS, PROBES
@@ -32,8 +31,7 @@ _HARMFUL = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(NamedTuple):
     """A script: its path within the container, its text, and its language: sh, python, perl or node."""
 
     path: Path

@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from injector.authoring.lint.subject import RenderedSource, Rendering, Subject
+from injector.authoring.cases.document import nested_values
+from injector.authoring.lint.subject import OverlayParts, RenderedSource, Rendering, Subject
 from injector.diagnostics import Path, Place
 from injector.errors import InjectionError
 from injector.pods.constraints.handlers import HOOKS, PROBES
 from injector.pods.context import Object, Workload, mapping, mappings, sequence
 from injector.pods.overlay import bare_value
-from injector.templates.parameter_values import value_of
-from injector.templates.template import Parameter
 from injector.templates.variables import Context
-
-#: How a hole begins, after the quote that may stand before it.
-_HOLE = "{{"
 
 
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Path and value of everything below that is neither mapping nor list; tags are looked through."""
-    bare = bare_value(value)
-    if isinstance(bare, dict):
-        for key, part in bare.items():
-            yield from leaves(part, (*path, key))
-    elif isinstance(bare, list):
-        for index, part in enumerate(bare):
-            yield from leaves(part, (*path, index))
-    else:
-        yield path, bare
+    bare_values = ((steps, bare_value(part)) for steps, part in nested_values(value, path))
+    return ((steps, bare) for steps, bare in bare_values if not isinstance(bare, dict | list))
 
 
 def numbered(items: Any) -> Iterator[tuple[int, Object]]:
@@ -39,31 +29,29 @@ def numbered(items: Any) -> Iterator[tuple[int, Object]]:
     return ((index, item) for index, item in enumerate(sequence(items)) if isinstance(item, dict))
 
 
+def in_containers(rendering: Rendering, list_: str) -> OverlayParts:
+    """Each item of a list that containers have, such as `env`."""
+    for path, container in rendering.every_container():
+        for index, item in numbered(container.get(list_)):
+            yield (*path, list_, index), item
+
+
+def last_field(path: Path) -> str:
+    """The nearest field or key that leads to a value; "" for none."""
+    return next((step for step in reversed(path) if isinstance(step, str)), "")
+
+
 def is_written(place: Place) -> bool:
     """Whether the author wrote the value at this place, and no hole fills it."""
-    return not place.text[max(place.column - 1, 0) :].lstrip("\"'").startswith(_HOLE)
-
-
-def takes_value(parameter: Parameter, value: Any) -> bool:
-    """Whether a parameter takes a value."""
-    try:
-        value_of(parameter, value)
-    except ValueError:
-        return False
-    return True
-
-
-def usual(subject: Subject) -> Iterator[Rendering]:
-    """The renderings with the parameters as they are when nobody gives any."""
-    return (r for r in subject.renderings if r.given == subject.renderings[0].given)
+    return not place.text[max(place.column - 1, 0) :].lstrip("\"'").startswith("{{")
 
 
 def rendered_for(
     subject: Subject, context: Context, *, kind: str = "", native: bool | None = None, grace: int | None = None
-) -> RenderedSource | None:
+) -> Iterator[RenderedSource]:
     """The overlay for a changed context: a workload of another kind, native sidecars or not, another grace period.
 
-    None where the template does not serve that, or fails: then another rule says so.
+    Nothing where the template does not serve that, or fails: then another rule says so.
     """
     changes: dict[str, Any] = {}
     if kind:
@@ -73,58 +61,24 @@ def rendered_for(
     if grace is not None:
         spec = {**(context.object.get("spec") or {}), "terminationGracePeriodSeconds": grace}
         changes["object"] = {**context.object, "spec": spec}
-    try:
-        return RenderedSource(subject.template, msgspec.structs.replace(context, **changes))
-    except InjectionError:
-        return None
+    with suppress(InjectionError):
+        yield RenderedSource(subject.template, msgspec.structs.replace(context, **changes))
+
+
+def word_list(text: str) -> tuple[str, ...]:
+    """The words of a text."""
+    return tuple(text.split())
 
 
 #: What people call the container of an app.
-APPS = frozenset(
-    {
-        "api",
-        "app",
-        "application",
-        "backend",
-        "container",
-        "frontend",
-        "job",
-        "main",
-        "server",
-        "service",
-        "web",
-        "worker",
-    }
-)
+APPS = word_list("api app application backend container frontend job main server service web worker")
 #: Programs that are apps in pods of their own, where their container is called as they are: data stores, brokers,
 #: web servers. Proxies and shippers of logs, which are beside an app more often, are not among them.
-PROGRAMS = frozenset(
-    {
-        "cassandra",
-        "consul",
-        "elasticsearch",
-        "etcd",
-        "grafana",
-        "httpd",
-        "influxdb",
-        "kafka",
-        "mariadb",
-        "memcached",
-        "minio",
-        "mongo",
-        "mongodb",
-        "mysql",
-        "nats",
-        "postgres",
-        "postgresql",
-        "prometheus",
-        "rabbitmq",
-        "redis",
-        "tomcat",
-        "valkey",
-        "vault",
-        "zookeeper",
-    }
+PROGRAMS = word_list(
+    """
+    cassandra consul elasticsearch etcd grafana httpd influxdb kafka mariadb memcached minio mongo mongodb mysql
+    nats postgres postgresql prometheus rabbitmq redis tomcat valkey vault zookeeper
+    """
 )
 
 

@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from injector.authoring.lint.rules._values import APPS, PROGRAMS, numbered
-from injector.authoring.lint.subject import Finding, Rendering, Subject
-from injector.diagnostics import Path
+from injector.authoring.lint.rules._values import APPS, PROGRAMS, numbered, word_list
+from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
 from injector.names import did_you_mean, nearest
-from injector.pods.context import Object, mappings
+from injector.pods.context import mappings
 from injector.pods.fields import CONTAINER_LISTS, fields_of
 from injector.pods.overlay import plain_mapping
 from injector.templates.template import OVERLAY
 
 SEVERITY = "warning"
 
-_FIELDS = (
-    "image",
-    "command",
-    "args",
-    "workingDir",
-    "ports",
-    "startupProbe",
-    "readinessProbe",
-    "livenessProbe",
-    "lifecycle",
-    "restartPolicy",
-    "stdin",
-    "tty",
+_FIELDS = word_list(
+    """
+    image command args workingDir ports startupProbe readinessProbe livenessProbe lifecycle restartPolicy stdin
+    tty
+    """
 )
-_VARIABLES = frozenset(
-    {"HOME", "HOST", "HOSTNAME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PATH", "PORT", "PWD", "SHELL", "USER"}
-)
+_VARIABLES = word_list("HOME HOST HOSTNAME LD_LIBRARY_PATH LD_PRELOAD PATH PORT PWD SHELL USER")
 
 
-def app_container(subject: Subject) -> Iterator[Finding]:
+def app_container(subject: Subject) -> Findings:
     """The overlay changes the app's containers in a way that the template's author probably did not intend.
 
     The rule finds four mistakes:
@@ -72,11 +59,14 @@ def app_container(subject: Subject) -> Iterator[Finding]:
             env:
             - {name: LOG_FOLDER, value: /logs}
     """
+    template = subject.template.name
     for rendering in subject.renderings:
+        spec = plain_mapping(rendering.pod.get("spec"))
+        own = {str(container.get("name")) for list_ in CONTAINER_LISTS for container in mappings(spec.get(list_))}
         for path, container in rendering.containers():
             name = str(container.get("name"))
             place = rendering.overlay.place((*path, "name"))
-            if "{{" in place.text and name in _brought(rendering):
+            if "{{" in place.text and name in own:
                 yield Finding(
                     (
                         "the template names a container of the app here, so the injector treats that container as "
@@ -89,44 +79,35 @@ def app_container(subject: Subject) -> Iterator[Finding]:
                     ),
                 )
             elif name in APPS or name in PROGRAMS:
+                better = f"{template}-{name}" if name in PROGRAMS else template
+                if name == template:
+                    better = f"{name}-sidecar"
                 yield Finding(
                     (
                         f"many apps have a container called `{name}`: in their pods the template would change that "
                         "container, and add none of its own"
                     ),
                     place,
-                    f"rename the template's container to `{_better(name, subject.template.name)}`",
+                    f"rename the template's container to `{better}`",
                 )
         yield from _everywhere(rendering)
 
 
-def _brought(rendering: Rendering) -> set[str]:
-    """The names of the pod's own containers."""
-    spec = plain_mapping(rendering.pod.get("spec"))
-    return {str(container.get("name")) for field in CONTAINER_LISTS for container in mappings(spec.get(field))}
-
-
-def _better(name: str, template: str) -> str:
-    """A name that no app's container has."""
-    if name == template:
-        return f"{name}-sidecar"
-    return f"{template}-{name}" if name in PROGRAMS else template
-
-
-def _everywhere(rendering: Rendering) -> Iterator[Finding]:
+def _everywhere(rendering: Rendering) -> Findings:
     for path, container in rendering.everywhere():
         for field in _FIELDS:
             if field in container:
-                yield Finding(
+                yield rendering.finding(
                     f'"*" stands for every container of the app: each one that has no `{field}` gets this `{field}`',
-                    rendering.overlay.place((*path, field), key=True),
+                    (*path, field),
                     f'leave {field} out, or limit "*" to one container with `only: [NAME]`',
+                    key=True,
                 )
         for index, variable in numbered(container.get("env")):
             if variable.get("name") in _VARIABLES:
-                yield Finding(
+                yield rendering.finding(
                     f'"*" overwrites the value of {variable["name"]} that the app\'s image sets',
-                    rendering.overlay.place((*path, "env", index, "name")),
+                    (*path, "env", index, "name"),
                     "use a variable of the template's own",
                 )
 
@@ -138,26 +119,16 @@ _NO_FIELD = (
     "a template that adds no container"
 )
 
-_SPEC = (
-    "activeDeadlineSeconds",
-    "affinity",
-    "automountServiceAccountToken",
-    "dnsConfig",
-    "hostUsers",
-    "hostname",
-    "nodeName",
-    "nodeSelector",
-    "os",
-    "priorityClassName",
-    "resources",
-    "runtimeClassName",
-    "setHostnameAsFQDN",
-    "subdomain",
-    "topologySpreadConstraints",
+_SPEC = word_list(
+    """
+    activeDeadlineSeconds affinity automountServiceAccountToken dnsConfig hostUsers hostname nodeName
+    nodeSelector os priorityClassName resources runtimeClassName setHostnameAsFQDN subdomain
+    topologySpreadConstraints
+    """
 )
 
 
-def pod_fields(subject: Subject) -> Iterator[Finding]:
+def pod_fields(subject: Subject) -> Findings:
     """The overlay sets a field of the whole pod, so it also applies to the app, but only the sidecar needs it.
 
     `spec.securityContext`, `nodeSelector`, `affinity` and similar fields apply to the app as well. For example, if
@@ -186,24 +157,22 @@ def pod_fields(subject: Subject) -> Iterator[Finding]:
     """
     for rendering in subject.renderings:
         if next(rendering.containers(), None) is not None:
-            spec = plain_mapping(plain_mapping(rendering.overlay.value).get("spec"))
-            for path in _paths(spec):
-                yield Finding(
+            spec = rendering.overlay.spec
+            fields = [("spec", field) for field in _SPEC if field in spec]
+            security = plain_mapping(spec.get("securityContext"))
+            for path in (*fields, *(("spec", "securityContext", field) for field in security)):
+                yield rendering.finding(
                     f"{'.'.join(map(str, path))} also applies to the app's containers",
-                    rendering.overlay.place(path, key=True),
+                    path,
                     "set it on the sidecar's container" if path[-1] in _OF_CONTAINER else _NO_FIELD,
+                    key=True,
                 )
-
-
-def _paths(spec: Object) -> Iterator[Path]:
-    yield from (("spec", field) for field in _SPEC if field in spec)
-    yield from (("spec", "securityContext", field) for field in plain_mapping(spec.get("securityContext")))
 
 
 _RECOMMENDED = "app.kubernetes.io/"
 
 
-def pod_label(subject: Subject) -> Iterator[Finding]:
+def pod_label(subject: Subject) -> Findings:
     """The overlay gives pods a label that Services often select: one without a prefix, or with `app.kubernetes.io/`.
 
     If the overlay has the label `app`, every pod without this label gets it. Then Services, NetworkPolicies and
@@ -233,20 +202,20 @@ def pod_label(subject: Subject) -> Iterator[Finding]:
             image: example.com/shipper:1.2
     """
     for rendering in subject.renderings:
-        metadata = plain_mapping(plain_mapping(rendering.overlay.value).get("metadata"))
-        for key in plain_mapping(metadata.get("labels")):
+        for key in plain_mapping(rendering.overlay.metadata.get("labels")):
             if isinstance(key, str) and ("/" not in key or key.startswith(_RECOMMENDED)):
-                yield Finding(
+                yield rendering.finding(
                     f'the label "{key}" is for the pod\'s author: Services and controllers select pods by it',
-                    rendering.overlay.place(("metadata", "labels", key), key=True),
+                    ("metadata", "labels", key),
                     "give it a prefix, as in example.com/name, or make it an annotation",
+                    key=True,
                 )
 
 
 _MERGED = ("metadata", "spec")
 
 
-def ignored_field(subject: Subject) -> Iterator[Finding]:
+def ignored_field(subject: Subject) -> Findings:
     """The overlay has a field beside `metadata` and `spec`.
 
     An overlay is a part of a pod. The injector merges only its `metadata` and its `spec`. `apiVersion`, `kind`,
@@ -296,11 +265,3 @@ def _to_do(field: str, file: str) -> str:
         return f"indent each line of {file} to match the place where the file is included"
     home = home_of(field)
     return f"write it below `{home}:`" if home else "leave it out"
-
-
-RULES = (
-    app_container,
-    ignored_field,
-    pod_fields,
-    pod_label,
-)

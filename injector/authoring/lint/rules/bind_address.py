@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from injector.authoring.lint.rules._values import asked_ports, leaves, port_numbers, usual
+from injector.authoring.lint.rules._values import asked_ports, last_field, leaves, port_numbers
 from injector.authoring.lint.rules.envoy_config import bindings
-from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
 from injector.diagnostics import Path, Place
 from injector.pods.context import string_field
 
@@ -26,7 +26,7 @@ _KEY = re.compile(r"listen|bind|addr|endpoint", re.IGNORECASE)
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 
 
-def bind_address(subject: Subject) -> Iterator[Finding]:
+def bind_address(subject: Subject) -> Findings:
     """A program listens only on the loopback address, and the kubelet probes it.
 
     The kubelet sends its probes to the pod's own address. A program that listens only on 127.0.0.1 does not get them.
@@ -69,9 +69,13 @@ def bind_address(subject: Subject) -> Iterator[Finding]:
             server { listen {{ params.port }}; }
         }
     """
-    for rendering in usual(subject):
-        probed = {number for _, container in rendering.containers() for number in _probed(container)}
-        for port in probed:
+    for rendering in subject.usual:
+        probed = {
+            port_numbers(container).get(port) if isinstance(port, str) else port
+            for _, container in rendering.containers()
+            for _, port in asked_ports(container)
+        }
+        for port in probed - {None}:
             bound = [(host, place) for host, number, place in _bindings(rendering) if number == port]
             if bound and all(host in _LOOPBACK for host, _ in bound):
                 host, place = bound[0]
@@ -80,14 +84,6 @@ def bind_address(subject: Subject) -> Iterator[Finding]:
                     place(),
                     "bind it to every address, or probe by exec",
                 )
-
-
-def _probed(container: dict[str, object]) -> Iterator[int]:
-    names = port_numbers(container)
-    for _, port in asked_ports(container):
-        number = names.get(port) if isinstance(port, str) else port
-        if number is not None:
-            yield number
 
 
 def _bindings(rendering: Rendering) -> Iterator[tuple[str, int, Callable[[], Place]]]:
@@ -120,14 +116,6 @@ def _listens(text: str) -> Iterator[tuple[str, int, int]]:
 def _addresses(config: object) -> Iterator[tuple[str, int, Path]]:
     """Host, port and path of each address in a YAML or JSON file whose key says that it is one to bind."""
     for path, value in leaves(config):
-        address = _KEY.search(_key(path)) and _ADDRESS.match(string_field(value))
+        address = _KEY.search(last_field(path)) and _ADDRESS.match(string_field(value))
         if address:
             yield address["host"], int(address["port"]), path
-
-
-def _key(path: Path) -> str:
-    """The nearest key that leads to a value."""
-    return next((step for step in reversed(path) if isinstance(step, str)), "")
-
-
-RULES = (bind_address,)

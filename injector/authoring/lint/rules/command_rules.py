@@ -8,9 +8,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from injector.authoring.lint.rules._scripts import commands, scripts
-from injector.authoring.lint.rules._values import usual
 from injector.authoring.lint.rules._volumes import mount_over, seen
-from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.authoring.lint.subject import Findings, Rendering, Subject
 from injector.diagnostics import Path
 from injector.names import nearest
 from injector.pods.context import Object, mapping, mappings, string_field
@@ -22,7 +21,7 @@ SEVERITY = "warning"
 _PATH = re.compile(r"(?<![\w.:/~*}$-])/[\w.@+-]+(?:/[\w.@+-]+)*")
 
 
-def file_path(subject: Subject) -> Iterator[Finding]:
+def file_path(subject: Subject) -> Findings:
     """A command names a config file of the template at a path where the file is not.
 
     The rule looks at absolute paths in commands and arguments of containers that mount the file. It reports a path that
@@ -66,21 +65,24 @@ def file_path(subject: Subject) -> Iterator[Finding]:
 
     Proof: the API server does not know what is in an image.
     """
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         for path, container in rendering.containers():
             places = seen(rendering, container, subject.template.files)
             for word_path, file in _paths(container) if places else ():
                 if near := _missing(rendering, container, file, places):
-                    yield Finding(
+                    yield rendering.finding(
                         f"there is no {file}: the mount has only the template's files",
-                        rendering.overlay.place((*path, *word_path)),
+                        (*path, *word_path),
                         f"write {near}" if len(places) == 1 else f"did you mean {near}?",
                     )
-                right = places.get(PurePosixPath(file).name)
-                if right and mount_over(container, file) is None and not _names(container, right):
-                    yield Finding(
+                right = places.get(PurePosixPath(file).name, [])
+                # the container is told one of the right paths, or a folder that holds it, beside the other
+                right_paths = {str(folder) for path in right for folder in (path, PurePosixPath(path).parent)}
+                is_told = any(path_in_command in right_paths for _, path_in_command in _paths(container))
+                if right and mount_over(container, file) is None and not is_told:
+                    yield rendering.finding(
                         f"{file} is not in a volume that container `{container.get('name')}` mounts",
-                        rendering.overlay.place((*path, *word_path)),
+                        (*path, *word_path),
                         f"the file is at {right[0]}",
                     )
 
@@ -103,12 +105,6 @@ def _paths(container: Object) -> Iterator[tuple[Path, str]]:
         yield from ((path, file) for file in _PATH.findall(string_field(word)))
 
 
-def _names(container: Object, right: list[str]) -> bool:
-    """Whether the container is told one of the right paths, or a folder that holds it, beside the other."""
-    folders = {str(folder) for path in right for folder in (PurePosixPath(path), PurePosixPath(path).parent)}
-    return any(file in folders for _, file in _paths(container))
-
-
 #: Volumes whose files have the mode of `defaultMode`.
 _KINDS = ("configMap", "secret", "downwardAPI", "projected")
 _DEFAULT_MODE = 0o644
@@ -118,7 +114,7 @@ _STARTERS = ("tini", "dumb-init", "catatonit", "env")
 _FIRST_COMMAND = re.compile(r"\s*(?:exec\s+)?(/[\w./+-]+)(?=\s|;|\Z)")
 
 
-def not_executable(subject: Subject) -> Iterator[Finding]:
+def not_executable(subject: Subject) -> Findings:
     """A container runs a file of a ConfigMap or a Secret, and the file is not executable.
 
     Kubernetes writes the files of these volumes with the mode 0644, if `defaultMode` or an item's `mode` does not say
@@ -165,18 +161,19 @@ def not_executable(subject: Subject) -> Iterator[Finding]:
 
     Proof: only a kubelet writes the files of a volume, and the API server does not look at their modes.
     """
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         volumes = {str(volume.get("name")): volume for _, volume in rendering.volumes()}
         for path, container in rendering.containers():
             for word_path, program in _programs(container):
-                volume = _volume_of(container, program, volumes)
-                if volume is None or _is_executable(volume, program):
+                mount = mount_over(container, program) or {}
+                volume = volumes.get(str(mount.get("name")), {})
+                if not any(mapping(volume.get(kind)) for kind in _KINDS) or _is_executable(volume, program):
                     continue
                 alone = "command" in word_path and word_path[-1] == 0
                 write = f"command: [sh, {program}, ...]" if alone else f"sh {program}"
-                yield Finding(
+                yield rendering.finding(
                     f"{program} is a file of the volume {volume.get('name')}, whose files are not executable",
-                    rendering.overlay.place((*path, *word_path)),
+                    (*path, *word_path),
                     f"write {write}, or give the volume defaultMode: 0555",
                 )
 
@@ -196,13 +193,6 @@ def _programs(container: Object) -> Iterator[tuple[Path, str]]:
             yield script.path, first_command[1]
 
 
-def _volume_of(container: Object, program: str, volumes: dict[str, Object]) -> Object | None:
-    """The volume that the innermost mount over a path shows, if it is of files with a mode; else None."""
-    mount = mount_over(container, program)
-    volume = None if mount is None else volumes.get(str(mount.get("name")))
-    return volume if volume is not None and any(mapping(volume.get(kind)) for kind in _KINDS) else None
-
-
 def _is_executable(volume: Object, program: str) -> bool:
     """Whether somebody may run a volume's file; also where an item of another name has such a mode, as by `subPath`."""
     for kind in _KINDS:
@@ -220,9 +210,3 @@ def _sources(projected: Object) -> Iterator[Any]:
     """The sources within a projected volume."""
     for source in mappings(projected.get("sources")):
         yield from (mapping(source.get(kind)) for kind in _KINDS)
-
-
-RULES = (
-    file_path,
-    not_executable,
-)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 from injector.authoring.lint.rules._scripts import commands, interpreter
-from injector.authoring.lint.rules._values import asked_ports, leaves, numbered, port_numbers, rendered_for, usual
-from injector.authoring.lint.subject import Finding, Subject, sidecars
-from injector.diagnostics import Path
+from injector.authoring.lint.rules._values import asked_ports, leaves, numbered, port_numbers, rendered_for, word_list
+from injector.authoring.lint.subject import Finding, Findings, OverlayMistakes, Subject
 from injector.names import hint, shortened, to_write
 from injector.pods.context import Object, mapping, mappings, string_field
 from injector.pods.fields import CONTAINER
@@ -26,7 +25,7 @@ _NAME_AND_TAG = re.compile(r"(?:\w+://)?(.*?)(:[^/:]*)?\Z")
 _TWO_TAGS = re.compile(r":[\w.-]+:[\w.-]+\Z")
 
 
-def image_name(subject: Subject) -> Iterator[Finding]:
+def image_name(subject: Subject) -> Findings:
     """An image's name is not a valid image reference.
 
     The rule checks the images that the template renders with its defaults. A reference has the form
@@ -54,22 +53,22 @@ def image_name(subject: Subject) -> Iterator[Finding]:
     Proof: the kubelet reads the name, and a control plane without nodes has no kubelet.
     """
     form = FORMATS["image"]
-    for rendering in usual(subject):
-        for path, container in (*rendering.containers(), *rendering.everywhere()):
+    for rendering in subject.usual:
+        for path, container in rendering.every_container():
             image = container.get("image")
             if isinstance(image, str) and image and not form.allows(image):
                 better = _NAME_AND_TAG.sub(lambda parts: parts[1].lower() + (parts[2] or ""), image)
                 help_ = to_write(next(filter(form.allows, (better,)), form.words))
-                yield Finding(
+                yield rendering.finding(
                     f"image {shortened(image, 80)} is not an image reference",
-                    rendering.overlay.place((*path, "image")),
+                    (*path, "image"),
                     "it has two tags; write one"
                     if _TWO_TAGS.search(image)
                     else f"{help_}; to check a parameter for this, set `format: image`",
                 )
 
 
-def request_above_limit(subject: Subject) -> Iterator[Finding]:
+def request_above_limit(subject: Subject) -> Findings:
     """A container requests more than its limit.
 
     The rule checks the template's own containers, with the defaults of the parameters.
@@ -98,19 +97,17 @@ def request_above_limit(subject: Subject) -> Iterator[Finding]:
               requests: {cpu: 10m, memory: 64Mi}
               limits: {memory: 128Mi}
     """
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         for path, container in rendering.containers():
             resources = plain_mapping(container.get("resources"))
             limits = plain_mapping(resources.get("limits"))
             for name, request in plain_mapping(resources.get("requests")).items():
                 requested, most = _amount(request), _amount(limits.get(name))
                 if requested is not None and most is not None and requested > most:
-                    yield Finding(
-                        (
-                            f"container `{container.get('name')}` has the {name} request {request}, but the {name} "
-                            f"limit is {limits[name]}"
-                        ),
-                        rendering.overlay.place((*path, "resources", "requests", name)),
+                    yield rendering.finding(
+                        f"container `{container.get('name')}` has the {name} request {request}, but the {name} "
+                        f"limit is {limits[name]}",
+                        (*path, "resources", "requests", name),
                         "raise the limit, or request less",
                     )
 
@@ -122,7 +119,7 @@ def _amount(value: Any) -> Decimal | None:
         return None
 
 
-def probe_port(subject: Subject) -> Iterator[Finding]:
+def probe_port(subject: Subject) -> Findings:
     """A probe or a hook names a port that its container does not have.
 
     The kubelet looks up the name among the container's own ports. The API server accepts any name, but if the container
@@ -159,9 +156,9 @@ def probe_port(subject: Subject) -> Iterator[Finding]:
             for port_path, port in asked_ports(container):
                 if isinstance(port, str) and port not in names and not port.isdecimal():
                     rest = hint(port, names, "its ports are")
-                    yield Finding(
+                    yield rendering.finding(
                         f"container `{container.get('name')}` has no port {shortened(port)}{rest}",
-                        rendering.overlay.place((*path, *port_path)),
+                        (*path, *port_path),
                         "name one of its ports, add one with this name, or give the number",
                     )
 
@@ -169,7 +166,7 @@ def probe_port(subject: Subject) -> Iterator[Finding]:
 _SHORT = 1
 
 
-def grace_period(subject: Subject) -> Iterator[Finding]:
+def grace_period(subject: Subject) -> Findings:
     """A preStop hook sleeps longer than the termination grace period of some pods.
 
     The API server refuses a pod whose `preStop.sleep` is longer than its `terminationGracePeriodSeconds`. Some pods,
@@ -200,13 +197,13 @@ def grace_period(subject: Subject) -> Iterator[Finding]:
               preStop: {sleep: {seconds: {{ delay }}}}
         {% endif %}
     """
-    for rendering in usual(subject):
-        for native in (True, False):
-            overlay = rendered_for(subject, rendering.context, native=native, grace=_SHORT)
-            for path, container in sidecars(overlay):
+    for rendering in subject.usual:
+        overlays = (rendered_for(subject, rendering.context, native=n, grace=_SHORT) for n in (True, False))
+        for overlay in chain.from_iterable(overlays):
+            for path, container in overlay.sidecars():
                 sleep = mapping(mapping(mapping(container.get("lifecycle")).get("preStop")).get("sleep"))
                 seconds = sleep.get("seconds")
-                if overlay is not None and isinstance(seconds, int) and seconds > _SHORT:
+                if isinstance(seconds, int) and seconds > _SHORT:
                     yield Finding(
                         f"pods whose terminationGracePeriodSeconds is below {seconds} are refused with this hook",
                         overlay.place((*path, "lifecycle", "preStop", "sleep", "seconds")),
@@ -226,18 +223,16 @@ _CAPITALS = re.compile(r"[A-Z][A-Z0-9_]{2,}\Z")
 #: The fields that are replaced, by those in whose place they stand.
 _EXPANDING = {"subPath": "subPathExpr"}
 #: The places where Kubernetes replaces `$(NAME)`.
-_EXPANDED = (
-    "Container.command[]",
-    "Container.args[]",
-    "EnvVar.value",
-    "VolumeMount.subPathExpr",
-    "ExecAction.command[]",
+_EXPANDED = word_list(
+    """
+    Container.command[] Container.args[] EnvVar.value VolumeMount.subPathExpr ExecAction.command[]
+    """
 )
 #: What kubelet adds for the services of a namespace.
 _OF_SERVICES = re.compile(r".*_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT(?:_[0-9]+_[A-Z_]+)?)\Z")
 
 
-def variable_reference(subject: Subject) -> Iterator[Finding]:
+def variable_reference(subject: Subject) -> Findings:
     """`$(NAME)` refers to a variable that the container does not have, or defines only later.
 
     Kubernetes replaces `$(NAME)` by the value of the variable NAME in commands, in arguments, in `subPathExpr` and in
@@ -274,10 +269,10 @@ def variable_reference(subject: Subject) -> Iterator[Finding]:
             if not container.get("envFrom"):  # whose names nobody knows here
                 faults += _references(container, names)
             for word_path, message, help_ in faults:
-                yield Finding(message, rendering.overlay.place((*path, *word_path)), help_)
+                yield rendering.finding(message, (*path, *word_path), help_)
 
 
-def _of_shells(container: Object, names: list[str]) -> Iterator[tuple[Path, str, str]]:
+def _of_shells(container: Object, names: list[str]) -> OverlayMistakes:
     """Path, message and help for each reference to a variable that only a shell replaces."""
     values = [(("env", index, "value"), variable.get("value")) for index, variable in numbered(container.get("env"))]
     main, *others = commands(container)
@@ -297,7 +292,7 @@ def _of_shells(container: Object, names: list[str]) -> Iterator[tuple[Path, str,
                     yield path, message, f"write $({name})" + f", and add {name} to env" * (name not in names)
 
 
-def _elsewhere(container: Object, names: list[str]) -> Iterator[tuple[Path, str, str]]:
+def _elsewhere(container: Object, names: list[str]) -> OverlayMistakes:
     """Path, message and help for each reference to a variable of the container where Kubernetes replaces none."""
     for path, text in leaves(container):
         field = CONTAINER.at(path)
@@ -307,7 +302,7 @@ def _elsewhere(container: Object, names: list[str]) -> Iterator[tuple[Path, str,
             yield path, f"Kubernetes does not replace {reference[0]} in {field.name}", help_
 
 
-def _references(container: Object, names: list[str]) -> Iterator[tuple[Path, str, str]]:
+def _references(container: Object, names: list[str]) -> OverlayMistakes:
     """Path, message and help for each reference that nothing answers."""
     env = [(("env", i, "value"), variable.get("value"), names[:i]) for i, variable in numbered(container.get("env"))]
     command = [(path, word, names) for path, word in next(commands(container))]
@@ -322,12 +317,3 @@ def _references(container: Object, names: list[str]) -> Iterator[tuple[Path, str
             if name in names:
                 problem, to_do = "the variable is further down", "move the variable up"
             yield path, f"$({name}) stays as it is: {problem}", to_do
-
-
-RULES = (
-    grace_period,
-    image_name,
-    probe_port,
-    request_above_limit,
-    variable_reference,
-)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from injector.authoring.lint.rules._values import rendered_for, usual
-from injector.authoring.lint.subject import Finding, Subject, sidecars
-from injector.pods.context import Object, mapping, mappings, string_field
+from injector.authoring.lint.rules._values import rendered_for
+from injector.authoring.lint.subject import Finding, Findings, Subject
+from injector.pods.context import mapping, mappings, string_field
 from injector.pods.overlay import plain_mapping
 
 SEVERITY = "warning"
 
 
-def image_tag(subject: Subject) -> Iterator[Finding]:
+def image_tag(subject: Subject) -> Findings:
     """An image has no tag, or the tag `latest`.
 
     For Kubernetes, an image without a tag has the tag `latest`. The rule checks the defaults of parameters, and not the
@@ -45,9 +44,7 @@ def image_tag(subject: Subject) -> Iterator[Finding]:
                 continue
             fault = _wrong(image)
             if fault:
-                yield Finding(
-                    f"image {image} {fault}", rendering.overlay.place((*path, "image")), "name a version, or a digest"
-                )
+                yield rendering.finding(f"image {image} {fault}", (*path, "image"), "name a version, or a digest")
 
 
 def _wrong(image: str) -> str:
@@ -60,7 +57,7 @@ def _wrong(image: str) -> str:
     return "has the tag latest, which can refer to a different image later" if tag == "latest" else ""
 
 
-def read_only_root(subject: Subject) -> Iterator[Finding]:
+def read_only_root(subject: Subject) -> Findings:
     """A container may write to its root file system.
 
     Files that a container writes there are lost at the next restart, and may fill the node's disk. An attacker in the
@@ -92,18 +89,18 @@ def read_only_root(subject: Subject) -> Iterator[Finding]:
     Proof: no Pod Security level requires a read-only root file system, and the API server does not see what a container
     writes.
     """
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         for path, container in rendering.containers():
             security = plain_mapping(container.get("securityContext"))
             if security.get("readOnlyRootFilesystem") is not True:
-                yield Finding(
+                yield rendering.finding(
                     f"container `{container.get('name')}` can write to its root file system",
-                    rendering.overlay.place((*path, "securityContext", "readOnlyRootFilesystem")),
+                    (*path, "securityContext", "readOnlyRootFilesystem"),
                     "set readOnlyRootFilesystem: true, and mount an emptyDir with a sizeLimit where it has to write",
                 )
 
 
-def resources(subject: Subject) -> Iterator[Finding]:
+def resources(subject: Subject) -> Findings:
     """A container requests no CPU or no memory.
 
     The rule reports a container without `resources.requests` for cpu or memory. A limit without a request is enough,
@@ -134,26 +131,25 @@ def resources(subject: Subject) -> Iterator[Finding]:
               limits: {memory: 64Mi}
     """
     for rendering in subject.renderings:
-        pod_level = plain_mapping(plain_mapping(rendering.after.get("spec")).get("resources"))
-        if pod_level:
+        if mapping(rendering.after.get("spec")).get("resources"):
             continue  # the pod as a whole has its budget
         for path, container in rendering.containers():
             resources = plain_mapping(container.get("resources"))
             amounts = {**plain_mapping(resources.get("limits")), **plain_mapping(resources.get("requests"))}
             missing = [name for name in ("cpu", "memory") if name not in amounts]
             if missing:
-                place = rendering.overlay.place((*path, "resources"), key=True)
-                yield Finding(
+                yield rendering.finding(
                     f"container `{container.get('name')}` has no request for {' and '.join(missing)}",
-                    place,
+                    (*path, "resources"),
                     "add resources: {requests: {cpu: ..., memory: ...}}, from parameters",
+                    key=True,
                 )
 
 
 _ASIDE = re.compile(r"metric|stat|prom|health|ready|live|probe|admin|debug|info|monitor|telemetry", re.IGNORECASE)
 
 
-def termination(subject: Subject) -> Iterator[Finding]:
+def termination(subject: Subject) -> Findings:
     """As a plain container, a sidecar that carries the app's traffic stops before the app has answered all requests.
 
     Native sidecars stop after the app. But plain containers all get the signal to stop at the same time, so the sidecar
@@ -186,29 +182,21 @@ def termination(subject: Subject) -> Iterator[Finding]:
               preStop: {sleep: {seconds: {{ delay }}}}
         {% endif %}
     """
-    for rendering in usual(subject):
-        overlay = rendered_for(subject, rendering.context, kind="Deployment", native=False)
-        for path, container in sidecars(overlay):
-            if (
-                overlay is not None
-                and _has_traffic(container)
-                and not mapping(container.get("lifecycle")).get("preStop")
-            ):
-                yield Finding(
-                    (
+    for rendering in subject.usual:
+        for overlay in rendered_for(subject, rendering.context, kind="Deployment", native=False):
+            for path, container in overlay.sidecars():
+                names = [string_field(port.get("name")) for port in mappings(container.get("ports"))]
+                has_traffic = not all(map(_ASIDE.search, names))
+                if has_traffic and not mapping(container.get("lifecycle")).get("preStop"):
+                    yield Finding(
                         f"where container `{container.get('name')}` is a plain container, it stops together with the "
-                        "app, and so is gone while the app answers its last requests"
-                    ),
-                    overlay.place((*path, "name")),
-                    "add a preStop hook that sleeps, inside {% if not native %}",
-                )
+                        "app, and so is gone while the app answers its last requests",
+                        overlay.place((*path, "name")),
+                        "add a preStop hook that sleeps, inside {% if not native %}",
+                    )
 
 
-def _has_traffic(container: Object) -> bool:
-    return any(not _ASIDE.search(string_field(port.get("name"))) for port in mappings(container.get("ports")))
-
-
-def job_blocked(subject: Subject) -> Iterator[Finding]:
+def job_blocked(subject: Subject) -> Findings:
     """The template does not warn that a Job never completes if this sidecar is a plain container.
 
     A Job completes when all containers of its pod have ended. A native sidecar does not count, but a plain container
@@ -235,11 +223,12 @@ def job_blocked(subject: Subject) -> Iterator[Finding]:
           - name: shipper
             image: example.com/shipper:1.2
     """
-    for rendering in usual(subject):
-        plain = rendered_for(subject, rendering.context, kind="Deployment", native=False)
-        job = rendered_for(subject, rendering.context, kind="Job", native=False)
-        if job is not None and (plain is None or not set(job.warnings) - set(plain.warnings)):
-            for path, container in sidecars(job):
+    for rendering in subject.usual:
+        plain = next(rendered_for(subject, rendering.context, kind="Deployment", native=False), None)
+        for job in rendered_for(subject, rendering.context, kind="Job", native=False):
+            if plain is not None and not set(plain.warnings).issuperset(job.warnings):
+                continue
+            for path, container in job.sidecars():
                 yield Finding(
                     f"if container `{container.get('name')}` is a plain container, a Job with this sidecar never ends, "
                     "and no warning is given",
@@ -248,20 +237,9 @@ def job_blocked(subject: Subject) -> Iterator[Finding]:
                 )
         for path, container in rendering.sidecars():
             if container.get("restartPolicy", "Always") != "Always":
-                yield Finding(
-                    (
-                        f"with this restartPolicy, container `{container.get('name')}` is never a native sidecar, "
-                        "so a Job with this sidecar never ends"
-                    ),
-                    rendering.overlay.place((*path, "restartPolicy")),
+                yield rendering.finding(
+                    f"with this restartPolicy, container `{container.get('name')}` is never a native sidecar, "
+                    "so a Job with this sidecar never ends",
+                    (*path, "restartPolicy"),
                     "leave restartPolicy out",
                 )
-
-
-RULES = (
-    image_tag,
-    job_blocked,
-    read_only_root,
-    resources,
-    termination,
-)

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from injector.authoring.lint.rules._values import is_written, numbered
-from injector.authoring.lint.subject import Finding, RenderedSource, Rendering, Subject
+from injector.authoring.lint.subject import Finding, Findings, RenderedSource, Rendering, Subject
 from injector.diagnostics import Path
 from injector.names import hint
 from injector.pods.context import Object, mapping, mappings, string_field
@@ -17,7 +17,7 @@ SEVERITY = "error"
 _Placed = tuple[RenderedSource, Path, Object]
 
 
-def envoy_config(subject: Subject) -> Iterator[Finding]:
+def envoy_config(subject: Subject) -> Findings:
     """`envoy --mode validate` accepts the configuration, but Envoy does not work with it.
 
     Envoy's own check does not find these mistakes:
@@ -100,7 +100,7 @@ def envoy_config(subject: Subject) -> Iterator[Finding]:
             yield from _filters(rendering, placed)
 
 
-def _names(placed: list[_Placed]) -> Iterator[Finding]:
+def _names(placed: list[_Placed]) -> Findings:
     names: set[str] = set()
     for file, path, listener in placed:
         name = string_field(listener.get("name"))
@@ -113,7 +113,7 @@ def _names(placed: list[_Placed]) -> Iterator[Finding]:
         names.add(name)
 
 
-def _addresses(rendering: Rendering) -> Iterator[Finding]:
+def _addresses(rendering: Rendering) -> Findings:
     for file in rendering.files.values():
         for host, _, path in bindings(file.value):
             if not _is_local(host):
@@ -135,7 +135,7 @@ def _is_local(host: str) -> bool:
     return address.is_unspecified or address.is_loopback
 
 
-def _filters(rendering: Rendering, placed: list[_Placed]) -> Iterator[Finding]:
+def _filters(rendering: Rendering, placed: list[_Placed]) -> Findings:
     bootstraps = [file.value for file in rendering.files.values()]
     static = {string_field(cluster.get("name")): cluster for config in bootstraps for cluster in clusters(config)}
     dynamic = any(mapping(mapping(config).get("dynamic_resources")).get("cds_config") for config in bootstraps)
@@ -223,6 +223,3 @@ def filters(listener: Object) -> Iterator[tuple[Path, Object]]:
 def is_type(config: Object, name: str) -> bool:
     """Whether a typed configuration is of this type, in whatever version."""
     return str(config.get(_TYPE)).endswith(f".{name}")
-
-
-RULES = (envoy_config,)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from injector.authoring.lint.engine import disables
 from injector.authoring.lint.rules._reading import sources_used
-from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
 from injector.names import hint
 from injector.pods.context import mapping, sequence
 
 SEVERITY = "warning"
 
 
-def disable(subject: Subject) -> Iterator[Finding]:
+def disable(subject: Subject) -> Findings:
     """A comment with `lint: disable` names no rule, gives no reason, or has no effect.
 
     `# lint: disable=RULE WHY` disables a rule for its line, or, on a line of its own, for the next line. At the left
@@ -64,7 +63,7 @@ def disable(subject: Subject) -> Iterator[Finding]:
 _CAPABILITIES = ("NET_ADMIN", "ALL")
 
 
-def redirects(subject: Subject) -> Iterator[Finding]:
+def redirects(subject: Subject) -> Findings:
     """An init container may redirect traffic, and `redirects` does not name it; or `redirects` names no such container.
 
     From the moment that an init container redirects the pod's traffic to a sidecar, everything that needs the network
@@ -123,7 +122,7 @@ _ANNOTATIONS = 256 * 1024
 _SHARE = 0.75
 
 
-def size(subject: Subject) -> Iterator[Finding]:
+def size(subject: Subject) -> Findings:
     """The template renders almost as much as Kubernetes can store.
 
     All config files that a template renders for a pod are in one ConfigMap, which can have at most 1 MiB. The config
@@ -202,7 +201,7 @@ def _annotations(rendering: Rendering) -> int:
     return sum(len(f"{key}{value}".encode()) for key, value in annotations.items())
 
 
-def unused_source(subject: Subject) -> Iterator[Finding]:
+def unused_source(subject: Subject) -> Findings:
     """A file of the folder is not used.
 
     The rule reports a `*.j2` file that `files:` does not name and that no other file includes or imports.
@@ -263,7 +262,7 @@ _KNOWN = (
 )
 
 
-def validate_missing(subject: Subject) -> Iterator[Finding]:
+def validate_missing(subject: Subject) -> Findings:
     """A config file has no `validate`, although its program can check the file.
 
     `validate` is a command with which the real program checks the file, without serving anything. `injector test` runs
@@ -308,12 +307,3 @@ def validate_missing(subject: Subject) -> Iterator[Finding]:
                 subject.manifest(("files", file.name)),
                 f"add validate: {command}",
             )
-
-
-RULES = (
-    disable,
-    redirects,
-    size,
-    unused_source,
-    validate_missing,
-)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, SchemasMissingError, deprecated_fields, schema_errors
-from injector.authoring.lint.rules._values import leaves
-from injector.authoring.lint.subject import Finding, RenderedSource, Rendering, Subject
+from injector.authoring.cases.document import nested_values
+from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, deprecated_fields, known_errors
+from injector.authoring.lint.rules._values import last_field, leaves, word_list
+from injector.authoring.lint.subject import Findings, RenderedSource, Rendering, Subject
+from injector.authoring.refusal_location import value_at
 from injector.diagnostics import Path
 from injector.pods.context import sequence
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
@@ -16,7 +18,7 @@ from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Replace, bare_valu
 SEVERITY = "warning"
 
 
-def atomic_list(subject: Subject) -> Iterator[Finding]:
+def atomic_list(subject: Subject) -> Findings:
     """The overlay sets a list that does not merge, and the pod may have a list of its own there.
 
     A list without a merge key is not merged. If the pod has the list, the pod's list stays, and the pod gets none of
@@ -47,7 +49,9 @@ def atomic_list(subject: Subject) -> Iterator[Finding]:
               capabilities: {drop: [NET_RAW]}
     """
     for rendering in subject.renderings:
-        unknown = _unknown(subject, rendering)
+        # none where nobody knows them
+        errors = known_errors(rendering.after, subject.kubernetes)
+        unknown = {error.path[-1] for error in errors if error.code == UNKNOWN_FIELD}
         for path, replaced in _shared(rendering):
             if unknown.intersection(path):
                 continue  # no list at all: the rule schema tells what it may be
@@ -56,33 +60,20 @@ def atomic_list(subject: Subject) -> Iterator[Finding]:
                 if replaced
                 else "a pod that already has this list keeps its own, and no item of this template is added"
             )
-            yield Finding(
-                f"{_written(path)} does not merge: {loser}",
-                rendering.overlay.place(path, key=True),
-                (
-                    "let the pod's author set it. Or, if you know that no pod sets this list, disable this rule and "
-                    "say how you know"
-                ),
+            fields = [str(step) for step in path[-2:] if isinstance(step, str)]
+            list_ = ".".join(fields if len(fields) > 1 else ['"*"', *fields])
+            yield rendering.finding(
+                f"{list_} does not merge: {loser}",
+                path,
+                "let the pod's author set it. Or, if you know that no pod sets this list, disable this rule and "
+                "say how you know",
+                key=True,
             )
-
-
-def _unknown(subject: Subject, rendering: Rendering) -> set[str | int]:
-    """The fields of a pod that Kubernetes does not have; none where nobody knows them."""
-    try:
-        return {e.path[-1] for e in schema_errors(rendering.after, subject.kubernetes) if e.code == UNKNOWN_FIELD}
-    except SchemasMissingError:
-        return set()
-
-
-def _written(path: Path) -> str:
-    """The end of a path, as people write it."""
-    fields = [str(step) for step in path[-2:] if isinstance(step, str)]
-    return ".".join(fields if len(fields) > 1 else ['"*"', *fields])
 
 
 def _shared(rendering: Rendering) -> Iterator[tuple[Path, bool]]:
     """The lists that the overlay shares with the app, and whether `!replace` stands there."""
-    spec = plain_mapping(plain_mapping(rendering.overlay.value).get("spec"))
+    spec = rendering.overlay.spec
     for field, value in spec.items():
         if field not in (*CONTAINER_LISTS, "volumes"):
             yield from _lists(value, ("spec", field), SPEC.fields[field])
@@ -101,7 +92,7 @@ def _lists(value: Any, path: Path, field: Field) -> Iterator[tuple[Path, bool]]:
         yield path, isinstance(value, Replace)
 
 
-def default_weakens(subject: Subject) -> Iterator[Finding]:
+def default_weakens(subject: Subject) -> Findings:
     """The tag `!default` lets a pod of a `required` namespace keep its own value in place of the template's.
 
     In a `required` namespace the injector refuses a pod that changes the sidecars, their volumes, or the variables,
@@ -139,9 +130,9 @@ def default_weakens(subject: Subject) -> Iterator[Finding]:
         rendered = rendering.overlay.rendered
         for path in rendered.default_paths if rendered is not None else ():
             if _guaranteed(rendering.overlay, path, subject.template.overridable):
-                yield Finding(
-                    f"with !default, a pod can override {_shown(path)} even in a required namespace",
-                    rendering.overlay.place(path),
+                yield rendering.finding(
+                    f"with !default, a pod can override {last_field(path)} even in a required namespace",
+                    path,
                     "remove the tag, or list the field as overridable",
                 )
 
@@ -153,29 +144,22 @@ def _guaranteed(overlay: RenderedSource, path: Path, overridable: frozenset[str]
     if path[0] != "spec" or path[1] not in CONTAINER_LISTS:
         return False
     field = path[3] if len(path) > 3 else ""
-    container = plain_mapping(overlay.value["spec"])[path[1]][path[2]]
+    container = overlay.spec[str(path[1])][path[2]]
     if name_of(container) == EVERY_CONTAINER:
         return not field or CONTAINER.fields[str(field)].aligned
     return field not in overridable
 
 
-def _shown(path: Path) -> str:
-    return next((str(step) for step in reversed(path) if isinstance(step, str)), "value")
-
-
-OF_PODS = (
-    "dnsPolicy",
-    "enableServiceLinks",
-    "preemptionPolicy",
-    "restartPolicy",
-    "schedulerName",
-    "serviceAccountName",
-    "terminationGracePeriodSeconds",
+OF_PODS = word_list(
+    """
+    dnsPolicy enableServiceLinks preemptionPolicy restartPolicy schedulerName serviceAccountName
+    terminationGracePeriodSeconds
+    """
 )
 OF_CONTAINERS = ("imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy")
 
 
-def defaulted_field(subject: Subject) -> Iterator[Finding]:
+def defaulted_field(subject: Subject) -> Findings:
     """The overlay fills in a field that the API server has already filled in, so the overlay's value has no effect.
 
     The API server writes its defaults into a pod before it calls a webhook: `terminationGracePeriodSeconds: 30`,
@@ -204,18 +188,17 @@ def defaulted_field(subject: Subject) -> Iterator[Finding]:
     """
     for rendering in subject.renderings:
         for path in _filled(rendering):
-            yield Finding(
-                (
-                    f"in a cluster, the API server always fills in {path[-1]} first, so the value from the template "
-                    "is ignored"
-                ),
-                rendering.overlay.place(path, key=True),
+            yield rendering.finding(
+                f"in a cluster, the API server always fills in {path[-1]} first, so the value from the template "
+                "is ignored",
+                path,
                 "write `!replace` before the value, or leave the field out",
+                key=True,
             )
 
 
 def _filled(rendering: Rendering) -> Iterator[Path]:
-    spec = plain_mapping(plain_mapping(rendering.overlay.value).get("spec"))
+    spec = rendering.overlay.spec
     for field in OF_PODS:
         if field in spec and not isinstance(spec[field], Replace):
             yield "spec", field
@@ -226,7 +209,7 @@ def _filled(rendering: Rendering) -> Iterator[Path]:
                     yield "spec", "containers", index, field
 
 
-def deprecated_field(subject: Subject) -> Iterator[Finding]:
+def deprecated_field(subject: Subject) -> Findings:
     """The overlay sets a field that is deprecated in Kubernetes.
 
     The rule reports each field that the schema of the Kubernetes version calls deprecated, and says what the schema
@@ -261,28 +244,20 @@ def deprecated_field(subject: Subject) -> Iterator[Finding]:
         written = {path[:end] for path, _ in leaves(rendering.overlay.value) for end in range(2, len(path) + 1)}
         for path in sorted(written - checked, key=str):
             if to_do := deprecations.get(POD.at(path).address):
-                place = rendering.overlay.place(path, key=True)
-                yield Finding(f"Kubernetes calls {path[-1]} deprecated", place, to_do, about=path[-1])
+                message = f"Kubernetes calls {path[-1]} deprecated"
+                yield rendering.finding(message, path, to_do, key=True, about=path[-1])
         checked |= written
 
 
-_IDENTITY = frozenset(
-    {
-        "hostNetwork",
-        "hostPID",
-        "hostname",
-        "image",
-        "name",
-        "nodeName",
-        "restartPolicy",
-        "runAsGroup",
-        "runAsUser",
-        "serviceAccountName",
-    }
+_CONTAINERS = (("spec", "containers"), ("spec", "initContainers"))
+_IDENTITY = word_list(
+    """
+    hostNetwork hostPID hostname image name nodeName restartPolicy runAsGroup runAsUser serviceAccountName
+    """
 )
 
 
-def replace(subject: Subject) -> Iterator[Finding]:
+def replace(subject: Subject) -> Findings:
     """A `!replace` removes more than one value of the app, or changes the app's program, user or service account.
 
     In front of most single values, such as that of `imagePullPolicy`, the tag `!replace` does no harm: the receipt
@@ -315,36 +290,18 @@ def replace(subject: Subject) -> Iterator[Finding]:
     """
     for rendering in subject.renderings:
         overlay = plain_mapping(rendering.overlay.value)
-        for path, value in _tags({key: overlay[key] for key in ("metadata", "spec") if key in overlay}, ()):
+        for path, tagged in nested_values({key: overlay[key] for key in ("metadata", "spec") if key in overlay}):
+            # in a sidecar of the template's own it replaces nothing of the app's
+            is_own = (
+                path[:2] in _CONTAINERS and len(path) > 2 and name_of(value_at(overlay, path[:3])) != EVERY_CONTAINER
+            )
+            if not isinstance(tagged, Replace) or is_own:
+                continue
+            value = tagged.value
             if isinstance(value, dict | list):
                 message = f"!replace takes away all that the pod's author wrote in {path[-1]}"
             elif path[-1] in _IDENTITY:
                 message = f"!replace of {path[-1]} changes the app itself: its program, user or account"
             else:
                 continue
-            place = rendering.overlay.place(path)
-            yield Finding(message, place, "write !replace only before the one value that has to change")
-
-
-def _tags(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """Path and value of each tag; those in a sidecar of the template's own replace nothing of the app's."""
-    if isinstance(value, Replace):
-        yield path, value.value
-    bare = bare_value(value)
-    if isinstance(bare, dict):
-        for key, part in bare.items():
-            yield from _tags(part, (*path, key))
-    elif isinstance(bare, list):
-        own = path in (("spec", "containers"), ("spec", "initContainers"))
-        for index, part in enumerate(bare):
-            if not (own and name_of(part) != EVERY_CONTAINER):
-                yield from _tags(part, (*path, index))
-
-
-RULES = (
-    atomic_list,
-    default_weakens,
-    defaulted_field,
-    deprecated_field,
-    replace,
-)
+            yield rendering.finding(message, path, "write !replace only before the one value that has to change")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.authoring.lint.rules._values import leaves, numbered
+from injector.authoring.lint.rules._values import in_containers, leaves, word_list
 from injector.authoring.lint.rules._volumes import holdings, missing_volumes, references, unseen
-from injector.authoring.lint.subject import Finding, Subject
+from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.diagnostics import Place
 from injector.names import hint, nearest
 from injector.pods.constraints.volumes import meant_mode
@@ -15,27 +15,10 @@ from injector.pods.overlay import plain_mapping
 
 SEVERITY = "error"
 
-_SYSTEM = frozenset(
-    {
-        "",
-        "/bin",
-        "/boot",
-        "/dev",
-        "/etc",
-        "/lib",
-        "/lib64",
-        "/proc",
-        "/sbin",
-        "/sys",
-        "/usr",
-        "/usr/bin",
-        "/usr/lib",
-        "/var",
-    }
-)
+_SYSTEM = word_list("/ /bin /boot /dev /etc /lib /lib64 /proc /sbin /sys /usr /usr/bin /usr/lib /var")
 
 
-def mount_hides(subject: Subject) -> Iterator[Finding]:
+def mount_hides(subject: Subject) -> Findings:
     """A mount hides a folder that the image needs.
 
     A mount hides the files that the image has at that path. In `/etc` these are users and certificates; in `/usr`
@@ -69,23 +52,18 @@ def mount_hides(subject: Subject) -> Iterator[Finding]:
             emptyDir: {}
     """
     for rendering in subject.renderings:
-        for path, container in (*rendering.containers(), *rendering.everywhere()):
-            for index, mount in numbered(container.get("volumeMounts")):
-                mount_path = string_field(mount.get("mountPath"))
-                if (
-                    mount_path
-                    and mount_path.rstrip("/") in _SYSTEM
-                    and not mount.get("subPath")
-                    and not mount.get("subPathExpr")
-                ):
-                    yield Finding(
-                        f"a volume at {mount_path} hides what the image has there",
-                        rendering.overlay.place((*path, "volumeMounts", index, "mountPath")),
-                        "mount into a folder of its own",
-                    )
+        for path, mount in in_containers(rendering, "volumeMounts"):
+            mount_path = string_field(mount.get("mountPath"))
+            is_whole = not mount.get("subPath") and not mount.get("subPathExpr")
+            if mount_path and (mount_path.rstrip("/") or "/") in _SYSTEM and is_whole:
+                yield rendering.finding(
+                    f"a volume at {mount_path} hides what the image has there",
+                    (*path, "mountPath"),
+                    "mount into a folder of its own",
+                )
 
 
-def mount_without_volume(subject: Subject) -> Iterator[Finding]:
+def mount_without_volume(subject: Subject) -> Findings:
     """A container mounts a volume that neither the overlay nor the pod has.
 
     The API server would refuse the whole pod ("volumeMounts[0].name: Not found"), so the injection fails. The most
@@ -120,14 +98,11 @@ def mount_without_volume(subject: Subject) -> Iterator[Finding]:
     for rendering in subject.renderings:
         for missing in missing_volumes(rendering):
             near = _meant(missing.name, missing.volumes)
-            yield Finding(
-                f"there is no volume `{missing.name}` to mount{f'; did you mean {near}?' if near else ''}",
-                missing.place,
-                "add it to spec.volumes, or correct the name",
-            )
+            message = f"there is no volume `{missing.name}` to mount{f'; did you mean {near}?' if near else ''}"
+            yield Finding(message, missing.place, "add it to spec.volumes, or correct the name")
 
 
-def unmounted_files(subject: Subject) -> Iterator[Finding]:
+def unmounted_files(subject: Subject) -> Findings:
     """The template has a config file that no container mounts.
 
     The template has to use the generated ConfigMap, `{{ files.configmap }}`, as a volume, as a source of a
@@ -171,15 +146,14 @@ def unmounted_files(subject: Subject) -> Iterator[Finding]:
             mounted |= files.keys()
             if missing:
                 volume = dict(rendering.volumes())[path].get("name")
-                yield Finding(
+                yield rendering.finding(
                     f"no container mounts {', '.join(missing)} of the volume `{volume}`",
-                    rendering.overlay.place((*path, "name")),
+                    (*path, "name"),
                     f"add volumeMounts: [{{name: {volume}, mountPath: ..., readOnly: true}}] to the container that "
                     "reads it",
                 )
-    other_maps = list(_other_maps(subject))
     for name in sorted(left - mounted):
-        place, map_name = next(iter(other_maps), (subject.manifest(("files", name)), ""))
+        place, map_name = next(_other_maps(subject), (subject.manifest(("files", name)), ""))
         yield Finding(
             f"no container can read the file {name}: the overlay does not mount the generated ConfigMap",
             place,
@@ -189,7 +163,7 @@ def unmounted_files(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def unknown_file(subject: Subject) -> Iterator[Finding]:
+def unknown_file(subject: Subject) -> Findings:
     """The template refers to a key that the generated ConfigMap does not have.
 
     The rule checks the `items` of volumes, the `subPath` of mounts, and variables that take their value from a key
@@ -233,13 +207,12 @@ def unknown_file(subject: Subject) -> Iterator[Finding]:
     for rendering in subject.renderings if declared else ():
         for reference in references(rendering):
             if reference.file is not None and reference.file not in declared:
-                yield Finding(
-                    f"the template makes no file {reference.file}{hint(reference.file, declared)}",
-                    rendering.overlay.place(reference.path),
+                yield rendering.finding(
+                    f"the template makes no file {reference.file}{hint(reference.file, declared)}", reference.path
                 )
 
 
-def file_mode(subject: Subject) -> Iterator[Finding]:
+def file_mode(subject: Subject) -> Findings:
     """A file mode of a volume is a decimal number, and its author probably meant an octal one.
 
     `defaultMode: 400` is the mode 0620: the group may write the file. YAML reads a number as octal only if it
@@ -279,10 +252,7 @@ def file_mode(subject: Subject) -> Iterator[Finding]:
                     continue
                 if octal := meant_mode(mode):
                     message = f"{steps[-1]} {mode} is {oct(mode).replace('o', '')} in octal"
-                    yield Finding(message, rendering.overlay.place(steps), f"write {octal}")
-
-
-RULES = (file_mode, mount_hides, mount_without_volume, unknown_file, unmounted_files)
+                    yield rendering.finding(message, steps, f"write {octal}")
 
 
 def _meant(name: str, volumes: list[str]) -> str | None:

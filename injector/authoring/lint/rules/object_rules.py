@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import product
-
-from injector.authoring.lint.subject import Finding, Subject
-from injector.names import hint
+from injector.authoring.lint.subject import Finding, Findings, Subject
+from injector.names import flow_value, hint
 from injector.templates.template import OVERLAY
 
 SEVERITY = "error"
 
 
-def deleted_object(subject: Subject) -> Iterator[Finding]:
+def deleted_object(subject: Subject) -> Findings:
     """The template reads `object`, and is only for deletions.
 
     In a DELETE request, `object` is {}, and `oldObject` is the object to delete. So a condition on `object` gives
@@ -46,7 +43,7 @@ def deleted_object(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def old_object(subject: Subject) -> Iterator[Finding]:
+def old_object(subject: Subject) -> Findings:
     """The template reads `oldObject`, and is not for UPDATE or DELETE.
 
     Only UPDATE and DELETE requests have an `oldObject`. In CREATE and CONNECT requests it is {}. Without
@@ -102,7 +99,7 @@ _GROUPS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 _ADMISSION = "admissionregistration.k8s.io"
 
 
-def unknown_resource(subject: Subject) -> Iterator[Finding]:
+def unknown_resource(subject: Subject) -> Findings:
     """`for` names a resource that does not exist, or for which the API server calls no webhook.
 
     A webhook entry may name any resource. If the resource does not exist, the API server never calls the webhook, so a
@@ -151,40 +148,22 @@ def unknown_resource(subject: Subject) -> Iterator[Finding]:
         return
     for position, resource in enumerate(covered.resources):
         name = resource.partition("/")[0]
-        if any(_has(*place, name) for place in product(covered.api_groups, covered.api_versions)):
+        of_groups = [_GROUPS[group] for group in covered.api_groups]
+        if any(name in resources and not served.isdisjoint(covered.api_versions) for served, resources in of_groups):
             continue
         versions = ", ".join(covered.api_versions)
+        groups = " or ".join(group or "the core group" for group in covered.api_groups)
         yield Finding(
-            f"{resource} is not a resource of {' or '.join(map(_words, covered.api_groups))} in {versions}",
+            f"{resource} is not a resource of {groups} in {versions}",
             subject.manifest(("for", "resources", position)),
             _advice(name, covered.api_groups),
         )
 
 
-def _has(group: str, version: str, resource: str) -> bool:
-    versions, resources = _GROUPS[group]
-    return version in versions and resource in resources
-
-
 def _advice(name: str, groups: tuple[str, ...]) -> str:
     for group, (versions, resources) in _GROUPS.items():
         if name in resources:
-            api_groups = [] if group in groups else [f"apiGroups: [{_quoted(group)}]"]
+            api_groups = [] if group in groups else [f"apiGroups: [{flow_value(group)}]"]
             return f"write {', '.join([*api_groups, f'apiVersions: [{sorted(versions)[0]}]'])}"
     names = sorted(set().union(*(resources for _, resources in _GROUPS.values())))
     return f"`kubectl api-resources` lists what there is{hint(name, names)}"
-
-
-def _words(group: str) -> str:
-    return group or "the core group"
-
-
-def _quoted(group: str) -> str:
-    return group or '""'
-
-
-RULES = (
-    deleted_object,
-    old_object,
-    unknown_resource,
-)

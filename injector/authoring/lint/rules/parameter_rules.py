@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from injector.authoring.lint.rules._reading import parameters_read
-from injector.authoring.lint.subject import Finding, Subject
+from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.diagnostics import Path, Place
 from injector.pods.context import mapping
-from injector.templates.template import Parameter
 
 SEVERITY = "warning"
 
@@ -20,7 +19,7 @@ _NAMES = re.compile(
 _NAMES_OF_USERS = ("user", "user-id", "uid")
 
 
-def parameter_name(subject: Subject) -> Iterator[Finding]:
+def parameter_name(subject: Subject) -> Findings:
     """The names of two parameters differ only by dashes.
 
     Why: if you misspell the name of one parameter, you set the other one. The message about a misspelt name ignores
@@ -59,7 +58,7 @@ def parameter_name(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def parameter_open(subject: Subject) -> Iterator[Finding]:
+def parameter_open(subject: Subject) -> Findings:
     """A parameter that pods may set in a `required` namespace can keep the sidecar from its work.
 
     The rule checks parameters with `pods: may-set` that set an image, a user ID, a command or its arguments, and
@@ -95,7 +94,9 @@ def parameter_open(subject: Subject) -> Iterator[Finding]:
     if template.why_not_injected or not any(next(rendered.sidecars(), None) for rendered in subject.renderings):
         return
     for name, parameter in template.parameters.items():
-        if parameter.open and _may_weaken(parameter):
+        is_user = parameter.type == "integer" and name in _NAMES_OF_USERS
+        is_image = (parameter.member or parameter).schema.get("format") == "image"
+        if parameter.open and (is_image or is_user or _NAMES.search(name)):
             yield Finding(
                 f"with parameter `{name}`, a pod of a required namespace may weaken its sidecar",
                 subject.manifest(("parameters", name, "pods")),
@@ -111,7 +112,7 @@ def parameter_open(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def parameter_undescribed(subject: Subject) -> Iterator[Finding]:
+def parameter_undescribed(subject: Subject) -> Findings:
     """A parameter, or the template, has no description.
 
     Why: `injector docs` prints the description, and users read it to choose a value. The name alone does not say
@@ -147,7 +148,7 @@ def parameter_undescribed(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def parameter_unused(subject: Subject) -> Iterator[Finding]:
+def parameter_unused(subject: Subject) -> Findings:
     """A parameter is declared and never used.
 
     No file that the template renders or includes reads `params.<name>`.
@@ -186,12 +187,6 @@ def parameter_unused(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def _may_weaken(parameter: Parameter) -> bool:
-    is_user = parameter.type == "integer" and parameter.name in _NAMES_OF_USERS
-    is_image = (parameter.member or parameter).schema.get("format") == "image"
-    return is_image or is_user or _NAMES.search(parameter.name) is not None
-
-
 def _as_text(subject: Subject, name: str) -> Place | None:
     """Where a parameter stands in brackets of another language: `${params.x}`, `{ params.x }`, `$(params.x)`."""
     pattern = re.compile(rf"[{{(<]\s*({re.escape(name)})\s*[)}}>]")
@@ -207,7 +202,7 @@ def _as_text(subject: Subject, name: str) -> Place | None:
 _CLOSED = {"enum", "const", "anyOf", "oneOf", "allOf", "not"}
 
 
-def parameter_unbounded(subject: Subject) -> Iterator[Finding]:
+def parameter_unbounded(subject: Subject) -> Findings:
     """A parameter accepts any value: it has no format, pattern, list of values or limits.
 
     A string needs `format`, `pattern`, `enum`, `const` or `maxLength`. A number needs a lower and an upper limit,
@@ -249,8 +244,13 @@ def parameter_unbounded(subject: Subject) -> Iterator[Finding]:
             yield Finding(f"{part} takes {missing}", place, about=(*path, keyword))
 
 
-def _open(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, str, str]]:
-    """The parts of a schema without bounds: path, the keyword that is missing, and what it takes, in words."""
+_Schema = Mapping[str, Any]
+#: Path, the keyword that is missing, and what the schema takes, in words.
+_Missing = Iterator[tuple[Path, str, str]]
+
+
+def _open(schema: _Schema, path: Path) -> _Missing:
+    """The parts of a schema without bounds."""
     if schema.keys() & _CLOSED:
         return
     kind = schema.get("type")
@@ -264,7 +264,7 @@ def _open(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, str, st
         yield from _of_object(schema, path)
 
 
-def _of_number(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, str, str]]:
+def _of_number(schema: _Schema, path: Path) -> _Missing:
     lower = schema.keys() & {"minimum", "exclusiveMinimum"}
     upper = schema.keys() & {"maximum", "exclusiveMaximum"}
     if lower and not upper:
@@ -275,7 +275,7 @@ def _of_number(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, st
         yield path, "minimum", "any number: give it a minimum and a maximum"
 
 
-def _of_list(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, str, str]]:
+def _of_list(schema: _Schema, path: Path) -> _Missing:
     items = schema.get("items")
     if "maxItems" not in schema:
         yield path, "maxItems", "any number of items: give it maxItems"
@@ -285,19 +285,10 @@ def _of_list(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, str,
         yield path, "items", "items of any kind: add the keyword `items`"
 
 
-def _of_object(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, str, str]]:
+def _of_object(schema: _Schema, path: Path) -> _Missing:
     properties, additional = schema.get("properties"), schema.get("additionalProperties")
     if not properties and not isinstance(additional, Mapping) and "propertyNames" not in schema:
         yield path, "properties", "any keys with any values: give it properties, or a schema for additionalProperties"
     for name, inner in mapping(properties).items():
         yield from _open(mapping(inner), (*path, "properties", name))
     yield from _open(mapping(additional), (*path, "additionalProperties"))
-
-
-RULES = (
-    parameter_name,
-    parameter_open,
-    parameter_unbounded,
-    parameter_undescribed,
-    parameter_unused,
-)

@@ -8,7 +8,8 @@ from typing import Any
 from jinja2 import nodes
 
 from injector.advice.values import meant_value
-from injector.authoring.lint.subject import Finding, Subject
+from injector.authoring.lint.rules._values import word_list
+from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.names import WANTED, nearest, shortened, to_write
 from injector.templates.dependencies import CONTAINER, chain
 from injector.templates.manifest import manifest_place
@@ -31,7 +32,7 @@ _EQUAL: dict[str, tuple[type, ...]] = {
 }
 
 
-def parameter_type(subject: Subject) -> Iterator[Finding]:
+def parameter_type(subject: Subject) -> Findings:
     """A template compares a parameter with a value that the parameter never has, or reads a field that is never there.
 
     The `type` in template.yaml says which values a parameter can have. A boolean is true or false, and never the string
@@ -76,8 +77,12 @@ def parameter_type(subject: Subject) -> Iterator[Finding]:
             yield mistake
 
 
-def _in_files(subject: Subject) -> Iterator[Finding]:
-    parameters, roots = subject.variables(), _roots(subject.template)
+def _in_files(subject: Subject) -> Findings:
+    template, parameters = subject.template, subject.variables()
+    # what the template sees of pods: the path into a pod, by its name; nothing in a template for other objects
+    names = template.program.names & {CONTAINER} | {"pod", "object", "oldObject"}
+    is_for_pods = template.applies_to.only_pods and set(template.applies_to.resources) == {"pods"}
+    roots = {name: "pod.spec.containers[0]" if name == CONTAINER else name for name in names if is_for_pods}
     for file in subject.parsed:
         for offset, message, help_ in (
             *_comparisons(file.tree, parameters),
@@ -85,23 +90,25 @@ def _in_files(subject: Subject) -> Iterator[Finding]:
             *_words_in_conditions(file.tree),
             *_fields(file.tree, file.text, parameters, roots),
         ):
-            yield Finding(message, subject.template.program.place(file.name, offset), help_)
+            yield subject.finding(message, file.name, offset, help_)
 
 
+#: The parameters by their names in templates.
+_Parameters = Mapping[str, Parameter]
 #: An offset, what is wrong there, and what to do.
 _Mistake = tuple[int, str, str]
 #: The keywords that say something of values of some types alone.
 _OF_TYPES = {
-    **dict.fromkeys(("minLength", "maxLength", "pattern"), ("string",)),
+    **dict.fromkeys(word_list("minLength maxLength pattern"), ("string",)),
     **dict.fromkeys(OF_NUMBERS, ("integer", "number")),
-    **dict.fromkeys(("items", "minItems", "maxItems", "uniqueItems", "prefixItems", "contains"), ("array",)),
+    **dict.fromkeys(word_list("items minItems maxItems uniqueItems prefixItems contains"), ("array",)),
     **dict.fromkeys(
-        ("properties", "additionalProperties", "propertyNames", "minProperties", "maxProperties"), ("object",)
+        word_list("properties additionalProperties propertyNames minProperties maxProperties"), ("object",)
     ),
 }
 
 
-def _declarations(template: Template) -> Iterator[Finding]:
+def _declarations(template: Template) -> Findings:
     """What has no effect in the declaration of a parameter."""
     for parameter in template.parameters.values():
         kind, enum = parameter.type, parameter.schema.get("enum")
@@ -121,7 +128,7 @@ def _declarations(template: Template) -> Iterator[Finding]:
             yield Finding(message, place, help_)
 
 
-def _comparisons(tree: nodes.Template, parameters: Mapping[str, Parameter]) -> Iterator[_Mistake]:
+def _comparisons(tree: nodes.Template, parameters: _Parameters) -> Iterator[_Mistake]:
     """Comparisons of a parameter with constants that it never equals."""
     for node in tree.find_all(nodes.Compare):
         operator, operand = node.ops[0].op, node.ops[0].expr
@@ -134,7 +141,7 @@ def _comparisons(tree: nodes.Template, parameters: Mapping[str, Parameter]) -> I
 
 
 def _mistaken(
-    path: tuple[str, ...], operator: str, constants: list[Any], parameters: Mapping[str, Parameter]
+    path: tuple[str, ...], operator: str, constants: list[Any], parameters: _Parameters
 ) -> tuple[str, str] | None:
     """What is wrong with a comparison of what a path leads to, and what to write; None where it may be right."""
     parameter = parameters.get(path[1]) if len(path) == 2 and path[0] == "params" else None
@@ -189,7 +196,7 @@ def _words_in_conditions(tree: nodes.Template) -> Iterator[_Mistake]:
         yield first_offset(node) - 1, message, f"write {name} in {values}"
 
 
-def _always(tree: nodes.Template, parameters: Mapping[str, Parameter]) -> Iterator[_Mistake]:
+def _always(tree: nodes.Template, parameters: _Parameters) -> Iterator[_Mistake]:
     """Tests whether a parameter is defined: it always is."""
     for node in tree.find_all(nodes.Test):
         path = chain(node.node) if node.name in ("defined", "undefined") else None
@@ -238,16 +245,7 @@ def _comparison(parameter: Parameter, name: str, operator: str, constants: list[
     return f"{name} {_OPERATORS[operator]} {f'[{listed}]' if several else listed}"
 
 
-def _roots(template: Template) -> Mapping[str, str]:
-    """What a template sees of pods, by its name: the path into a pod. Nothing in a template for other objects."""
-    names = template.program.names & {CONTAINER} | {"pod", "object", "oldObject"}
-    is_for_pods = template.applies_to.only_pods and set(template.applies_to.resources) == {"pods"}
-    return {name: "pod.spec.containers[0]" if name == CONTAINER else name for name in names if is_for_pods}
-
-
-def _fields(
-    tree: nodes.Template, text: str, parameters: Mapping[str, Parameter], roots: Mapping[str, str]
-) -> Iterator[_Mistake]:
+def _fields(tree: nodes.Template, text: str, parameters: _Parameters, roots: Mapping[str, str]) -> Iterator[_Mistake]:
     """Uses of the fields of a parameter or a pod where it has no fields, or not these. `roots` lead into pods."""
     called = {id(call.node) for call in tree.find_all(nodes.Call)}
     for node in tree.find_all((nodes.Getattr, nodes.Getitem)):
@@ -270,6 +268,3 @@ def _fields(
         base = f"params.{parameter.variable}"
         message, _, help_ = of_parameter(parameter, base, name, f"{base}.{name}").partition("; ")
         yield word_at(text, first_offset(node) - 1, name), message, help_
-
-
-RULES = (parameter_type,)

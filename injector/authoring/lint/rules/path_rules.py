@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from injector.authoring.lint.subject import Finding, ObjectRendering, RenderedSource, Subject
+from injector.authoring.lint.subject import Finding, Findings, ObjectRendering, RenderedSource, Subject
 from injector.diagnostics import Path
 from injector.errors import InjectionError
 from injector.pods.context import Object, mapping
@@ -17,7 +17,7 @@ from injector.templates.template import OVERLAY
 SEVERITY = "warning"
 
 
-def never_acts(subject: Subject) -> Iterator[Finding]:
+def never_acts(subject: Subject) -> Findings:
     """A template for a webhook path did nothing for any object that the linter tried: no refusal, warning or change.
 
     A template for a path should refuse an object, warn of it, or fill in a field. If it never does, the API server
@@ -55,7 +55,7 @@ def never_acts(subject: Subject) -> Iterator[Finding]:
     )
 
 
-def open_policy(subject: Subject) -> Iterator[Finding]:
+def open_policy(subject: Subject) -> Findings:
     """An object that a policy checks may set the parameters of the policy.
 
     A policy is a template that refuses objects and adds nothing. If a parameter has no `from`, an annotation of the
@@ -96,7 +96,7 @@ def open_policy(subject: Subject) -> Iterator[Finding]:
     denies = any(rendering.injection.reason is Reason.DENIED for rendering in renderings)
     if not denies or any(rendering.overlay is not None and rendering.overlay.value for rendering in renderings):
         return
-    for parameter in subject.template.parameters.values():
+    for parameter in subject.parameters:
         if "pod" in parameter.setters:
             yield Finding(
                 f"an annotation of the object can set the parameter `{parameter.name}`, so the object's author can "
@@ -106,7 +106,7 @@ def open_policy(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def selector_everything(subject: Subject) -> Iterator[Finding]:
+def selector_everything(subject: Subject) -> Findings:
     """The template's selector matches every pod.
 
     A pod gets the templates whose `selector` matches it, if neither the pod nor its namespace names a template. An
@@ -146,7 +146,7 @@ def selector_everything(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def whole_list(subject: Subject) -> Iterator[Finding]:
+def whole_list(subject: Subject) -> Findings:
     """The overlay sets a list in an object that is not a pod, and the object may have a list of its own there.
 
     The injector knows the merge keys of lists in pods, but not in other kinds. So the injector does not merge such a
@@ -177,10 +177,8 @@ def whole_list(subject: Subject) -> Iterator[Finding]:
         for path in _lists(rendering.overlay.value, ()):
             if _stays(subject, rendering, path):
                 yield Finding(
-                    (
-                        f"{'.'.join(map(str, path))} does not merge: an object that already has this list gets "
-                        "nothing from the template"
-                    ),
+                    f"{'.'.join(map(str, path))} does not merge: an object that already has this list gets "
+                    "nothing from the template",
                     rendering.overlay.place(path, key=True),
                     "write the list only if the object does not have it, or use !replace",
                 )
@@ -212,11 +210,3 @@ def _stays(subject: Subject, rendering: ObjectRendering, path: Path) -> bool:
 def _with(obj: Object, path: Path, value: Any) -> Object:
     head, *rest = path
     return {**obj, str(head): _with(mapping(obj.get(str(head))), tuple(rest), value) if rest else value}
-
-
-RULES = (
-    never_acts,
-    open_policy,
-    selector_everything,
-    whole_list,
-)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
-from injector.authoring.lint.rules._values import numbered
+from injector.authoring.lint.rules._values import in_containers, numbered, word_list
+from injector.authoring.lint.rules._volumes import sources
 from injector.authoring.lint.rules.pod_security import OWN, WHO
-from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
 from injector.diagnostics import Path
 from injector.names import hint
-from injector.pods.context import mapping, string_field
-from injector.pods.overlay import plain, plain_mapping
+from injector.pods.context import Object, mapping, string_field
+from injector.pods.overlay import bare_value
 
 SEVERITY = "error"
 
-_OWN = ("name", "generateName", "namespace", "ownerReferences", "uid", "resourceVersion")
+_OWN = word_list("name generateName namespace ownerReferences uid resourceVersion")
 
 
-def pod_name(subject: Subject) -> Iterator[Finding]:
+def pod_name(subject: Subject) -> Findings:
     """The overlay sets the pod's name, namespace or owner: `metadata.name`, `namespace`, `ownerReferences`.
 
     When a controller, such as that of a ReplicaSet, creates pods, they have only the beginning of a name
@@ -49,13 +49,13 @@ def pod_name(subject: Subject) -> Iterator[Finding]:
             image: {{ params.image }}
     """
     for rendering in subject.renderings:
-        metadata = plain_mapping(plain_mapping(rendering.overlay.value).get("metadata"))
         for field in _OWN:
-            if field in metadata:
-                yield Finding(
+            if field in rendering.overlay.metadata:
+                yield rendering.finding(
                     f"metadata.{field} would be the same for every pod that gets this template",
-                    rendering.overlay.place(("metadata", field), key=True),
+                    ("metadata", field),
                     "remove it: only the pod's author or the pod's controller sets this field",
+                    key=True,
                 )
 
 
@@ -65,7 +65,7 @@ _NAMESPACES = {
 }
 
 
-def host_namespaces(subject: Subject) -> Iterator[Finding]:
+def host_namespaces(subject: Subject) -> Findings:
     """The overlay sets `hostNetwork`, `hostPID`, `hostIPC` or `shareProcessNamespace`.
 
     Pod Security levels `baseline` and `restricted` refuse `hostNetwork`, `hostPID` and `hostIPC`. With `hostNetwork`
@@ -92,21 +92,22 @@ def host_namespaces(subject: Subject) -> Iterator[Finding]:
             image: example.com/shipper:1.2
     """
     for rendering in subject.renderings:
-        spec = plain_mapping(plain_mapping(rendering.overlay.value).get("spec"))
         for field, consequence in _NAMESPACES.items():
-            if plain(spec.get(field)) is True:
-                place = rendering.overlay.place(("spec", field), key=True)
-                yield Finding(f"spec.{field} applies to the whole pod: {consequence}", place, "drop it")
+            if bare_value(rendering.overlay.spec.get(field)) is True:
+                message = f"spec.{field} applies to the whole pod: {consequence}"
+                yield rendering.finding(message, ("spec", field), "drop it", key=True)
 
 
-_OVERRIDABLE = """
+_OVERRIDABLE = word_list(
+    """
 args command env envFrom image imagePullPolicy lifecycle livenessProbe ports readinessProbe resizePolicy resources
 restartPolicy restartPolicyRules securityContext startupProbe stdin stdinOnce terminationMessagePath
 terminationMessagePolicy tty volumeDevices volumeMounts workingDir
 """
+)
 
 
-def overridable(subject: Subject) -> Iterator[Finding]:
+def overridable(subject: Subject) -> Findings:
     """`overridable` names something that is not a field of a container.
 
     In a `required` namespace a pod may customise a sidecar with a container of the same name, in which it may set only
@@ -132,31 +133,25 @@ def overridable(subject: Subject) -> Iterator[Finding]:
         description: Ships the app's logs.
         overridable: [resources]
     """
-    fields = _OVERRIDABLE.split()
     for name in sorted(subject.template.overridable):
-        if name not in fields:
-            near = hint(name.partition(".")[0], fields, "they are")
+        if name not in _OVERRIDABLE:
+            near = hint(name.partition(".")[0], _OVERRIDABLE, "they are")
             yield Finding(f"{name} is not a field of a container{near}", subject.manifest(("overridable",)))
 
 
-_OF_PODS = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
+_OF_PODS = word_list("metadata.annotations metadata.labels metadata.name metadata.namespace metadata.uid")
 #: Of these two a variable takes one key only, a file all of them as well.
 _MAPS = _OF_PODS[:2]
 _OF_VARIABLES = (
     *_OF_PODS[2:],
-    "spec.nodeName",
-    "spec.serviceAccountName",
-    "status.hostIP",
-    "status.hostIPs",
-    "status.podIP",
-    "status.podIPs",
+    *word_list("spec.nodeName spec.serviceAccountName status.hostIP status.hostIPs status.podIP status.podIPs"),
 )
 _KEY = re.compile(r"metadata\.(?:annotations|labels)\['[^']+'\]\Z")
 _RESOURCE = re.compile(r"(?:limits|requests)\.(?:cpu|memory|ephemeral-storage|hugepages-\S+)\Z")
 _RESOURCES = ("limits.cpu", "limits.memory", "requests.cpu", "requests.memory")
 
 
-def field_path(subject: Subject) -> Iterator[Finding]:
+def field_path(subject: Subject) -> Findings:
     """A variable or a file refers to a field of the pod that the downward API does not offer.
 
     `fieldRef` can name about a dozen fields of the pod, and `resourceFieldRef` can name the container's requests and
@@ -200,27 +195,13 @@ def _finding(rendering: Rendering, path: Path, field: str, valid: tuple[str, ...
     message, help_ = f"the downward API does not have {field}{hint(same_end, valid)}", ""
     if field in _MAPS:
         message, help_ = f"a variable cannot hold all of {field}", f"name one of its keys, {field}['KEY']"
-    return Finding(message, rendering.overlay.place(path), help_)
+    return rendering.finding(message, path, help_)
 
 
-def _references(rendering: Rendering) -> Iterator[tuple[Path, dict[str, Any], tuple[str, ...]]]:
+def _references(rendering: Rendering) -> Iterator[tuple[Path, Object, tuple[str, ...]]]:
     """Path and value of everything that refers to fields, and the fields that it may name."""
-    for path, container in (*rendering.containers(), *rendering.everywhere()):
-        for index, variable in numbered(container.get("env")):
-            yield (*path, "env", index, "valueFrom"), mapping(variable.get("valueFrom")), _OF_VARIABLES
-    for path, volume in rendering.volumes():
-        owners = [((*path, "downwardAPI"), mapping(volume.get("downwardAPI")))]
-        for index, source in numbered(mapping(volume.get("projected")).get("sources")):
-            api_path = (*path, "projected", "sources", index, "downwardAPI")
-            owners.append((api_path, mapping(source.get("downwardAPI"))))
-        for api_path, owner in owners:
-            for index, item in numbered(owner.get("items")):
-                yield (*api_path, "items", index), item, _OF_PODS
-
-
-RULES = (
-    field_path,
-    host_namespaces,
-    overridable,
-    pod_name,
-)
+    for path, variable in in_containers(rendering, "env"):
+        yield (*path, "valueFrom"), mapping(variable.get("valueFrom")), _OF_VARIABLES
+    for path, source in sources(rendering):
+        for index, item in numbered(mapping(source.get("downwardAPI")).get("items")):
+            yield (*path, "downwardAPI", "items", index), item, _OF_PODS

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
-from injector.authoring.lint.subject import Finding, RenderedSource, Rendering, Subject
+from injector.authoring.lint.subject import Finding, Findings, RenderedSource, Rendering, Subject
+from injector.authoring.refusal_location import value_at
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.pods.constraints import baseline, restricted
 from injector.pods.constraints.pod_view import PodView
@@ -42,8 +41,7 @@ _HELP = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LevelRefusal:
+class LevelRefusal(NamedTuple):
     """One thing in an overlay that a level refuses, the lowest such level, and the way to it in the overlay."""
 
     violation: Diagnostic
@@ -63,7 +61,7 @@ class LevelRefusal:
         return Finding(message, rendering.overlay.place(self.path), help_, violation.path, about=self.field)
 
 
-def pod_security(subject: Subject) -> Iterator[Finding]:
+def pod_security(subject: Subject) -> Findings:
     """Something in the overlay is not allowed in namespaces with the Pod Security level `baseline` or `restricted`.
 
     The message names the least strict level that refuses it. Users, capabilities, privileges, host paths and host
@@ -103,7 +101,7 @@ def pod_security(subject: Subject) -> Iterator[Finding]:
                 yield refusal.finding(rendering)
 
 
-def added_capabilities(subject: Subject) -> Iterator[Finding]:
+def added_capabilities(subject: Subject) -> Findings:
     """A container asks for a capability that Pod Security refuses.
 
     Level `baseline` allows a short list of capabilities, without NET_ADMIN and NET_RAW. Level `restricted` allows
@@ -143,7 +141,7 @@ def added_capabilities(subject: Subject) -> Iterator[Finding]:
     yield from _findings(subject, "added-capabilities")
 
 
-def host_path(subject: Subject) -> Iterator[Finding]:
+def host_path(subject: Subject) -> Findings:
     """A volume is a folder of the node.
 
     With a hostPath volume a pod can reach the files of its node, so Pod Security levels `baseline` and `restricted`
@@ -182,7 +180,7 @@ def host_path(subject: Subject) -> Iterator[Finding]:
     yield from _findings(subject, "host-path")
 
 
-def privilege_escalation(subject: Subject) -> Iterator[Finding]:
+def privilege_escalation(subject: Subject) -> Findings:
     """A container may gain privileges: it is privileged, or `allowPrivilegeEscalation: false` is missing.
 
     By default Kubernetes allows privilege escalation: a program with the setuid bit runs as the owner of its file. Pod
@@ -219,7 +217,7 @@ def privilege_escalation(subject: Subject) -> Iterator[Finding]:
     yield from _findings(subject, "privilege-escalation", every=False)
 
 
-def run_as_root(subject: Subject) -> Iterator[Finding]:
+def run_as_root(subject: Subject) -> Findings:
     """A container runs as root, or may do so.
 
     A process that gets out of a container as root is root on the node. Pod Security level `restricted` requires
@@ -254,7 +252,7 @@ def run_as_root(subject: Subject) -> Iterator[Finding]:
 
 
 #: The rules of this module besides its own: each has the name and the docstring of its function.
-def _findings(subject: Subject, rule: str, *, every: bool = True) -> Iterator[Finding]:
+def _findings(subject: Subject, rule: str, *, every: bool = True) -> Findings:
     """A finding for each refusal about a rule's own fields; with `every` false, one for each container, about the
     first of the fields that is refused there.
     """
@@ -273,7 +271,11 @@ def refusals(source: RenderedSource, minor: int) -> tuple[LevelRefusal, ...]:
     overlay = source.plain
     spec = mapping(mapping(overlay).get("spec"))
     # `"*"` says little about a container of the app, which settles the rest for itself
-    sidecars = {list_: _named(spec, list_) for list_ in CONTAINER_LISTS if list_ in spec}
+    sidecars = {
+        list_: [c for c in mappings(spec[list_]) if c.get("name") != EVERY_CONTAINER]
+        for list_ in CONTAINER_LISTS
+        if list_ in spec
+    }
     hardened = {**mapping(overlay), "spec": {**spec, **sidecars}}
     keys: list[tuple[Any, ...]] = []
     unique: list[LevelRefusal] = []
@@ -282,16 +284,12 @@ def refusals(source: RenderedSource, minor: int) -> tuple[LevelRefusal, ...]:
         key = (violation.path, violation.fields["field"], violation.fields.get("value"))
         if key not in keys:
             keys.append(key)
-            unique.append(LevelRefusal(violation, _closer(_path(violation, spec), violation, spec)))
+            unique.append(LevelRefusal(violation, _path(violation, spec)))
     return tuple(unique)
 
 
-def _named(spec: Object, list_: str) -> list[Object]:
-    return [c for c in mappings(spec.get(list_)) if c.get("name") != EVERY_CONTAINER]
-
-
 def _path(violation: Diagnostic, spec: Object) -> Path:
-    """The path of a violation as steps into the overlay."""
+    """The path of a violation as steps into the overlay; of a capability, that of its item in the list."""
     path: list[str | int] = []
     for step in violation.path:
         if not isinstance(step, Key):
@@ -301,24 +299,8 @@ def _path(violation: Diagnostic, spec: Object) -> Path:
         if step not in names:
             break  # what has no name is refused for that
         path.append(names.index(step))
+    if violation.fields["field"] == "add" and len(path) > 2:
+        capabilities, capability = value_at({"spec": spec}, tuple(path)), violation.fields["value"]
+        if capability in capabilities:
+            path.append(capabilities.index(capability))
     return tuple(path)
-
-
-def _closer(path: Path, violation: Diagnostic, spec: Object) -> Path:
-    """The path; for a capability, the path of its item in the list."""
-    if violation.fields["field"] != "add" or len(path) < 3:
-        return path
-    value: Any = {"spec": spec}
-    for step in path:
-        value = value[step]
-    capability = violation.fields["value"]
-    return (*path, value.index(capability)) if capability in value else path
-
-
-RULES = (
-    added_capabilities,
-    host_path,
-    pod_security,
-    privilege_escalation,
-    run_as_root,
-)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from injector.authoring.lint.rules._values import asked_ports, declared, usual
-from injector.authoring.lint.subject import Finding, Subject
+from injector.authoring.lint.rules._values import asked_ports, declared
+from injector.authoring.lint.subject import Findings, Subject
 
 SEVERITY = "warning"
 
@@ -18,7 +16,7 @@ _HELP = {
 }
 
 
-def startup_probe(subject: Subject) -> Iterator[Finding]:
+def startup_probe(subject: Subject) -> Findings:
     """A sidecar has no startupProbe.
 
     Why: native sidecars start before the app. The containers after a sidecar wait for its `startupProbe`, but not
@@ -49,14 +47,14 @@ def startup_probe(subject: Subject) -> Iterator[Finding]:
     for rendering in subject.renderings:
         for path, container in rendering.sidecars():
             if "startupProbe" not in container:
-                yield Finding(
+                yield rendering.finding(
                     f"container `{container.get('name')}` has no startupProbe, so the app does not wait for it",
-                    rendering.overlay.place(path),
+                    path,
                     "add a startupProbe (httpGet, tcpSocket, grpc or exec) with a short periodSeconds",
                 )
 
 
-def slow_start(subject: Subject) -> Iterator[Finding]:
+def slow_start(subject: Subject) -> Findings:
     """A startupProbe has a long period or a long initial delay, and so delays the app.
 
     The containers after a native sidecar wait until its startupProbe has succeeded. The kubelet probes once at the
@@ -92,7 +90,7 @@ def slow_start(subject: Subject) -> Iterator[Finding]:
 
     Proof: the kubelet probes, and a control plane without nodes has no kubelet.
     """
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         for path, container in rendering.sidecars():
             probe = container.get("startupProbe")
             if not isinstance(probe, dict):
@@ -100,14 +98,15 @@ def slow_start(subject: Subject) -> Iterator[Finding]:
             for field, default in (("periodSeconds", _DEFAULT_SECONDS), ("initialDelaySeconds", 0)):
                 seconds = probe.get(field, default)
                 if isinstance(seconds, int) and seconds > _MOST_SECONDS:
-                    yield Finding(
+                    yield rendering.finding(
                         f"{field} {seconds} holds back the app for up to {seconds} s more than the sidecar needs",
-                        rendering.overlay.place((*path, "startupProbe", field), key=field in probe),
+                        (*path, "startupProbe", field),
                         _HELP[field],
+                        key=field in probe,
                     )
 
 
-def readiness_probe(subject: Subject) -> Iterator[Finding]:
+def readiness_probe(subject: Subject) -> Findings:
     """A sidecar in front of the app has no readinessProbe.
 
     The rule checks sidecars that declare ports, in templates with a parameter for the app's port or for an
@@ -146,19 +145,20 @@ def readiness_probe(subject: Subject) -> Iterator[Finding]:
 
     Proof: the API server accepts a sidecar without a probe; the mistake shows only when the program hangs.
     """
-    if not _in_front(subject):
+    names = subject.template.parameters  # by which a template sends something to the app
+    if not any(name.startswith("upstream") or (name.startswith("app-") and "port" in name) for name in names):
         return
     for rendering in subject.renderings:
         for path, container in rendering.sidecars():
             if container.get("ports") and "readinessProbe" not in container:
-                yield Finding(
+                yield rendering.finding(
                     f"container `{container.get('name')}` stands in front of the app and has no readinessProbe",
-                    rendering.overlay.place(path),
+                    path,
                     "add one, so that a pod whose sidecar does not answer gets no traffic from its Service",
                 )
 
 
-def undeclared_port(subject: Subject) -> Iterator[Finding]:
+def undeclared_port(subject: Subject) -> Findings:
     """A probe or a hook uses a port that its container does not declare.
 
     The injector compares the ports that the sidecar declares with the ports of the app, and reports a conflict. It
@@ -187,26 +187,13 @@ def undeclared_port(subject: Subject) -> Iterator[Finding]:
             startupProbe:
               httpGet: {path: /health, port: {{ params.port }}}
     """
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         for path, container in rendering.containers():
             for port_path, port in asked_ports(container):
                 if isinstance(port, int) and port not in declared(container):
-                    yield Finding(
+                    yield rendering.finding(
                         f"container `{container.get('name')}` does not declare port {port}, which the kubelet probes",
-                        rendering.overlay.place((*path, *port_path)),
-                        (
-                            "add it to the container's ports, so that the injector can report a conflict with the "
-                            "same port in a pod"
-                        ),
+                        (*path, *port_path),
+                        "add it to the container's ports, so that the injector can report a conflict with the "
+                        "same port in a pod",
                     )
-
-
-RULES = (readiness_probe, slow_start, startup_probe, undeclared_port)
-
-
-def _in_front(subject: Subject) -> bool:
-    """Whether the template sends anything to the app, by the names of its parameters."""
-    return any(
-        name.startswith("upstream") or (name.startswith("app-") and "port" in name)
-        for name in subject.template.parameters
-    )

@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 from jinja2 import nodes
 
+from injector.authoring.lint.boundary_values import inner_parameter, takes_value
 from injector.authoring.lint.rules._reading import sources_used
 from injector.authoring.lint.rules._scripts import Script, harmful, is_harmful, scripts
-from injector.authoring.lint.rules._values import takes_value
-from injector.authoring.lint.subject import Finding, RenderedSource, Rendering, Subject
+from injector.authoring.lint.subject import Finding, Findings, RenderedSource, Rendering, Subject
+from injector.authoring.refusal_location import value_at
 from injector.diagnostics import Path, Place
 from injector.errors import InjectionError
 from injector.names import shortened
 from injector.pods.context import mapping
 from injector.templates.environment import Environment
-from injector.templates.parameter_schema import make_parameter
 from injector.templates.program import is_document
 from injector.templates.quoting import NAMED, USE_QUOTE
 from injector.templates.samples import sample_value
@@ -26,7 +26,7 @@ from injector.templates.template import UNSET, Parameter
 SEVERITY = "error"
 
 
-def foreign_quoting(subject: Subject) -> Iterator[Finding]:
+def foreign_quoting(subject: Subject) -> Findings:
     """A text file quotes a value for the syntax of another kind of file.
 
     Each syntax has its own quoting. For example, quoting for JSON does not escape `${`, which HCL expands, or `$(`,
@@ -106,7 +106,7 @@ _HELP = {
 }
 
 
-def shell_injection(subject: Subject) -> Iterator[Finding]:
+def shell_injection(subject: Subject) -> Findings:
     """A value is a part of a script, and could add commands to it.
 
     The rule checks scripts after `sh -c`, `python -c`, `perl -e` and `node -e`, in commands, arguments, probes and
@@ -146,13 +146,13 @@ def shell_injection(subject: Subject) -> Iterator[Finding]:
     checked: set[tuple[Path, str, str]] = set()
     reported: set[tuple[Path, str]] = set()
     for rendering in subject.renderings:
-        for container_path, container in [*rendering.containers(), *rendering.everywhere()]:
+        for container_path, container in rendering.every_container():
             for script in scripts(container):
                 path: Path = (*container_path, *script.path)
                 if (path, script.text, script.language) in checked:
                     continue
                 checked.add((path, script.text, script.language))
-                for parameter in subject.template.parameters.values():
+                for parameter in subject.parameters:
                     if (path, parameter.name) in reported:
                         continue
                     value = _breaks_out(subject, rendering, path, script, parameter)
@@ -169,9 +169,15 @@ def shell_injection(subject: Subject) -> Iterator[Finding]:
 def _breaks_out(subject: Subject, rendering: Rendering, path: Path, script: Script, parameter: Parameter) -> str | None:
     """A text that the parameter takes and that changes what the script means, or None."""
     for text, value in _hostile(parameter, harmful(script.language)):
-        hostile = _with(subject, rendering, path, script, parameter, value)
-        if hostile is None:
+        params = {**rendering.context.params, parameter.variable: value}
+        try:
+            overlay = RenderedSource(subject.template, msgspec.structs.replace(rendering.context, params=params))
+            rendered = value_at(overlay.value, path)
+        except (InjectionError, KeyError, IndexError, TypeError):
             continue
+        if not isinstance(rendered, str):
+            continue
+        hostile = script._replace(text=rendered)
         if hostile.text == script.text and parameter.type == "string":
             return None  # it is not in this script
         if hostile.text.lower().count(text.lower()) <= script.text.lower().count(text.lower()):
@@ -184,33 +190,10 @@ def _breaks_out(subject: Subject, rendering: Rendering, path: Path, script: Scri
     return None
 
 
-def _with(
-    subject: Subject, rendering: Rendering, path: Path, script: Script, parameter: Parameter, value: Any
-) -> Script | None:
-    """The script as rendered with a value of the parameter; None if there is no script then."""
-    params = {**rendering.context.params, parameter.variable: value}
-    try:
-        overlay = RenderedSource(subject.template, msgspec.structs.replace(rendering.context, params=params))
-    except InjectionError:
-        return None
-    text: Any = overlay.value
-    try:
-        for step in path:
-            text = text[step]
-    except (KeyError, IndexError, TypeError):
-        return None
-    return Script(script.path, text, script.language) if isinstance(text, str) else None
-
-
 def _hole(subject: Subject, place: Place, parameter: Parameter) -> Place:
     """Where the parameter is first written, from this place on; this place if a variable or macro writes it."""
-    reference = f"params.{parameter.variable}"
-    lines = subject.sources.get(place.file, "").split("\n")
-    for number, line in enumerate(lines[max(place.line - 1, 0) :], max(place.line, 1)):
-        column = line.find(reference)
-        if column >= 0:
-            return subject.line_place(place.file, number, column + 1)
-    return place
+    hole = subject.search(place.file, f"params.{parameter.variable}", place.line)
+    return hole if hole.line else place
 
 
 def _hostile(parameter: Parameter, characters: str) -> Iterator[tuple[str, Any]]:
@@ -256,14 +239,6 @@ def _members(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def _inner(schema: Any, character: str) -> Iterator[list[tuple[str, Any]]]:
     """Values, as of `_values`, of what is inside a list or a mapping; any text if the schema does not describe it."""
-    try:
-        parameter = make_parameter("item", schema if isinstance(schema, Mapping) else {"type": "string"})
-    except (ValueError, AttributeError):
-        return
-    yield from _values(parameter, character)
-
-
-RULES = (
-    foreign_quoting,
-    shell_injection,
-)
+    parameter = inner_parameter(schema if isinstance(schema, Mapping) else {"type": "string"})
+    if parameter is not None:
+        yield from _values(parameter, character)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import takewhile, zip_longest
 
-from injector.authoring.lint.subject import Finding, Subject
+from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.authoring.reference import BEGIN, END, SectionError, with_section
 from injector.names import hint, shortened
 from injector.settings import Settings
@@ -18,7 +17,7 @@ _FILE = "README.md"
 _OPTION = re.compile(r"--param[ =]([a-z0-9-]+\.)?([a-z][a-z0-9-]*(?:<[a-z]+>)?)=")
 
 
-def readme_parameters(subject: Subject) -> Iterator[Finding]:
+def readme_parameters(subject: Subject) -> Findings:
     """The README names parameters that do not exist, or its list of parameters is out of date.
 
     The rule checks the annotations (`<template>.sidecar.injector/<parameter>`) and options (`--param <parameter>=...`)
@@ -55,10 +54,10 @@ def readme_parameters(subject: Subject) -> Iterator[Finding]:
     prefix = re.escape(Settings().prefix)
     annotation = re.compile(rf"(?<![\w-])({re.escape(template.name)})\.{prefix}/([a-z][a-z0-9-]*(?:<[a-z]+>)?)")
     lines = text.split("\n")
-    own_lines = _kept(lines)
+    begin, end = (next((n for n, line in enumerate(lines, 1) if mark in line), 0) for mark in (BEGIN, END))
     for number, line in enumerate(lines, 1):
-        if number in own_lines:
-            continue  # nobody corrects that by hand
+        if begin and begin <= number < end:
+            continue  # in the section that `injector docs` keeps: nobody corrects that by hand
         for match in [*annotation.finditer(line), *_OPTION.finditer(line)]:
             name, declared = match[2], template.parameters
             if (match[1] or template.name).rstrip(".") == template.name and declared_parameter(declared, name) is None:
@@ -70,7 +69,7 @@ def readme_parameters(subject: Subject) -> Iterator[Finding]:
         yield from _section(subject, text)
 
 
-def _section(subject: Subject, text: str) -> Iterator[Finding]:
+def _section(subject: Subject, text: str) -> Findings:
     """Where the section of `injector docs` differs from what it would be now."""
     try:
         updated = with_section(text, subject.template)
@@ -94,18 +93,8 @@ def _section(subject: Subject, text: str) -> Iterator[Finding]:
     )
 
 
-def _kept(lines: list[str]) -> range:
-    """The numbers of the lines that `injector docs` keeps; none where there is no section."""
-    begin = next((n for n, line in enumerate(lines, 1) if BEGIN in line), 0)
-    end = next((n for n, line in enumerate(lines, 1) if END in line), 0)
-    return range(begin, end) if begin else range(0)
-
-
 def _shown(line: str, column: int) -> str:
     """A line from the word on at which it differs, or the word for an empty one."""
     start = max(line.rfind(" ", 0, column) + 1, 0)
     rest = line[start:].strip()
     return shortened(f"...{rest}" if start else rest, 60) if rest else "nothing"
-
-
-RULES = (readme_parameters,)

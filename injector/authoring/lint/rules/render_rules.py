@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from injector.advice import help_for
 from injector.advice.shapes import misshapen
 from injector.authoring.file_syntax import syntax_mistakes
-from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, SchemasMissingError, schema_errors, versions
+from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, known_errors, schema_errors, versions
 from injector.authoring.lint.rules._values import APPS
 from injector.authoring.lint.rules._volumes import missing_volumes
-from injector.authoring.lint.subject import Finding, RenderedSource, RenderFailure, Rendering, Subject
+from injector.authoring.lint.subject import Finding, Findings, RenderedSource, RenderFailure, Rendering, Subject
 from injector.authoring.refusal_location import overlay_path, path_in
 from injector.diagnostics import Diagnostic, Place
 from injector.reasons import Reason
@@ -23,7 +22,7 @@ SEVERITY = "error"
 _REFUSALS = (Reason.INVALID_POD, Reason.CONFLICT, Reason.TOO_LARGE, Reason.INTERNAL_ERROR)
 
 
-def renders(subject: Subject) -> Iterator[Finding]:
+def renders(subject: Subject) -> Findings:
     """The template fails for a sample pod, or with a parameter at one of its limits.
 
     The linter renders the template with its defaults for each sample pod. For one of the sample pods, it then renders
@@ -69,14 +68,17 @@ def renders(subject: Subject) -> Iterator[Finding]:
         yield from _failed(subject, failure)
     yield from _unreadable(subject)
     for rendering in subject.renderings:
-        if rendering.injection.reason in _REFUSALS and not rendering.free and not _told_elsewhere(subject, rendering):
+        if rendering.injection.reason in _REFUSALS and not rendering.free:
             fault = rendering.injection.failures[0]
-            if fault.path not in reported:
+            # another rule tells these at a better place
+            is_missing = "missing_volume" in fault.fields and any(missing_volumes(rendering))
+            is_told = is_missing or known_errors(rendering.after, subject.kubernetes)
+            if not is_told and fault.path not in reported:
                 reported.add(fault.path)
                 yield _finding(fault, _place(rendering.overlay, fault), rendering.title)
 
 
-def _unreadable(subject: Subject) -> Iterator[Finding]:
+def _unreadable(subject: Subject) -> Findings:
     """Text files that a parser of their syntax does not take."""
     lines = set()
     for rendering in subject.renderings:
@@ -94,7 +96,7 @@ def _finding(fault: Diagnostic, place: Place, title: str) -> Finding:
     return Finding(fault.message, place, to_do, fault.path, about=fault.path[2:3])
 
 
-def _failed(subject: Subject, failure: RenderFailure) -> Iterator[Finding]:
+def _failed(subject: Subject, failure: RenderFailure) -> Findings:
     if failure.reason is Reason.BAD_PARAMETER:
         fault = failure.diagnostic
         yield Finding(fault.message, subject.manifest(("parameters", failure.parameter)), help_for(fault))
@@ -106,7 +108,7 @@ def _failed(subject: Subject, failure: RenderFailure) -> Iterator[Finding]:
     overlay = failure.overlay
     wrong = list(misshapen(overlay.value)) if overlay is not None else []
     is_shape = wrong or "missing_keys" in failure.diagnostic.fields
-    if is_shape and any(_schema_errors(subject, rendering) for rendering in subject.renderings):
+    if is_shape and any(known_errors(rendering.after, subject.kubernetes) for rendering in subject.renderings):
         return  # the rule schema tells it
     if wrong and overlay is not None:  # where the pod has a part of that name, the merge speaks of the pod's
         for path, message in wrong:
@@ -124,21 +126,6 @@ def _merged_place(overlay: RenderedSource, fault: Diagnostic) -> Place:
     return overlay.place((*path, "name")) if len(path) == 3 else _place(overlay, fault)
 
 
-def _told_elsewhere(subject: Subject, rendering: Rendering) -> bool:
-    """Whether another rule tells why the injection refuses the pod, at a better place."""
-    if _schema_errors(subject, rendering):
-        return True
-    return "missing_volume" in rendering.injection.failures[0].fields and any(missing_volumes(rendering))
-
-
-def _schema_errors(subject: Subject, rendering: Rendering) -> bool:
-    """Whether the rule `schema` has something against a pod."""
-    try:
-        return bool(schema_errors(rendering.after, subject.kubernetes))
-    except SchemasMissingError:
-        return False
-
-
 def _place(overlay: RenderedSource, fault: Diagnostic) -> Place:
     """The place of the field that a failure is about, or else of the part."""
     path = path_in(overlay.value, fault)
@@ -149,7 +136,7 @@ def _place(overlay: RenderedSource, fault: Diagnostic) -> Place:
 _HOLE = re.compile(r":\s*[\"']?\{\{\s*params\.(\w+)\s*\}\}[\"']?\s*(?:$|[,}\]])")
 
 
-def schema(subject: Subject) -> Iterator[Finding]:
+def schema(subject: Subject) -> Findings:
     """The injected pod does not match the schema of Kubernetes.
 
     The linter renders the template and merges the result into each sample pod. Then it checks the pod with the schema
@@ -200,7 +187,7 @@ def schema(subject: Subject) -> Iterator[Finding]:
 def _to_do(error: Diagnostic, rendering: Rendering, subject: Subject) -> str:
     kind = next((kind for kind in ("integer", "boolean", "number") if kind in error.fields["types"]), "")
     hole = _HOLE.search(_origin(rendering, error).text) if kind and "string" not in error.fields["types"] else None
-    for parameter in subject.template.parameters.values() if hole else ():
+    for parameter in subject.parameters if hole else ():
         if hole and parameter.variable == hole[1] and parameter.type == "string":
             form = f", without format: {parameter.schema['format']}" if "format" in parameter.schema else ""
             return f"declare the parameter `{parameter.name}` with type: {kind}{form}"
@@ -224,9 +211,3 @@ def _newer(error: Diagnostic, rendering: Rendering) -> str:
     if error.code != UNKNOWN_FIELD or (error.path, error.code) in later:
         return ""
     return f"; Kubernetes {newest[0]}.{newest[1]} has this field"
-
-
-RULES = (
-    renders,
-    schema,
-)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from injector.authoring.lint.rules._reading import uses_in_holes
-from injector.authoring.lint.rules._values import numbered
-from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.authoring.lint.rules._values import in_containers
+from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
+from injector.pods.context import string_field
 from injector.templates.template import FAMILY, Parameter
 
 SEVERITY = "error"
@@ -24,7 +24,7 @@ _HELP = (
 )
 
 
-def secret_in_config(subject: Subject) -> Iterator[Finding]:
+def secret_in_config(subject: Subject) -> Findings:
     """A password or key is in a parameter, a variable or a config file.
 
     Parameters are annotations, config files are ConfigMaps, and values of variables are in the pod. So everybody who
@@ -62,7 +62,7 @@ def secret_in_config(subject: Subject) -> Iterator[Finding]:
         parameters:
           secret-name: {type: string, format: dns-label, default: shipper, description: Secret with the key token.}
     """
-    secret = {p.variable: p.name for p in subject.template.parameters.values() if _is_secret(p)}
+    secret = {p.variable: p.name for p in subject.parameters if _is_secret(p)}
     for file, text in subject.sources.items():
         lines = text.split("\n")
         for use in uses_in_holes(text) if file.endswith(".j2") else ():
@@ -82,6 +82,17 @@ def secret_in_config(subject: Subject) -> Iterator[Finding]:
         yield from _variables(rendering)
 
 
+def _variables(rendering: Rendering) -> Findings:
+    for path, variable in in_containers(rendering, "env"):
+        name, value = string_field(variable.get("name")), string_field(variable.get("value"))
+        # it may be the secret itself: no path, and no reference to another variable
+        if _SECRET.match(name) and value and not value.startswith(("/", "$(")):
+            place = rendering.overlay.place((*path, "value"))
+            if "params." not in place.text:  # told above
+                message = f"the name {name} suggests a secret, and its value is in the pod in plain text"
+                yield Finding(message, place, _HELP)
+
+
 def _is_secret(parameter: Parameter) -> bool:
     """Whether a parameter is a secret, by its mark or its name.
 
@@ -92,23 +103,3 @@ def _is_secret(parameter: Parameter) -> bool:
     is_named = _SECRET.match(parameter.name.removesuffix(FAMILY)) is not None
     parameter = parameter.member or parameter
     return is_named and parameter.type == "string" and parameter.schema.get("format") not in ("dns-label", "duration")
-
-
-def _variables(rendering: Rendering) -> Iterator[Finding]:
-    for path, container in (*rendering.containers(), *rendering.everywhere()):
-        for index, variable in numbered(container.get("env")):
-            name, value = variable.get("name"), variable.get("value")
-            if isinstance(name, str) and _SECRET.match(name) and isinstance(value, str) and _is_text(value):
-                place = rendering.overlay.place((*path, "env", index, "value"))
-                if "params." not in place.text:  # told above
-                    yield Finding(
-                        f"the name {name} suggests a secret, and its value is in the pod in plain text", place, _HELP
-                    )
-
-
-def _is_text(value: str) -> bool:
-    """Whether a value may be the secret itself: no path, and no reference to another variable."""
-    return bool(value) and not value.startswith(("/", "$("))
-
-
-RULES = (secret_in_config,)

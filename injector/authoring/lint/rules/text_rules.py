@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from jinja2 import nodes
 
-from injector.authoring.lint.rules._reading import parsed, sources_used, uses_in_holes
-from injector.authoring.lint.subject import Finding, ParsedFile, Subject
+from injector.authoring.lint.rules._reading import sources_used, uses_in_holes
+from injector.authoring.lint.subject import Findings, ParsedFile, Subject
 from injector.templates.environment import Environment
 from injector.templates.holes import EXPANSIONS
 from injector.templates.program import is_document
@@ -18,7 +18,7 @@ from injector.templates.yaml_errors import lost_line_ends
 SEVERITY = "warning"
 
 
-def joined_lines(subject: Subject) -> Iterator[Finding]:
+def joined_lines(subject: Subject) -> Findings:
     """A Jinja tag (`{% ... %}`) removes the end of a line, so two lines of the template become one line of the file.
 
     In a template, a tag or a comment at the end of a line takes the line end with it. A dash within a tag, as in `{%-`,
@@ -54,7 +54,7 @@ def joined_lines(subject: Subject) -> Iterator[Finding]:
     """
     for file in subject.parsed:
         for offset, message, help_ in lost_line_ends(file.text, document=file.document):
-            yield Finding(message, subject.template.program.place(file.name, offset), help_)
+            yield subject.finding(message, file.name, offset, help_)
 
 
 #: A parameter as other tools write it, within the author's text: `${params.x}`, `$(params.x)`, `{params.x}`.
@@ -67,7 +67,7 @@ _DOLLAR = re.compile(r"(?:^|[:,\[=-])[ \t]*[\"']?(\$)\{\{\s*params\.(\w+)\s*\}\}
 _SHELL_REFERENCE = re.compile(r"(?:\$\{|<%=?)\s*(params)\.([A-Za-z]\w*)\s*(?:\}|%>)")
 
 
-def plain_reference(subject: Subject) -> Iterator[Finding]:
+def plain_reference(subject: Subject) -> Findings:
     """A parameter is written as other tools write it, such as `${params.image}`, and stays plain text.
 
     A template writes a value only where `{{ }}` stands. If `x` is a parameter of the template, the rule finds
@@ -101,8 +101,7 @@ def plain_reference(subject: Subject) -> Iterator[Finding]:
     """
     for file in subject.parsed:
         for offset, message, variable in _references(file, subject.variables()):
-            place = subject.template.program.place(file.name, offset)
-            yield Finding(message, place, f"write {{{{ params.{variable} }}}}")
+            yield subject.finding(message, file.name, offset, f"write {{{{ params.{variable} }}}}")
 
 
 def _references(file: ParsedFile, parameters: Mapping[str, Parameter]) -> Iterator[tuple[int, str, str]]:
@@ -119,7 +118,7 @@ def _references(file: ParsedFile, parameters: Mapping[str, Parameter]) -> Iterat
                 yield offset - 1 + reference.start(), message, reference[2]
 
 
-def set_in_loop(subject: Subject) -> Iterator[Finding]:
+def set_in_loop(subject: Subject) -> Findings:
     """A loop changes a variable, and the change is lost.
 
     `{% set %}` within `{% for %}` makes a new variable that exists only in one round of the loop. At the beginning of
@@ -146,20 +145,22 @@ def set_in_loop(subject: Subject) -> Iterator[Finding]:
 
     Proof: Jinja behaves this way; the result is a valid pod, which the API server accepts.
     """
-    for file in sorted(sources_used(subject)):
-        lines = subject.sources.get(file, "").split("\n")
-        for line, name in sorted(_lost(parsed(subject.sources.get(file, "")))):
-            column = lines[line - 1].find("set") + 1
-            yield Finding(
+    used = sources_used(subject)
+    for file in subject.parsed:
+        if file.name not in used:
+            continue
+        for offset, name in _lost(file.tree):
+            yield subject.finding(
                 f"`{name}` is set for this iteration only: the next iteration and the text after the loop see the "
                 "value from before the loop",
-                subject.line_place(file, line, column),
+                file.name,
+                offset,
                 "write a filter in place of the loop (length, sum, map, select, join), or loop.index, loop.first",
             )
 
 
 def _lost(tree: nodes.Node) -> set[tuple[int, str]]:
-    """Line and name of each such assignment, however deep its loop is."""
+    """Offset and name of each such assignment, however deep its loop is."""
     places = set()
     for loop in tree.find_all(nodes.For):
         each = {name.name for name in [loop.target, *loop.target.find_all(nodes.Name)] if isinstance(name, nodes.Name)}
@@ -168,7 +169,7 @@ def _lost(tree: nodes.Node) -> set[tuple[int, str]]:
             if isinstance(target, nodes.Name):
                 reads = {name.name for name in assignment.node.find_all(nodes.Name)}
                 if target.name in reads - each:
-                    places.add((assignment.lineno, target.name))
+                    places.add((assignment.lineno - 1, target.name))
                 each.add(target.name)  # from here on it is this round's
     return places
 
@@ -185,7 +186,7 @@ def _assignments(body: list[nodes.Node]) -> Iterator[nodes.Assign]:
 _EXPANDED = re.compile(r"\$\{\w")
 
 
-def expanded_value(subject: Subject) -> Iterator[Finding]:
+def expanded_value(subject: Subject) -> Findings:
     """A YAML or JSON config file contains `${NAME}`, and template.yaml does not say which program expands it.
 
     In such a file a value cannot change the structure. But if the program that reads the file expands `${NAME}`, it
@@ -238,11 +239,9 @@ def expanded_value(subject: Subject) -> Iterator[Finding]:
             continue
         expanded = next(((file, at) for file in files for at in _expanded(subject.sources[file])), None)
         if expanded is not None:
-            yield Finding(
-                f"template.yaml does not say which program expands ${{...}} in {spec.name}",
-                subject.template.program.place(*expanded),
-                f"write `syntax:` below {spec.name}: one of {', '.join(EXPANSIONS)}",
-            )
+            message = f"template.yaml does not say which program expands ${{...}} in {spec.name}"
+            to_do = f"write `syntax:` below {spec.name}: one of {', '.join(EXPANSIONS)}"
+            yield subject.finding(message, *expanded, to_do)
 
 
 def _expanded(source: str) -> Iterator[int]:
@@ -251,11 +250,3 @@ def _expanded(source: str) -> Iterator[int]:
     for text in tree.find_all(nodes.TemplateData):
         for match in _EXPANDED.finditer(text.data):
             yield text.lineno - 1 + match.start()  # this environment counts characters
-
-
-RULES = (
-    expanded_value,
-    joined_lines,
-    plain_reference,
-    set_in_loop,
-)

@@ -10,8 +10,9 @@ from decimal import Decimal
 from typing import Any
 
 from injector.authoring.lint.rules._scripts import commands, script_of
-from injector.authoring.lint.rules._values import usual
-from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.authoring.lint.rules._values import word_list
+from injector.authoring.lint.subject import Finding, Findings, OverlayMistakes, Rendering, Subject
+from injector.authoring.refusal_location import value_at
 from injector.diagnostics import Path, Place, spoken_path
 from injector.names import nearest, shortened
 from injector.pods.context import as_list
@@ -45,7 +46,7 @@ _QUOTES = re.compile(r"([\u2018\u201c\u201e]).*([\u2019\u201c\u201d])\Z", re.DOT
 #: A word with a quote at its end alone.
 _STRAY = re.compile(r"\w[^\"'\s]*[\"']\Z")
 #: What a shell reads as more than a word.
-_OPERATORS = ("&&", "||", "|", ">", ">>", "<", "2>&1", "&")
+_OPERATORS = word_list("&& || | > >> < 2>&1 &")
 #: An argument of a script.
 _ARGUMENT = re.compile(r"\$\{?[\d@*#]")
 #: An option with its value behind a blank.
@@ -69,7 +70,7 @@ _CHOICES = {
 _LONGEST = 60
 
 
-def unlikely_value(subject: Subject) -> Iterator[Finding]:
+def unlikely_value(subject: Subject) -> Findings:
     """Kubernetes may accept the value, but the template's author probably meant another one.
 
     The rule finds:
@@ -110,7 +111,7 @@ def unlikely_value(subject: Subject) -> Iterator[Finding]:
 
     Proof: the API server takes the value, and only the program or the kubelet finds out what it means.
     """
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         for path, message, help_ in unlikely_values(rendering.overlay.value):
             place = rendering.overlay.place(path)
             if origins := _origins(rendering, path, place):
@@ -122,18 +123,14 @@ def unlikely_value(subject: Subject) -> Iterator[Finding]:
     typed = [f"params.{name}" for name, parameter in subject.variables().items() if parameter.type != "string"]
     for file in subject.parsed:
         if file.document:
-            for offset, message, help_ in (
-                *_commented(file.text),
-                *_texts(file.text, typed, overlay=file.name == OVERLAY),
-            ):
-                yield Finding(message, subject.template.program.place(file.name, offset), help_)
+            texts = _texts(file.text, typed, overlay=file.name == OVERLAY)
+            for offset, message, help_ in (*_commented(file.text), *texts):
+                yield subject.finding(message, file.name, offset, help_)
 
 
 def _origins(rendering: Rendering, path: Path, place: Place) -> list[str]:
     """What set the parameters that give the value at a path, where a hole of the template writes it."""
-    value = bare_value(rendering.overlay.value)
-    for step in path:
-        value = bare_value(value[step])
+    value = bare_value(value_at(rendering.overlay.value, path))
     values = {name: rendering.context.params[name] for name in rendering.origins if "{{" in place.text}
     lists = {name: as_list(set_to) for name, set_to in values.items()}
     giving = [name for name, items in lists.items() if value in items]
@@ -141,7 +138,7 @@ def _origins(rendering: Rendering, path: Path, place: Place) -> list[str]:
     return [rendering.origins[name] for name in in_line or giving]
 
 
-def unlikely_values(value: Any, field: Field = POD, path: Path = ()) -> Iterator[tuple[Path, str, str]]:
+def unlikely_values(value: Any, field: Field = POD, path: Path = ()) -> OverlayMistakes:
     """Each value in an overlay that its author hardly means: its path, what it is, and what to write."""
     value = bare_value(value)
     if isinstance(value, dict):
@@ -173,7 +170,9 @@ def _commented(text: str) -> Iterator[tuple[int, str, str]]:
             )
             if not below.startswith((" " * (len(comment[1]) + 1), f"{' ' * len(comment[1])}- ")):
                 message = f"{comment[2]} has no value, as # begins a comment"
-                yield offset + comment.start(3), message, f"write {_quoted(comment[3].strip())}, in quotes"
+                text = comment[3].strip()
+                quoted = json.dumps(text, ensure_ascii=False) if len(text) <= _LONGEST else '"..."'
+                yield offset + comment.start(3), message, f"write {quoted}, in quotes"
         if block is None and TEXT_BEGINS.search(line.rstrip("\n")):
             block = indentation
         offset += len(line)
@@ -191,17 +190,11 @@ def _texts(text: str, parameters: Collection[str], *, overlay: bool) -> Iterator
     for hole in _AS_JSON.finditer(text):
         if not (overlay and hole[2] in parameters):
             message = f"tojson turns {hole[2]} into a string"
-            yield (
-                hole.start(1),
-                message,
-                (
-                    f"write {{{{ {hole[2]} }}}}, which keeps its type; if you need a string, put the expression in "
-                    "quotes"
-                ),
-            )
+            instead = f"write {{{{ {hole[2]} }}}}, which keeps its type"
+            yield hole.start(1), message, f"{instead}; if you need a string, put the expression in quotes"
 
 
-def _text(value: str, field: Field, path: Path) -> Iterator[tuple[Path, str, str]]:
+def _text(value: str, field: Field, path: Path) -> OverlayMistakes:
     """Quotes that are part of a value, and another spelling of one of the words that a field takes."""
     choices = _CHOICES.get(field.address, "").split()
     if quoted := _QUOTES.match(value):
@@ -214,7 +207,7 @@ def _text(value: str, field: Field, path: Path) -> Iterator[tuple[Path, str, str
         yield path, "a capability has no CAP_ in front of its name", f"write {value.upper().removeprefix('CAP_')}"
 
 
-def _amount(value: Any, name: str, path: Path) -> Iterator[tuple[Path, str, str]]:
+def _amount(value: Any, name: str, path: Path) -> OverlayMistakes:
     """An amount of memory that is less than any container needs; one of processor cores that no node has.
 
     The first has no unit or the one of processors, the second the one of memory or none.
@@ -232,7 +225,7 @@ def _amount(value: Any, name: str, path: Path) -> Iterator[tuple[Path, str, str]
             yield path, f"{name} is {text}, and that is {amount.normalize():f} bytes", f"write {number}Mi{behind}"
 
 
-def _twice(value: list[Any], field: Field, path: Path) -> Iterator[tuple[Path, str, str]]:
+def _twice(value: list[Any], field: Field, path: Path) -> OverlayMistakes:
     """Items of a list that have the same key, and are one item when they are merged."""
     steps: set[str] = set()
     for index, item in enumerate(value if field.keys else ()):
@@ -243,7 +236,7 @@ def _twice(value: list[Any], field: Field, path: Path) -> Iterator[tuple[Path, s
             steps.add(step)
 
 
-def _words(container: Any, path: Path) -> Iterator[tuple[Path, str, str]]:
+def _words(container: Any, path: Path) -> OverlayMistakes:
     """Items of a container's commands that are several words, or that only a shell reads as their author means them."""
     for command in commands(container):
         words = [(step, word) for step, word in command if isinstance(word, str)]
@@ -264,10 +257,3 @@ def _words(container: Any, path: Path) -> Iterator[tuple[Path, str, str]]:
             if behind and script.language == "sh" and one_word and not _ARGUMENT.search(script.text):
                 message = f"the shell runs only {shortened(script.text)}, without this word"
                 yield (*path, *behind[0][0]), message, "write the whole command as the one item behind -c"
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False) if len(text) <= _LONGEST else '"..."'
-
-
-RULES = (unlikely_value,)

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from injector.authoring.file_syntax import bare_hole
+from injector.authoring.lint.boundary_values import inner_parameter, takes_value
 from injector.authoring.lint.rules._reading import uses_in_holes
-from injector.authoring.lint.rules._values import takes_value
-from injector.authoring.lint.subject import Finding, Subject
+from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.errors import InjectionError
 from injector.names import shortened
 from injector.reasons import Reason
-from injector.templates.parameter_schema import make_parameter
 from injector.templates.parameter_values import value_of
 from injector.templates.program import is_document
 from injector.templates.quoting import USE_QUOTE
 from injector.templates.render import check_source
 from injector.templates.template import Parameter
-from injector.templates.variables import Context
 
 SEVERITY = "warning"
 
@@ -36,7 +34,7 @@ _NO_NAMES = tuple(case for text in ("a=b", "-a", "a.b", "a:b", "a/b", "a,b") for
 _SYNTAX = " \t\n\"';#$\\{}()<>|&*`!~?"
 
 
-def unquoted_text_value(subject: Subject) -> Iterator[Finding]:
+def unquoted_text_value(subject: Subject) -> Findings:
     """A text file contains a parameter without quoting, and the parameter allows values that need quoting.
 
     A text file has no structure that keeps a value in its place. So the injector refuses a value that could change the
@@ -83,37 +81,33 @@ def unquoted_text_value(subject: Subject) -> Iterator[Finding]:
         # shipper.conf.j2
         title = {{ params.title | quote }}
     """
-    declared = {p.variable: p for p in subject.template.parameters.values()}
+    declared = subject.variables()
     reported = set()
     for file in _text_files(subject):
         for variable, offset, part, alone in uses_in_holes(subject.sources[file]):
             parameter = declared.get(variable) if alone else None
             if parameter is None or (part == "item" and parameter.type != "array"):
                 continue
-            if _needs_quotes(_part(parameter) if part else parameter, subject, file, offset):
+            filled = _part(parameter) if part else parameter
+            if _needs_quotes(filled, subject, file, offset):
                 syntax = subject.template.program.roots[file].syntax
                 if syntax != "toml":  # the rule renders tells it of that
-                    yield Finding(
-                        f"{parameter.name} is a string and needs quotes in {syntax}, but has none here",
-                        subject.template.program.place(file, offset),
-                        USE_QUOTE,
-                    )
+                    message = f"{parameter.name} is a string and needs quotes in {syntax}, but has none here"
+                    yield subject.finding(message, file, offset, USE_QUOTE)
                 continue
-            example = _harmful(_part(parameter) if part else parameter)
+            example = _harmful(filled)
             if example is not None:
                 reported.add(parameter.name)
-                yield Finding(
-                    f"{parameter.name} may be {shortened(example)}, and then this file does not render",
-                    subject.template.program.place(file, offset),
-                    f"{USE_QUOTE}; or give the parameter a format or a pattern",
-                )
+                message = f"{parameter.name} may be {shortened(example)}, and then this file does not render"
+                help_ = f"{USE_QUOTE}; or give the parameter a format or a pattern"
+                yield subject.finding(message, file, offset, help_)
 
-    for parameter in subject.template.parameters.values():
+    for parameter in subject.parameters:
         if parameter.name not in reported:
             yield from _no_name(subject, parameter)
 
 
-def _no_name(subject: Subject, parameter: Parameter) -> Iterator[Finding]:
+def _no_name(subject: Subject, parameter: Parameter) -> Findings:
     """A finding if the parameter stands in the place of a name and can be more than one: as the render says."""
     usual = next((rendering.context for rendering in subject.renderings if not rendering.free), None)
     if usual is None:
@@ -121,17 +115,14 @@ def _no_name(subject: Subject, parameter: Parameter) -> Iterator[Finding]:
     for source in _text_files(subject):
         for value in _texts(parameter):
             try:
-                check_source(subject.template, _with(usual, parameter, value), source)
+                params = {**usual.params, parameter.variable: value}
+                check_source(subject.template, msgspec.structs.replace(usual, params=params), source)
             except InjectionError as error:
                 if error.reason is Reason.TEMPLATE_FAILED:
                     message = f"{parameter.name} may be {shortened(value)}, and then this file does not render"
                     place = error.diagnostic.place or subject.manifest(("parameters", parameter.name))
                     yield Finding(message, place, "give the parameter a format or a pattern")
                     break
-
-
-def _with(context: Context, parameter: Parameter, value: Any) -> Context:
-    return msgspec.structs.replace(context, params={**context.params, parameter.variable: value})
 
 
 def _texts(parameter: Parameter) -> Iterator[Any]:
@@ -144,8 +135,7 @@ def _texts(parameter: Parameter) -> Iterator[Any]:
 
 def _part(parameter: Parameter) -> Parameter | None:
     """What a list's items or a mapping's values have to be, where its schema says so."""
-    schema = parameter.schema.get("items" if parameter.type == "array" else "additionalProperties")
-    return make_parameter(parameter.name, schema) if isinstance(schema, Mapping) and "type" in schema else None
+    return inner_parameter(parameter.schema.get("items" if parameter.type == "array" else "additionalProperties"))
 
 
 def _needs_quotes(parameter: Parameter | None, subject: Subject, file: str, offset: int) -> bool:
@@ -176,6 +166,3 @@ def _harmful(parameter: Parameter | None) -> str | None:
 def _text_files(subject: Subject) -> list[str]:
     """The sources of config files that are text."""
     return [source for source in {spec.template for spec in subject.template.files.values()} if not is_document(source)]
-
-
-RULES = (unquoted_text_value,)

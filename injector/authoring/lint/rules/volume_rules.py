@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from injector.authoring.lint.rules._values import is_written, leaves, numbered, usual
-from injector.authoring.lint.rules._volumes import holdings, unseen
-from injector.authoring.lint.subject import Finding, Rendering, Subject
+from injector.authoring.lint.rules._values import in_containers, is_written, leaves, numbered
+from injector.authoring.lint.rules._volumes import MOUNTS, holdings, unseen
+from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
 from injector.pods.context import mapping, mappings, string_field
 
 SEVERITY = "warning"
 
-_FIELDS = ("volumeMounts", "volumeDevices")
 _KINDS = ("configMap", "secret", "downwardAPI")
 #: Parts of a path below which a folder is not to be hidden.
 _SHALLOW = 3
 
 
-def volume_name(subject: Subject) -> Iterator[Finding]:
+def volume_name(subject: Subject) -> Findings:
     """A volume is not named after its template.
 
     Volumes merge by name, and what the pod's author wrote stays. For example, if both the app and the template have
@@ -52,7 +50,7 @@ def volume_name(subject: Subject) -> Iterator[Finding]:
             configMap: {name: tool-defaults}
     """
     template = subject.template.name
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         for path, volume in rendering.volumes():
             name, place = str(volume.get("name")), rendering.overlay.place((*path, "name"))
             if name != template and not name.startswith(f"{template}-") and is_written(place):
@@ -63,7 +61,7 @@ def volume_name(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def unused_volume(subject: Subject) -> Iterator[Finding]:
+def unused_volume(subject: Subject) -> Findings:
     """The overlay has a volume that no container mounts.
 
     The pod still gets the volume, and does not start before the volume's ConfigMap or Secret exists. The most frequent
@@ -96,17 +94,16 @@ def unused_volume(subject: Subject) -> Iterator[Finding]:
     left = unseen(subject)
     for rendering in subject.renderings:
         reported = holdings(rendering, left)  # the rule unmounted-files tells of these
-        containers = [container for _, container in (*rendering.containers(), *rendering.everywhere())]
-        mounts = [m for c in containers for field in _FIELDS for m in mappings(c.get(field))]
+        mounts = (mount for list_ in MOUNTS for _, mount in in_containers(rendering, list_))
         mounted = {string_field(mount.get("name")) for mount in mounts}
         for path, volume in rendering.volumes():
             name = volume.get("name")
             if name not in mounted and path not in reported:
-                place = rendering.overlay.place((*path, "name"))
-                yield Finding(f"volume `{name}` is mounted nowhere", place, "mount it, or leave it out")
+                message = f"volume `{name}` is mounted nowhere"
+                yield rendering.finding(message, (*path, "name"), "mount it, or leave it out")
 
 
-def file_as_folder(subject: Subject) -> Iterator[Finding]:
+def file_as_folder(subject: Subject) -> Findings:
     """A volume is mounted at the path where the program expects a file, so the program finds a folder there.
 
     Without `subPath`, a mount shows a whole volume, and a volume is a folder. In the bad example below, the file is
@@ -149,26 +146,28 @@ def file_as_folder(subject: Subject) -> Iterator[Finding]:
 
     Proof: only a kubelet mounts a volume, and the API server does not know what is in it.
     """
-    for rendering in usual(subject):
+    for rendering in subject.usual:
         files_by_volume = _files(rendering, subject)
-        for path, container in (*rendering.containers(), *rendering.everywhere()):
+        for path, container in rendering.every_container():
             for index, mount in numbered(container.get("volumeMounts")):
                 mount_path = PurePosixPath(string_field(mount.get("mountPath")))
-                file = _file_at(mount_path, files_by_volume.get(str(mount.get("name")), []))
+                files = files_by_volume.get(str(mount.get("name")), [])
+                # of the path's name, or the only one, with its ending
+                alone = (
+                    files[0] if len(files) == 1 and mount_path.suffix == PurePosixPath(files[0]).suffix != "" else ""
+                )
+                file = mount_path.name if mount_path.name in files else alone
                 if not file or mount.get("subPath") or mount.get("subPathExpr"):
                     continue
                 if not any(str(mount_path / file) in word for _, word in leaves(container) if isinstance(word, str)):
                     folder = ""
                     if len(mount_path.parts) > _SHALLOW and file == mount_path.name:
                         folder = f", or mount the folder: mountPath: {mount_path.parent}"
-                    yield Finding(
+                    yield rendering.finding(
                         f"the mount makes {mount_path} a folder, so the path of the file becomes {mount_path / file}",
-                        rendering.overlay.place((*path, "volumeMounts", index, "mountPath")),
+                        (*path, "volumeMounts", index, "mountPath"),
                         f"set subPath: {file}{folder}",
                     )
-
-
-RULES = (file_as_folder, unused_volume, volume_name)
 
 
 def _files(rendering: Rendering, subject: Subject) -> dict[str, list[str]]:
@@ -183,13 +182,3 @@ def _files(rendering: Rendering, subject: Subject) -> dict[str, list[str]]:
         names = [string_field(item.get("path")) for item in items]
         by_volume[str(volume.get("name"))] = list(dict.fromkeys((*own.get(path, {}).values(), *names)))
     return by_volume
-
-
-def _file_at(mount_path: PurePosixPath, files: list[str]) -> str:
-    """The file of a volume that belongs at a path: of that name, or the only one, with that ending; "" for none."""
-    alone = (
-        files[0]
-        if len(files) == 1 and mount_path.suffix and PurePosixPath(files[0]).suffix == mount_path.suffix
-        else ""
-    )
-    return mount_path.name if mount_path.name in files else alone
