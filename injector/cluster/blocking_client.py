@@ -25,7 +25,7 @@ from injector.cluster.namespaces import namespace_of
 from injector.cluster.template_maps import template_files
 from injector.diagnostics import advised
 from injector.errors import DocumentError, InjectorError
-from injector.pods.context import Cluster, Namespace, Object
+from injector.pods.context import Cluster, Namespace, Object, mapping_at
 from injector.pods.resource_kinds import Resource
 from injector.settings import SETTINGS_KEY, Settings
 from injector.templates.load import TemplateSources
@@ -47,7 +47,7 @@ async def _find_resource(client: Client, word: str) -> tuple[Resource, bool] | N
     versions = [] if group_name else [("", "v1")]
     for listed in (await client.get("/apis")).get("groups") or ():
         if not group_name or f"{listed.get('name')}.".startswith(f"{group_name}."):
-            versions.append((str(listed.get("name")), str((listed.get("preferredVersion") or {}).get("version"))))
+            versions.append((str(listed.get("name")), str(mapping_at(listed, "preferredVersion").get("version"))))
     for group, version in versions:
         try:
             resources = (await client.get(_api(group, version))).get("resources") or ()
@@ -203,7 +203,7 @@ class BlockingClient:
     def settings_text(self, namespace: str) -> str | None:
         """The text of the settings file of the injector in `namespace`; None if it runs on defaults."""
         maps = self.objects(f"{_CORE}/namespaces/{namespace}/configmaps", {"labelSelector": INSTALLATION})
-        return next((obj["data"][SETTINGS_KEY] for obj in maps if SETTINGS_KEY in (obj.get("data") or {})), None)
+        return next((obj["data"][SETTINGS_KEY] for obj in maps if SETTINGS_KEY in mapping_at(obj, "data")), None)
 
     def templates(self, namespace: str, settings: Settings) -> TemplateSources:
         """The templates that are ConfigMaps of the injector in `namespace`."""

@@ -27,7 +27,7 @@ from injector.cluster.pause import is_paused
 from injector.cluster.reflector import Reflector, Timing
 from injector.cluster.rotation import Bundle
 from injector.cluster.x509 import pem_of, read_certificates
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping_at
 
 #: Under this name the API server notes who wrote the field.
 FIELD_MANAGER = "sidecar-injector-certificates"
@@ -164,7 +164,7 @@ class Bundles:
 
 def _calls(webhook: Object, service: tuple[str, str]) -> bool:
     """Whether the entry calls this Service (name, namespace)."""
-    called = (webhook.get("clientConfig") or {}).get("service") or {}
+    called = mapping_at(mapping_at(webhook, "clientConfig"), "service")
     return (called.get("name"), called.get("namespace")) == service
 
 
@@ -193,7 +193,7 @@ def _left(webhooks: list[Object], metadata: Object) -> set[str]:
         name
         for managed in metadata.get("managedFields") or ()
         if managed.get("manager") == FIELD_MANAGER
-        for name in (managed.get("fieldsV1") or {}).get("f:webhooks") or {}
+        for name in mapping_at(mapping_at(managed, "fieldsV1"), "f:webhooks")
     }
     return {
         webhook["name"]
@@ -213,7 +213,7 @@ def _writers(metadata: Object) -> tuple[str, ...]:
         if manager == FIELD_MANAGER:
             continue
         last = max(last, (str(field.get("time", "")), manager))
-        webhooks = (field.get("fieldsV1") or {}).get("f:webhooks") or {}
-        if any("f:caBundle" in (value.get("f:clientConfig") or {}) for key, value in webhooks.items() if key != "."):
+        webhooks = mapping_at(mapping_at(field, "fieldsV1"), "f:webhooks")
+        if any("f:caBundle" in mapping_at(value, "f:clientConfig") for key, value in webhooks.items() if key != "."):
             owners.append(manager)
     return tuple(owners) or ((last[1],) if last[1] else ())

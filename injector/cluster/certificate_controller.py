@@ -33,7 +33,7 @@ from injector.cluster.rotation import (
     read_certificate_state,
 )
 from injector.cluster.tasks import RepairBackoff
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping_at
 from injector.telemetry import Metrics
 
 _log = structlog.get_logger(__name__)
@@ -259,7 +259,7 @@ class SecretStore:
             secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
             await self._client.create(self._collection, secret, query, deadline=deadline)
             return
-        foreign = {key: value for key, value in (contents.secret.get("data") or {}).items() if key not in KEYS}
+        foreign = {key: value for key, value in mapping_at(contents.secret, "data").items() if key not in KEYS}
         changed = {**contents.secret, "data": {**foreign, **data}}
         await self._client.request("PUT", self._path, changed, query, deadline=deadline)
 
@@ -267,7 +267,7 @@ class SecretStore:
 def data_of(secret: Object) -> dict[str, bytes]:
     """What of a Secret's data belongs to the certificates, decoded."""
     data = {}
-    for key, value in (secret.get("data") or {}).items():
+    for key, value in mapping_at(secret, "data").items():
         if key in KEYS:
             with contextlib.suppress(binascii.Error, ValueError):
                 data[key] = base64.b64decode(value)

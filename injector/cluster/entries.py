@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from injector.cluster.installation import Installation
-from injector.pods.context import filled
+from injector.pods.context import filled, mapping_at
 from injector.settings import Settings
 from injector.templates.snapshot import Catalog
 
@@ -40,7 +40,7 @@ def selected(selector: dict[str, Any]) -> str:
 
     https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
     """
-    parts = [_expression(key, "In", [value]) for key, value in sorted((selector.get("matchLabels") or {}).items())]
+    parts = [_expression(key, "In", [value]) for key, value in sorted(mapping_at(selector, "matchLabels").items())]
     parts += [
         _expression(e["key"], e["operator"], e.get("values") or ()) for e in selector.get("matchExpressions") or ()
     ]

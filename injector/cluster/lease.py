@@ -26,7 +26,7 @@ import structlog
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.tasks import Backoff, end_task, jittered
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping_at
 
 _log = structlog.get_logger(__name__)
 
@@ -106,7 +106,7 @@ class Lease:
                 raise
             # The API server took a renewal whose answer `stop` did not wait for.
             lease = await self._client.get(self._path, deadline=self._request_seconds)
-            if (lease.get("spec") or {}).get("holderIdentity") == self.identity:
+            if mapping_at(lease, "spec").get("holderIdentity") == self.identity:
                 await self._put(lease, nobody)
 
     # ------------------------------------------------------------ the loop
@@ -149,7 +149,7 @@ class Lease:
                 await self._create(began)
             return
         self._observe(lease)
-        holder = (lease.get("spec") or {}).get("holderIdentity")
+        holder = mapping_at(lease, "spec").get("holderIdentity")
         if holder and holder != self.identity:
             self._until = 0.0  # somebody else has it: taken from us, or never ours
         if holder not in (None, "", self.identity) and self._in_force:
@@ -163,7 +163,7 @@ class Lease:
     @property
     def _in_force(self) -> bool:
         """Whether the Lease, as last seen, has a holder whose time is not over; the holder may be this replica."""
-        spec = (self._lease or {}).get("spec") or {}
+        spec = mapping_at(self._lease or {}, "spec")
         if not spec.get("holderIdentity"):
             return False
         lasts = min(float(spec.get("leaseDurationSeconds") or self._timing.lasts), _LONGEST)
@@ -182,11 +182,11 @@ class Lease:
             self._until = began + self._timing.deadline
 
     async def _take(self, lease: Object, began: float) -> None:
-        self._observe(await self._put(lease, self._spec(lease.get("spec") or {})))
+        self._observe(await self._put(lease, self._spec(mapping_at(lease, "spec"))))
         self._until = began + self._timing.deadline
 
     async def _put(self, lease: Object, spec: Object) -> Object:
-        changed = {**lease, "spec": {**(lease.get("spec") or {}), **spec}}
+        changed = {**lease, "spec": {**mapping_at(lease, "spec"), **spec}}
         return await self._client.request("PUT", self._path, changed, deadline=self._request_seconds)
 
     @property

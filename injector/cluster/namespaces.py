@@ -16,7 +16,7 @@ import structlog
 from injector.cluster.client import Client
 from injector.cluster.reflector import Reflector, Timing
 from injector.cluster.tasks import SingleFlight
-from injector.pods.context import Namespace, Object
+from injector.pods.context import Namespace, Object, mapping_at
 
 _log = structlog.get_logger(__name__)
 
@@ -140,11 +140,11 @@ class Namespaces:
 def namespace_of(obj: Object, quotas: tuple[Object, ...] = (), limit_ranges: tuple[Object, ...] = ()) -> Namespace:
     """The Namespace of a Namespace object as the API gives it."""
     metadata = obj["metadata"]
-    annotations = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != _LAST_APPLIED}
-    return Namespace(metadata["name"], dict(metadata.get("labels") or {}), annotations, quotas, limit_ranges)
+    annotations = {key: value for key, value in mapping_at(metadata, "annotations").items() if key != _LAST_APPLIED}
+    return Namespace(metadata["name"], dict(mapping_at(metadata, "labels")), annotations, quotas, limit_ranges)
 
 
 def _part(obj: Object) -> Object:
     """The name, limits and use of a ResourceQuota or a LimitRange."""
     metadata = {key: obj["metadata"][key] for key in ("name", "namespace")}
-    return {"metadata": metadata, "spec": obj.get("spec") or {}, "status": obj.get("status") or {}}
+    return {"metadata": metadata, "spec": mapping_at(obj, "spec"), "status": mapping_at(obj, "status")}

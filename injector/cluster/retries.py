@@ -28,7 +28,7 @@ from injector.cluster.client import Client
 from injector.cluster.reflector import Reflector
 from injector.cluster.tasks import Backoff, RepairBackoff, end_task
 from injector.library_messages import api_server_message
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping_at
 from injector.telemetry import Metrics
 
 _log = structlog.get_logger(__name__)
@@ -77,12 +77,12 @@ def events_path(namespace: str = "") -> str:
 
 def refused_creation(event: Object, webhooks: str) -> RefusedCreation | None:
     """What a FailedCreate Event (events.k8s.io/v1) says, if an entry of the installation `webhooks` did not answer."""
-    message, about = api_server_message(event.get("note") or ""), event.get("regarding") or {}
+    message, about = api_server_message(event.get("note") or ""), mapping_at(event, "regarding")
     if message.kind != "webhook-failed" or not message.values[0].endswith(f".{webhooks}.internal"):
         return None
     if about.get("kind") not in _KINDS:
         return None
-    series = event.get("series") or {}
+    series = mapping_at(event, "series")
     at = series.get("lastObservedTime") or event.get("deprecatedLastTimestamp") or event.get("eventTime")
     return RefusedCreation(
         about["kind"],
@@ -99,7 +99,7 @@ def missing_pods(controller: Object) -> int:
 
     https://kubernetes.io/docs/concepts/workloads/controllers/ has a page for each kind.
     """
-    spec, status = controller.get("spec") or {}, controller.get("status") or {}
+    spec, status = mapping_at(controller, "spec"), mapping_at(controller, "status")
     if "deletionTimestamp" in controller["metadata"]:
         return 0
     if "desiredNumberScheduled" in status:
@@ -232,7 +232,7 @@ class Retries:
         restored = {
             **nothing,
             "metadata": {**metadata, "resourceVersion": obj["metadata"]["resourceVersion"]},
-            "status": {name: (obj.get("status") or {}).get(name, 0)},
+            "status": {name: mapping_at(obj, "status").get(name, 0)},
         }
         for body in (restored, nothing):
             await self._client.apply(path, body, MANAGER)

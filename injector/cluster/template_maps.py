@@ -14,7 +14,7 @@ from injector.cluster.client import Client
 from injector.cluster.events import About
 from injector.cluster.reflector import Reflector, Timing
 from injector.cluster.tasks import end_task
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping_at
 from injector.settings import Settings
 from injector.templates.load import TemplateSources
 
@@ -121,4 +121,4 @@ def template_files(obj: Object) -> dict[str, str]:
         _log.warning(
             "template-file-ignored", template=obj["metadata"]["name"], files=sorted(obj["binaryData"]), why="not UTF-8"
         )
-    return dict(obj.get("data") or {})
+    return dict(mapping_at(obj, "data"))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from injector.budget import charge
 from injector.diagnostics import Diagnostic
 from injector.names import shown_value
-from injector.pods.context import Object, mapping, mappings, sequence
+from injector.pods.context import Object, mapping, mapping_at, mappings_at, sequence
 from injector.pods.differences import (
     SHOWN,
     TOKEN_PATH,
@@ -53,7 +53,7 @@ def skeleton(pod: Object, app: Collection[str]) -> Object:
 
     Merge all overlays into it, in order, to get the `expected` pod of `protected_differences`.
     """
-    spec = mapping(pod.get("spec"))
+    spec = mapping_at(pod, "spec")
     bare: Object = {field: spec[field] for field in ("os", "resources") if field in spec}
     for field in CONTAINER_LISTS:
         names = [{"name": c["name"]} for c in _items(spec, field) if type(c.get("name")) is str and c["name"] in app]
@@ -98,7 +98,7 @@ _Found = tuple[str, Any, Any, bool]
 
 
 def _everything(actual: Object, expected: Object, permitted: Permitted) -> Iterator[_Found | Diagnostic]:
-    have_spec, want_spec = mapping(actual.get("spec")), mapping(expected.get("spec"))
+    have_spec, want_spec = mapping_at(actual, "spec"), mapping_at(expected, "spec")
     for pointer, have, expected_value in mismatches(
         actual.get("metadata") or {}, expected.get("metadata") or {}, POD.fields["metadata"], "/metadata", exact=False
     ):
@@ -290,7 +290,7 @@ def _covering(have: Mapping[str, Sequence[Any]], expected: Sequence[str], pointe
 
 
 def _items(spec: Object, field: str) -> list[Object]:
-    items = mappings(spec.get(field))
+    items = mappings_at(spec, field)
     charge(len(items))
     return items
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,12 @@ def mapping(value: object) -> dict[Any, Any]:
     return value if isinstance(value, dict) else _NOTHING
 
 
+def mapping_at(owner: Mapping[str, Any], field: str) -> dict[Any, Any]:
+    """The mapping in a field; an empty one where there is none."""
+    value = owner.get(field)
+    return value if isinstance(value, dict) else _NOTHING
+
+
 def sequence(value: object) -> list[Any]:
     """The value if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
@@ -24,6 +31,12 @@ def sequence(value: object) -> list[Any]:
 
 def mappings(value: object) -> list[dict[str, Any]]:
     """The mappings in a list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def mappings_at(owner: Mapping[str, Any], field: str) -> list[Object]:
+    """The mappings of the list in a field."""
+    value = owner.get(field)
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 

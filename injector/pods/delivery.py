@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from injector.errors import InjectionError
-from injector.pods.context import Object, Workload, filled, mapping, mappings
+from injector.pods.context import Object, Workload, filled, mapping, mapping_at, mappings_at
 from injector.reasons import Reason
 from injector.settings import Settings
 
@@ -98,7 +98,7 @@ def by_annotation(
 
 
 def _downward(volume: Any, config_map_name: str, annotations: Mapping[str, str]) -> Any:
-    projected = mapping(mapping(volume).get("projected"))
+    projected = mapping_at(mapping(volume), "projected")
     sources = projected.get("sources")
     if isinstance(sources, list):
         turned = [_downward(source, config_map_name, annotations) for source in sources]
@@ -144,8 +144,8 @@ def uses_config_map(pod: Object, name: str) -> bool:
 
 
 def _objects(owner: Any, field: str) -> list[Object]:
-    return mappings(mapping(owner).get(field))
+    return mappings_at(mapping(owner), field)
 
 
 def _names(owner: Any, field: str, name: str) -> bool:
-    return mapping(mapping(owner).get(field)).get("name") == name
+    return mapping_at(mapping(owner), field).get("name") == name

@@ -18,7 +18,7 @@ from injector.budget import SMALL, charge
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import shown_value
-from injector.pods.context import Object, mapping
+from injector.pods.context import Object, mapping, mapping_at
 from injector.pods.fields import CONTAINER_LISTS, Field
 from injector.pods.keyed_pointers import escape, item_fault, mount_path, path_of, steps_of
 from injector.pods.quantity import parse_quantity
@@ -162,7 +162,7 @@ def is_token_volume(volume: Any) -> bool:
     The plugin takes each volume whose name has its prefix for its own, even if an author wrote the volume.
     https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/#bound-service-account-token-volume
     """
-    projected = mapping(mapping(volume).get("projected"))
+    projected = mapping_at(mapping(volume), "projected")
     return (
         mapping(volume).keys() == {"name", "projected"}
         and not projected.keys() - {"sources", "defaultMode"}
@@ -183,10 +183,10 @@ class ResourceDefaults(NamedTuple):
         If nobody sets a request and there is a limit, the request is the limit.
         """
         have, expected = mapping(have), mapping(expected)
-        limits = mapping(have.get("limits"))
+        limits = mapping_at(have, "limits")
         for kind, filled in (("limits", self.limits), ("requests", self.requests)):
-            template_amounts = mapping(expected.get(kind))
-            for resource, amount in mapping(have.get(kind)).items():
+            template_amounts = mapping_at(expected, kind)
+            for resource, amount in mapping_at(have, kind).items():
                 if template_amounts.get(resource) is not None:
                     continue
                 limit = limits.get(resource) if kind == "requests" else None

@@ -14,7 +14,7 @@ from typing import Any
 
 from injector.diagnostics import Key
 from injector.errors import InjectionError
-from injector.pods.context import Object, mapping, mappings
+from injector.pods.context import Object, mapping, mapping_at, mappings
 from injector.pods.differences import mismatches, volume_source
 from injector.pods.fields import CONTAINER_LISTS, SPEC
 from injector.pods.keyed_pointers import escape, mount_path
@@ -96,7 +96,7 @@ def fit(pod: Object, overlay: Overlay) -> tuple[Overlay, tuple[tuple[str, str, d
         return overlay, ()
     resources = spec.get("resources")  # those that the pod's author has set for the pod as a whole
     covered = frozenset((*_map(resources, "requests"), *_map(resources, "limits")))
-    system = mapping(spec.get("os")).get("name")
+    system = mapping_at(spec, "os").get("name")
     if not covered and system not in ("windows", "linux"):
         return overlay, ()
     unfit = {"windows": _LINUX_SECURITY, "linux": _WINDOWS_SECURITY}.get(str(system), frozenset())
@@ -178,7 +178,7 @@ def with_implied_requests(container: Object, overlay: Overlay) -> Object:
 
 
 def _map(resources: Any, part: str) -> dict[str, Any]:
-    return mapping(mapping(resources).get(part))
+    return mapping_at(mapping(resources), part)
 
 
 def _above(request: Any, limit: Any) -> bool:
@@ -206,7 +206,7 @@ def check_volumes(base: Object, overlay: Overlay, app: Collection[str], shares: 
     """
     spec = base["spec"]
     own = {name: volume for volume in spec.get("volumes") or [] if (name := name_of(volume)) is not None}
-    listed = bare_value(mapping(overlay.get("spec")).get("volumes")) if own else None
+    listed = bare_value(mapping_at(overlay, "spec").get("volumes")) if own else None
     brought = {name_of(volume): volume for volume in listed or []}
     conflicts = {
         name: brought[name]

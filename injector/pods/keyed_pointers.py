@@ -15,7 +15,7 @@ import msgspec
 from injector.budget import charge
 from injector.diagnostics import Key, Path
 from injector.names import kind_of
-from injector.pods.context import Object, mappings
+from injector.pods.context import Object, mappings_at
 from injector.pods.fields import CONTAINER_LISTS, POD, Field
 from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, plain
 
@@ -109,7 +109,7 @@ def in_pod(pointers: Iterable[str], pod: Object, app: Collection[str]) -> Iterat
         if spec != "spec" or list_ not in CONTAINER_LISTS or not name:
             yield pointer
         elif name == EVERY_CONTAINER:
-            names = [item.get("name") for item in mappings((pod.get("spec") or {}).get(list_))]
+            names = [item.get("name") for item in mappings_at(pod.get("spec") or {}, list_)]
             yield from ("/".join(("", spec, list_, escape(app_name), *rest)) for app_name in names if app_name in app)
         else:
             yield from ("/".join(("", spec, field, name, *rest)) for field in CONTAINER_LISTS)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from injector.budget import charge
-from injector.pods.context import Object, mapping
+from injector.pods.context import Object, mapping, mapping_at
 from injector.pods.fields import POD, Field
 from injector.pods.keyed_pointers import escape, steps_of, steps_to, unescape
 from injector.pods.patch import Change, changes
@@ -92,7 +92,7 @@ def make_receipt(
         else:
             replaced[change.keyed] = change.old
     # The receipt itself will make metadata and annotations where they are not there, and the label its map.
-    metadata = mapping(base.get("metadata"))
+    metadata = mapping_at(base, "metadata")
     maps = ("annotations", "labels") if status_label else ("annotations",)
     for holder, name, pointer in ((base, "metadata", "/metadata"), *((metadata, n, f"/metadata/{n}") for n in maps)):
         if name in holder and holder[name] is None:
@@ -107,7 +107,7 @@ def make_receipt(
         replaced,
         tuple(created),
         parameters=dict(parameters or {}),
-        label={status_label: mapping(metadata.get("labels")).get(status_label)} if status_label else {},
+        label={status_label: mapping_at(metadata, "labels").get(status_label)} if status_label else {},
         values=values,
     )
 
@@ -133,7 +133,7 @@ def read_receipt(pod: Any, settings: Settings) -> Receipt | None:
 
 
 def _annotations(pod: Any) -> dict[str, Any]:
-    return mapping(mapping(mapping(pod).get("metadata")).get("annotations"))
+    return mapping_at(mapping_at(mapping(pod), "metadata"), "annotations")
 
 
 def take_off(pod: Object, receipt: Receipt | None, settings: Settings) -> Object:

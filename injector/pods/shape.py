@@ -14,7 +14,7 @@ from injector.budget import SMALL, charge
 from injector.diagnostics import Key, Path, spoken_path
 from injector.errors import InjectionError
 from injector.names import is_dns_label, kind_of, quotes_help, shortened
-from injector.pods.context import Object, mapping
+from injector.pods.context import Object, mapping, mapping_at
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Overlay, Replace, bare_value, name_of, plain
 from injector.reasons import Reason
@@ -64,7 +64,7 @@ def string_map(pod: Object, field: str) -> dict[str, str]:
 
 def spec_of(pod: Object) -> Object:
     """`spec` of a pod, or an empty map."""
-    return mapping(pod.get("spec"))
+    return mapping_at(pod, "spec")
 
 
 def check_shape(pod: Any) -> None:

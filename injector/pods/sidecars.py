@@ -14,7 +14,7 @@ import msgspec
 from injector.caches import OverlayCaches
 from injector.diagnostics import Key
 from injector.errors import InjectionError
-from injector.pods.context import Object, mapping, mappings, sequence
+from injector.pods.context import Object, mapping_at, mappings_at, sequence
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, bare_value, name_of
 from injector.reasons import Reason
 
@@ -133,7 +133,7 @@ def place(pod: Object, overlay: Overlay, placement: Placement, caches: OverlayCa
 
 
 def _names(pod: Object, field: str) -> set[Any]:
-    items = mappings(mapping(pod.get("spec")).get(field))
+    items = mappings_at(mapping_at(pod, "spec"), field)
     return {item["name"] for item in items if type(item.get("name")) is str}
 
 

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from injector.names import LONGEST_NAME, cut, is_kind, is_object_name
-from injector.pods.context import Object, Workload, mapping, mappings, sequence, string_field
+from injector.pods.context import Object, Workload, mapping, mapping_at, mappings, mappings_at, sequence, string_field
 
 #: Paths at which objects hold a pod template, in the order they are tried: PodTemplate; CronJob; everything else.
 _TEMPLATE_PATHS = (("template",), ("spec", "jobTemplate", "spec", "template"), ("spec", "template"))
@@ -56,7 +56,7 @@ def pod_template_path(obj: Object) -> tuple[str, ...] | None:
         return ()
     for path in _TEMPLATE_PATHS:
         template = object_at(obj, path)
-        spec = mapping(mapping(template).get("spec"))
+        spec = mapping_at(mapping(template), "spec")
         if isinstance(spec.get("containers"), list) or (spec and obj.get("kind") in WORKLOADS):
             return path
     return None
@@ -107,12 +107,12 @@ def is_kustomize_patch(obj: Object) -> bool:
     pod, own = pod_template(obj), template_path_of(obj) is not None
     if (own or pod is not None) and _has_directive(obj):
         return True
-    containers = mapping(mapping(pod).get("spec")).get("containers")
+    containers = mapping_at(mapping(pod), "spec").get("containers")
     named_containers = [container for container in mappings(containers) if container.get("name")]
     return (
         own
         and bool(named_containers)
-        and "selector" not in mapping(obj.get("spec"))
+        and "selector" not in mapping_at(obj, "spec")
         and not any("image" in c for c in named_containers)
     )
 
@@ -136,10 +136,10 @@ def _has_directive(value: Any) -> bool:
 def _as_made(obj: Object, path: tuple[str, ...]) -> Object:
     """The pod template at `path`, with what the controller adds to it; the template itself where that is nothing."""
     template = mapping(object_at(obj, path))
-    spec, owner = mapping(template.get("spec")), mapping(object_at(obj, path[:-1]))
+    spec, owner = mapping_at(template, "spec"), mapping(object_at(obj, path[:-1]))
     if not path or not isinstance(spec.get("containers"), list):
         return template
-    first = f"{mapping(obj.get('metadata')).get('name') or ''}-0"
+    first = f"{mapping_at(obj, 'metadata').get('name') or ''}-0"
     kind, version = obj.get("kind"), str(obj.get("apiVersion"))
     added = {**spec, **_with_claims(spec, owner, first), **_additions(kind, version, spec, owner, first)}
     added = {field: value for field, value in added.items() if value is not None or field in spec}
@@ -166,7 +166,7 @@ def _with_claims(spec: Object, owner: Object, first: str) -> Object:
     https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#volume-claim-templates
     """
     templates, volumes = owner.get("volumeClaimTemplates"), spec.get("volumes") or []
-    names = [mapping(mapping(c).get("metadata")).get("name") for c in sequence(templates)]
+    names = [mapping_at(mapping(c), "metadata").get("name") for c in sequence(templates)]
     claims = {name: {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{first}"}} for name in names if name}
     if not claims or not isinstance(volumes, list):
         return {}
@@ -251,7 +251,7 @@ def workload_of_pod(pod: Object) -> Workload:
     reference whose kind or name cannot be one is not taken for an owner, and a name that cannot be one is left empty:
     what a template gets as `workload` is always a name.
     """
-    metadata = mapping(pod.get("metadata"))
+    metadata = mapping_at(pod, "metadata")
     owner = _controller(metadata)
     if owner is None:
         name, prefix = string_field(metadata.get("name")), string_field(metadata.get("generateName"))
@@ -259,7 +259,7 @@ def workload_of_pod(pod: Object) -> Workload:
     kind, name = owner["kind"], owner["name"]
     if kind == "ReplicaSet":
         for label, maker in _REPLICA_SET_MAKERS:
-            suffix = string_field(mapping(metadata.get("labels")).get(label))
+            suffix = string_field(mapping_at(metadata, "labels").get(label))
             base = name.removesuffix(f"-{suffix}")
             if suffix and base != name and is_object_name(base):
                 return Workload(maker, base, owner)
@@ -276,7 +276,7 @@ def workload_of_object(obj: Object) -> Workload:
     """
     if obj.get("kind") == "Pod":
         return workload_of_pod(obj)
-    metadata = mapping(obj.get("metadata"))
+    metadata = mapping_at(obj, "metadata")
     owner = _controller(metadata)
     if owner is not None and obj.get("kind") in ("ReplicaSet", "Job"):
         return Workload(owner["kind"], owner["name"])
@@ -291,7 +291,7 @@ def workload_with_pods(obj: Object) -> Workload | None:
 
 def object_name_of(obj: Object) -> str:
     """What a person calls an object: `deployment/web`. What is too long to be a kind or a name is cut."""
-    metadata = mapping(obj.get("metadata"))
+    metadata = mapping_at(obj, "metadata")
     name = metadata.get("name") or metadata.get("generateName") or "without a name"
     return f"{cut(str(obj.get('kind') or 'object').lower(), LONGEST_NAME)}/{cut(str(name), LONGEST_NAME)}"
 
@@ -304,7 +304,7 @@ def _name(value: object) -> str:
 
 def _controller(metadata: Object) -> Object | None:
     """The one ownerReference with `controller: true`, if its kind and its name can be those of an object."""
-    owner = next((o for o in mappings(metadata.get("ownerReferences")) if o.get("controller") is True), {})
+    owner = next((o for o in mappings_at(metadata, "ownerReferences") if o.get("controller") is True), {})
     return owner if is_kind(owner.get("kind")) and is_object_name(owner.get("name")) else None
 
 

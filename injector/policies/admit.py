@@ -18,7 +18,7 @@ from injector.caches import OverlayCaches
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.injection import Applied, Injection, patch_between, skipped_injection
-from injector.pods.context import Namespace, Object, Request, mapping
+from injector.pods.context import Namespace, Object, Request, mapping_at
 from injector.pods.decision import Decision
 from injector.pods.fields import OBJECT
 from injector.pods.merge import merge
@@ -55,7 +55,7 @@ def without_secrets(error: InjectionError, request: Request, *objects: Object) -
 
 def _values(obj: Object) -> Iterator[str]:
     for name in _FIELDS:
-        entries = mapping(obj.get(name)).values()
+        entries = mapping_at(obj, name).values()
         yield from (value for value in entries if isinstance(value, str) and len(value) >= _SHORTEST)
 
 

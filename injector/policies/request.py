@@ -12,7 +12,7 @@ from itertools import product, starmap
 
 import msgspec
 
-from injector.pods.context import Namespace, Object, Request, mapping, string_field
+from injector.pods.context import Namespace, Object, Request, mapping_at, string_field
 from injector.pods.resource_kinds import Resource, lies_in, request_fields, resource_of
 from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map
@@ -50,7 +50,7 @@ class ObjectRequest(msgspec.Struct, frozen=True):
         may be no name yet. Then the name ends in `*`, so that it is never one of the settings' ignoredNamespaces.
         """
         labels, annotations = (string_map(self.subject, field) for field in ("labels", "annotations"))
-        metadata = mapping(self.subject.get("metadata"))
+        metadata = mapping_at(self.subject, "metadata")
         review_name, generated = self.review.get("name"), metadata.get("generateName")
         name = string_field(review_name) or metadata.get("name")
         return Namespace(str(name or (f"{generated}*" if generated else "")), labels, annotations)

@@ -11,7 +11,7 @@ import msgspec
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import SEARCHES, cut, nearest, shortened, suggestion, template_name, to_write
-from injector.pods.context import Namespace, Object, mapping, mappings
+from injector.pods.context import Namespace, Object, mapping, mappings, mappings_at
 from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map
 from injector.reasons import Effect, Reason
@@ -245,5 +245,5 @@ def is_windows(spec: Object) -> bool:
 
 def _of_os(term: Object) -> Object:
     """What a term of a node affinity asks of a node's operating system, as a label selector."""
-    expressions = mappings(term.get("matchExpressions"))
+    expressions = mappings_at(term, "matchExpressions")
     return {"matchExpressions": [expression for expression in expressions if expression.get("key") == _OS]}

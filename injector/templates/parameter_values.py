@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from injector.names import WANTED, cut, flow_value, shortened
-from injector.pods.context import filled, mapping
+from injector.pods.context import filled, mapping, mapping_at
 from injector.templates.parameter_keywords import FORMATS, LONGEST
 from injector.templates.template import UNSET, Parameter
 
@@ -95,7 +95,7 @@ def _read_items(text: str, schema: Mapping[str, Any]) -> Any:
         return _json(text, list)
     if text.count(",") > 2 * _MOST:
         raise ValueError(f"must hold no more than {_MOST} values")
-    inner = mapping(schema.get("items"))
+    inner = mapping_at(schema, "items")
     values = [_read(part.strip(), inner) for part in text.split(",") if part.strip()]
     return UNSET if any(value is UNSET for value in values) else values
 

@@ -15,7 +15,7 @@ from injector.caches import Memo
 from injector.diagnostics import Path, Place
 from injector.errors import FaultError, InjectionError, LimitError
 from injector.names import kind_of
-from injector.pods.context import Object, mapping, sequence
+from injector.pods.context import Object, mapping_at, sequence
 from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.keyed_pointers import escape, pointer_to
 from injector.pods.overlay import EVERY_CONTAINER, name_of, take_defaults
@@ -244,7 +244,7 @@ _WHOLE = ((), ("metadata",), ("spec",), *(("spec", name) for name in CONTAINER_L
 
 
 def _containers(overlay: Object) -> tuple[str, ...]:
-    spec = mapping(overlay.get("spec"))
+    spec = mapping_at(overlay, "spec")
     names = (name_of(item) for field in ("containers", "initContainers") for item in sequence(spec.get(field)))
     return tuple(name for name in names if name is not None and name != EVERY_CONTAINER)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from injector.pods.context import Cluster, Namespace, Object, Workload, mappings
+from injector.pods.context import Cluster, Namespace, Object, Workload, mappings_at
 from injector.pods.fields import CONTAINER_LISTS
 from injector.templates.dependencies import CONTAINER
 from injector.templates.program import Root
@@ -51,7 +51,7 @@ def app_containers(context: Context) -> Iterator[tuple[str, Object]]:
 def tcp_ports(containers: Sequence[Object]) -> Iterator[int]:
     """The TCP ports that the app's containers declare, in order."""
     for container in containers:
-        for port in mappings(container.get("ports")):
+        for port in mappings_at(container, "ports"):
             number = port.get("containerPort")
             if type(number) is int and (port.get("protocol") or "TCP") == "TCP":
                 yield number

@@ -10,7 +10,7 @@ from typing import Any
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.names import WANTED, quotes_help, shown_value
 from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, chosen_members, invalid, wrong_value
-from injector.pods.context import Object, mapping, mappings
+from injector.pods.context import Object, mapping, mappings_at
 from injector.pods.fields import CONTAINER, Field
 from injector.pods.keyed_pointers import has_key, step_of
 
@@ -48,9 +48,9 @@ def find(parts: PodView) -> Violations:
 
 
 def _environment(container: ContainerView) -> Violations:
-    for variable in mappings(container.body.get("env")):
+    for variable in mappings_at(container.body, "env"):
         yield from _variable((*container.path, "env"), variable)
-    for bulk in mappings(container.body.get("envFrom")):
+    for bulk in mappings_at(container.body, "envFrom"):
         sources = chosen_members(bulk, _BULK_SOURCES)
         if len(sources) != 1:
             yield invalid(

@@ -12,7 +12,7 @@ from typing import Any
 from injector.diagnostics import Key
 from injector.names import is_dns_label, is_label_key, is_label_value, shown_value
 from injector.pods.constraints.pod_view import PodView, Violations, invalid, violation
-from injector.pods.context import Object, mapping
+from injector.pods.context import Object, mapping, mapping_at
 from injector.reasons import Reason
 
 _MOST_BYTES = 256 * 1024
@@ -20,9 +20,9 @@ _MOST_BYTES = 256 * 1024
 
 def find(parts: PodView) -> Violations:
     """What is wrong with annotations and labels that the base does not have with that value."""
-    before = mapping(mapping(parts.base).get("metadata"))
+    before = mapping_at(mapping(parts.base), "metadata")
     for field in ("annotations", "labels"):
-        entries, old = mapping(parts.metadata.get(field)), mapping(before.get(field))
+        entries, old = mapping_at(parts.metadata, field), mapping_at(before, field)
         if entries is old:
             continue
         for key, value in entries.items():

@@ -14,7 +14,7 @@ from typing import Any
 from injector.diagnostics import Path
 from injector.pods.constraints.pod_view import PodView, Violations, violation
 from injector.pods.constraints.requests_and_limits import Amounts, Ask, amounts, asking, pod_ask, pod_level
-from injector.pods.context import Namespace, Object, mapping, mappings, sequence, string_field
+from injector.pods.context import Namespace, Object, mapping_at, mappings_at, sequence, string_field
 from injector.pods.differences import ResourceDefaults
 from injector.pods.quantity import format_quantity
 from injector.reasons import Reason
@@ -125,8 +125,8 @@ def _compare(
 def _items(namespace: Namespace, kind: str) -> Iterator[tuple[str, Object]]:
     for limit_range in namespace.limit_ranges:
         if isinstance(limit_range, dict):
-            name = string_field(mapping(limit_range.get("metadata")).get("name"))
-            for item in mappings(mapping(limit_range.get("spec")).get("limits")):
+            name = string_field(mapping_at(limit_range, "metadata").get("name"))
+            for item in mappings_at(mapping_at(limit_range, "spec"), "limits"):
                 if item.get("type") == kind:
                     yield name, item
 
@@ -141,14 +141,14 @@ _UNPREFIXED = ("cpu", "memory", "ephemeral-storage")
 def find_over_quota(parts: PodView, base: Object, namespace: Namespace) -> Violations:
     """What the namespace's quotas refuse in a pod, as against `base`, the pod without any injection."""
     container_defaults = defaults(namespace)
-    before, after = mapping(base.get("spec")), parts.spec
+    before, after = mapping_at(base, "spec"), parts.spec
     used_before, used_after = _counted(before, container_defaults), _counted(after, container_defaults)
     for quota in namespace.quotas:
         if not isinstance(quota, dict) or not _covers(quota, after, container_defaults):
             continue
-        spec, status = mapping(quota.get("spec")), mapping(quota.get("status"))
+        spec, status = mapping_at(quota, "spec"), mapping_at(quota, "status")
         hard, used = amounts(status.get("hard") or spec.get("hard")), amounts(status.get("used"))
-        name = string_field(mapping(quota.get("metadata")).get("name"))
+        name = string_field(mapping_at(quota, "metadata").get("name"))
         yield from _unstated(parts, name, hard, container_defaults)
         counted = used_before if _covers(quota, before, container_defaults) else {}
         for resource, most in hard.items():
@@ -205,8 +205,8 @@ def _named(ask: Ask) -> Amounts:
 
 def _covers(quota: Object, spec: Object, container_defaults: Ask | None) -> bool:
     """Whether every scope of a quota covers the pod."""
-    limits = mapping(quota.get("spec"))
-    expressions = mappings(mapping(limits.get("scopeSelector")).get("matchExpressions"))
+    limits = mapping_at(quota, "spec")
+    expressions = mappings_at(mapping_at(limits, "scopeSelector"), "matchExpressions")
     scopes: list[tuple[object, object, list[object]]] = [
         *((scope, "Exists", []) for scope in sequence(limits.get("scopes"))),
         *((e.get("scopeName"), e.get("operator"), sequence(e.get("values"))) for e in expressions),

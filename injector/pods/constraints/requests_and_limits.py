@@ -15,7 +15,7 @@ from injector.budget import SMALL, charge
 from injector.diagnostics import Path
 from injector.names import did_you_mean, nearest, shown_value
 from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, invalid, wrong_value
-from injector.pods.context import Object, mapping, mappings, string_field
+from injector.pods.context import Object, mapping, mapping_at, mappings_at, string_field
 from injector.pods.quantity import format_quantity, parse_quantity
 
 Amounts = dict[str, Decimal]
@@ -53,7 +53,7 @@ def asking(spec: Object, defaults: Ask | None = None) -> list[tuple[ContainerVie
     containers = [
         ContainerView(field, string_field(body.get("name")), body)
         for field in ("initContainers", "containers")
-        for body in mappings(spec.get(field))
+        for body in mappings_at(spec, field)
     ]
     charge(len(containers))
     return [(container, _container_ask(container.body, defaults)) for container in containers]
@@ -83,7 +83,7 @@ def pod_ask(spec: Object, defaults: Ask | None = None) -> Ask:
 
 def pod_level(spec: Object) -> Ask:
     """A pod's own `spec.resources`, or a container's."""
-    resources = mapping(spec.get("resources"))
+    resources = mapping_at(spec, "resources")
     return Ask(amounts(resources.get("requests")), amounts(resources.get("limits")))
 
 

@@ -10,7 +10,7 @@ from injector.diagnostics import Diagnostic, Key, Path
 from injector.names import shown_value
 from injector.pods.constraints.baseline import PROFILES
 from injector.pods.constraints.pod_view import PodView, Violations, level_violation
-from injector.pods.context import Object, mapping, sequence, string_field
+from injector.pods.context import Object, mapping_at, sequence, string_field
 
 _LEVEL = "restricted"
 _SET_IT = "set it in the template"
@@ -32,7 +32,7 @@ def find(parts: PodView, minor: int, server: int) -> Violations:
     `minor` is the version of the standard, `server` that of the API server: version 1.33 allowed image volumes in
     every version of the standard.
     """
-    security = mapping(parts.spec.get("securityContext"))
+    security = mapping_at(parts.spec, "securityContext")
     own_users = parts.spec.get("hostUsers") is False and minor >= 35
     if not own_users:
         if security.get("runAsNonRoot") is False:
@@ -40,7 +40,7 @@ def find(parts: PodView, minor: int, server: int) -> Violations:
         yield from _root_user(("spec", "securityContext"), security)
     yield from _volumes(parts, server)
     for container in parts.touched:
-        own = mapping(container.body.get("securityContext"))
+        own = mapping_at(container.body, "securityContext")
         path = (*container.path, "securityContext")
         if not own_users:
             stated = own.get("runAsNonRoot")
@@ -69,7 +69,7 @@ def _hardening(path: Path, own: Object, of_pod: Object) -> Violations:
     if own.get("allowPrivilegeEscalation") is not False:
         yield _refused((*path, "allowPrivilegeEscalation"), "it must be false", _SET_IT)
     unset = own.get("seccompProfile") is None
-    if unset and mapping(of_pod.get("seccompProfile")).get("type") not in PROFILES:
+    if unset and mapping_at(of_pod, "seccompProfile").get("type") not in PROFILES:
         yield level_violation(
             _LEVEL,
             (*path, "seccompProfile", "type"),
@@ -85,7 +85,7 @@ def _refused(path: Path, message: str, help_: str) -> Diagnostic:
 
 
 def _capabilities(path: Path, security: Object) -> Violations:
-    capabilities = mapping(security.get("capabilities"))
+    capabilities = mapping_at(security, "capabilities")
     if "ALL" not in sequence(capabilities.get("drop")):
         yield _refused((*path, "capabilities", "drop"), "it must have ALL", _SET_IT)
     for capability in sequence(capabilities.get("add")):
