@@ -15,6 +15,7 @@ from injector.cluster.installation import Installation
 from injector.pods.context import filled, mapping_at
 from injector.settings import Settings
 from injector.templates.snapshot import Catalog
+from injector.templates.template import AppliesTo
 
 
 def string_expression(value: str) -> str:
@@ -65,29 +66,30 @@ def _expression(key: str, operator: str, values: Iterable[str]) -> str:
 Entry = dict[str, Any]
 
 _NO_TEMPLATES = Catalog()
-_PODS = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]
-_WORKLOADS = [
-    {
-        "apiGroups": ["apps"],
-        "apiVersions": ["v1"],
-        "operations": ["CREATE", "UPDATE"],
-        "resources": ["deployments", "statefulsets", "daemonsets", "replicasets"],
-    },
-    {
-        "apiGroups": ["batch"],
-        "apiVersions": ["v1"],
-        "operations": ["CREATE", "UPDATE"],
-        "resources": ["jobs", "cronjobs"],
-    },
-]
-_CONFIG_MAPS = [
-    {
-        "apiGroups": [""],
-        "apiVersions": ["v1"],
-        "operations": ["CREATE", "UPDATE", "DELETE"],
-        "resources": ["configmaps"],
+
+
+def webhook_rule(covered: AppliesTo, scope: str = "Namespaced") -> Entry:
+    """A rule of a webhook configuration, for these requests."""
+    return {
+        "apiGroups": list(covered.api_groups),
+        "apiVersions": list(covered.api_versions),
+        "operations": list(covered.operations),
+        "resources": list(covered.resources),
+        "scope": scope,
     }
+
+
+_CHANGES = ("CREATE", "UPDATE")
+_PODS = [webhook_rule(AppliesTo())]
+_WORKLOADS = [
+    webhook_rule(
+        AppliesTo(
+            ("apps",), resources=("deployments", "statefulsets", "daemonsets", "replicasets"), operations=_CHANGES
+        )
+    ),
+    webhook_rule(AppliesTo(("batch",), resources=("jobs", "cronjobs"), operations=_CHANGES)),
 ]
+_CONFIG_MAPS = [webhook_rule(AppliesTo(resources=("configmaps",), operations=(*_CHANGES, "DELETE")))]
 #: A trial takes longer than a pod's review, and only who applies a template waits for it.
 _SOURCES_SECONDS = 10
 _NOT_A_MIRROR_POD = {
@@ -190,19 +192,9 @@ def _path_entries(kind: str, settings: Settings, installation: Installation, cat
     for path, at in settings.paths.items():
         if at.type != kind or catalog.missing(at.templates):
             continue
-        rules = [
-            {
-                "apiGroups": list(template.applies_to.api_groups),
-                "apiVersions": list(template.applies_to.api_versions),
-                "operations": list(template.applies_to.operations),
-                "resources": list(template.applies_to.resources),
-                "scope": "*",
-            }
-            for template in catalog.found(at.templates)
-        ]
-        entry = _entry(installation, path, []) | {
+        requests = dict.fromkeys(template.applies_to for template in catalog.found(at.templates))
+        entry = _entry(installation, path, [webhook_rule(covered, "*") for covered in requests]) | {
             "name": installation.path_entry(path),
-            "rules": [rule for number, rule in enumerate(rules) if rule not in rules[:number]],
             "failurePolicy": at.failure_policy,
             "sideEffects": "None",
             "namespaceSelector": namespaces_selected(settings, installation),
@@ -215,7 +207,7 @@ def _entry(installation: Installation, path: str, rules: list[Entry]) -> Entry:
     service = {"name": installation.name, "namespace": installation.namespace, "path": path, "port": installation.port}
     return {
         "clientConfig": {"service": service},
-        "rules": [{**rule, "scope": "Namespaced"} for rule in rules],
+        "rules": rules,
         "admissionReviewVersions": ["v1"],
         "timeoutSeconds": installation.timeout_seconds,
     }

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.cluster.entries import namespaces_selected, string_expression, words
+from injector.cluster.entries import namespaces_selected, string_expression, webhook_rule, words
 from injector.cluster.installation import API_VERSION, Installation
 from injector.pods.context import Object
 from injector.settings import Settings
+from injector.templates.template import AppliesTo
 
 #: Whether an ephemeral container targets no sidecar and mounts none of its volumes.
 _APART = (
@@ -43,13 +44,9 @@ def update_policy(settings: Settings, installation: Installation) -> tuple[Objec
                     settings, installation, "In", settings.namespace_label.required
                 ),
                 "resourceRules": [
-                    {
-                        "apiGroups": [""],
-                        "apiVersions": ["v1"],
-                        "operations": ["UPDATE"],
-                        "resources": ["pods", "pods/ephemeralcontainers", *resized],
-                        "scope": "Namespaced",
-                    }
+                    webhook_rule(
+                        AppliesTo(resources=("pods", "pods/ephemeralcontainers", *resized), operations=("UPDATE",))
+                    )
                 ],
             },
             "matchConditions": [
