@@ -18,7 +18,7 @@ import structlog
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
-from injector.cluster.tasks import Backoff, end_task, remember
+from injector.cluster.tasks import Background, Backoff, remember
 from injector.diagnostics import printable_lines
 from injector.pods.context import Object, filled
 
@@ -68,8 +68,8 @@ class Pace(NamedTuple):
     remembered: int = 4096
 
 
-class Events:
-    """Writes Events, at most one about the same thing in five minutes. `start()` it in the event loop.
+class Events(Background):
+    """Writes Events, at most one about the same thing in five minutes; what waits at `stop()` is not written any more.
 
     `instance` is the name of this replica. Counted in `injector_events_total` by result: `sent`, `repeated`
     (told a moment ago, here or by another replica), `dropped` (the queue was full), `failed`.
@@ -88,15 +88,6 @@ class Events:
         self._trouble = ""
         #: Namespaces whose Events are refused (a quota, another webhook, no permission), and until when none is tried.
         self._refusing: OrderedDict[str, float] = OrderedDict()
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Begin to write."""
-        self._task = asyncio.create_task(self._run(), name="events")
-
-    async def stop(self) -> None:
-        """End; what waits is not written any more."""
-        await end_task(self._task)
 
     def tell(
         self,

@@ -25,7 +25,7 @@ import structlog
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
-from injector.cluster.tasks import Backoff, end_task, jittered
+from injector.cluster.tasks import Background, Backoff, jittered
 from injector.pods.context import Object, mapping_at
 
 _log = structlog.get_logger(__name__)
@@ -47,7 +47,7 @@ class LeaseTiming(NamedTuple):
         return cls(lasts, lasts * 2 / 3, lasts * 2 / 15)
 
 
-class Lease:
+class Lease(Background):
     """Tries for ever to hold the Lease `name` of a namespace. `start()` it; `stop()` gives it back.
 
     `on_change(leading)` is told in the event loop. To be safe, ask `leading`: it is False as soon as the
@@ -76,20 +76,15 @@ class Lease:
         self._lease_at = 0.0  # since when it is like that (monotonic)
         self._until = 0.0  # until when this is the leader (monotonic)
         self._announced = False
-        self._task: asyncio.Task[None] | None = None
 
     @property
     def leading(self) -> bool:
         """Whether this is the leader now."""
         return time.monotonic() < self._until
 
-    def start(self) -> None:
-        """Begin to try."""
-        self._task = asyncio.create_task(self._run(), name="lease")
-
     async def stop(self) -> None:
         """End; the Lease is given back, so that the next one need not wait for its end."""
-        await end_task(self._task)
+        await super().stop()
         if self.leading and self._lease is not None:
             self._until = 0.0
             with contextlib.suppress(ApiError):

@@ -15,7 +15,7 @@ import structlog
 
 from injector.cluster.client import Client
 from injector.cluster.reflector import Reflector, Timing
-from injector.cluster.tasks import SingleFlight
+from injector.cluster.tasks import Background, SingleFlight
 from injector.pods.context import Namespace, Object, mapping_at
 
 _log = structlog.get_logger(__name__)
@@ -24,7 +24,7 @@ _log = structlog.get_logger(__name__)
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-class Namespaces:
+class Namespaces(Background):
     """The store. `start()` it in the event loop; read it from there.
 
     `synced` is set when all that may be read was read.
@@ -36,7 +36,6 @@ class Namespaces:
         self._store: dict[str, Namespace] = {}
         self._parts: dict[str, dict[str, dict[str, Object]]] = {"resourcequotas": {}, "limitranges": {}}
         self._flights: SingleFlight[str, Namespace | None] = SingleFlight()
-        self._waiting: asyncio.Task[None] | None = None
         self.basics = Reflector(client, "/api/v1/namespaces", namespace_of, on_change=self._changed, timing=timing)
         self._limit_ranges = self._reflector("limitranges", timing, self._compose_all)
         self.reflectors: tuple[Reflector[Namespace] | Reflector[Object], ...] = (
@@ -52,12 +51,11 @@ class Namespaces:
         """Begin to read and watch."""
         for reflector in self.reflectors:
             reflector.start()
-        self._waiting = asyncio.create_task(self._wait())
+        super().start()
 
     async def stop(self) -> None:
         """End; what is known stays readable."""
-        if self._waiting:
-            self._waiting.cancel()
+        await super().stop()
         for reflector in self.reflectors:
             await reflector.stop()
 
@@ -130,7 +128,7 @@ class Namespaces:
         quotas, limits = (tuple(parts.get(basics.name, {}).values()) for parts in self._parts.values())
         return replace(basics, quotas=quotas, limit_ranges=limits, limit_ranges_known=self._limit_ranges.known)
 
-    async def _wait(self) -> None:
+    async def _run(self) -> None:
         for reflector in self.reflectors:
             await reflector.synced.wait()
         _log.info("namespaces-known", count=len(self._store))

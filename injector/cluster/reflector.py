@@ -17,7 +17,7 @@ import structlog
 
 from injector.cluster.api_error import BAD_ANSWER, ApiError
 from injector.cluster.client import Client
-from injector.cluster.tasks import Backoff, end_task, jittered
+from injector.cluster.tasks import Background, Backoff, jittered
 from injector.pods.context import Object
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ class Timing(NamedTuple):
     page: int = 500
 
 
-class Reflector(Generic[T]):
+class Reflector(Background, Generic[T]):
     """What `keep` returns for each object of a collection, by `namespace/name` (`name` where there is none).
 
     `keep(object)` reduces an object to what is worth its memory, None to forget it. `on_change(key, kept)` is told of
@@ -82,20 +82,11 @@ class Reflector(Generic[T]):
         self._items: dict[str, T] = {}
         self._version: str | None = None
         self._watching_since: float | None = None
-        self._task: asyncio.Task[None] | None = None
 
     @property
     def items(self) -> Mapping[str, T]:
         """The copy, read-only; it changes under the reader's eyes, but never during a synchronous function."""
         return MappingProxyType(self._items)
-
-    def start(self) -> None:
-        """Begin, in the running event loop."""
-        self._task = asyncio.create_task(self._run(), name=f"reflector {self.path}")
-
-    async def stop(self) -> None:
-        """End, and keep the last state."""
-        await end_task(self._task)
 
     # ------------------------------------------------------------ the loop
 

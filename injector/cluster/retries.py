@@ -26,7 +26,7 @@ import structlog
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.reflector import Reflector
-from injector.cluster.tasks import Backoff, RepairBackoff, end_task
+from injector.cluster.tasks import Background, Backoff, RepairBackoff
 from injector.library_messages import api_server_message
 from injector.pods.context import Object, mapping_at
 from injector.telemetry import Metrics
@@ -123,7 +123,7 @@ class _Waiting:
     backoff: RepairBackoff = field(default_factory=lambda: RepairBackoff(*_PAUSES))
 
 
-class Retries:
+class Retries(Background):
     """Watches for such controllers and has them try again, as long as `ready()`. `start()` it, then `stop()`.
 
     `webhooks` is the name of the webhook configurations.
@@ -143,18 +143,19 @@ class Retries:
             on_change=self._changed,
             optional=True,
         )
-        self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
         """Begin to watch and to work."""
         self._events.start()
-        self._tasks = [asyncio.create_task(self._work(), name="retries") for _ in range(_AT_ONCE)]
+        super().start()
 
     async def stop(self) -> None:
         """End."""
-        for task in self._tasks:
-            await end_task(task)
+        await super().stop()
         await self._events.stop()
+
+    async def _run(self) -> None:
+        await asyncio.gather(*(self._work() for _ in range(_AT_ONCE)))
 
     def _changed(self, key: str, creation: RefusedCreation | None) -> None:
         if creation is None:

@@ -6,17 +6,31 @@ import asyncio
 import contextlib
 import random
 import time
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
 
-async def end_task(task: asyncio.Task[None] | None) -> None:
-    """Cancel a task and wait until it has ended; None was never started."""
-    if task:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+class Background(ABC):
+    """What works in a task of its own, from `start()` to `stop()`; call both in the event loop."""
+
+    _task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin."""
+        self._task = asyncio.create_task(self._run(), name=type(self).__name__)
+
+    async def stop(self) -> None:
+        """End. Does nothing where it was never started."""
+        if self._task:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    @abstractmethod
+    async def _run(self) -> None:
+        """Work until the task is cancelled."""
 
 
 K = TypeVar("K", bound=Hashable)
