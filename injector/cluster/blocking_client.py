@@ -11,14 +11,14 @@ https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 from injector.cluster.api_error import ApiError
-from injector.cluster.client import Client
+from injector.cluster.client import Client, Query
 from injector.cluster.connection import context_namespace
 from injector.cluster.installation import KINDS, configuration_path, service_namespaces
 from injector.cluster.namespaces import namespace_of
@@ -211,7 +211,7 @@ class BlockingClient:
         config_maps = self.objects(path, {"labelSelector": f"{settings.template_label}=true"})
         return {obj["metadata"]["name"]: template_files(obj) for obj in config_maps}
 
-    def objects(self, path: str, query: Mapping[str, str] | None = None) -> Iterator[Object]:
+    def objects(self, path: str, query: Query = None) -> Iterator[Object]:
         """Every object of the collection at `path` (`/api/v1/pods`), a page at a time."""
         page: str | None = ""
         while page is not None:
@@ -232,7 +232,7 @@ class BlockingClient:
         method: str,
         path: str,
         body: Object,
-        query: Mapping[str, str] | None = None,
+        query: Query = None,
         *,
         subject: str = "",
         content_type: str = "application/json",

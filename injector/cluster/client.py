@@ -31,6 +31,9 @@ _LARGEST_EVENT = 16 * 1024 * 1024  # an object in etcd is at most 1.5 MiB; JSON 
 _RENEW = 60.0  # seconds at least between two readings of the configuration
 
 
+Query = Mapping[str, str] | None
+
+
 class ListMetadata(msgspec.Struct, frozen=True, rename="camel"):
     """A list's resource version, and the token of its next page ("" at the end)."""
 
@@ -53,7 +56,7 @@ class Event(msgspec.Struct, frozen=True):
 
 
 _decode_page = msgspec.json.Decoder(Page).decode
-_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+_decode_object = msgspec.json.Decoder(Object).decode
 _decode_event = msgspec.json.Decoder(Event).decode
 _WIRE_FAULTS = (aiohttp.ClientError, HttpProcessingError, ConfigError, OSError, ValueError)
 
@@ -111,7 +114,7 @@ class Client:
 
     # ------------------------------------------------------------ requests
 
-    async def get(self, path: str, query: Mapping[str, str] | None = None, *, deadline: float = DEADLINE) -> Object:
+    async def get(self, path: str, query: Query = None, *, deadline: float = DEADLINE) -> Object:
         """The object at `path` (`/api/v1/namespaces/x`). `deadline` in seconds. Raises ApiError."""
         return await self.request("GET", path, None, query, deadline=deadline)
 
@@ -124,9 +127,7 @@ class Client:
                 raise
         return None
 
-    async def create(
-        self, path: str, body: Object, query: Mapping[str, str] | None = None, *, deadline: float = DEADLINE
-    ) -> Object:
+    async def create(self, path: str, body: Object, query: Query = None, *, deadline: float = DEADLINE) -> Object:
         """Create `body` in the collection at `path`, and return what was stored. Raises ApiError."""
         return await self.request("POST", path, body, query, deadline=deadline)
 
@@ -135,7 +136,7 @@ class Client:
         method: str,
         path: str,
         body: Object | list[Any] | None = None,
-        query: Mapping[str, str] | None = None,
+        query: Query = None,
         *,
         content_type: str = "application/json",
         deadline: float = DEADLINE,
@@ -157,7 +158,7 @@ class Client:
     async def list(
         self,
         path: str,
-        query: Mapping[str, str] | None = None,
+        query: Query = None,
         *,
         page: str = "",
         limit: int = 500,
@@ -170,7 +171,7 @@ class Client:
 
     @asynccontextmanager
     async def watch(
-        self, path: str, resource_version: str, query: Mapping[str, str] | None = None, *, seconds: float
+        self, path: str, resource_version: str, query: Query = None, *, seconds: float
     ) -> AsyncIterator[AsyncIterator[Event]]:
         """Events after `resource_version`, bookmarks too, until the server ends the watch after `seconds`.
 
@@ -216,7 +217,7 @@ class Client:
         method: str,
         path: str,
         body: Any,
-        query: Mapping[str, str] | None,
+        query: Query,
         content_type: str,
         deadline: float,
     ) -> bytes:
@@ -232,7 +233,7 @@ class Client:
         method: str,
         path: str,
         body: Any,
-        query: Mapping[str, str] | None,
+        query: Query,
         content_type: str,
         limits: aiohttp.ClientTimeout,
     ) -> aiohttp.ClientResponse:

@@ -36,7 +36,7 @@ def in_any_case(field: str, key: str) -> str:
     return f"object.metadata.?{field}[?{string_expression(key)}].orValue('').lowerAscii()"
 
 
-def selected(selector: dict[str, Any]) -> str:
+def selected(selector: Entry) -> str:
     """Whether the pod's labels match a LabelSelector; an empty one matches all.
 
     https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
@@ -213,9 +213,7 @@ def _entry(installation: Installation, path: str, rules: list[Entry]) -> Entry:
     }
 
 
-def namespaces_selected(
-    settings: Settings, installation: Installation, operator: str = "", *values: str
-) -> dict[str, Any]:
+def namespaces_selected(settings: Settings, installation: Installation, operator: str = "", *values: str) -> Entry:
     """The namespaceSelector: checks the label, leaves out the ignored namespaces, and stays within the allowed ones.
 
     Without an operator the label is not checked. Cluster-scoped objects always match.

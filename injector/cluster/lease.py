@@ -19,7 +19,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import structlog
 
@@ -189,7 +189,7 @@ class Lease(Background):
         """How long a request may take: if one hangs, there is time for another before the leader's time is over."""
         return self._timing.deadline / 2
 
-    def _spec(self, before: Object) -> dict[str, Any]:
+    def _spec(self, before: Object) -> Object:
         now = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
         holder = before.get("holderIdentity")
         taken_over = int(bool(holder) and holder != self.identity)

@@ -16,7 +16,7 @@ from typing import Generic, NamedTuple, TypeVar
 import structlog
 
 from injector.cluster.api_error import BAD_ANSWER, ApiError
-from injector.cluster.client import Client
+from injector.cluster.client import Client, Query
 from injector.cluster.tasks import Background, Backoff, jittered
 from injector.pods.context import Object
 
@@ -59,7 +59,7 @@ class Reflector(Background, Generic[T]):
         path: str,
         keep: Callable[[Object], T | None],
         *,
-        query: Mapping[str, str] | None = None,
+        query: Query = None,
         on_change: Callable[[str, T | None], None] = lambda key, item: None,
         optional: bool = False,
         on_known: Callable[[], None] = lambda: None,

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-#: A Kubernetes object as JSON gives it. Treated as immutable everywhere: functions return new ones that share parts.
+#: A JSON object, such as one of Kubernetes' or a part of it. Treated as immutable everywhere: functions return new ones
+#: that share parts.
 Object = dict[str, Any]
 _NOTHING: Object = {}
 
@@ -29,7 +30,7 @@ def sequence(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def mappings(value: object) -> list[dict[str, Any]]:
+def mappings(value: object) -> list[Object]:
     """The mappings in a list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 

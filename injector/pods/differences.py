@@ -67,7 +67,7 @@ def says_the_same(actual: Any, expected: Any, field: Field) -> bool:
 
 
 def _in_map(
-    actual: dict[str, Any], expected: dict[str, Any], field: Field, pointer: str, exact: bool
+    actual: Object, expected: Object, field: Field, pointer: str, exact: bool
 ) -> Iterator[tuple[str, Any, Any]]:
     if len(actual) + len(expected) > SMALL:
         charge(len(actual) + len(expected))

@@ -78,7 +78,7 @@ class _LeftOut:
         new = self.stripped(part, self.names, place) if type(part) is dict else part
         return holder if new is part else {**holder, field: new}
 
-    def told(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    def told(self) -> Iterator[tuple[str, str, Object]]:
         """Pointer, sentence and fields of the one thing to say; nothing where nothing was left out."""
         if self.fields:
             fields, places = ", ".join(self.fields), ", ".join(self.places)
@@ -86,7 +86,7 @@ class _LeftOut:
             yield self.fact, message, {"left_out": [*self.fields], "places": [*self.places]}
 
 
-def fit(pod: Object, overlay: Overlay) -> tuple[Overlay, tuple[tuple[str, str, dict[str, Any]], ...]]:
+def fit(pod: Object, overlay: Overlay) -> tuple[Overlay, tuple[tuple[str, str, Object], ...]]:
     """The overlay without what this pod's `spec.resources` or `spec.os` rules out.
 
     Second, keyed pointer, sentence and fields for each of the two that had to leave out something.
@@ -177,7 +177,7 @@ def with_implied_requests(container: Object, overlay: Overlay) -> Object:
     return {**container, "resources": {**resources, "requests": {**requests, **implied}}}
 
 
-def _map(resources: Any, part: str) -> dict[str, Any]:
+def _map(resources: Any, part: str) -> Object:
     return mapping_at(mapping(resources), part)
 
 

@@ -132,7 +132,7 @@ def read_receipt(pod: Any, settings: Settings) -> Receipt | None:
     return receipt if receipt.version == VERSION else None
 
 
-def _annotations(pod: Any) -> dict[str, Any]:
+def _annotations(pod: Any) -> Object:
     return mapping_at(mapping_at(mapping(pod), "metadata"), "annotations")
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 from injector.diagnostics import Diagnostic, Path
 from injector.names import did_you_mean, is_label_key, is_label_value, nearest, shortened
-from injector.pods.context import mapping
+from injector.pods.context import Object, mapping
 
 _FIELDS = ("matchLabels", "matchExpressions")
 _REQUIREMENT = ("key", "operator", "values")
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
-def matches(selector: dict[str, Any] | None, labels: object) -> bool:
+def matches(selector: Object | None, labels: object) -> bool:
     """Whether labels (an object's `metadata.labels`) fulfil every requirement of a LabelSelector.
 
     None selects nothing and `{}` selects everything, as in Kubernetes. Labels that are no mapping count as none.
@@ -77,7 +77,7 @@ def _given(value: Any, kind: type, path: Path, message: str, mistake: tuple[Any,
     return value
 
 
-def _holds(expression: dict[str, Any], labels: dict[Any, Any]) -> bool:
+def _holds(expression: Object, labels: dict[Any, Any]) -> bool:
     operator, key = expression.get("operator"), expression.get("key")
     if operator in ("In", "NotIn"):  # a label that is absent is not in any list: Kubernetes counts it as a match
         return (key in labels and labels[key] in (expression.get("values") or ())) is (operator == "In")

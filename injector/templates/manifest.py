@@ -12,6 +12,7 @@ import yaml
 from injector.diagnostics import Place, spoken_path
 from injector.errors import LimitError, TemplateError
 from injector.names import cut, hint, is_dns_label, legal_name, shortened, suggestion
+from injector.pods.context import Object
 from injector.pods.selectors import SelectorError, check_selector
 from injector.templates.families import make_family
 from injector.templates.holes import EXPANSIONS
@@ -52,7 +53,7 @@ class Manifest:
             raise TemplateError(name, message, place, rule=rule, origin=origin) from None
         if not isinstance(data, dict):
             self.refuse((), "template.yaml has to be a mapping with `description:` and `parameters:`")
-        self._data: dict[str, Any] = data
+        self._data: Object = data
         self._wrong: list[TemplateError] = []
         for key in data:
             if key not in _KEYS:
@@ -105,7 +106,7 @@ class Manifest:
             self.refuse((key,), f"{key} is {shortened(value)}; it has to be {' or '.join(choices)}")
         return value or choices[0]
 
-    def selector(self, key: str) -> dict[str, Any] | None:
+    def selector(self, key: str) -> Object | None:
         """A label selector."""
         value = self._data.get(key)
         if value is not None:
@@ -128,7 +129,7 @@ class Manifest:
             self.refuse(path, message, mistake=mistake)
         return tuple(value)
 
-    def mapping(self, key: str, example: str) -> dict[str, Any]:
+    def mapping(self, key: str, example: str) -> Object:
         """A mapping of mappings. `example` is one of these."""
         value = self._data.get(key)
         if value is None:
@@ -158,7 +159,7 @@ class Manifest:
                     self.refuse(("parameters", name), f"{message}; rename one")
         return by_name
 
-    def _parameter(self, name: str, declaration: dict[str, Any]) -> Parameter:
+    def _parameter(self, name: str, declaration: Object) -> Parameter:
         self._check_parameter_name(name)
         try:
             parameter = make_parameter(name, declaration)
@@ -193,7 +194,7 @@ class Manifest:
                     self.refuse(("files", spec.name), message)
         return specs
 
-    def _file(self, name: str, item: dict[str, Any]) -> FileSpec:
+    def _file(self, name: str, item: Object) -> FileSpec:
         at = ("files", name)
         if not FILE.match(name) or name in (".", ".."):
             self.refuse(
@@ -214,7 +215,7 @@ class Manifest:
             self.refuse((*at, "template"), f"{OVERLAY} renders the overlay; name another file as `template`")
         return FileSpec(name, source, validate, self._syntax(name, source, item.get("syntax")))
 
-    def _source(self, name: str, item: dict[str, Any]) -> str:
+    def _source(self, name: str, item: Object) -> str:
         """The file that renders a config file."""
         source = item.get("template", f"{name}.j2")
         if isinstance(source, str) and source in self._sources and source != MANIFEST:

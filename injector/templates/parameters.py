@@ -18,6 +18,7 @@ from injector.caches import IdentityCache
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import SEARCHES, cut, nearest, shortened, suggestion, to_write
+from injector.pods.context import Object
 from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.families import declared_parameter, shown_name, similar_names
@@ -35,7 +36,7 @@ class Resolved:
     `given` names the parameters whose value, or a member of it, settings or the namespace gave.
     """
 
-    values: dict[str, Any]
+    values: Object
     warnings: tuple[Diagnostic, ...] = ()
     origins: dict[str, str] = field(default_factory=dict)
     given: tuple[str, ...] = ()
@@ -153,9 +154,9 @@ def _read_all(
     single: Mapping[str, _Raw],
     families: Mapping[str, Mapping[str, _Raw]],
     warnings: list[Diagnostic],
-) -> tuple[dict[str, Any], dict[str, str]]:
+) -> tuple[Object, dict[str, str]]:
     """The typed values by their names in templates, and where each came from; "" for a parameter without a value."""
-    values: dict[str, Any] = {}
+    values: Object = {}
     origins: dict[str, str] = {}
     for name, parameter in template.parameters.items():
         if name in single:
@@ -238,13 +239,13 @@ def _members(template: Template, family: Parameter, name: str, raw: _Raw) -> dic
 
 def _family(
     template: Template, family: Parameter, members: Mapping[str, _Raw], origins: dict[str, str]
-) -> tuple[str, dict[str, Any]]:
+) -> tuple[str, Object]:
     """Where a family's members come from, and their values by name, those of its default that nobody gives as well.
 
     `origins` is added to. Its members are in the order of their names, so that equal ones give equal files.
     """
     assert family.member is not None  # noqa: S101
-    value: dict[str, Any] = dict(family.default) if family.default is not UNSET else {}
+    value: Object = dict(family.default) if family.default is not UNSET else {}
     for name, (origin, raw, _setter) in members.items():
         value[name.removeprefix(family.name[:-1])] = _read(
             template, replace(family.member, name=name), name, origin, raw
@@ -262,7 +263,7 @@ def only(parameter: Parameter) -> str:
     return f"only {' and '.join(f'the {who}' for who in parameter.setters)}"
 
 
-def _allowed(parameter: Parameter) -> dict[str, Any]:
+def _allowed(parameter: Parameter) -> Object:
     """The keywords of its schema that say in a word or a number what it takes."""
     return {
         key: parameter.schema[key]

@@ -155,7 +155,7 @@ _PATCH, _DATA = partial(Structure, replace=True), partial(Structure, replace=Fal
 class _Job:
     template: Template
     root: Root
-    variables: dict[str, Any]
+    variables: Object
     run: Run = field(init=False)
     structure: Structure | None = None
 
@@ -195,7 +195,7 @@ class _Kept:
     values: tuple[Any, ...] = ()
     later: Sequence[tuple[int, NamePath]] = ()
 
-    def of(self, template: Template, variables: dict[str, Any]) -> tuple[Any, int]:
+    def of(self, template: Template, variables: Object) -> tuple[Any, int]:
         """The result for another pod's values, and the work. Raises what a render would raise, without the place."""
         if self.structure is None:
             return self.result, self.spent + (self.size >> 2)
@@ -320,7 +320,7 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
     return result
 
 
-def _key(number: int, way: Sequence[NamePath], variables: dict[str, Any]) -> bytes | None:
+def _key(number: int, way: Sequence[NamePath], variables: Object) -> bytes | None:
     """A digest of everything that is read on a way through a root; None where that cannot be encoded."""
     try:
         encoded = msgspec.msgpack.encode([*(read(variables[path[0]], path) for path in way), number])

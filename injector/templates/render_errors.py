@@ -15,6 +15,7 @@ from injector.diagnostics import Path, Place
 from injector.errors import TOO_LARGE, FaultError, InjectionError, LimitError, TemplateError
 from injector.library_messages import undefined_message
 from injector.names import WANTED, hint, kind_of, nearest
+from injector.pods.context import Object
 from injector.pods.fields import POD, fields_of
 from injector.pods.shape import OverlayError
 from injector.reasons import Reason
@@ -74,7 +75,7 @@ class RenderError(InjectionError):
         return TemplateError.of(self.template.name, replace(self.diagnostic, code=self.rule, place=place))
 
 
-def failure(template: Template, root: Root, variables: dict[str, Any], error: Exception) -> RenderError:
+def failure(template: Template, root: Root, variables: Object, error: Exception) -> RenderError:
     """Any error of a render of `root` as one with its place."""
     program, word, rule = template.program, "", _rule(error)
     at: tuple[str, int | None] | None
@@ -109,7 +110,7 @@ def _rule(error: Exception) -> str:
 
 
 def _in_text(
-    program: Program, root: Root, variables: dict[str, Any], error: yaml.YAMLError | OverlayError | FaultError
+    program: Program, root: Root, variables: Object, error: yaml.YAMLError | OverlayError | FaultError
 ) -> tuple[str, tuple[str, int | None] | None]:
     """The message of an error in what a root renders, with the author's file and offset."""
     message = " ".join(str(error).split())

@@ -71,7 +71,7 @@ def sample_contexts(template: Template) -> Iterator[Context]:
 
     Parameters are at their defaults, or at a likely value where they are required.
     """
-    params: dict[str, Any] = {}
+    params: Object = {}
     for parameter in template.parameters.values():
         value = None
         if parameter.default is not UNSET:
@@ -86,7 +86,7 @@ def sample_contexts(template: Template) -> Iterator[Context]:
     yield from _objects(template, params)
 
 
-def _pods(template: Template, params: dict[str, Any]) -> Iterator[Context]:
+def _pods(template: Template, params: Object) -> Iterator[Context]:
     for number, pod in enumerate(SAMPLES):
         containers = pod["spec"]["containers"]
         yield Context(
@@ -104,7 +104,7 @@ def _pods(template: Template, params: dict[str, Any]) -> Iterator[Context]:
         )
 
 
-def _objects(template: Template, params: dict[str, Any]) -> Iterator[Context]:
+def _objects(template: Template, params: Object) -> Iterator[Context]:
     """A request of each operation on the first few resources, about an object that says next to nothing."""
     covered = template.applies_to
     kinds = [Resource(covered.api_groups[0], covered.api_versions[0], name) for name in covered.resources]

@@ -23,7 +23,7 @@ class Context(msgspec.Struct, frozen=True):
     that of the app which a render is for (see `per_container`).
     """
 
-    params: dict[str, Any]
+    params: Object
     object: Object
     namespace: Namespace
     workload: Workload
@@ -64,7 +64,7 @@ def for_one(context: Context) -> Context:
     )
 
 
-def variables_of(root: Root, context: Context) -> dict[str, Any]:
+def variables_of(root: Root, context: Context) -> Object:
     """What a root sees of a context: the names that it reads."""
     variables = {name: _VARIABLES[name](context) for name in root.names}
     if "object" in variables:
