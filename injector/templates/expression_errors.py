@@ -31,6 +31,10 @@ CALLED = {"namespace": f"namespace() {_NO_ATTRIBUTES}"}
 RESERVED = frozenset(("self", "super", "varargs", "kwargs"))
 
 
+#: What is wrong in a text, and its offset.
+Fault = tuple[str, int]
+
+
 class ForbiddenError(Exception):
     """Something that authors may not write. `word` is what to point at in the expression that begins at `code`.
 
@@ -152,7 +156,7 @@ def _place_of_go(kind: str, values: tuple[str, ...], text: str, begin: int, offs
     return begin if text.startswith("{%", begin) and kind == "wrong-token" else offset
 
 
-def _explained(kind: str, values: tuple[str, ...], words: str, text: str, begin: int, offset: int) -> tuple[str, int]:
+def _explained(kind: str, values: tuple[str, ...], words: str, text: str, begin: int, offset: int) -> Fault:
     opened = text[begin : begin + 2] if begin >= 0 else ""
     closing = {"{%": "%}"}.get(opened, "}}")
     open_string = kind == "wrong-character" and values[0] in "\"'"
@@ -186,7 +190,7 @@ def deepest(text: str) -> int:
     return deepest_yet[1]
 
 
-def _expected(wanted: str, symbol: str, text: str, begin: int, offset: int) -> tuple[str, int]:
+def _expected(wanted: str, symbol: str, text: str, begin: int, offset: int) -> Fault:
     closing = {**TOKENS, "name": "a name"}.get(wanted, f"`{wanted}`")
     unexpected = TOKENS.get(symbol, f"`{symbol}`")
     is_end = closing in ("}}", "%}")
@@ -217,7 +221,7 @@ def _unknown_tag(name: str, inner: str) -> str:
     return f"there is no tag `{name}` here"
 
 
-def _unclosed(text: str, offset: int) -> tuple[str, int]:
+def _unclosed(text: str, offset: int) -> Fault:
     """The innermost block that is open at the file's end; tags within comments and raw blocks do not count."""
     open_tags: list[tuple[str, int]] = []
     blanked = re.sub(r"\{#.*?#\}|\{%-?\s*raw.*?endraw\s*-?%\}", lambda m: " " * len(m[0]), text, flags=re.DOTALL)

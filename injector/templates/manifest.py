@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import yaml
 
-from injector.diagnostics import Place, spoken_path
+from injector.diagnostics import Path, Place, spoken_path
 from injector.errors import LimitError, TemplateError
 from injector.names import cut, hint, is_dns_label, legal_name, shortened, suggestion
 from injector.pods.context import Object
@@ -78,7 +78,7 @@ class Manifest:
 
     def refuse(
         self,
-        path: tuple[Any, ...],
+        path: Path,
         message: str,
         *,
         rule: str = "",

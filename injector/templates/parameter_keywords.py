@@ -16,6 +16,7 @@ from typing import Any
 
 import re2
 
+from injector.diagnostics import Path
 from injector.library_messages import re2_message
 from injector.names import is_dns_label
 
@@ -155,7 +156,7 @@ KEYWORDS = frozenset(
 )  # fmt: skip
 
 
-def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
     """The schemas right within one, with their paths."""
     for key, value in schema.items():
         if key in ONE:
@@ -166,7 +167,7 @@ def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[tuple[Any, ...], Any
             yield from (((key, name), inner) for name, inner in value.items())
 
 
-def keyword_values(schema: Any, keyword: str, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def keyword_values(schema: Any, keyword: str, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Every value of a keyword in a schema with its path."""
     if not isinstance(schema, Mapping):
         return
@@ -176,7 +177,7 @@ def keyword_values(schema: Any, keyword: str, path: tuple[Any, ...] = ()) -> Ite
         yield from keyword_values(inner, keyword, (*path, *steps))
 
 
-def patterns_in(schema: Any) -> Iterator[tuple[tuple[Any, ...], str]]:
+def patterns_in(schema: Any) -> Iterator[tuple[Path, str]]:
     """Every regular expression in a schema with its path."""
     yield from keyword_values(schema, "pattern")
     for path, patterns in keyword_values(schema, "patternProperties"):

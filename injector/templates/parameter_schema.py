@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from injector.diagnostics import Path
 from injector.names import did_you_mean, nearest, quotes_help, shortened, suggestion
 from injector.templates.parameter_keywords import (
     FORMATS,
@@ -16,7 +17,7 @@ from injector.templates.parameter_keywords import (
     subschemas,
 )
 from injector.templates.parameter_values import LONGEST_VALUE, wrong_with
-from injector.templates.template import SETTERS, UNSET, Parameter
+from injector.templates.template import SETTERS, UNSET, Parameter, Schema
 from injector.templates.value_check import ValueCheck, format_checker
 
 TYPES = ("string", "integer", "number", "boolean", "array", "object")
@@ -33,7 +34,7 @@ class DeclarationError(ValueError):
 
     def __init__(
         self,
-        path: tuple[Any, ...],
+        path: Path,
         message: str,
         help: str = "",  # noqa: A002  the field's own name
         *,
@@ -48,7 +49,7 @@ class DeclarationError(ValueError):
         self.mistake = mistake
 
 
-def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool = False) -> Parameter:
+def make_parameter(name: str, declaration: Schema, *, checked: bool = False) -> Parameter:
     """A parameter from its declaration in template.yaml; `checked` is for a schema within one that was checked.
 
     Raises DeclarationError.
@@ -82,7 +83,7 @@ def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool =
     return parameter
 
 
-def _check_type(name: str, declaration: Mapping[str, Any]) -> None:
+def _check_type(name: str, declaration: Schema) -> None:
     kind = declaration.get("type")
     if kind in TYPES:
         return
@@ -95,7 +96,7 @@ def _check_type(name: str, declaration: Mapping[str, Any]) -> None:
     raise DeclarationError(("type",), message, help_, mistake=mistake)
 
 
-def _check_flags(declaration: Mapping[str, Any]) -> None:
+def _check_flags(declaration: Schema) -> None:
     """Refuse a `required` or `secret` that is not true or false; a list of required keys is the schema's."""
     for key, types in (("required", bool | list | None), ("secret", bool | None)):
         if not isinstance(value := declaration.get(key), types):
@@ -103,14 +104,14 @@ def _check_flags(declaration: Mapping[str, Any]) -> None:
             raise DeclarationError((key,), message, quotes_help(value, ("boolean",)))
 
 
-def _check_formats(schema: Mapping[str, Any]) -> None:
+def _check_formats(schema: Schema) -> None:
     for path, name in keyword_values(schema, "format"):
         if not isinstance(name, str) or name not in FORMATS:
             message, near = f"unknown format {shortened(name)}", suggestion(str(name), FORMATS)
             raise DeclarationError(path, message, near, mistake=("format", str(name)))
 
 
-def _check_schema(schema: Mapping[str, Any]) -> None:
+def _check_schema(schema: Schema) -> None:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
@@ -126,7 +127,7 @@ def _check_schema(schema: Mapping[str, Any]) -> None:
         raise DeclarationError(tuple(error.absolute_path), message, mistake=mistake) from None
 
 
-def _check_rest(schema: Mapping[str, Any]) -> None:
+def _check_rest(schema: Schema) -> None:
     """Refuse what JSON Schema allows, and what lets no value through."""
     for path, values in keyword_values(schema, "enum"):
         if not values:
@@ -136,7 +137,7 @@ def _check_rest(schema: Mapping[str, Any]) -> None:
         raise DeclarationError(("required",), message)
 
 
-def _check_patterns(schema: Mapping[str, Any]) -> None:
+def _check_patterns(schema: Schema) -> None:
     for path, pattern in patterns_in(schema):
         slashes, default = _SLASHES.fullmatch(pattern), schema.get("default")
         if slashes and isinstance(default, str) and not default.startswith("/"):
@@ -168,7 +169,7 @@ def _check_default(parameter: Parameter, default: Any) -> None:
         raise DeclarationError(path, message, quotes_help(default, (parameter.type,)), mistake=mistake)
 
 
-def _check_keywords(schema: Any, also: Iterable[str] = (), path: tuple[Any, ...] = ()) -> None:
+def _check_keywords(schema: Any, also: Iterable[str] = (), path: Path = ()) -> None:
     """Refuse a keyword that is not there, anywhere in a schema. Raises DeclarationError.
 
     `also` are further ones that may stand in the outermost schema.
@@ -211,7 +212,7 @@ def _is_open(value: Any, setters: tuple[str, ...]) -> bool:
     return value is not None
 
 
-def _check_enum(declaration: Mapping[str, Any]) -> None:
+def _check_enum(declaration: Schema) -> None:
     """Refuse an enum whose values are all of another type than the parameter's, such as YAML's booleans on and off."""
     values, kind = declaration.get("enum"), declaration.get("type")
     if not isinstance(values, list) or not values or kind not in ("string", "integer", "number"):

@@ -27,6 +27,9 @@ from injector.templates.sandbox_operations import DICT_METHODS, LIST_METHODS, ST
 from injector.templates.template import Parameter, Template
 from injector.templates.yaml_errors import explain_yaml
 
+#: A file of the template and an offset in it; None for an offset that is not known.
+FileOffset = tuple[str, int | None]
+
 
 class RenderError(InjectionError):
     """A template failed to render: TEMPLATE_FAILED, with the place in its files.
@@ -78,7 +81,7 @@ class RenderError(InjectionError):
 def failure(template: Template, root: Root, variables: Object, error: Exception) -> RenderError:
     """Any error of a render of `root` as one with its place."""
     program, word, rule = template.program, "", _rule(error)
-    at: tuple[str, int | None] | None
+    at: FileOffset | None
     if isinstance(error, yaml.YAMLError | OverlayError) or (isinstance(error, FaultError) and error.offset is not None):
         message, at = _in_text(program, root, variables, error)
     else:
@@ -111,7 +114,7 @@ def _rule(error: Exception) -> str:
 
 def _in_text(
     program: Program, root: Root, variables: Object, error: yaml.YAMLError | OverlayError | FaultError
-) -> tuple[str, tuple[str, int | None] | None]:
+) -> tuple[str, FileOffset | None]:
     """The message of an error in what a root renders, with the author's file and offset."""
     message = " ".join(str(error).split())
     try:
@@ -132,7 +135,7 @@ def _in_text(
     return program.joined_lines(*source, message) if source else (message, None)
 
 
-def _in_expression(template: Template, error: Exception) -> tuple[str, tuple[str, int | None], str]:
+def _in_expression(template: Template, error: Exception) -> tuple[str, FileOffset, str]:
     """The message of an error in an expression of the template, its file and offset, and the word that it is about."""
     at = (_repeated if isinstance(error, RecursionError) else frame)(error.__traceback__)
     if isinstance(error, FaultError) and error.source is not None and not at[0]:
@@ -250,20 +253,20 @@ def _words(error: Exception) -> str:
     return explain_python(error)
 
 
-def frame(traceback: TracebackType | None) -> tuple[str, int | None]:
+def frame(traceback: TracebackType | None) -> FileOffset:
     """The innermost file and offset of the template in a traceback."""
     return next(reversed(_frames(traceback)), ("", None))
 
 
-def _repeated(traceback: TracebackType | None) -> tuple[str, int | None]:
+def _repeated(traceback: TracebackType | None) -> FileOffset:
     """The first file and offset that come again in a traceback: where a recursion goes round."""
     frames = _frames(traceback)
     return next((frame for at, frame in enumerate(frames) if frame in frames[:at]), ("", None))
 
 
-def _frames(traceback: TracebackType | None) -> list[tuple[str, int | None]]:
+def _frames(traceback: TracebackType | None) -> list[FileOffset]:
     """The files and offsets of the template in a traceback, the innermost last."""
-    frames: list[tuple[str, int | None]] = []
+    frames: list[FileOffset] = []
     while traceback is not None:
         compiled = traceback.tb_frame.f_globals.get("__jinja_template__")
         if compiled is not None:

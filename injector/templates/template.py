@@ -109,6 +109,10 @@ FAMILY: Final = "-*"
 UNSET: Final = _Unset.UNSET
 
 
+#: A JSON Schema; the declaration of a parameter is one with a few keywords of ours.
+Schema = Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """One parameter: its JSON Schema, and its default, `UNSET` where it has none.
@@ -118,7 +122,7 @@ class Parameter:
     """
 
     name: str
-    schema: Mapping[str, Any]
+    schema: Schema
     description: str = ""
     default: Any = UNSET
     required: bool = False

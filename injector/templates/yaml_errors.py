@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import yaml
 
 from injector.library_messages import yaml_message
-from injector.templates.expression_errors import is_go
+from injector.templates.expression_errors import Fault, is_go
 from injector.templates.kubernetes_yaml import index
 from injector.templates.structure import OPEN
 
@@ -101,7 +101,7 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
     return _misplaced_quote(text, looked_at, line_of) or _of_kind(kind, values, text, at, start, line_of)
 
 
-def _misplaced_quote(text: str, at: int, line_of: LineOf) -> tuple[str, int] | None:
+def _misplaced_quote(text: str, at: int, line_of: LineOf) -> Fault | None:
     """What is wrong if a text in quotes ends at an offset, or before it and has several lines; None if none does."""
     try:
         for token in yaml.scan(text, Loader=yaml.CSafeLoader):
@@ -122,9 +122,7 @@ def _misplaced_quote(text: str, at: int, line_of: LineOf) -> tuple[str, int] | N
     return None
 
 
-def _of_kind(
-    kind: str, values: tuple[str, ...], text: str, at: int, start: int | None, line_of: LineOf
-) -> tuple[str, int]:
+def _of_kind(kind: str, values: tuple[str, ...], text: str, at: int, start: int | None, line_of: LineOf) -> Fault:
     """What is wrong by the kind of a mistake."""
     if kind == "no-key":
         return _no_key(text, at, start, line_of), at
@@ -136,7 +134,7 @@ def _of_kind(
     return _plain(kind, values, text, at, begin, line_of(begin))
 
 
-def _plain(kind: str, values: tuple[str, ...], text: str, at: int, begin: int, line: str) -> tuple[str, int]:
+def _plain(kind: str, values: tuple[str, ...], text: str, at: int, begin: int, line: str) -> Fault:
     """What is wrong where a sentence says it; `line` is that of what was begun."""
     above = text.rfind("\n", 0, max(text.rfind("\n", 0, at), 0)) + 1
     if kind in ("open-bracket", "no-value") and (comment := _COMMENT.search(text, min(begin, above), at + 2)):
@@ -154,7 +152,7 @@ def _plain(kind: str, values: tuple[str, ...], text: str, at: int, begin: int, l
     return message, begin if kind in _AT_THE_START else at
 
 
-def _no_colon(text: str, begin: int) -> tuple[str, int]:
+def _no_colon(text: str, begin: int) -> Fault:
     """What is wrong with a line that is no YAML; of a here-document of a shell, the first that is not indented."""
     word = text[begin:].partition("\n")[0].strip()
     here = re.search(rf"^( *).*<<-?[ \t]*[\"']?{re.escape(word)}\b.*\n", text[:begin], re.MULTILINE) if word else None
@@ -194,7 +192,7 @@ def _no_key(text: str, at: int, start: int | None, line_of: LineOf) -> str:
     return _NO_KEY
 
 
-def _no_mapping(text: str, at: int) -> tuple[str, int]:
+def _no_mapping(text: str, at: int) -> Fault:
     """What is wrong with a colon where no key can be, by the line above."""
     line = text.rfind("\n", 0, at) + 1
     if re.search(r":[ \t]", text[line:at]):
@@ -284,7 +282,7 @@ def _at_the_end(line: str, following: str, tag: str, at: int, *, document: bool)
         yield at, message, instead
 
 
-def joined_lines(text: str, offset: int) -> tuple[str, int] | None:
+def joined_lines(text: str, offset: int) -> Fault | None:
     """What is wrong, and where, if tags make one line of several in a YAML text that fails at an offset; else None."""
     start = text.rfind("\n", 0, offset) + 1
     line = text[start:].partition("\n")[0]
