@@ -7,6 +7,7 @@ that the diff after it can skip what is identical.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -66,33 +67,25 @@ def merge(
     fitted, changes = fit(pod, placed)
     if (tagged := caches.tagged.get(overlay)) is None:
         tagged = caches.tagged.put(overlay, holds_replace(overlay))
-    merger = _Merger(app, following, claimed, tagged, caches.new_parts)
-    merger.differences.silent.update(in_pod(defaults, pod, app))
+    differences = Differences(claimed)
+    differences.silent.update(in_pod(defaults, pod, app))
+    merger = _Merger(app, following, differences, tagged, caches.new_parts, [])
     for pointer, message, fields in changes:
-        merger.differences.report(pointer, message, **fields)
+        differences.report(pointer, message, **fields)
     result = merger.mapping(pod, {k: v for k, v in fitted.items() if k in ("metadata", "spec")}, POD, "")
-    return Merged(result, tuple(merger.differences.found), tuple(merger.replaced), following)
+    return Merged(result, tuple(differences.found), tuple(merger.replaced), following)
 
 
+@dataclass(slots=True)
 class _Merger:
     """One merge: what it needs to know on the way down, and what it collects."""
 
-    __slots__ = ("app", "differences", "new_parts", "placement", "replaced", "tagged")
-
-    def __init__(
-        self,
-        app: Collection[str],
-        placement: Placement,
-        claimed: Collection[str],
-        tagged: bool,
-        new_parts: IdentityCache[tuple[Field, Any]],
-    ) -> None:
-        self.app = app
-        self.new_parts = new_parts
-        self.placement = placement
-        self.tagged = tagged
-        self.differences = Differences(claimed)
-        self.replaced: list[str] = []
+    app: Collection[str]
+    placement: Placement
+    differences: Differences
+    tagged: bool
+    new_parts: IdentityCache[tuple[Field, Any]]
+    replaced: list[str]
 
     def mapping(self, have: Object, overlay: Overlay, place: Field, at: str) -> Object:
         """The map with the fields that it lacks; a null counts as lacking, as it does for Kubernetes."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.names import shown_value
 from injector.pods.constraints.handlers import HOOKS, PROBES
-from injector.pods.constraints.pod_view import PodView, Violations, level_violation
+from injector.pods.constraints.pod_view import PodView, Violations, level_violation, volume_path
 from injector.pods.context import Object, mapping, mapping_at, mappings_at, sequence, string_field
 
 _LEVEL = "baseline"
@@ -60,7 +60,7 @@ def find(parts: PodView, minor: int, *, hardened: bool) -> Violations:
         if volume.get("hostPath") is not None:
             yield level_violation(
                 _LEVEL,
-                ("spec", "volumes", Key(string_field(volume.get("name")))),
+                volume_path(volume),
                 "hostPath is not allowed",
                 "use another volume",
                 field="hostPath",

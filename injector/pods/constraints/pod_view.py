@@ -91,6 +91,11 @@ class PodView:
             self._sound.put(container.body, (container.list_name, self._such))
 
 
+def volume_path(volume: Object) -> Path:
+    """Where a volume is: `spec.volumes[data]`."""
+    return ("spec", "volumes", Key(string_field(volume.get("name"))))
+
+
 def item_path(owner: Path, field: str, item: Object) -> Path:
     """The path of an item of a container's list; of the list, where the item lacks its key, such as `name`."""
     list_field = CONTAINER.fields[field]

@@ -6,11 +6,11 @@ Rules: Kubernetes docs, "Pod Security Standards", Restricted.
 
 from __future__ import annotations
 
-from injector.diagnostics import Diagnostic, Key, Path
+from injector.diagnostics import Diagnostic, Path
 from injector.names import shown_value
 from injector.pods.constraints.baseline import PROFILES
-from injector.pods.constraints.pod_view import PodView, Violations, level_violation
-from injector.pods.context import Object, mapping_at, sequence, string_field
+from injector.pods.constraints.pod_view import PodView, Violations, level_violation, volume_path
+from injector.pods.context import Object, mapping_at, sequence
 
 _LEVEL = "restricted"
 _SET_IT = "set it in the template"
@@ -58,7 +58,7 @@ def _volumes(parts: PodView, server: int) -> Violations:
         if sources and not any(key in allowed for key in sources):
             yield level_violation(
                 _LEVEL,
-                ("spec", "volumes", Key(string_field(volume.get("name")))),
+                volume_path(volume),
                 f"{sources[0]} is not allowed",
                 f"use one of {', '.join(allowed)}",
                 field=sources[0],

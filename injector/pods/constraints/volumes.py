@@ -7,9 +7,17 @@ from __future__ import annotations
 
 import re
 
-from injector.diagnostics import Key, Path
+from injector.diagnostics import Path
 from injector.names import shown_value
-from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, invalid, item_path, wrong_value
+from injector.pods.constraints.pod_view import (
+    ContainerView,
+    PodView,
+    Violations,
+    invalid,
+    item_path,
+    volume_path,
+    wrong_value,
+)
 from injector.pods.context import Object, mapping, mapping_at, mappings_at, string_field
 from injector.pods.fields import SPEC
 from injector.pods.quantity import parse_quantity
@@ -29,7 +37,7 @@ def find(parts: PodView) -> Violations:
     """What is wrong with touched volumes and with the mounts of touched containers."""
     for volume in parts.touched_volumes:
         sources = sorted(key for key, value in volume.items() if key != "name" and value is not None)
-        path = ("spec", "volumes", Key(string_field(volume.get("name"))))
+        path = volume_path(volume)
         if len(sources) > 1:
             yield invalid(path, f"it has {' and '.join(sources)}", "a volume has one source", sources=tuple(sources))
         yield from _source(path, volume)
