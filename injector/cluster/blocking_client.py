@@ -27,6 +27,7 @@ from injector.diagnostics import advised
 from injector.errors import DocumentError, InjectorError
 from injector.pods.context import Cluster, Namespace, Object, mapping_at
 from injector.pods.resource_kinds import Resource
+from injector.pods.workloads import API_VERSIONS
 from injector.settings import SETTINGS_KEY, Settings
 from injector.templates.load import TemplateSources
 
@@ -65,21 +66,24 @@ T = TypeVar("T")
 
 #: The label by which an installation's own objects are found.
 INSTALLATION = "app.kubernetes.io/name=sidecar-injector"
-#: The key of the settings in their ConfigMap.
 _AT_ONCE = 16  # requests that are under way at the same time
 
-_APPS, _BATCH, _CORE = "/apis/apps/v1", "/apis/batch/v1", "/api/v1"
-_KINDS = {
-    ("pod", "pods", "po"): (_CORE, "pods"),
-    ("deployment", "deployments", "deploy"): (_APPS, "deployments"),
-    ("replicaset", "replicasets", "rs"): (_APPS, "replicasets"),
-    ("statefulset", "statefulsets", "sts"): (_APPS, "statefulsets"),
-    ("daemonset", "daemonsets", "ds"): (_APPS, "daemonsets"),
-    ("job", "jobs"): (_BATCH, "jobs"),
-    ("cronjob", "cronjobs", "cj"): (_BATCH, "cronjobs"),
-    ("replicationcontroller", "replicationcontrollers", "rc"): (_CORE, "replicationcontrollers"),
+_CORE = "/api/v1"
+_SHORT_NAMES = {
+    "Pod": "po",
+    "Deployment": "deploy",
+    "ReplicaSet": "rs",
+    "StatefulSet": "sts",
+    "DaemonSet": "ds",
+    "CronJob": "cj",
+    "ReplicationController": "rc",
 }
-_PATHS = {alias: path for aliases, path in _KINDS.items() for alias in aliases}
+#: The resources of Kubernetes' own kinds that hold a pod, by each of their names.
+_RESOURCES = {
+    name: Resource(*version.rpartition("/")[::2], f"{kind.lower()}s")
+    for kind, version in API_VERSIONS.items()
+    for name in (kind.lower(), f"{kind.lower()}s", _SHORT_NAMES.get(kind, kind.lower()))
+}
 
 
 class ClusterError(InjectorError):
@@ -151,10 +155,9 @@ class BlockingClient:
         if not slash or not word or not name:
             raise DocumentError(f"{target}: not KIND/NAME such as deploy/web")
         kind, _, group = word.lower().partition(".")  # deployment.apps/web, of kubectl get -o name
-        api, plural = _PATHS.get(kind, ("", ""))
-        if api and (not group or f"/{group}/" in api):
-            group, version = ("", "v1") if api == _CORE else api.split("/")[2:]
-            discovered: tuple[Resource, bool] | None = (Resource(group, version, plural), True)
+        known = _RESOURCES.get(kind)
+        if known and group in ("", known.group):
+            discovered: tuple[Resource, bool] | None = (known, True)
         else:
             discovered = self._run(f"the kind of {target}", _find_resource(self._client, word))
         if discovered is None:

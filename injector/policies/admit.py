@@ -10,7 +10,8 @@ values are in no warning, refusal or log.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from injector.apply import Overrides, containers_of, given_by, with_origins
 from injector.budget import ReviewBudget
@@ -109,8 +110,7 @@ def refused(object_request: ObjectRequest, at: PathTemplates, snapshot: Snapshot
     )
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(msgspec.Struct):
     """One object on its way through the templates of a path; `state` is the object as they have left it so far."""
 
     object_request: ObjectRequest
@@ -119,9 +119,9 @@ class _Run:
     snapshot: Snapshot
     overrides: Overrides
     state: Object
-    applied: list[Applied] = field(default_factory=list)
-    warnings: list[Diagnostic] = field(default_factory=list)
-    failures: list[InjectionError] = field(default_factory=list)
+    applied: list[Applied] = []
+    warnings: list[Diagnostic] = []
+    failures: list[InjectionError] = []
 
     def ask(self, name: str) -> None:
         """Apply a template, if it is for this object. Raises InjectionError if the object is refused."""

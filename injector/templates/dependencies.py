@@ -7,9 +7,9 @@ name counts as reading the whole. A part that one rendering did not come to is n
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
 from jinja2 import nodes
 
 #: What a template sees of the review itself: at a path, as an injection is the same for all replicas of a pod.
@@ -38,21 +38,20 @@ FILLED: Final = AMONG
 _ABSENT: Final = b"absent"
 
 
-@dataclass(slots=True)
-class Facts:
+class Facts(msgspec.Struct):
     """What a file was found to use."""
 
-    includes: dict[str, int] = field(default_factory=dict)  #: other files, with their code
-    imports: dict[tuple[str, str], int] = field(default_factory=dict)  #: names from other files, with their code
-    assigned: set[str] = field(default_factory=set)  #: names that it gives a value anywhere
-    lasting: set[str] = field(default_factory=set)  #: those of them that outlast an {% if %}, which Jinja cannot tell
-    beyond_loops: set[str] = field(default_factory=set)  #: names that it gives a value outside of loops
-    outside: dict[str, int] = field(default_factory=dict)  #: names that it reads outside of loops, with their code
-    reads: set[NamePath] = field(default_factory=set)  #: paths into the template's names
-    params: dict[str, int] = field(default_factory=dict)  #: parameters by name, with their code
-    names: dict[str, int] = field(default_factory=dict)  #: every name that it reads, with their code
+    includes: dict[str, int] = {}  #: other files, with their code
+    imports: dict[tuple[str, str], int] = {}  #: names from other files, with their code
+    assigned: set[str] = set()  #: names that it gives a value anywhere
+    lasting: set[str] = set()  #: those of them that outlast an {% if %}, which Jinja cannot tell
+    beyond_loops: set[str] = set()  #: names that it gives a value outside of loops
+    outside: dict[str, int] = {}  #: names that it reads outside of loops, with their code
+    reads: set[NamePath] = set()  #: paths into the template's names
+    params: dict[str, int] = {}  #: parameters by name, with their code
+    names: dict[str, int] = {}  #: every name that it reads, with their code
     warns: int = 0  #: the code of a call of warn()
-    strings: list[tuple[str, int]] = field(default_factory=list)  #: those that hold a hole, with their code
+    strings: list[tuple[str, int]] = []  #: those that hold a hole, with their code
 
     def read(self, name: str, code: int, *, in_loop: bool) -> None:
         """Note a name that is read."""

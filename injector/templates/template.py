@@ -165,27 +165,27 @@ class FileSpec:
     syntax: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Template:
     """A template as loaded from its sources; equal when its name and its sources are."""
 
     name: str
     sources: Mapping[str, str]
     digest: str
-    description: str = field(default="", compare=False)
-    parameters: Mapping[str, Parameter] = field(default_factory=dict, compare=False)
-    files: Mapping[str, FileSpec] = field(default_factory=dict, compare=False)
-    delivery: Literal["configmap", "annotation"] = field(default="configmap", compare=False)
-    host_network: Literal["skip", "inject"] = field(default="skip", compare=False)
-    selector: Object | None = field(default=None, compare=False)
-    namespaces: Object | None = field(default=None, compare=False)
-    overridable: frozenset[str] = field(default=frozenset(), compare=False)
-    shared: tuple[str, ...] = field(default=(), compare=False)  #: volumes that other containers may mount
+    description: str
+    parameters: Mapping[str, Parameter]
+    files: Mapping[str, FileSpec]
+    delivery: Literal["configmap", "annotation"]
+    host_network: Literal["skip", "inject"]
+    selector: Object | None
+    namespaces: Object | None
+    overridable: frozenset[str]
+    shared: tuple[str, ...]  #: volumes that other containers may mount
     #: The sidecar to which an init container redirects the pod's traffic, by the name of the init container.
-    redirects: Mapping[str, str] = field(default_factory=dict, compare=False)
-    applies_to: AppliesTo = field(default=AppliesTo(), compare=False)
-    origin: str = field(default="", compare=False)  #: where it came from, for people: a folder, a ConfigMap
-    program: Program = field(default=None, repr=False, compare=False)  # type: ignore[assignment]
+    redirects: Mapping[str, str]
+    applies_to: AppliesTo
+    origin: str  #: where it came from, for people: a folder, a ConfigMap
+    program: Program = field(repr=False)
 
     def shares(self, volume: str) -> bool:
         """Whether containers of others may mount this volume of the template's; a `*` stands for any text."""
@@ -198,6 +198,9 @@ class Template:
             return f"it is for {self.applies_to.words}"
         review_names = self.program.review_names
         return f"it reads `{review_names[0]}`, which can differ between the pods of a workload" if review_names else ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Template) and (self.name, self.sources) == (other.name, other.sources)
 
     def __hash__(self) -> int:
         return hash((self.name, self.digest))
