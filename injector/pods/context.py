@@ -11,6 +11,8 @@ import msgspec
 #: A JSON object, such as one of Kubernetes' or a part of it. Treated as immutable everywhere: functions return new ones
 #: that share parts.
 Object = dict[str, Any]
+#: A JSON list, likewise.
+Items = list[Any]
 _NOTHING: Object = {}
 
 
@@ -25,7 +27,7 @@ def mapping_at(owner: Mapping[str, Any], field: str) -> dict[Any, Any]:
     return value if isinstance(value, dict) else _NOTHING
 
 
-def sequence(value: object) -> list[Any]:
+def sequence(value: object) -> Items:
     """The value if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
 
@@ -41,7 +43,7 @@ def mappings_at(owner: Mapping[str, Any], field: str) -> list[Object]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def as_list(value: Any) -> list[Any]:
+def as_list(value: Any) -> Items:
     """The value if it is a list, else a list of it."""
     return value if isinstance(value, list) else [value]
 

@@ -54,6 +54,10 @@ class Decision(msgspec.Struct, frozen=True):
         return self.reason.effect(required=self.required) is Effect.INJECT
 
 
+#: Whether a step fits, and what it saw: a format and what goes into it.
+_Sight = tuple[bool, tuple[str, ...]]
+
+
 class _Subject(msgspec.Struct, frozen=True):
     """All that a step may look at."""
 
@@ -65,7 +69,7 @@ class _Subject(msgspec.Struct, frozen=True):
     label: str | None
     says: tuple[tuple[str, str], ...]
 
-    def said(self, values: tuple[str, ...], kind: str) -> tuple[bool, tuple[str, ...]]:
+    def said(self, values: tuple[str, ...], kind: str) -> _Sight:
         key = self.settings.inject_key
         for place, value in self.says:
             if value.strip().lower() in values:
@@ -73,8 +77,8 @@ class _Subject(msgspec.Struct, frozen=True):
         return False, ("{} is not set to {}", key, kind)
 
 
-#: A step looks at the subject and returns whether it fits, and what it saw: a format and what goes into it.
-_Look = Callable[[_Subject], tuple[bool, tuple[str, ...]]]
+#: How a step looks at the subject.
+_Look = Callable[[_Subject], _Sight]
 
 
 def creates_pod(operation: str, resource: str, group: str, sub_resource: str | None) -> bool:
@@ -82,23 +86,23 @@ def creates_pod(operation: str, resource: str, group: str, sub_resource: str | N
     return operation == "CREATE" and resource == "pods" and not group and not sub_resource
 
 
-def _creation(s: _Subject) -> tuple[bool, tuple[str, ...]]:
+def _creation(s: _Subject) -> _Sight:
     r = s.request
     creation = creates_pod(r.operation, r.resource, r.group, r.sub_resource)
     return not creation, ("{} of {}", r.operation, r.whole_resource)
 
 
-def _mirror(s: _Subject) -> tuple[bool, tuple[str, ...]]:
+def _mirror(s: _Subject) -> _Sight:
     fits = MIRROR_ANNOTATION in s.annotations
     return fits, ("{} annotation {}", "has" if fits else "no", MIRROR_ANNOTATION)
 
 
-def _ignored(s: _Subject) -> tuple[bool, tuple[str, ...]]:
+def _ignored(s: _Subject) -> _Sight:
     return s.namespace.name in s.settings.ignored_namespaces, ("namespace {}", s.namespace.name)
 
 
 def _namespace_label(value: Callable[[Settings], str]) -> _Look:
-    def look(s: _Subject) -> tuple[bool, tuple[str, ...]]:
+    def look(s: _Subject) -> _Sight:
         label = s.settings.namespace_label
         if s.label is None:
             return False, ("namespace has no label {}", label.key)
@@ -114,7 +118,7 @@ def _selector(field: str) -> _Look:
     title = field.split("_")[0] + "Selector"
     none = ("settings have no {}", title)
 
-    def look(s: _Subject) -> tuple[bool, tuple[str, ...]]:
+    def look(s: _Subject) -> _Sight:
         selector = getattr(s.settings, field)
         if selector is None:
             return False, none
@@ -124,7 +128,7 @@ def _selector(field: str) -> _Look:
     return look
 
 
-def _says_yes(s: _Subject) -> tuple[bool, tuple[str, ...]]:
+def _says_yes(s: _Subject) -> _Sight:
     fits, saw = s.said(s.settings.yes_values, "yes")
     if fits or s.settings.pod_default != "named":
         return fits, saw
@@ -135,7 +139,7 @@ def _says_yes(s: _Subject) -> tuple[bool, tuple[str, ...]]:
     return False, (f"{saw[0]}, and no {{}}", *saw[1:], key)
 
 
-def _not_opted_in(s: _Subject) -> tuple[bool, tuple[str, ...]]:
+def _not_opted_in(s: _Subject) -> _Sight:
     ours = s.label in (s.settings.namespace_label.enabled, s.settings.namespace_label.required)
     return ours and s.settings.pod_default != "inject", ("settings say podDefault: {}", s.settings.pod_default)
 

@@ -18,7 +18,7 @@ from injector.budget import SMALL, charge
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import shown_value
-from injector.pods.context import Object, mapping, mapping_at
+from injector.pods.context import Items, Object, mapping, mapping_at
 from injector.pods.fields import CONTAINER_LISTS, Field
 from injector.pods.keyed_pointers import escape, item_fault, mount_path, path_of, steps_of
 from injector.pods.quantity import parse_quantity
@@ -42,9 +42,10 @@ _OF_OPENSHIFT = {
 }
 
 
-def mismatches(
-    actual: Any, expected: Any, field: Field, pointer: str, *, exact: bool
-) -> Iterator[tuple[str, Any, Any]]:
+Mismatches = Iterator[tuple[str, Any, Any]]
+
+
+def mismatches(actual: Any, expected: Any, field: Field, pointer: str, *, exact: bool) -> Mismatches:
     """Where `actual` does not say what `expected` says: (keyed pointer, actual value, wanted value); absent is None.
 
     `field` is the place that both stand at. With `exact` what `actual` says beyond `expected` counts too, unless it is
@@ -66,9 +67,7 @@ def says_the_same(actual: Any, expected: Any, field: Field) -> bool:
     return next(mismatches(actual, expected, field, "", exact=True), None) is None
 
 
-def _in_map(
-    actual: Object, expected: Object, field: Field, pointer: str, exact: bool
-) -> Iterator[tuple[str, Any, Any]]:
+def _in_map(actual: Object, expected: Object, field: Field, pointer: str, exact: bool) -> Mismatches:
     if len(actual) + len(expected) > SMALL:
         charge(len(actual) + len(expected))
     for key, value in expected.items():
@@ -86,9 +85,7 @@ def _in_map(
                 yield f"{pointer}/{escape(key)}", have, None
 
 
-def _in_list(
-    actual: list[Any], expected: list[Any], field: Field, pointer: str, exact: bool
-) -> Iterator[tuple[str, Any, Any]]:
+def _in_list(actual: Items, expected: Items, field: Field, pointer: str, exact: bool) -> Mismatches:
     if not field.aligned:
         charge(len(expected))
         pairs = zip(actual, expected, strict=False)
@@ -229,7 +226,7 @@ def with_plugins_additions(fresh: Object, before: Object) -> Object:
 
 
 def _with(container: Object, old: Object) -> Object:
-    mounts: list[Any] = container.get("volumeMounts") or []
+    mounts: Items = container.get("volumeMounts") or []
     token = list(filter(is_token_mount, old.get("volumeMounts") or []))
     changed: Object = {}
     if token and not any(mount.get("mountPath") == TOKEN_PATH for mount in mounts):

@@ -17,7 +17,7 @@ from injector.caches import IdentityCache, OverlayCaches
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import shown_value
-from injector.pods.context import Object
+from injector.pods.context import Items, Object
 from injector.pods.differences import SHOWN, Differences, is_below, no_key, says_the_same, without_fillings
 from injector.pods.env_order import with_new_variables
 from injector.pods.fields import POD, Field
@@ -149,7 +149,7 @@ class _Merger:
         new = self.untagged(overlay, field, pointer)
         return have if new is not None and says_the_same(have, new, field) else new
 
-    def containers(self, have: list[Any], overlay: list[Any], field: Field, pointer: str) -> list[Any]:
+    def containers(self, have: Items, overlay: Items, field: Field, pointer: str) -> Items:
         """A container list: `"*"` spread over the app's, and init containers put in their order."""
         every = [item for item in overlay if name_of(item) == EVERY_CONTAINER]
         single = [item for item in overlay if name_of(item) != EVERY_CONTAINER] if every else overlay
@@ -180,7 +180,7 @@ class _Merger:
             self.differences.report(f"{pointer}/{path}", message)
         return have if changes and same(have, fitted) else fitted
 
-    def elements(self, have: list[Any], overlay: list[Any], field: Field, pointer: str) -> list[Any]:
+    def elements(self, have: Items, overlay: Items, field: Field, pointer: str) -> Items:
         """A list merged by its elements' keys; new elements keep the overlay's order, old ones their places."""
         steps = steps_of(have, field)
         index = {step: position for position, step in enumerate(steps)}
@@ -205,7 +205,7 @@ class _Merger:
             return self.with_variables(result, missing, overlay, field, pointer, index)
         return [*result, *missing.values()] if missing else result
 
-    def in_order(self, have: list[Any], missing: dict[str, Any], steps: list[str], pointer: str) -> list[Any]:
+    def in_order(self, have: Items, missing: dict[str, Any], steps: list[str], pointer: str) -> Items:
         """Init containers in the order in which they start; what the pod's author wrote stays in its place."""
         if not missing and not self.placement.last:
             return have
@@ -216,13 +216,13 @@ class _Merger:
 
     def with_variables(
         self,
-        have: list[Any],
+        have: Items,
         missing: dict[str, Any],
-        overlay: list[Any],
+        overlay: Items,
         field: Field,
         pointer: str,
         index: dict[str, int],
-    ) -> list[Any]:
+    ) -> Items:
         """New variables among the pod's own; those of an earlier injection keep the place that they had in it."""
         follows: dict[str, int | None] = {}
         successor: int | None = None
@@ -264,9 +264,9 @@ class _Merger:
             return self.mapping(have, overlay, field, pointer)
         return self.whole(have, overlay, field, pointer)
 
-    def union(self, have: list[Any], overlay: list[Any], field: Field, pointer: str) -> list[Any]:
+    def union(self, have: Items, overlay: Items, field: Field, pointer: str) -> Items:
         new = []
-        alike: dict[str, list[Any]] = {}  # what says the same is the same without what Kubernetes fills in
+        alike: dict[str, Items] = {}  # what says the same is the same without what Kubernetes fills in
         for old in have:
             alike.setdefault(step_of(without_fillings(old, field.element), field), []).append(old)
         for item in overlay:

@@ -10,7 +10,7 @@ from operator import is_
 from typing import Any, Literal, NamedTuple
 
 from injector.budget import SMALL, charge
-from injector.pods.context import Object
+from injector.pods.context import Items, Object
 from injector.pods.fields import POD, Field
 from injector.pods.keyed_pointers import escape, steps_of
 
@@ -93,9 +93,7 @@ def _walk(a: Any, b: Any, field: Field, keyed: str, path: str, edits: list[Chang
         edits.append(Change("replace", keyed, path, a, b))
 
 
-def _walk_list(
-    a: list[Any], b: list[Any], field: Field, keyed: str, path: str, edits: list[Change], whole: bool
-) -> None:
+def _walk_list(a: Items, b: Items, field: Field, keyed: str, path: str, edits: list[Change], whole: bool) -> None:
     charge(len(b))
     if len(a) <= len(b) and all(map(is_, a, b)):  # by far the most frequent: something was appended
         steps = steps_of(b, field) if len(a) < len(b) else []
@@ -121,7 +119,7 @@ def _walk_list(
 
 def _applied(patch: list[Object], document: Any) -> Any:
     """The document after the patch; shares what the patch does not touch. Raises where an operation does not apply."""
-    holder: list[Any] = [document]
+    holder: Items = [document]
     own: dict[int, Any] = {id(holder): holder}  # copies made here, kept alive so that their ids stay theirs
     for operation in patch:
         steps = operation["path"].split("/")

@@ -14,7 +14,7 @@ import msgspec
 from injector.caches import OverlayCaches
 from injector.diagnostics import Key
 from injector.errors import InjectionError
-from injector.pods.context import Object, mapping_at, mappings_at, sequence
+from injector.pods.context import Items, Object, mapping_at, mappings_at, sequence
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, bare_value, name_of
 from injector.reasons import Reason
 
@@ -107,8 +107,8 @@ def place(pod: Object, overlay: Overlay, placement: Placement, caches: OverlayCa
     setup_items = sequence(setup)
     in_containers, in_init = _names(pod, "containers"), _names(pod, "initContainers")
     _check_setup(setup_items, in_containers)
-    stay: list[Any] = []
-    sidecars: list[Any] = []
+    stay: Items = []
+    sidecars: Items = []
     for item in sequence(running):
         name = name_of(item)
         if name is None or name == EVERY_CONTAINER or name in in_containers:
@@ -137,7 +137,7 @@ def _names(pod: Object, field: str) -> set[Any]:
     return {item["name"] for item in items if type(item.get("name")) is str}
 
 
-def _check_setup(setup_items: list[Any], in_containers: Collection[str]) -> None:
+def _check_setup(setup_items: Items, in_containers: Collection[str]) -> None:
     for item in setup_items:
         name = name_of(item)
         if name in in_containers and name != EVERY_CONTAINER:
@@ -150,7 +150,7 @@ def _check_setup(setup_items: list[Any], in_containers: Collection[str]) -> None
             )
 
 
-def _new_names(items: list[Any], existing: tuple[str, ...]) -> tuple[str, ...]:
+def _new_names(items: Items, existing: tuple[str, ...]) -> tuple[str, ...]:
     names = dict.fromkeys(name for item in items if (name := name_of(item)) not in (None, EVERY_CONTAINER))
     before = frozenset(existing)
     return tuple(name for name in names if name is not None and name not in before)

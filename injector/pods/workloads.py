@@ -9,7 +9,17 @@ import re
 from typing import Any
 
 from injector.names import LONGEST_NAME, cut, is_kind, is_object_name
-from injector.pods.context import Object, Workload, mapping, mapping_at, mappings, mappings_at, sequence, string_field
+from injector.pods.context import (
+    Items,
+    Object,
+    Workload,
+    mapping,
+    mapping_at,
+    mappings,
+    mappings_at,
+    sequence,
+    string_field,
+)
 
 #: Paths at which objects hold a pod template, in the order they are tried: PodTemplate; CronJob; everything else.
 _TEMPLATE_PATHS = (("template",), ("spec", "jobTemplate", "spec", "template"), ("spec", "template"))
@@ -183,7 +193,7 @@ def _indexed(container: Any) -> Any:
     return {**container, "env": [*env, {"name": _INDEX, "valueFrom": source}]}
 
 
-def _tolerations(spec: Object) -> list[Any]:
+def _tolerations(spec: Object) -> Items:
     """https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/#taints-and-tolerations."""
     own = spec.get("tolerations") or []
     taints = [*_TAINTS, *(_HOST_NETWORK_TAINTS if spec.get("hostNetwork") is True else ())]
@@ -191,7 +201,7 @@ def _tolerations(spec: Object) -> list[Any]:
     return [*own, *(toleration for toleration in added if toleration not in own)] if isinstance(own, list) else own
 
 
-def _named(containers: list[Any]) -> list[Any]:
+def _named(containers: Items) -> Items:
     """Knative names a container that has no name: https://knative.dev/docs/serving/services/creating-services/."""
     several = len(containers) > 1
     return [
@@ -221,14 +231,14 @@ def _taken_off(value: Any, completed: Any, template: Any) -> Any:
     return value
 
 
-def _before(item: Any, completed: list[Any], own: list[Any]) -> tuple[Any, Any]:
+def _before(item: Any, completed: Items, own: Items) -> tuple[Any, Any]:
     """The item of `completed` of that name, or the equal one, and what it was made of in `own`; None for none."""
     twin = _same(item, completed)
     nameless = twin is not None and len(own) == len(completed) and _same(item, own) is None
     return twin, own[completed.index(twin)] if nameless else _same(item, own)
 
 
-def _same(item: Any, items: list[Any]) -> Any:
+def _same(item: Any, items: Items) -> Any:
     name = mapping(item).get("name")
     return next(
         (candidate for candidate in items if (mapping(candidate).get("name") == name if name else candidate == item)),

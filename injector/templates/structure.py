@@ -54,13 +54,17 @@ def scalar_text(value: Any) -> str:
     raise FaultError(f"{kind_of(value)} is used inside a string; {to_do}")
 
 
+#: What stands in the holes, by their numbers.
+Values = Sequence[Any]
+
+
 @dataclass(slots=True, eq=False)
 class FillPlan:
     """A part of a document that holds holes; `offset` is where it begins in the rendered text."""
 
     offset: int
 
-    def fill(self, values: Sequence[Any]) -> Any:
+    def fill(self, values: Values) -> Any:
         """The part with values in its holes. Raises FaultError with the offset."""
         raise NotImplementedError
 
@@ -71,7 +75,7 @@ class WholePlan(FillPlan):
 
     index: int
 
-    def fill(self, values: Sequence[Any]) -> Any:
+    def fill(self, values: Values) -> Any:
         """The value with its own type."""
         value = values[self.index]
         if type(value) is Quoted:
@@ -89,7 +93,7 @@ class MixedPlan(FillPlan):
     texts: Sequence[str]
     indices: Sequence[int]
 
-    def fill(self, values: Sequence[Any]) -> str:
+    def fill(self, values: Values) -> str:
         """The string."""
         pieces = list(self.texts[:1])
         index = -1
@@ -124,7 +128,7 @@ class MappingPlan(FillPlan):
     def __post_init__(self) -> None:
         self.plain = frozenset(key for key, _, _ in self.entries if isinstance(key, str))
 
-    def fill(self, values: Sequence[Any]) -> dict[str, Any]:
+    def fill(self, values: Values) -> dict[str, Any]:
         """The mapping."""
         result: dict[str, Any] = {}
         for key, value, holes in self.entries:
@@ -148,7 +152,7 @@ class ItemsPlan(FillPlan):
 
     items: list[Any]
 
-    def fill(self, values: Sequence[Any]) -> Any:
+    def fill(self, values: Values) -> Any:
         """The list."""
         result = [item.fill(values) if isinstance(item, FillPlan) else item for item in self.items]
         if None in result:
@@ -165,7 +169,7 @@ class TaggedPlan(FillPlan):
     plan: FillPlan
     tag: type[Replace | Default]
 
-    def fill(self, values: Sequence[Any]) -> Any:
+    def fill(self, values: Values) -> Any:
         """The tag, or None for a null: only a written `!replace null` takes a field away, not a value not given."""
         value = self.plan.fill(values)
         return None if value is None else self.tag(value)
@@ -187,24 +191,24 @@ class Structure:
         self.defaults = builder.defaults
         self._often = {index: times for index, times in builder.used.items() if times > 1}
 
-    def filled(self, values: Sequence[Any], later: Set[int]) -> Structure:
+    def filled(self, values: Values, later: Set[int]) -> Structure:
         """This structure with values in its holes but for those `later`; only for values that can be filled in."""
         structure = copy(self)
         structure.root = _filled(self.root, values, later)
         return structure
 
-    def check_size(self, values: Sequence[Any]) -> None:
+    def check_size(self, values: Values) -> None:
         """Raises LimitError where values that stand in several holes make the document too large."""
         if self._often and sum(weight(values[i]) * times for i, times in self._often.items()) > OUTPUT:
             raise LimitError(f"the output is larger than {OUTPUT} characters")
 
-    def fill(self, values: Sequence[Any]) -> Any:
+    def fill(self, values: Values) -> Any:
         """The document with values in its holes. Raises FaultError."""
         self.check_size(values)
         return self.root.fill(values) if isinstance(self.root, FillPlan) else self.root
 
 
-def _filled(plan: Any, values: Sequence[Any], later: Set[int]) -> Any:
+def _filled(plan: Any, values: Values, later: Set[int]) -> Any:
     """A part with values in all but some holes; a part without such a hole can be shared by all results."""
     if isinstance(plan, WholePlan):
         return plan if plan.index in later else plan.fill(values)
