@@ -20,6 +20,7 @@ from injector.pods.context import Namespace, Object, mapping_at
 
 _log = structlog.get_logger(__name__)
 
+_DEADLINE = 2.0  # seconds for a request
 #: kubectl's copy of the whole object: long, and nobody's wish for injection.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -67,19 +68,19 @@ class Namespaces(Background):
         """All namespaces as last seen."""
         return tuple(self._store.values())
 
-    async def fetch(self, name: str, *, deadline: float = 2.0) -> Namespace | None:
+    async def fetch(self, name: str) -> Namespace | None:
         """Ask the API server, for when the store does not know the namespace or disagrees with the caller.
 
         Callers at the same time share one request; who asks for every pod remembers the answer. An unchanged namespace
-        is the very object that `get` returns. None: there is none. Raises ApiError when there is no answer within
-        `deadline` seconds.
+        is the very object that `get` returns. None: there is none. Raises ApiError when there is no answer in
+        time.
         """
-        namespace = await self._flights.do(name, lambda: self._ask(name, deadline))
+        namespace = await self._flights.do(name, lambda: self._ask(name))
         stored = self._store.get(name)
         return stored if stored == namespace else namespace
 
-    async def _ask(self, name: str, deadline: float) -> Namespace | None:
-        obj = await self._client.find(f"/api/v1/namespaces/{name}", deadline=deadline)
+    async def _ask(self, name: str) -> Namespace | None:
+        obj = await self._client.find(f"/api/v1/namespaces/{name}", deadline=_DEADLINE)
         return self._composed(namespace_of(obj)) if obj else None
 
     # ------------------------------------------------------------ keeping it

@@ -63,7 +63,7 @@ def skeleton(pod: Object, app: Collection[str]) -> Object:
 
 
 def protected_differences(
-    actual: Object, expected: Object, permitted: Permitted, *, replaced: Collection[str] = ()
+    actual: Object, expected: Object, permitted: Permitted, *, replaced: Collection[str]
 ) -> tuple[Diagnostic, ...]:
     """What the pod lacks of its sidecars, or changes or adds in them; empty when all is well.
 

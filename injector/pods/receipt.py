@@ -16,7 +16,7 @@ from injector.budget import charge
 from injector.pods.context import Object, mapping, mapping_at
 from injector.pods.fields import POD, Field
 from injector.pods.keyed_pointers import escape, steps_of, steps_to, unescape
-from injector.pods.patch import Change, changes
+from injector.pods.patch import changes
 from injector.pods.shape import string_map
 from injector.settings import Settings
 
@@ -74,19 +74,15 @@ def make_receipt(
     final: Object,
     generation: str,
     templates: Mapping[str, str],
-    found: list[Change] | None = None,
     parameters: Mapping[str, dict[str, Any]] | None = None,
     values: dict[str, dict[str, str]] | None = None,
     status_label: str = "",
 ) -> Receipt:
-    """The receipt for turning `base` (without any injection) into `final` (still without mark, label and receipt).
-
-    `found` is `changes(base, final, whole_lists=True)` where that is known already.
-    """
+    """The receipt for turning `base` (without any injection) into `final` (still without mark, label and receipt)."""
     added: list[str] = []
     created: list[str] = []
     replaced: dict[str, Any] = {}
-    for change in changes(base, final, whole_lists=True) if found is None else found:
+    for change in changes(base, final, whole_lists=True):
         if change.op == "add":
             _claim(change.keyed, POD.at(steps_to(change.keyed)), change.new, added, created)
         else:

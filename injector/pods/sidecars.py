@@ -57,7 +57,7 @@ class Placement(msgspec.Struct, frozen=True):
             (first if sidecar is None else behind.get(sidecar, last)).append(name)
         return [*first, *(name for sidecar in self.sidecars for name in (sidecar, *behind[sidecar])), *last]
 
-    def arranged(self, present: Sequence[str], missing: Sequence[str], last: Collection[str] = ()) -> list[int]:
+    def arranged(self, present: Sequence[str], missing: Sequence[str], last: Collection[str]) -> list[int]:
         """Where to insert the missing init containers among the present ones, which keep their order.
 
         The result is the new order as numbers: present containers first count from 0, the missing ones continue. The

@@ -72,11 +72,9 @@ def admit(
     at: PathTemplates,
     snapshot: Snapshot,
     overrides: Overrides | None = None,
-    budget: ReviewBudget | None = None,
 ) -> Injection:
     """Apply the templates of a path to an object. `namespace` has no name for an object that is in no namespace.
-    `overrides` are values of parameters that go before all others. `budget` limits the work, by default as the settings
-    say.
+    `overrides` are values of parameters that go before all others.
 
     Never raises InjectionError: a failure is a result too, by the table of reasons. A path with `failurePolicy: Fail`
     uses the table's column for `required` namespaces. With `Ignore`, the other templates run even if one fails:
@@ -86,7 +84,7 @@ def admit(
         return skipped_injection(object_request.object, _decision(Reason.NAMESPACE_IGNORED, at), snapshot)
     run = _Run(object_request, namespace, at, snapshot, overrides or {}, object_request.object)
     try:
-        with budget or ReviewBudget(snapshot.settings.review_work):
+        with ReviewBudget(snapshot.settings.review_work):
             for name in at.templates:
                 run.ask(name)
             return run.result()

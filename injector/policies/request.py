@@ -102,7 +102,7 @@ def named_resources(templates: Iterable[Template]) -> Iterator[Resource]:
 def asked_of(
     obj: Object,
     resource: Resource,
-    namespace: str = "",
+    namespace: str,
     operation: str = "CREATE",
     old: Object | None = None,
     more: Object | None = None,

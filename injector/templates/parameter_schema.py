@@ -169,7 +169,7 @@ def _check_default(parameter: Parameter, default: Any) -> None:
         raise DeclarationError(path, message, quotes_help(default, (parameter.type,)), mistake=mistake)
 
 
-def _check_keywords(schema: Any, also: Iterable[str] = (), path: Path = ()) -> None:
+def _check_keywords(schema: Any, also: Iterable[str], path: Path = ()) -> None:
     """Refuse a keyword that is not there, anywhere in a schema. Raises DeclarationError.
 
     `also` are further ones that may stand in the outermost schema.

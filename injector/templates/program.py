@@ -101,7 +101,7 @@ class Program:
         sources: Mapping[str, str],
         roots: Mapping[str, str],
         parameters: Iterable[str],
-        origin: str = "",
+        origin: str,
     ) -> None:
         """Check and compile. `roots` are the sources that are rendered, with their syntax (see `Root`).
 

@@ -46,10 +46,10 @@ class RenderError(InjectionError):
         place: Place,
         *,
         rule: str,
-        path: Path = (),
-        undefined: bool = False,
-        params: tuple[str, ...] = (),
-        mistake: tuple[Any, ...] = (),
+        path: Path,
+        undefined: bool,
+        params: tuple[str, ...],
+        mistake: tuple[Any, ...],
     ) -> None:
         located = replace(place, origin=template.name)
         super().__init__(Reason.TEMPLATE_FAILED, message, path=path, place=located, mistake=mistake)

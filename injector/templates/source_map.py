@@ -228,7 +228,7 @@ class Tagged:
         """Where in the rendered text a hole stands, at or behind an offset; that offset where it does not."""
         return max(self.text.find(f"{OPEN}{number}{CLOSE}", after), after)
 
-    def offset_of(self, path: Sequence[str | int], *, key: bool = False) -> int:
+    def offset_of(self, path: Sequence[str | int], *, key: bool) -> int:
         """Where in the rendered YAML or JSON a value, or its key, begins; its nearest parent where it is not there."""
         entry = _entry_at(_composed(self.text), path, self._key)
         return index(self.text, entry[not key].start_mark) if entry else 0
