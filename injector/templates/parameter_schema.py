@@ -17,7 +17,7 @@ from injector.templates.parameter_keywords import (
     subschemas,
 )
 from injector.templates.parameter_values import LONGEST_VALUE, wrong_with
-from injector.templates.template import SETTERS, UNSET, Parameter, Schema
+from injector.templates.template import SETTERS, UNSET, JsonSchema, Parameter
 from injector.templates.value_check import ValueCheck, format_checker
 
 TYPES = ("string", "integer", "number", "boolean", "array", "object")
@@ -49,7 +49,7 @@ class DeclarationError(ValueError):
         self.mistake = mistake
 
 
-def make_parameter(name: str, declaration: Schema, *, checked: bool = False) -> Parameter:
+def make_parameter(name: str, declaration: JsonSchema, *, checked: bool = False) -> Parameter:
     """A parameter from its declaration in template.yaml; `checked` is for a schema within one that was checked.
 
     Raises DeclarationError.
@@ -83,7 +83,7 @@ def make_parameter(name: str, declaration: Schema, *, checked: bool = False) -> 
     return parameter
 
 
-def _check_type(name: str, declaration: Schema) -> None:
+def _check_type(name: str, declaration: JsonSchema) -> None:
     kind = declaration.get("type")
     if kind in TYPES:
         return
@@ -96,7 +96,7 @@ def _check_type(name: str, declaration: Schema) -> None:
     raise DeclarationError(("type",), message, help_, mistake=mistake)
 
 
-def _check_flags(declaration: Schema) -> None:
+def _check_flags(declaration: JsonSchema) -> None:
     """Refuse a `required` or `secret` that is not true or false; a list of required keys is the schema's."""
     for key, types in (("required", bool | list | None), ("secret", bool | None)):
         if not isinstance(value := declaration.get(key), types):
@@ -104,14 +104,14 @@ def _check_flags(declaration: Schema) -> None:
             raise DeclarationError((key,), message, quotes_help(value, ("boolean",)))
 
 
-def _check_formats(schema: Schema) -> None:
+def _check_formats(schema: JsonSchema) -> None:
     for path, name in keyword_values(schema, "format"):
         if not isinstance(name, str) or name not in FORMATS:
             message, near = f"unknown format {shortened(name)}", suggestion(str(name), FORMATS)
             raise DeclarationError(path, message, near, mistake=("format", str(name)))
 
 
-def _check_schema(schema: Schema) -> None:
+def _check_schema(schema: JsonSchema) -> None:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
@@ -127,7 +127,7 @@ def _check_schema(schema: Schema) -> None:
         raise DeclarationError(tuple(error.absolute_path), message, mistake=mistake) from None
 
 
-def _check_rest(schema: Schema) -> None:
+def _check_rest(schema: JsonSchema) -> None:
     """Refuse what JSON Schema allows, and what lets no value through."""
     for path, values in keyword_values(schema, "enum"):
         if not values:
@@ -137,7 +137,7 @@ def _check_rest(schema: Schema) -> None:
         raise DeclarationError(("required",), message)
 
 
-def _check_patterns(schema: Schema) -> None:
+def _check_patterns(schema: JsonSchema) -> None:
     for path, pattern in patterns_in(schema):
         slashes, default = _SLASHES.fullmatch(pattern), schema.get("default")
         if slashes and isinstance(default, str) and not default.startswith("/"):
@@ -212,7 +212,7 @@ def _is_open(value: Any, setters: tuple[str, ...]) -> bool:
     return value is not None
 
 
-def _check_enum(declaration: Schema) -> None:
+def _check_enum(declaration: JsonSchema) -> None:
     """Refuse an enum whose values are all of another type than the parameter's, such as YAML's booleans on and off."""
     values, kind = declaration.get("enum"), declaration.get("type")
     if not isinstance(values, list) or not values or kind not in ("string", "integer", "number"):

@@ -12,7 +12,7 @@ from typing import Any
 from injector.pods.context import Cluster, Namespace, Object, Workload
 from injector.pods.resource_kinds import Resource, request_fields
 from injector.templates.parameter_values import value_of
-from injector.templates.template import UNSET, Parameter, Schema, Template
+from injector.templates.template import UNSET, JsonSchema, Parameter, Template
 from injector.templates.variables import Context, tcp_ports
 
 _WEB: Object = {"name": "web", "image": "example.com/web:1", "ports": [{"containerPort": 8080, "name": "http"}]}
@@ -143,7 +143,7 @@ def has_example(parameter: Parameter) -> bool:
     return any({"examples", "enum", "const"} & schema.keys() for schema in schemas)
 
 
-def _names(schema: Schema) -> Iterator[str]:
+def _names(schema: JsonSchema) -> Iterator[str]:
     """What the author says that a key may be."""
     names = schema.get("propertyNames")
     if isinstance(names, Mapping):

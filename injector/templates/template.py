@@ -110,7 +110,7 @@ UNSET: Final = _Unset.UNSET
 
 
 #: A JSON Schema; the declaration of a parameter is one with a few keywords of ours.
-Schema = Mapping[str, Any]
+JsonSchema = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Parameter:
     """
 
     name: str
-    schema: Schema
+    schema: JsonSchema
     description: str = ""
     default: Any = UNSET
     required: bool = False
