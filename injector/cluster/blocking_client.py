@@ -193,7 +193,7 @@ class BlockingClient:
 
         ClusterError if there is none or several.
         """
-        names: set[str] = set().union(*map(service_namespaces, self.webhooks()))
+        names = set().union(*map(service_namespaces, self.webhooks()))
         if len(names) != 1:
             present = "no webhooks of an injector"
             to_do = "install the injector, or choose another cluster with --context"

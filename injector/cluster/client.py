@@ -196,7 +196,7 @@ class Client:
 
     async def _events(self, response: aiohttp.ClientResponse) -> AsyncIterator[Event]:
         while line := await self._line(response):
-            event: Event = self._decode(_decode_event, line)
+            event = self._decode(_decode_event, line)
             if event.type == "ERROR":
                 raise refusal_of(msgspec.json.encode(event.object))
             yield event

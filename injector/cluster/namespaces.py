@@ -39,7 +39,7 @@ class Namespaces(Background):
         self._flights: SingleFlight[str, Namespace | None] = SingleFlight()
         self.basics = Reflector(client, "/api/v1/namespaces", namespace_of, on_change=self._changed, timing=timing)
         self._limit_ranges = self._reflector("limitranges", timing, self._compose_all)
-        self.reflectors: tuple[Reflector[Namespace] | Reflector[Object], ...] = (
+        self.reflectors = (
             self.basics,
             self._reflector("resourcequotas", timing),
             self._limit_ranges,

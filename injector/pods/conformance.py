@@ -54,7 +54,7 @@ def skeleton(pod: Object, app: Collection[str]) -> Object:
     Merge all overlays into it, in order, to get the `expected` pod of `protected_differences`.
     """
     spec = mapping_at(pod, "spec")
-    bare: Object = {field: spec[field] for field in ("os", "resources") if field in spec}
+    bare = {field: spec[field] for field in ("os", "resources") if field in spec}
     for field in CONTAINER_LISTS:
         names = [{"name": c["name"]} for c in _items(spec, field) if type(c.get("name")) is str and c["name"] in app]
         if names:

@@ -177,7 +177,7 @@ def decide(pod: Object, namespace: Namespace, settings: Settings, request: Reque
     label = namespace.labels.get(settings.namespace_label.key)
     subject = _Subject(labels, annotations, namespace, request, settings, label, says)
     required = is_required(namespace, settings)
-    trail: list[Step] = []
+    trail = []
     decided = Reason.NOT_REQUESTED
     for reason, look in STEPS:
         fits, saw = look(subject)

@@ -226,7 +226,7 @@ def with_plugins_additions(fresh: Object, before: Object) -> Object:
 
 
 def _with(container: Object, old: Object) -> Object:
-    mounts: Items = container.get("volumeMounts") or []
+    mounts = container.get("volumeMounts") or []
     token = list(filter(is_token_mount, old.get("volumeMounts") or []))
     changed: Object = {}
     if token and not any(mount.get("mountPath") == TOKEN_PATH for mount in mounts):

@@ -225,7 +225,7 @@ class _Merger:
     ) -> Items:
         """New variables among the pod's own; those of an earlier injection keep the place that they had in it."""
         follows: dict[str, int | None] = {}
-        successor: int | None = None
+        successor = None
         for step in reversed([element_step(item, field) for item in overlay] if self.differences.claimed else []):
             follows[step] = successor
             if step in index and is_below(f"{pointer}/{escape(step)}", self.differences.claimed):

@@ -107,7 +107,7 @@ def with_mirrors(
 
 
 def _with_mirrors(overlay: Overlay, mirrors: Mapping[str, str]) -> tuple[Overlay, dict[str, str]]:
-    replaced: dict[str, str] = {}
+    replaced = {}
 
     def named(image: Any) -> Any:
         if type(image) is str and (mirrored := mirrored_image(image, mirrors)) != image:

@@ -119,7 +119,7 @@ def _walk_list(a: Items, b: Items, field: Field, keyed: str, path: str, edits: l
 
 def _applied(patch: list[Object], document: Any) -> Any:
     """The document after the patch; shares what the patch does not touch. Raises where an operation does not apply."""
-    holder: Items = [document]
+    holder = [document]
     own: dict[int, Any] = {id(holder): holder}  # copies made here, kept alive so that their ids stay theirs
     for operation in patch:
         steps = operation["path"].split("/")

@@ -81,7 +81,7 @@ def make_receipt(
     """The receipt for turning `base` (without any injection) into `final` (still without mark, label and receipt)."""
     added: list[str] = []
     created: list[str] = []
-    replaced: dict[str, Any] = {}
+    replaced = {}
     for change in changes(base, final, whole_lists=True):
         if change.op == "add":
             _claim(change.keyed, POD.at(steps_to(change.keyed)), change.new, added, created)

@@ -107,8 +107,8 @@ def place(pod: Object, overlay: Overlay, placement: Placement, caches: OverlayCa
     setup_items = sequence(setup)
     in_containers, in_init = _names(pod, "containers"), _names(pod, "initContainers")
     _check_setup(setup_items, in_containers)
-    stay: Items = []
-    sidecars: Items = []
+    stay = []
+    sidecars = []
     for item in sequence(running):
         name = name_of(item)
         if name is None or name == EVERY_CONTAINER or name in in_containers:

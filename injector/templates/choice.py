@@ -184,8 +184,8 @@ def _find(name: str, catalog: Catalog, source: str) -> Template:
 
 def _serving(pod: Object, namespace: Namespace, templates: list[Template], source: str, required: bool) -> Choice:
     """Leave out the templates that do not serve such a pod, unless none would be left or none may be left out."""
-    serving: list[Template] = []
-    refusals: list[InjectionError] = []
+    serving = []
+    refusals = []
     for template in templates:
         refusal = _refusal(template, pod, namespace)
         if refusal is None:

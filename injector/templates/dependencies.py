@@ -76,7 +76,7 @@ class Facts(msgspec.Struct):
 
 def chain(node: nodes.Node) -> NamePath | None:
     """`a.b["c"]` as (a, b, c): a name that is read and constant names that follow from it; None for all else."""
-    path: list[str] = []
+    path = []
     while not isinstance(node, nodes.Name):
         if isinstance(node, nodes.Getattr):
             path.append(node.attr)

@@ -223,7 +223,7 @@ def _unknown_tag(name: str, inner: str) -> str:
 
 def _unclosed(text: str, offset: int) -> Fault:
     """The innermost block that is open at the file's end; tags within comments and raw blocks do not count."""
-    open_tags: list[tuple[str, int]] = []
+    open_tags = []
     blanked = re.sub(r"\{#.*?#\}|\{%-?\s*raw.*?endraw\s*-?%\}", lambda m: " " * len(m[0]), text, flags=re.DOTALL)
     for tag in _TAG.finditer(blanked):
         name, rest = tag[1], tag[2]

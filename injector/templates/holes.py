@@ -201,7 +201,7 @@ def concat(pieces: Iterable[str]) -> Text:
 
 def document(pieces: Iterable[str], run: Run) -> str:
     """The whole rendered text, bounded piece by piece."""
-    parts: list[str] = []
+    parts = []
     length = 0
     for piece in pieces:
         length += len(piece)

@@ -65,7 +65,7 @@ def compose(text: str) -> Node | None:
             raise TooMuchError(None, None, f"values are nested more than {DEPTH} levels deep", mark)
         loader = _Loader(text)
         try:
-            node: Node | None = loader.get_single_node()
+            node = loader.get_single_node()
             return node
         finally:
             loader.dispose()
@@ -208,7 +208,7 @@ class Builder:
         return self.tagged(node, self.text(node, not node.style))
 
     def _pairs(self, node: Node) -> dict[Any, Any]:
-        pairs: dict[Any, Any] = {}
+        pairs = {}
         merged: list[Node] = []
         for key_node, value_node in node.value:
             if key_node.tag == _PLAIN and key_node.value == "<<":

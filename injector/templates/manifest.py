@@ -53,7 +53,7 @@ class Manifest:
             raise TemplateError(name, message, place, rule=rule, origin=origin) from None
         if not isinstance(data, dict):
             self.refuse((), "template.yaml has to be a mapping with `description:` and `parameters:`")
-        self._data: Object = data
+        self._data = data
         self._wrong: list[TemplateError] = []
         for key in data:
             if key not in _KEYS:
@@ -144,7 +144,7 @@ class Manifest:
 
     def parameters(self) -> dict[str, Parameter]:
         """The parameters by name."""
-        by_name: dict[str, Parameter] = {}
+        by_name = {}
         declared = self._data.get("parameters")
         if isinstance(declared, dict) and isinstance(declared.get("type"), str) and "properties" in declared:
             message = "move what is below `properties:` to directly below `parameters:`, and leave `type:` out"
@@ -182,7 +182,7 @@ class Manifest:
 
     def files(self) -> dict[str, FileSpec]:
         """The config files by name."""
-        specs: dict[str, FileSpec] = {}
+        specs = {}
         for name, item in self.mapping("files", "{template: app.conf.j2}").items():
             with self.collecting():
                 specs[name] = self._file(name, item)
@@ -260,7 +260,7 @@ class Manifest:
         for key in value:
             if key not in FOR:
                 self.refuse(("for", key), f"unknown key {shortened(key)}", help_=suggestion(str(key), FOR))
-        rules: dict[str, tuple[str, ...]] = {}
+        rules = {}
         for key, rule in FOR.items():
             rules[key] = self.strings(("for", key), rule.default)
             if not rules[key]:

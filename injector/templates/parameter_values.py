@@ -153,7 +153,7 @@ def _words(parameter: Parameter, value: Any, error: ValidationError) -> str:
 
 def _mistake(error: ValidationError, *, whole: bool) -> str:
     """The mistake by its keyword, to follow the name of what has it; `whole` where that is the parameter itself."""
-    instance: Any = error.instance
+    instance = error.instance
     schema = mapping(error.schema)
     if list(error.absolute_schema_path)[-2:-1] == ["propertyNames"]:
         return f"has the key {shortened(instance)}, which must be {allowed({'type': 'string', **schema})}"

@@ -115,7 +115,7 @@ def _choose(
 
     `warnings` gets what has no effect.
     """
-    single: dict[str, _Raw] = {}
+    single = {}
     families: dict[str, dict[str, _Raw]] = {}
     parameters = template.parameters
     more = 0
@@ -156,7 +156,7 @@ def _read_all(
     warnings: list[Diagnostic],
 ) -> tuple[Object, dict[str, str]]:
     """The typed values by their names in templates, and where each came from; "" for a parameter without a value."""
-    values: Object = {}
+    values = {}
     origins: dict[str, str] = {}
     for name, parameter in template.parameters.items():
         if name in single:
@@ -245,7 +245,7 @@ def _family(
     `origins` is added to. Its members are in the order of their names, so that equal ones give equal files.
     """
     assert family.member is not None  # noqa: S101
-    value: Object = dict(family.default) if family.default is not UNSET else {}
+    value = dict(family.default) if family.default is not UNSET else {}
     for name, (origin, raw, _setter) in members.items():
         value[name.removeprefix(family.name[:-1])] = _read(
             template, replace(family.member, name=name), name, origin, raw

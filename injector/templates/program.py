@@ -214,8 +214,8 @@ class Program:
         used = self._reachable(environment, loader, source)
         if document and (tab := tab_in(self._sources[source])) is not None:
             self._refuse(source, ForbiddenError(TAB, tab + 1, rule="yaml"))
-        shared: set[str] = set().union(*(loader.facts[f].assigned for f in used))
-        beyond_loops: set[str] = set().union(*(loader.facts[f].beyond_loops for f in used))
+        shared = set().union(*(loader.facts[f].assigned for f in used))
+        beyond_loops = set().union(*(loader.facts[f].beyond_loops for f in used))
         reads: set[NamePath] = set()
         for file in used:
             facts = loader.facts[file]

@@ -208,7 +208,7 @@ def _in_other(text: str, parts: re.Pattern[str]) -> Iterator[tuple[str, int]]:
 def _in_shell(text: str) -> Iterator[tuple[str, int]]:
     """The kinds of the wrong places in a script, and where values stand in them; `$(...)` within `"` begins anew."""
     within: list[str] = []  # what is open: `"`, `(` of a substitution or a group, a backtick
-    ends: list[str] = []  # of the here-documents that begin with the next line
+    ends = []  # of the here-documents that begin with the next line
     at = 0
     while part := (_SHELL_DOUBLE if within[-1:] == ['"'] else _SHELL).search(text, at):
         at, kind, start = part.end(), str(part.lastgroup), max(part[0].find(START), 0) + part.start()

@@ -60,7 +60,7 @@ def render_overlay(template: Template, context: Context) -> Rendered:
     containers = list(app_containers(context)) if each else []
     if len(containers) < 2:
         return cast(Rendered, _remembered(template, root, context, _overlay))
-    overlays: list[Rendered] = [
+    overlays = [
         _remembered(template, root, msgspec.structs.replace(context, container=container), _overlay)
         for _, container in containers
     ]

@@ -266,7 +266,7 @@ def _repeated(traceback: TracebackType | None) -> FileOffset:
 
 def _frames(traceback: TracebackType | None) -> list[FileOffset]:
     """The files and offsets of the template in a traceback, the innermost last."""
-    frames: list[FileOffset] = []
+    frames = []
     while traceback is not None:
         compiled = traceback.tb_frame.f_globals.get("__jinja_template__")
         if compiled is not None:

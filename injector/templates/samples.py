@@ -71,7 +71,7 @@ def sample_contexts(template: Template) -> Iterator[Context]:
 
     Parameters are at their defaults, or at a likely value where they are required.
     """
-    params: Object = {}
+    params = {}
     for parameter in template.parameters.values():
         value = None
         if parameter.default is not UNSET:

@@ -34,7 +34,7 @@ class Catalog:
     __slots__ = ("_selecting", "_templates", "injected_names")
 
     def __init__(self, templates: Iterable[Template] = ()) -> None:
-        self._templates: dict[str, Template] = {t.name: t for t in sorted(templates, key=lambda t: t.name)}
+        self._templates = {t.name: t for t in sorted(templates, key=lambda t: t.name)}
         injected = [t for t in self._templates.values() if not t.why_not_injected]
         #: The names of those that pods can be given by injection, sorted.
         self.injected_names = tuple(t.name for t in injected)

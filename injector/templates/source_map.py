@@ -70,7 +70,7 @@ _Entry = tuple[Node, Node]
 
 def _entry_at(node: Node | None, path: Sequence[Any], key_of: Callable[[Node], Any]) -> _Entry | None:
     """The nodes at the end of a path, or those of the nearest parent; None where there is nothing at all."""
-    entry: _Entry | None = (node, node) if node else None
+    entry = (node, node) if node else None
     for step in path:
         inner = entry and _entry(entry[1], step, key_of)
         if not inner:
@@ -206,8 +206,8 @@ class Tagged:
         finally:
             current.reset(token)
         self.text = without_marks(TAGGED.sub("", text))
-        self._starts: list[int] = []
-        self._pieces: list[TaggedPiece] = []
+        self._starts = []
+        self._pieces = []
         removed = 0
         for tag in _TAG.finditer(text):
             number = int(tag[1] or -1)

@@ -97,7 +97,7 @@ class MixedPlan(FillPlan):
         """The string."""
         pieces = list(self.texts[:1])
         index = -1
-        quoted: list[int] = []
+        quoted = []
         try:
             for index, text in zip(self.indices, self.texts[1:], strict=True):
                 value = values[index]
@@ -130,7 +130,7 @@ class MappingPlan(FillPlan):
 
     def fill(self, values: Values) -> dict[str, Any]:
         """The mapping."""
-        result: dict[str, Any] = {}
+        result = {}
         for key, value, holes in self.entries:
             if holes:
                 value = value.fill(values)

@@ -134,7 +134,7 @@ def _profiles(path: Path, security: Object, minor: int) -> Violations:
 
 def _hosts(base_path: Path, body: Object) -> Violations:
     hooks = mapping_at(body, "lifecycle")
-    owners: list[tuple[Path, object]] = [((*base_path, name), body[name]) for name in PROBES if name in body]
+    owners = [((*base_path, name), body[name]) for name in PROBES if name in body]
     owners += [((*base_path, "lifecycle", name), hooks[name]) for name in HOOKS if name in hooks]
     for path, owner in owners:
         for kind in ("httpGet", "tcpSocket"):

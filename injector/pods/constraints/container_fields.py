@@ -145,7 +145,7 @@ def _typed(place: _Place, value: Object, field: Field) -> Violations:
 
 
 def _wrong(place: _Place, name: str, value: object, expected: str, kind: str, index: int | None = None) -> Diagnostic:
-    path: list[str | int] = [*place[0].path]
+    path = [*place[0].path]
     field = CONTAINER
     for step in place[1:]:
         if type(step) is str:

@@ -206,7 +206,7 @@ def _covers(quota: Object, spec: Object, container_defaults: Ask | None) -> bool
     """Whether every scope of a quota covers the pod."""
     limits = mapping_at(quota, "spec")
     expressions = mappings_at(mapping_at(limits, "scopeSelector"), "matchExpressions")
-    scopes: list[tuple[object, object, list[object]]] = [
+    scopes = [
         *((scope, "Exists", []) for scope in sequence(limits.get("scopes"))),
         *((e.get("scopeName"), e.get("operator"), sequence(e.get("values"))) for e in expressions),
     ]

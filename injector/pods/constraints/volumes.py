@@ -85,7 +85,7 @@ def meant_mode(mode: int) -> str | None:
 
 
 def _mounts(container: ContainerView, volumes: dict[str, Object]) -> Violations:
-    paths: set[str] = set()
+    paths = set()
     devices = {string_field(device.get("name")) for device in mappings_at(container.body, "volumeDevices")}
     for field, key in (("volumeMounts", "mountPath"), ("volumeDevices", "devicePath")):
         for mount in mappings_at(container.body, field):
