@@ -128,7 +128,7 @@ class Reflector(Background, Generic[T]):
 
     async def _list(self) -> str:
         """Bring the copy up to date page by page, and forget what is no longer there. Returns the list's version."""
-        listed: set[str] = set()
+        listed = set()
         page: str | None = ""
         while page is not None:
             listing = await self._client.list(

@@ -125,8 +125,8 @@ def _applied(patch: list[Object], document: Any) -> Any:
         steps = operation["path"].split("/")
         if steps[0]:
             raise ValueError(operation["path"])
-        parent: Any = holder
-        step: Any = 0
+        parent = holder
+        step = 0
         for raw in steps[1:]:
             child = parent[step]
             if id(child) not in own:

@@ -165,7 +165,7 @@ def _check_settings(
         if template is None:
             continue
         for key, value in values.items():
-            path: Path = ("parameters", name, key)
+            path = ("parameters", name, key)
             parameter = declared_parameter(template.parameters, key)
             if parameter is None:
                 problems.append(_unknown("parameter", key, path, similar_names(template.parameters, key), "error"))

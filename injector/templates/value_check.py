@@ -95,7 +95,7 @@ _TESTS: Mapping[str, Mapping[str, _Test]] = {
 def _ordered(schema: Any) -> Any:
     if not isinstance(schema, Mapping):
         return schema
-    ordered: dict[str, Any] = {}
+    ordered = {}
     # required comes last: a misspelled key is unknown and missing, and its author sees the first of the two
     order = (*FIRST, *(key for key in schema if key not in FIRST and key != "required"), "required")
     for key in [key for key in order if key in schema]:

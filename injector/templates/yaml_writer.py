@@ -56,7 +56,7 @@ class YamlDocument(Structure):
     def text(self, values: Values) -> str:
         """What `dump` makes of the document with values in its holes. Raises FaultError."""
         self.check_size(values)
-        lines: list[str] = []
+        lines = []
         for piece in self._pieces:
             if isinstance(piece, str):
                 lines.append(piece)
