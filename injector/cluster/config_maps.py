@@ -130,6 +130,9 @@ def _failure(file: GeneratedConfigMap, error: ApiError) -> InjectionError:
     """What the pod's owner is told."""
     name = f"{file.namespace}/{file.name}"
     cause = next(iter(error.causes), _NARROWER.get(error.denial, error.reason))
-    to_do = _TO_DO.get(cause, "the injector tries again when the pod is next created")
-    message = f"ConfigMap {name} was not created: {error.message}"
-    return InjectionError(Reason.FILES_FAILED, message, help=to_do, fields={"configmap": name, "cause": cause})
+    return InjectionError(
+        Reason.FILES_FAILED,
+        f"ConfigMap {name} was not created: {error.message}",
+        help=_TO_DO.get(cause, "the injector tries again when the pod is next created"),
+        fields={"configmap": name, "cause": cause},
+    )

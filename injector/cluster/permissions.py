@@ -121,11 +121,14 @@ _TEMPLATES = _own_line(
 
 
 def _bundles(installation: Installation) -> Iterator[Permission]:
-    reason = (
-        "to write the built-in authority's certificate into each caBundle, and to write it again if it is overwritten"
+    yield _line(
+        "get list watch patch",
+        " ".join(RESOURCES),
+        "caBundle",
+        "to write the built-in authority's certificate into each caBundle, and to write it again if it is overwritten",
+        group=GROUP,
+        names=(installation.name,),
     )
-    verbs = "get list watch patch"
-    yield _line(verbs, " ".join(RESOURCES), "caBundle", reason, group=GROUP, names=(installation.name,))
 
 
 def _certificates(installation: Installation) -> Iterator[Permission]:
@@ -139,6 +142,12 @@ def _certificates(installation: Installation) -> Iterator[Permission]:
         names=(f"{installation.name}-certificates",),
     )
     yield _own_line("create", "secrets", certificates, created)
-    renews = "to choose the replica that renews the certificates"
-    yield _own_line("get update", "leases", "leader", renews, group=group, names=(installation.name,))
+    yield _own_line(
+        "get update",
+        "leases",
+        "leader",
+        "to choose the replica that renews the certificates",
+        group=group,
+        names=(installation.name,),
+    )
     yield _own_line("create", "leases", "leader", created, group=group)

@@ -192,8 +192,11 @@ class Retries(Background):
                     continue
                 waiting.due = True
                 if error.reason != self._trouble:
-                    effect = "controllers whose pods were refused try again only after their own back-off"
-                    _log.warning("retry-refused", why=str(error), effect=effect)
+                    _log.warning(
+                        "retry-refused",
+                        why=str(error),
+                        effect="controllers whose pods were refused try again only after their own back-off",
+                    )
                 self._trouble = error.reason
                 await asyncio.sleep(backoff.next(error.retry_after))
             except Exception:  # a mistake of ours must not end it for good

@@ -150,8 +150,12 @@ def _sidecar(
     expected_kind = _kind(expected, in_init=field == "initContainers")
     lasts = kind == _NATIVE or (kind == _PLAIN and restarted)
     if kind != expected_kind and not (lasts and expected_kind in (_NATIVE, _PLAIN)):
-        message = f"the container is {kind}; the template has {expected_kind}"
-        yield difference_at(f"/spec/{place}/{escape(name)}", message, value=kind, template=expected_kind)
+        yield difference_at(
+            f"/spec/{place}/{escape(name)}",
+            f"the container is {kind}; the template has {expected_kind}",
+            value=kind,
+            template=expected_kind,
+        )
     leave = {"restartPolicy", *overridable}
     if "resources" not in leave:
         yield from _extra_amounts(have, expected, pointer, permitted)
@@ -219,8 +223,7 @@ def _reordered_sources(have: Object, expected: Object, pointer: str) -> Iterator
     for source in _items(expected, "envFrom"):
         position = last.get(step_of(source, field), furthest)  # one that is missing is named elsewhere
         if position < furthest:
-            message = "the entries of envFrom are not in the template's order"
-            yield difference_at(f"{pointer}/envFrom", message)
+            yield difference_at(f"{pointer}/envFrom", "the entries of envFrom are not in the template's order")
             return
         furthest = position
 

@@ -208,6 +208,15 @@ def _unread(s: _Subject) -> tuple[Diagnostic, ...]:
             message = f'"{value[:30]}" is neither yes ({settings.yes_values[0]}) nor no ({settings.no_values[0]})'
             near = nearest(value.strip(), answers)
             help_ = did_you_mean(near, "it does not apply")
-            path, fields = ("metadata", f"{place}s", Key(settings.inject_key)), {"value": value, "allowed": answers}
-            warnings.append(Diagnostic("unread-choice", "warning", message, help_, path, fields=fields))
+            fields = {"value": value, "allowed": answers}
+            warnings.append(
+                Diagnostic(
+                    "unread-choice",
+                    "warning",
+                    message,
+                    help_,
+                    ("metadata", f"{place}s", Key(settings.inject_key)),
+                    fields=fields,
+                )
+            )
     return tuple(warnings)

@@ -107,11 +107,12 @@ def reordered_variables(have: Sequence[Any], template_variables: Sequence[Any], 
         for reference, defined in expected.get(name, {}).items():
             if (reference in before) != defined:
                 position = "after" if defined else "before"
-                message = (
+                yield difference_at(
+                    f"{pointer}/env/{escape(name)}",
                     f"variable {shown_value(reference, SHOWN)} comes {position} {shown_value(name, SHOWN)}, unlike in "
-                    f"the template; {shown_value(name, SHOWN)} refers to it by $(), so the order matters"
+                    f"the template; {shown_value(name, SHOWN)} refers to it by $(), so the order matters",
+                    variable=reference,
                 )
-                yield difference_at(f"{pointer}/env/{escape(name)}", message, variable=reference)
         before.add(name)
 
 

@@ -329,5 +329,8 @@ class _Merger:
     def expect(have: Any, kind: type, pointer: str) -> None:
         if type(have) is not kind:
             need = "an object" if kind is dict else "a list"
-            message = f"the pod has {shown_value(have, SHOWN)} where Kubernetes expects {need}"
-            raise InjectionError(Reason.INVALID_POD, message, path=path_of(pointer))
+            raise InjectionError(
+                Reason.INVALID_POD,
+                f"the pod has {shown_value(have, SHOWN)} where Kubernetes expects {need}",
+                path=path_of(pointer),
+            )

@@ -91,9 +91,16 @@ def _check_expression(expression: object, path: Path) -> None:
     _check_key(expression.get("key"), (*path, "key"))
     operator, values, at = expression.get("operator"), expression.get("values"), (*path, "values")
     if operator not in _OPERATORS:
-        message, to_do = f"{shortened(operator)} is not an operator", f"it must be one of {', '.join(_OPERATORS)}"
-        at, mistake = (*path, "operator"), ("operator", operator)
-        raise SelectorError("not-allowed", at, message, to_do, mistake, value=operator, allowed=_OPERATORS)
+        at = (*path, "operator")
+        raise SelectorError(
+            "not-allowed",
+            at,
+            f"{shortened(operator)} is not an operator",
+            f"it must be one of {', '.join(_OPERATORS)}",
+            ("operator", operator),
+            value=operator,
+            allowed=_OPERATORS,
+        )
     _given(values, list, at, "it must be a list of strings", ("values", values))
     if operator in ("In", "NotIn"):
         if not values:
@@ -110,13 +117,12 @@ def _check_fields(fields: dict[Any, Any], allowed: tuple[str, ...], path: Path, 
             near = nearest(str(field), allowed, cutoff=0.8)
             to_do = did_you_mean(near, f"the keys are {', '.join(allowed)}")
             whole = fields if not set(_FIELDS) & fields.keys() else {field: fields[field]}
-            mistake = ("selector", whole, of_namespaces) if allowed is _FIELDS else ("values", fields[field])
             raise SelectorError(
                 "unknown-key",
                 (*path, field),
                 f"unknown key {shortened(field)}",
                 to_do,
-                mistake,
+                ("selector", whole, of_namespaces) if allowed is _FIELDS else ("values", fields[field]),
                 value=field,
                 allowed=allowed,
             )

@@ -88,8 +88,9 @@ def check_shape(pod: Any) -> None:
             if field in CONTAINER_LISTS:
                 _check_lists(item, ("spec", field, Key(item["name"])))
     if not spec.get("containers"):
-        message = "a pod has at least one container"
-        raise InjectionError(Reason.MALFORMED_POD, message, help="add one", path=("spec", "containers"))
+        raise InjectionError(
+            Reason.MALFORMED_POD, "a pod has at least one container", help="add one", path=("spec", "containers")
+        )
 
 
 def _check_lists(container: Object, path: Path) -> None:
@@ -99,9 +100,13 @@ def _check_lists(container: Object, path: Path) -> None:
             continue
         for position, item in enumerate(_expect(value, list, (*path, field), "a list")):
             if type(item) is not dict and field in _OBJECTS_OF_CONTAINER:
-                message, item_path = f"it is {kind_of(item)}", (*path, field, position)
-                mistake, help_ = ("shape", item), "it has to be a mapping"
-                raise InjectionError(Reason.MALFORMED_POD, message, help=help_, path=item_path, mistake=mistake)
+                raise InjectionError(
+                    Reason.MALFORMED_POD,
+                    f"it is {kind_of(item)}",
+                    help="it has to be a mapping",
+                    path=(*path, field, position),
+                    mistake=("shape", item),
+                )
 
 
 def _given(parent: Object, field: str, default: Any) -> Any:
@@ -137,8 +142,9 @@ def check_overlay(overlay: Overlay) -> None:
     _need(overlay.get("metadata") or {}, ("metadata",), ("annotations", "labels"), dict)
     spec = overlay.get("spec") or {}
     if "template" in spec:
-        message = "it is a field of workloads; an overlay is a partial pod, with `spec.containers`"
-        raise OverlayError(message, ("spec", "template"))
+        raise OverlayError(
+            "it is a field of workloads; an overlay is a partial pod, with `spec.containers`", ("spec", "template")
+        )
     _need(spec, ("spec",), _MERGED_LISTS, list)
     bare = {field: bare_value(value) for field, value in spec.items()}
     _need(bare, ("spec",), _MAPS, dict)
@@ -158,8 +164,9 @@ def _no_directive(value: Overlay, path: Path) -> None:
     """Refuse `$patch` and the like, of Kubernetes' strategic merge patches."""
     for field in value:
         if type(field) is str and field.startswith("$"):
-            message = "a template cannot use Kustomize's directives"
-            raise OverlayError(message, (*path, field), ("directive", field, value[field]))
+            raise OverlayError(
+                "a template cannot use Kustomize's directives", (*path, field), ("directive", field, value[field])
+            )
 
 
 def _named_once(spec: Overlay, lists: tuple[str, ...]) -> None:
@@ -173,8 +180,9 @@ def _named_once(spec: Overlay, lists: tuple[str, ...]) -> None:
             if name is None or name == EVERY_CONTAINER:
                 continue
             if name in places:
-                message = f"its name {name[:63]} is the name of {spoken_path(places[name])} as well; use each name once"
-                raise OverlayError(message, path)
+                raise OverlayError(
+                    f"its name {name[:63]} is the name of {spoken_path(places[name])} as well; use each name once", path
+                )
             places[name] = path
 
 

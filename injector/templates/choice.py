@@ -101,8 +101,10 @@ def misspelt_annotations(
     for key in unknown[:SEARCHES]:
         name = key[len(start) :]
         if near := spellings.get(name) or words.get(nearest(name, words, cutoff=0.75) or ""):
-            message, fields = f"{kind} {cut(key, 120)} has no effect", {"key": key, "nearest": near}
-            yield Diagnostic("unknown-annotation", "warning", message, f"did you mean {near}?", fields=fields)
+            message = f"{kind} {cut(key, 120)} has no effect"
+            yield Diagnostic(
+                "unknown-annotation", "warning", message, f"did you mean {near}?", fields={"key": key, "nearest": near}
+            )
     if more := len(unknown[SEARCHES:]):
         message = f"{more} more {kind}s that begin with {start} were not checked for spelling mistakes"
         yield Diagnostic("unknown-annotation", "warning", message, fields={"more": more})
@@ -121,8 +123,12 @@ def _lost(whose: str, annotations: Mapping[str, str], settings: Settings, catalo
             fields={"key": key, "value": name, "nearest": nearest(name, catalog.names)},
         )
     if more := len(unknown[SEARCHES:]):
-        message = f"{more} more {whose} annotations are for templates that do not exist"
-        yield Diagnostic(Reason.UNKNOWN_TEMPLATE.label, "warning", message, fields={"more": more})
+        yield Diagnostic(
+            Reason.UNKNOWN_TEMPLATE.label,
+            "warning",
+            f"{more} more {whose} annotations are for templates that do not exist",
+            fields={"more": more},
+        )
 
 
 def origins_of(
@@ -159,8 +165,12 @@ def named_template(name: str, catalog: Catalog, names: Sequence[str], source: st
     if template is None:
         several = _joined(name, names)
         fields = {"value": name, "nearest": several or nearest(name, names), "origin": source}
-        message, help_ = f'no template "{name[:60]}" ({source})', to_write(several, suggestion(name, names))
-        raise InjectionError(Reason.UNKNOWN_TEMPLATE, message, help=help_, fields=fields)
+        raise InjectionError(
+            Reason.UNKNOWN_TEMPLATE,
+            f'no template "{name[:60]}" ({source})',
+            help=to_write(several, suggestion(name, names)),
+            fields=fields,
+        )
     return template
 
 
@@ -176,9 +186,12 @@ def _joined(name: str, names: Sequence[str]) -> str:
 def _find(name: str, catalog: Catalog, source: str) -> Template:
     template = named_template(name, catalog, catalog.injected_names, source)
     if name not in catalog.injected_names:
-        message = f"template {template.name} ({source}) cannot be injected, because {template.why_not_injected}"
-        to_do, fields = "list it under `paths:` in the settings instead", {"template": template.name}
-        raise InjectionError(Reason.TEMPLATE_NOT_ALLOWED, message, help=to_do, fields=fields)
+        raise InjectionError(
+            Reason.TEMPLATE_NOT_ALLOWED,
+            f"template {template.name} ({source}) cannot be injected, because {template.why_not_injected}",
+            help="list it under `paths:` in the settings instead",
+            fields={"template": template.name},
+        )
     return template
 
 

@@ -232,8 +232,7 @@ class Builder:
         if id(node) in self._within:
             raise _error(node, "an alias contains itself")
         if self._depth >= DEPTH:
-            problem = f"values are nested more than {DEPTH} levels deep"
-            raise TooMuchError(None, None, problem, node.start_mark)
+            raise TooMuchError(None, None, f"values are nested more than {DEPTH} levels deep", node.start_mark)
         self._within.add(id(node))
         self._depth += 1
 

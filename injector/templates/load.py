@@ -28,8 +28,13 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
         )
     for file in (MANIFEST, OVERLAY):
         if file not in relevant:
-            near = suggestion(file, relevant, "the files are")
-            raise TemplateError(name, f"there is no {file}", rule="file", origin=origin, help=near)
+            raise TemplateError(
+                name,
+                f"there is no {file}",
+                rule="file",
+                origin=origin,
+                help=suggestion(file, relevant, "the files are"),
+            )
     size = sum(len(text.encode()) for text in relevant.values())
     if size > LARGEST:
         raise TemplateError(

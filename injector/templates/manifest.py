@@ -48,9 +48,13 @@ class Manifest:
             data = None if self._node is None else Builder(10_000).value(self._node)
         except yaml.YAMLError as error:
             message, offset = explain_yaml(error, self._text, lambda at: str(place_at(MANIFEST, self._text, at).line))
-            place = place_at(MANIFEST, self._text, offset)
-            rule = "limit" if isinstance(error, TooMuchError) else "yaml"
-            raise TemplateError(name, message, place, rule=rule, origin=origin) from None
+            raise TemplateError(
+                name,
+                message,
+                place_at(MANIFEST, self._text, offset),
+                rule="limit" if isinstance(error, TooMuchError) else "yaml",
+                origin=origin,
+            ) from None
         if not isinstance(data, dict):
             self.refuse((), "template.yaml has to be a mapping with `description:` and `parameters:`")
         self._data = data
@@ -58,8 +62,8 @@ class Manifest:
         for key in data:
             if key not in _KEYS:
                 with self.collecting():
-                    message, near = f"unknown key {shortened(key)}", suggestion(str(key), _KEYS)
-                    self.refuse((key,), message, help_=near, mistake=("key", str(key)))
+                    message = f"unknown key {shortened(key)}"
+                    self.refuse((key,), message, help_=suggestion(str(key), _KEYS), mistake=("key", str(key)))
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
@@ -86,10 +90,15 @@ class Manifest:
         mistake: tuple[Any, ...] = (),
     ) -> NoReturn:
         """Raise TemplateError at the key or item that a path leads to."""
-        place = yaml_place(MANIFEST, self._text, self._node, path)
         rule = rule or ("parameter" if path[:1] == ("parameters",) else "manifest")
         raise TemplateError(
-            self._name, cut(message), place, rule=rule, origin=self._origin, help=help_, mistake=mistake
+            self._name,
+            cut(message),
+            yaml_place(MANIFEST, self._text, self._node, path),
+            rule=rule,
+            origin=self._origin,
+            help=help_,
+            mistake=mistake,
         ) from None
 
     def text(self, key: str) -> str:
@@ -125,8 +134,9 @@ class Manifest:
         if value is None:
             return default
         if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-            message, mistake = f"{'.'.join(path)} has to be a list of strings", ("keyword-value", path[-1], value)
-            self.refuse(path, message, mistake=mistake)
+            self.refuse(
+                path, f"{'.'.join(path)} has to be a list of strings", mistake=("keyword-value", path[-1], value)
+            )
         return tuple(value)
 
     def mapping(self, key: str, example: str) -> Object:
@@ -165,8 +175,10 @@ class Manifest:
             parameter = make_parameter(name, declaration)
             return make_family(parameter) if name.endswith(FAMILY) else parameter
         except DeclarationError as error:
-            path, message = ("parameters", name, *error.path), f"parameter `{name}`: {error.message}"
-            self.refuse(path, message, rule=error.rule, help_=error.help, mistake=error.mistake)
+            message = f"parameter `{name}`: {error.message}"
+            self.refuse(
+                ("parameters", name, *error.path), message, rule=error.rule, help_=error.help, mistake=error.mistake
+            )
         except (RecursionError, OverflowError, LimitError):
             message = f"parameter `{name}`: its schema is too deep or too large, or takes too much time to check"
             self.refuse(("parameters", name), message, rule="limit")
@@ -176,9 +188,12 @@ class Manifest:
             return
         plain = legal_name(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", str(name)))
         family = f", or {plain}-* for all that begin so" if "*" in name else ""
-        near = f"write {plain}{family}" if _PARAMETER.match(plain) else ""
         allowed = "a-z, 0-9 and -, with a letter in front"
-        self.refuse(("parameters", name), f"{shortened(name)} is not a parameter's name: {allowed}", help_=near)
+        self.refuse(
+            ("parameters", name),
+            f"{shortened(name)} is not a parameter's name: {allowed}",
+            help_=f"write {plain}{family}" if _PARAMETER.match(plain) else "",
+        )
 
     def files(self) -> dict[str, FileSpec]:
         """The config files by name."""
@@ -206,8 +221,10 @@ class Manifest:
         source = self._source(name, item)
         validate = self.strings((*at, "validate"), ())
         if validate and not (validate[0].strip() and any("{path}" in word for word in validate)):
-            message = 'validate has to be a program and its arguments, with "{path}" for the path of the file'
-            self.refuse((*at, "validate"), message)
+            self.refuse(
+                (*at, "validate"),
+                'validate has to be a program and its arguments, with "{path}" for the path of the file',
+            )
         for number, word in enumerate(validate):
             if "\0" in word:
                 self.refuse((*at, "validate", number), f"{shortened(word)} has a NUL in it, which no command can have")
@@ -221,9 +238,12 @@ class Manifest:
         if isinstance(source, str) and source in self._sources and source != MANIFEST:
             return source
         files = [file for file in self._sources if file not in (MANIFEST, OVERLAY)]
-        message = f"there is no file {shortened(source)} in this folder, which could render {name}"
-        near = suggestion(str(source), files, "the files are")
-        self.refuse(("files", name, "template"), message, rule="file", help_=near)
+        self.refuse(
+            ("files", name, "template"),
+            f"there is no file {shortened(source)} in this folder, which could render {name}",
+            rule="file",
+            help_=suggestion(str(source), files, "the files are"),
+        )
 
     def _syntax(self, name: str, source: str, declared: Any) -> str:
         """The syntax of a text file: the one under `syntax:`, or the one that its name or its source's name tells.
@@ -236,8 +256,11 @@ class Manifest:
         syntaxes = sorted(SYNTAXES if is_text else EXPANSIONS)
         if declared not in syntaxes:
             kind = "a syntax" if is_text else "a program that expands ${...} in a YAML or JSON file"
-            near = suggestion(str(declared), syntaxes)
-            self.refuse(("files", name, "syntax"), f"{shortened(declared)} is not {kind}", help_=near)
+            self.refuse(
+                ("files", name, "syntax"),
+                f"{shortened(declared)} is not {kind}",
+                help_=suggestion(str(declared), syntaxes),
+            )
         return str(declared)
 
     def redirects(self) -> dict[str, str]:
@@ -246,8 +269,10 @@ class Manifest:
         if value is None:
             return {}
         if not isinstance(value, dict) or not all(map(is_dns_label, (*value, *value.values()))):
-            message = "redirects has to be a mapping of containers' names, such as {envoy-redirect: envoy-sidecar}"
-            self.refuse(("redirects",), message)
+            self.refuse(
+                ("redirects",),
+                "redirects has to be a mapping of containers' names, such as {envoy-redirect: envoy-sidecar}",
+            )
         return value
 
     def applies_to(self) -> AppliesTo:
@@ -267,8 +292,10 @@ class Manifest:
                 self.refuse(("for", key), f"for.{key} is empty; it has to name at least one, such as {rule.example}")
             for number, word in enumerate(rules[key]):
                 if not rule.word.fullmatch(word):
-                    message = f"for.{key}: {shortened(word)} is not valid; name each, such as {rule.example}"
-                    self.refuse(("for", key, number), message)
+                    self.refuse(
+                        ("for", key, number),
+                        f"for.{key}: {shortened(word)} is not valid; name each, such as {rule.example}",
+                    )
         return AppliesTo(rules["apiGroups"], rules["apiVersions"], rules["resources"], rules["operations"])
 
 

@@ -92,23 +92,24 @@ def _check_type(name: str, declaration: JsonSchema) -> None:
         raise DeclarationError((), "it has no type, and parameters are declared below it", mistake=mistake)
     _check_keywords({k: v for k, v in declaration.items() if k != "required"}, _OURS)
     near = nearest(str(kind), TYPES)
-    message, help_ = f"type must be one of {', '.join(TYPES)}", did_you_mean(near)
-    raise DeclarationError(("type",), message, help_, mistake=mistake)
+    raise DeclarationError(("type",), f"type must be one of {', '.join(TYPES)}", did_you_mean(near), mistake=mistake)
 
 
 def _check_flags(declaration: JsonSchema) -> None:
     """Refuse a `required` or `secret` that is not true or false; a list of required keys is the schema's."""
     for key, types in (("required", bool | list | None), ("secret", bool | None)):
         if not isinstance(value := declaration.get(key), types):
-            message = f"{key} is {shortened(value)}; it has to be true or false"
-            raise DeclarationError((key,), message, quotes_help(value, ("boolean",)))
+            raise DeclarationError(
+                (key,), f"{key} is {shortened(value)}; it has to be true or false", quotes_help(value, ("boolean",))
+            )
 
 
 def _check_formats(schema: JsonSchema) -> None:
     for path, name in keyword_values(schema, "format"):
         if not isinstance(name, str) or name not in FORMATS:
-            message, near = f"unknown format {shortened(name)}", suggestion(str(name), FORMATS)
-            raise DeclarationError(path, message, near, mistake=("format", str(name)))
+            raise DeclarationError(
+                path, f"unknown format {shortened(name)}", suggestion(str(name), FORMATS), mistake=("format", str(name))
+            )
 
 
 def _check_schema(schema: JsonSchema) -> None:
@@ -123,8 +124,9 @@ def _check_schema(schema: JsonSchema) -> None:
         if error.validator == "type":
             kind = error.validator_value if isinstance(error.validator_value, str) else "schema, such as {type: string}"
             message = f"{key} is {shortened(error.instance)}; it has to be of type {kind}"
-        mistake = ("keyword-value", key, error.instance)
-        raise DeclarationError(tuple(error.absolute_path), message, mistake=mistake) from None
+        raise DeclarationError(
+            tuple(error.absolute_path), message, mistake=("keyword-value", key, error.instance)
+        ) from None
 
 
 def _check_rest(schema: JsonSchema) -> None:
@@ -133,8 +135,10 @@ def _check_rest(schema: JsonSchema) -> None:
         if not values:
             raise DeclarationError(path, "enum is an empty list, so no value is allowed")
     if "required" in schema and schema["type"] != "object":
-        message = f"`required` with a list is only for an object, and this parameter is of type {schema['type']}"
-        raise DeclarationError(("required",), message)
+        raise DeclarationError(
+            ("required",),
+            f"`required` with a list is only for an object, and this parameter is of type {schema['type']}",
+        )
 
 
 def _check_patterns(schema: JsonSchema) -> None:
@@ -147,8 +151,10 @@ def _check_patterns(schema: JsonSchema) -> None:
             compiled(pattern)
         except ValueError as error:
             explanation, *rule = error.args
-            message, mistake = f"the pattern {shortened(pattern)} {explanation}", ("pattern", pattern)
-            raise DeclarationError(path, message, rule="".join(rule) or "parameter", mistake=mistake) from None
+            message = f"the pattern {shortened(pattern)} {explanation}"
+            raise DeclarationError(
+                path, message, rule="".join(rule) or "parameter", mistake=("pattern", pattern)
+            ) from None
 
 
 def _check_default(parameter: Parameter, default: Any) -> None:
@@ -158,8 +164,7 @@ def _check_default(parameter: Parameter, default: Any) -> None:
         raise DeclarationError(("required",), message, "leave one of them out")
     if is_text and len(default) > LONGEST_VALUE:
         message = f"the default has {len(default)} characters, and a value has at most {LONGEST_VALUE}"
-        to_do = "write this text into a file of the template, under files"
-        raise DeclarationError(path, message, to_do, rule="limit")
+        raise DeclarationError(path, message, "write this text into a file of the template, under files", rule="limit")
     fault = wrong_with(parameter, default)
     if fault is not None:
         mistake: tuple[Any, ...] = ("value", parameter, default, "")
@@ -182,9 +187,12 @@ def _check_keywords(schema: Any, also: Iterable[str], path: Path = ()) -> None:
             to_do, first = "leave it out", schema.get(before)
             if schema[key] is None and isinstance(first, str):
                 to_do = f"write {before}: [{first}, {key}]"
-            help_ = did_you_mean(near, to_do)
-            message = f"unknown key {shortened(str(key))[1:-1]}"
-            raise DeclarationError((*path, key), message, help_, mistake=("keyword", str(key)))
+            raise DeclarationError(
+                (*path, key),
+                f"unknown key {shortened(str(key))[1:-1]}",
+                did_you_mean(near, to_do),
+                mistake=("keyword", str(key)),
+            )
     for steps, inner in subschemas(schema):
         _check_keywords(inner, (), (*path, *steps))
 
@@ -219,6 +227,8 @@ def _check_enum(declaration: JsonSchema) -> None:
         return
     fits = [isinstance(value, str) == (kind == "string") for value in (*values, declaration.get("default", values[0]))]
     if None not in values and not all(fits) and not (fits.pop() and any(fits)):
-        message = f"the enum holds {shortened(values)} as YAML reads it, and the type is {kind}"
-        to_do = "put each value in quotes" if kind == "string" else "write each value without quotes"
-        raise DeclarationError(("enum",), message, to_do)
+        raise DeclarationError(
+            ("enum",),
+            f"the enum holds {shortened(values)} as YAML reads it, and the type is {kind}",
+            "put each value in quotes" if kind == "string" else "write each value without quotes",
+        )

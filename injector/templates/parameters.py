@@ -137,8 +137,14 @@ def _choose(
             else:
                 more += 1
     if more:
-        message = f"{more} more parameters of template {template.name} do not exist or may not be set"
-        warnings.append(Diagnostic("unknown-parameter", "warning", message, fields={"more": more}))
+        warnings.append(
+            Diagnostic(
+                "unknown-parameter",
+                "warning",
+                f"{more} more parameters of template {template.name} do not exist or may not be set",
+                fields={"more": more},
+            )
+        )
     return single, families
 
 
@@ -206,9 +212,13 @@ def _read(template: Template, parameter: Parameter, name: str, origin: str, raw:
             message, fields["value"] = f"{message}{allowed(parameter.schema)}", ""
         choices = [] if parameter.secret else [str(choice) for choice in parameter.schema.get("enum", ())]
         near = nearest(str(raw), choices, cutoff=0.7)
-        help_ = to_write(near)
-        mistake = () if parameter.secret else ("value", parameter, raw, origin)
-        raise InjectionError(Reason.BAD_PARAMETER, message, help=help_, fields=fields, mistake=mistake) from None
+        raise InjectionError(
+            Reason.BAD_PARAMETER,
+            message,
+            help=to_write(near),
+            fields=fields,
+            mistake=() if parameter.secret else ("value", parameter, raw, origin),
+        ) from None
 
 
 def _odd_items(parameter: Parameter, value: Any, origin: str, raw: Any) -> Iterator[Diagnostic]:
@@ -225,8 +235,8 @@ def _odd_items(parameter: Parameter, value: Any, origin: str, raw: Any) -> Itera
             return
     if len(value) == 1 and _OPTION.search(raw) and "=-" not in raw:
         message = f"{origin} = {shortened(raw)} is a list with one item, which contains spaces"
-        advice, fields = "separate items with commas", {"parameter": parameter.name}
-        yield Diagnostic("joined-arguments", "warning", message, advice, fields=fields)
+        advice = "separate items with commas"
+        yield Diagnostic("joined-arguments", "warning", message, advice, fields={"parameter": parameter.name})
 
 
 def _members(template: Template, family: Parameter, name: str, raw: _Raw) -> dict[str, _Raw]:
@@ -278,8 +288,8 @@ def _unused(name: str, source: str, parameters: Mapping[str, Parameter], *, guar
     names = similar_names(parameters, name)
     fields = {"parameter": name, "nearest": nearest(name, names)}
     if parameter is None:
-        message, near = f"{source}{cut(name, 40)}: no such parameter", suggestion(name, names)
-        return Diagnostic("unknown-parameter", "warning", message, near, fields=fields)
+        message = f"{source}{cut(name, 40)}: no such parameter"
+        return Diagnostic("unknown-parameter", "warning", message, suggestion(name, names), fields=fields)
     allowed_ = parameter.settable(guarded=guarded)
     cause = f"{only(parameter)} may set it"
     if allowed_ != parameter.setters:

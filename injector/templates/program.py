@@ -111,8 +111,12 @@ class Program:
         for file, text in self._sources.items():
             reserved = _RESERVED.search(text)
             if reserved:
-                message = "the characters U+FDD0 to U+FDD2 are for the injector's own use"
-                self._refuse(file, ForbiddenError(message, reserved.start() + 1))
+                self._refuse(
+                    file,
+                    ForbiddenError(
+                        "the characters U+FDD0 to U+FDD2 are for the injector's own use", reserved.start() + 1
+                    ),
+                )
         self.roots = {source: self._root(source, of_text) for source, of_text in roots.items()}
 
     def _begin(self, name: str, origin: str, sources: dict[str, str], parameters: frozenset[str]) -> None:
@@ -286,8 +290,12 @@ class Program:
         except ForbiddenError as error:
             self._refuse(source, error)
         except (RecursionError, SyntaxError):  # of Python's own parser, which compiles what Jinja made
-            message = "expressions or blocks are nested too deep"
-            self._refuse(source, ForbiddenError(message, deepest(self._sources[source]) + 1, rule="limit"))
+            self._refuse(
+                source,
+                ForbiddenError(
+                    "expressions or blocks are nested too deep", deepest(self._sources[source]) + 1, rule="limit"
+                ),
+            )
 
     def _parse(self, environment: Environment, loader: _Loader, source: str) -> nodes.Template:
         tree = environment.parse(self._sources[source], source)
@@ -298,10 +306,9 @@ class Program:
 
     def _refuse(self, file: str, error: ForbiddenError) -> NoReturn:
         place = self.place(file, error.code - 1 if error.code else None, error.word)
-        message = cut(str(error)) + ("" if error.rule == "yaml" else in_comment(place))
         raise TemplateError(
             self._name,
-            message,
+            cut(str(error)) + ("" if error.rule == "yaml" else in_comment(place)),
             place,
             rule=error.rule,
             origin=self._origin,

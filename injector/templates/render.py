@@ -226,8 +226,7 @@ def _rendered(template: Template, structure: Structure, values: Sequence[Any], w
         value = {}
     if not isinstance(value, dict):
         kind = "a partial pod" if only_pods else "a partial object"
-        message = f"the overlay is {kind_of(value)}; it has to be {kind}, with `spec:` or `metadata:`"
-        raise OverlayError(message, ())
+        raise OverlayError(f"the overlay is {kind_of(value)}; it has to be {kind}, with `spec:` or `metadata:`", ())
     (check_overlay if only_pods else check_object_overlay)(value)
     for path in paths:
         if path in _WHOLE:

@@ -178,15 +178,32 @@ def _check_settings(
                 value_of(one, value)
             except ValueError as error:
                 message, fields = f"{shortened(value)}: {error}", {"value": value}
-                mistake = () if one.secret else ("value", one, value, "setting ")
-                problems.append(Diagnostic("bad-parameter", "error", message, "", path, _NOWHERE, fields, mistake))
+                problems.append(
+                    Diagnostic(
+                        "bad-parameter",
+                        "error",
+                        message,
+                        "",
+                        path,
+                        _NOWHERE,
+                        fields,
+                        () if one.secret else ("value", one, value, "setting "),
+                    )
+                )
     return problems, warnings
 
 
 def _unknown(noun: str, name: str, path: Path, names: Iterable[str], severity: Severity) -> Diagnostic:
     """A name in the settings that is not a template's or no parameter's."""
-    message, fields = f"there is no {noun} {shortened(name)}", {"value": name, "nearest": nearest(name, names)}
-    return Diagnostic(f"unknown-{noun}", severity, message, suggestion(name, names), path, _SETTINGS, fields)
+    return Diagnostic(
+        f"unknown-{noun}",
+        severity,
+        f"there is no {noun} {shortened(name)}",
+        suggestion(name, names),
+        path,
+        _SETTINGS,
+        {"value": name, "nearest": nearest(name, names)},
+    )
 
 
 def _selector_mistakes(settings: Settings) -> Iterator[Diagnostic]:

@@ -283,8 +283,9 @@ class _Builder(Builder):
     def make_mapping(self, pairs: dict[Any, Any], node: Node) -> Any:
         for key, value in node.value if getattr(node, "flow_style", False) else ():
             if value.start_mark.index == value.end_mark.index and (run_together := _RUN_TOGETHER.match(key.value)):
-                problem = f"a space is missing after the colon of {run_together[1]}:"
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+                raise yaml.MarkedYAMLError(
+                    problem=f"a space is missing after the colon of {run_together[1]}:", problem_mark=key.start_mark
+                )
         entries = [(k, v, isinstance(v, FillPlan)) for k, v in pairs.items() if v is not None]
         if any(holes or isinstance(k, FillPlan) for k, _, holes in entries):
             return MappingPlan(node.start_mark.index, entries)

@@ -102,8 +102,9 @@ class _Checker(NodeTransformer):
 
     def visit_Name(self, node: nodes.Name) -> nodes.Node:
         if node.name in RESERVED or node.name.startswith("__"):
-            mistake = ("call", node.name)
-            raise ForbiddenError(f"`{node.name}` is not available in templates", node.lineno, mistake=mistake)
+            raise ForbiddenError(
+                f"`{node.name}` is not available in templates", node.lineno, mistake=("call", node.name)
+            )
         if node.ctx == "load":
             self.facts.read(node.name, node.lineno, in_loop=self._loops > 0)
             return self._marked(node, {(node.name,)}) if node.name in NAMES else node
@@ -159,8 +160,11 @@ class _Checker(NodeTransformer):
             if target.name == "warn":
                 self.facts.warns = node.lineno
         if isinstance(target, nodes.Name) and target.name in NAMES - ASSIGNABLE:
-            message = CALLED.get(target.name, f"`{target.name}` is a value here; write it without ()")
-            raise ForbiddenError(message, first_offset(node), word=target.name)
+            raise ForbiddenError(
+                CALLED.get(target.name, f"`{target.name}` is a value here; write it without ()"),
+                first_offset(node),
+                word=target.name,
+            )
         if isinstance(target, nodes.Getattr) and not self._is_module(target):
             return self._method_call(node, target)
         return self.generic_visit(node)
@@ -330,8 +334,7 @@ class _Checker(NodeTransformer):
             raise ForbiddenError(message, node.template.lineno, rule="file")
         if name not in self._files:
             message = f'no file "{name}" in this template, which can include only the .j2 files of its own folder'
-            near = suggestion(name, self._files)
-            raise ForbiddenError(message, node.template.lineno, rule="file", help=near)
+            raise ForbiddenError(message, node.template.lineno, rule="file", help=suggestion(name, self._files))
         self.facts.includes.setdefault(name, node.template.lineno)
         return node
 

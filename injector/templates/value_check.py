@@ -181,8 +181,7 @@ def _any_of(
     fits = errors.count(None)
     if not 1 <= fits <= most:
         message = "is valid under more than one" if fits else "is not valid under any"
-        context = [] if fits else errors
-        yield _mistake(f"{shortened(instance)} {message} of the given schemas", context=context)
+        yield _mistake(f"{shortened(instance)} {message} of the given schemas", context=[] if fits else errors)
 
 
 def _canonical(value: Any) -> str:

@@ -156,6 +156,10 @@ def _wrong(place: _Place, name: str, value: object, expected: str, kind: str, in
                 path.append(Key(step_of(step, field)))
             field = field.element
     quotes = quotes_help(value, (kind,))
-    help_, mistake = f"it must be {expected}{f'; {quotes}' if quotes else ''}", () if quotes else ("shape", value)
-    at = (*path, name) if index is None else (*path, name, index)
-    return invalid(at, f"it is {shown_value(value)}", help_, mistake, value=value)
+    return invalid(
+        (*path, name) if index is None else (*path, name, index),
+        f"it is {shown_value(value)}",
+        f"it must be {expected}{f'; {quotes}' if quotes else ''}",
+        () if quotes else ("shape", value),
+        value=value,
+    )

@@ -87,9 +87,12 @@ def find_names(parts: PodView) -> Violations:
         owners[container.name] = container.list_name
     for container in parts.touched:
         if (bad := _bad_name(container.body.get("name"))) is not None:
-            name = container.body.get("name")
-            path = container.path if container.name else container.path[:-1]
-            yield invalid(path, bad, "rename the container", value=name)
+            yield invalid(
+                container.path if container.name else container.path[:-1],
+                bad,
+                "rename the container",
+                value=container.body.get("name"),
+            )
         elif container.name in twice:
             first, second = twice[container.name]
             place = f"in spec.{first} and spec.{second}" if first != second else "there twice"
@@ -105,8 +108,12 @@ def _volume_names(parts: PodView) -> Violations:
     for volume in parts.touched_volumes:
         name = volume.get("name")
         if (bad := _bad_name(name)) is not None:
-            path = ("spec", "volumes", Key(name)) if isinstance(name, str) and name else ("spec", "volumes")
-            yield invalid(path, bad, "rename the volume", value=name)
+            yield invalid(
+                ("spec", "volumes", Key(name)) if isinstance(name, str) and name else ("spec", "volumes"),
+                bad,
+                "rename the volume",
+                value=name,
+            )
         elif count[name] > 1:
             yield invalid(("spec", "volumes"), f"two volumes are called {shown_value(name)}", "rename one", twice=name)
 

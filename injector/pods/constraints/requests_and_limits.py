@@ -199,7 +199,11 @@ def _within_pod(parts: PodView) -> Violations:
             most = own.limits[name]
             if ask.limits[name] > most:
                 limit, whole = format_quantity(ask.limits[name]), format_quantity(most)
-                path, message = (*container.path, "resources", "limits", name), f"{limit} is above the pod's {whole}"
+                message = f"{limit} is above the pod's {whole}"
                 yield invalid(
-                    path, f"{message} (spec.resources)", "lower the first or raise the second", value=limit, most=whole
+                    (*container.path, "resources", "limits", name),
+                    f"{message} (spec.resources)",
+                    "lower the first or raise the second",
+                    value=limit,
+                    most=whole,
                 )
