@@ -18,7 +18,7 @@ MANAGER = "sidecar-injector-pause"
 _KEY = "sidecar.injector/paused"
 _BY, _AT, _REASON = (f"{_KEY}-{detail}" for detail in ("by", "at", "reason"))
 #: No object both has a label and lacks it.
-NOTHING: Object = {"matchExpressions": [{"key": _KEY, "operator": "Exists"}, {"key": _KEY, "operator": "DoesNotExist"}]}
+NOTHING = {"matchExpressions": [{"key": _KEY, "operator": "Exists"}, {"key": _KEY, "operator": "DoesNotExist"}]}
 
 
 def pausing(configuration: Object, by: str, now: datetime, reason: str = "") -> Object:

@@ -145,7 +145,7 @@ def _not_opted_in(s: _Subject) -> _Sight:
 
 
 #: The table. Order is the contract; each line is a reason and how to tell that it fits.
-STEPS: tuple[tuple[Reason, _Look], ...] = (
+STEPS = (
     (Reason.NOT_A_POD_CREATION, _creation),
     (Reason.MIRROR_POD, _mirror),
     (Reason.NAMESPACE_IGNORED, _ignored),

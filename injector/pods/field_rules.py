@@ -87,7 +87,7 @@ VolumeDevice: name
 VolumeMount: name readOnly subPath subPathExpr
 """
 
-RULES: dict[str, Rules] = {
+RULES = {
     **{name: Rules(zero) for name, zero in (line.split(": ") for line in _ZEROS.splitlines())},
     "AzureDiskVolumeSource": Rules(defaults={"readOnly": (False,)}),
     "ConfigMapVolumeSource": Rules(zero="name", defaults=_MODE),

@@ -97,7 +97,7 @@ def _case(name: str) -> Callable[[Any], str]:
     return change
 
 
-_JINJA: dict[str, Any] = dict(JINJA_FILTERS)
+_JINJA = dict(JINJA_FILTERS)
 _JINJA_TESTS: dict[str, Any] = dict(JINJA_TESTS)
 #: How many digits a number may be rounded to, behind the point or before it: no float has more.
 _DIGITS = 20
@@ -188,11 +188,11 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "default": _default,
     "d": _default,
 }
-TEXT_FILTERS: dict[str, Callable[..., Any]] = {
+TEXT_FILTERS = {
     **FILTERS,
     **_QUOTING,
 }
-TESTS: dict[str, Callable[..., Any]] = {
+TESTS = {
     name: _JINJA_TESTS[name] if name in ("defined", "undefined") else _bounded(_JINJA_TESTS[name], compared)
     for name in _TESTS
 }

@@ -26,7 +26,7 @@ class TooMuchError(ConstructorError):
     """A document with more values, or deeper ones, than is allowed."""
 
 
-_WORDS: dict[str, bool | None] = {
+_WORDS = {
     **{w: True for word in ("y", "yes", "true", "on") for w in (word, word.capitalize(), word.upper())},
     **{w: False for word in ("n", "no", "false", "off") for w in (word, word.capitalize(), word.upper())},
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),

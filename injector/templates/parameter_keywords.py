@@ -72,7 +72,7 @@ def _cidr(value: object) -> bool:
     return value.rpartition("/")[2].isdecimal()
 
 
-FORMATS: dict[str, Format] = {
+FORMATS = {
     "quantity": Format("a Kubernetes quantity such as 100m, 0.5 or 64Mi", _quantity),
     "duration": Format("a duration such as 500ms, 10s or 1h30m", _text(_DURATION, 64)),
     "cidr": Format("an address range such as 10.0.0.0/8 or fd00::/8", _cidr),

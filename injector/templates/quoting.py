@@ -185,7 +185,7 @@ def _literal(string: Callable[[str], str], around: str, pair: str) -> Callable[[
     return write
 
 
-LITERALS: dict[str, Callable[[Any], str]] = {
+LITERALS = {
     "hcl": _literal(_hcl, "[]", "{}:{}"),
     "json": json_quote,
     "lua": _literal(_lua, "{}", "[{}]={}"),

@@ -15,7 +15,7 @@ from injector.templates.parameter_values import value_of
 from injector.templates.template import UNSET, JsonSchema, Parameter, Template
 from injector.templates.variables import Context, tcp_ports
 
-_WEB: Object = {"name": "web", "image": "example.com/web:1", "ports": [{"containerPort": 8080, "name": "http"}]}
+_WEB = {"name": "web", "image": "example.com/web:1", "ports": [{"containerPort": 8080, "name": "http"}]}
 _METRICS: Object = {
     "name": "metrics",
     "image": "example.com/metrics:1",
@@ -48,7 +48,7 @@ _PODS = Resource("", "v1", "pods")
 #: How many requests are tried that are not the creation of a pod.
 _OBJECTS = 12
 
-_VALUES: dict[str, Any] = {
+_VALUES = {
     "string": "sample",
     "integer": 8080,
     "number": 1.5,

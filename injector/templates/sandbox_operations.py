@@ -111,7 +111,7 @@ def each(value: Any, units: int = 1, names: int = 1) -> Any:
 
 
 #: What to do about what a loop cannot go over, by its type.
-_IN_PLACE_OF_A_LIST: dict[type, str] = {
+_IN_PLACE_OF_A_LIST = {
     str: '; declare the parameter as `type: array`, or write x.split(",")',
     int: "; to loop that many times, write range(x)",
     bool: "; write {% if x %}",

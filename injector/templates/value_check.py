@@ -30,7 +30,7 @@ class ValueCheck:
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._schema = schema
-        self._ordered: Any = None
+        self._ordered = None
         self._validator: Any = None
 
     def __reduce__(self) -> tuple[type[ValueCheck], tuple[Mapping[str, Any]]]:
@@ -65,7 +65,7 @@ _TYPES = {"string": (str,), "integer": (int,), "number": (int, float), "boolean"
 _NOTES = frozenset(("type", "title", "description", "default", "examples", "deprecated"))
 _Test: TypeAlias = Callable[[Any, Any], bool]
 _FORMAT: Mapping[str, _Test] = {"format": lambda value, form: FORMATS[form].allows(value)}
-_NUMBER: Mapping[str, _Test] = {
+_NUMBER = {
     **_FORMAT,
     "minimum": operator.ge,
     "maximum": operator.le,

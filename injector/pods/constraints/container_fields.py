@@ -97,7 +97,7 @@ def _reference(path: Path, value: object) -> Violations:
 # answers 400. Null counts as absent; a field that Kubernetes does not have is passed over.
 
 #: The Python types of a kind's values. Quantities are no matter of types alone.
-_TYPES: dict[str, tuple[type, ...]] = {
+_TYPES = {
     "string": (str,),
     "integer": (int,),
     "boolean": (bool,),
