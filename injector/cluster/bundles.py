@@ -158,8 +158,8 @@ class Bundles:
         webhooks = [webhook for webhook in obj.get("webhooks") or () if _calls(webhook, self._service)]
         left = _left(webhooks, metadata)
         entries = tuple(_entry(webhook) for webhook in webhooks if webhook["name"] not in left)
-        version, writers = metadata["resourceVersion"], _writers(metadata)
-        return Configuration(kind, metadata["name"], version, entries, writers, bool(left))
+        writers = _writers(metadata)
+        return Configuration(kind, metadata["name"], metadata["resourceVersion"], entries, writers, bool(left))
 
 
 def _calls(webhook: Object, service: tuple[str, str]) -> bool:

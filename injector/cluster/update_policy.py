@@ -77,13 +77,12 @@ def update_policy(settings: Settings, installation: Installation) -> tuple[Objec
             ],
         },
     }
-    binding = {
+    return policy, {
         "apiVersion": API_VERSION,
         "kind": "ValidatingAdmissionPolicyBinding",
         "metadata": {"name": name},
         "spec": {"policyName": name, "validationActions": ["Deny"]},
     }
-    return policy, binding
 
 
 def _validation(expression: str, message: str) -> Object:

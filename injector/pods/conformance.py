@@ -185,8 +185,7 @@ def _extra_amounts(have: Object, expected: Object, pointer: str, permitted: Perm
     if permitted.resources is None:
         return
     for side, resource in permitted.resources.strangers(have.get("resources"), expected.get("resources")):
-        amount = have["resources"][side][resource]
-        yield f"{pointer}/resources/{side}/{escape(resource)}", amount, None, True
+        yield f"{pointer}/resources/{side}/{escape(resource)}", have["resources"][side][resource], None, True
 
 
 def _own_tokens(have: Object, expected: Object, volumes: Mapping[str, Object], pointer: str) -> Iterator[_Found]:

@@ -64,8 +64,7 @@ def _ours(metadata: Mapping[str, Any], settings: Settings) -> Iterator[str]:
 
 def _wrong_fields(obj: Object, path: tuple[str, ...]) -> Iterator[str]:
     """Misspelt fields of a pod's metadata, and its annotations and labels where there are no such fields."""
-    pod = mapping(object_at(obj, path))
-    metadata = mapping_at(pod, "metadata")
+    metadata = mapping_at(mapping(object_at(obj, path)), "metadata")
     right = spoken_path((*path, "metadata"))
     for key in metadata:
         near = nearest(str(key), _ENTRIES, cutoff=0.8) if key not in _METADATA else None

@@ -14,7 +14,7 @@ from injector.budget import SMALL, charge
 from injector.diagnostics import Key, Path, spoken_path
 from injector.errors import InjectionError
 from injector.names import is_dns_label, kind_of, quotes_help, shortened
-from injector.pods.context import Object, mapping, mapping_at
+from injector.pods.context import Object, mapping_at
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Overlay, Replace, bare_value, name_of, plain
 from injector.reasons import Reason
@@ -53,10 +53,7 @@ class OverlayError(ValueError):
 
 def string_map(pod: Object, field: str) -> dict[str, str]:
     """`metadata.labels` or `metadata.annotations` of a pod, or an empty map; entries that are not strings left out."""
-    metadata = pod.get("metadata")
-    entries = mapping(metadata).get(field)
-    if not isinstance(entries, dict):
-        return {}
+    entries = mapping_at(mapping_at(pod, "metadata"), field)
     if len(entries) > SMALL:
         charge(len(entries))
     return {k: v for k, v in entries.items() if isinstance(k, str) and isinstance(v, str)}

@@ -103,8 +103,8 @@ def place(pod: Object, overlay: Overlay, placement: Placement, caches: OverlayCa
     spec = overlay.get("spec")
     if type(spec) is not dict:
         return overlay, placement
-    running, setup = spec.get("containers"), spec.get("initContainers")
-    setup_items = sequence(setup)
+    running = spec.get("containers")
+    setup_items = sequence(spec.get("initContainers"))
     in_containers, in_init = _names(pod, "containers"), _names(pod, "initContainers")
     _check_setup(setup_items, in_containers)
     stay = []
@@ -133,8 +133,7 @@ def place(pod: Object, overlay: Overlay, placement: Placement, caches: OverlayCa
 
 
 def _names(pod: Object, field: str) -> set[Any]:
-    items = mappings_at(mapping_at(pod, "spec"), field)
-    return {item["name"] for item in items if type(item.get("name")) is str}
+    return {item["name"] for item in mappings_at(mapping_at(pod, "spec"), field) if type(item.get("name")) is str}
 
 
 def _check_setup(setup_items: Items, in_containers: Collection[str]) -> None:

@@ -65,8 +65,7 @@ def pod_template_path(obj: Object) -> tuple[str, ...] | None:
     if obj.get("kind") == "Pod":
         return ()
     for path in _TEMPLATE_PATHS:
-        template = object_at(obj, path)
-        spec = mapping_at(mapping(template), "spec")
+        spec = mapping_at(mapping(object_at(obj, path)), "spec")
         if isinstance(spec.get("containers"), list) or (spec and obj.get("kind") in WORKLOADS):
             return path
     return None
@@ -150,8 +149,8 @@ def _as_made(obj: Object, path: tuple[str, ...]) -> Object:
     if not path or not isinstance(spec.get("containers"), list):
         return template
     first = f"{mapping_at(obj, 'metadata').get('name') or ''}-0"
-    kind, version = obj.get("kind"), str(obj.get("apiVersion"))
-    added = {**spec, **_with_claims(spec, owner, first), **_additions(kind, version, spec, owner, first)}
+    version = str(obj.get("apiVersion"))
+    added = {**spec, **_with_claims(spec, owner, first), **_additions(obj.get("kind"), version, spec, owner, first)}
     added = {field: value for field, value in added.items() if value is not None or field in spec}
     return template if added == spec else {**template, "spec": added}
 
@@ -175,8 +174,8 @@ def _with_claims(spec: Object, owner: Object, first: str) -> Object:
 
     https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#volume-claim-templates
     """
-    templates, volumes = owner.get("volumeClaimTemplates"), spec.get("volumes") or []
-    names = [mapping_at(mapping(c), "metadata").get("name") for c in sequence(templates)]
+    volumes = spec.get("volumes") or []
+    names = [mapping_at(mapping(c), "metadata").get("name") for c in sequence(owner.get("volumeClaimTemplates"))]
     claims = {name: {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{first}"}} for name in names if name}
     if not claims or not isinstance(volumes, list):
         return {}

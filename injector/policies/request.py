@@ -51,8 +51,8 @@ class ObjectRequest(msgspec.Struct, frozen=True):
         """
         labels, annotations = (string_map(self.subject, field) for field in ("labels", "annotations"))
         metadata = mapping_at(self.subject, "metadata")
-        review_name, generated = self.review.get("name"), metadata.get("generateName")
-        name = string_field(review_name) or metadata.get("name")
+        generated = metadata.get("generateName")
+        name = string_field(self.review.get("name")) or metadata.get("name")
         return Namespace(str(name or (f"{generated}*" if generated else "")), labels, annotations)
 
     @property
@@ -111,8 +111,7 @@ def asked_of(
 
     `old` is the object before, `more` what is known of the review's request besides, such as `userInfo`.
     """
-    subject = obj or old or {}
-    review = request_fields(resource, subject, namespace, operation) | (more or {})
+    review = request_fields(resource, obj or old or {}, namespace, operation) | (more or {})
     name, _, below = resource.name.partition("/")
     request = Request(operation, name, resource.group, below, review["dryRun"] is True, resource.version)
     return ObjectRequest(request, {} if operation == "DELETE" else obj, old or {}, review)

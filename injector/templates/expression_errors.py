@@ -226,8 +226,8 @@ def _unclosed(text: str, offset: int) -> Fault:
     open_tags = []
     blanked = re.sub(r"\{#.*?#\}|\{%-?\s*raw.*?endraw\s*-?%\}", lambda m: " " * len(m[0]), text, flags=re.DOTALL)
     for tag in _TAG.finditer(blanked):
-        name, rest = tag[1], tag[2]
-        if name in ("if", "for", "macro", "call", "with") or (name == "set" and "=" not in rest):
+        name = tag[1]
+        if name in ("if", "for", "macro", "call", "with") or (name == "set" and "=" not in tag[2]):
             open_tags.append((name, tag.start()))
         elif name.startswith("end") and open_tags:
             open_tags.pop()
@@ -284,8 +284,7 @@ def undefined(
         return ForbiddenError(message, code, rule="name", help=near, mistake=("call", name))
     if key := dotted_key(line, name):
         return ForbiddenError(key, code, rule="name")
-    go_hole = rf"\{{\{{-?\s*{name}\b" + ("" if name in _GO_WORDS else r"\s+[.$]\w")
-    if re.search(go_hole, line):
+    if re.search(rf"\{{\{{-?\s*{name}\b" + ("" if name in _GO_WORDS else r"\s+[.$]\w"), line):
         return ForbiddenError(_LOOKS_LIKE_GO, code, mistake=("name", name))
     if dashed := re.search(rf"params\.([\w-]+-{re.escape(name)}(?:-\w+)*)", line):
         return ForbiddenError(_subtracted(dashed[1]), code, rule="name")

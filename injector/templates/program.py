@@ -82,8 +82,7 @@ class Root:
 
     def way(self, paths_read: Set[NamePath]) -> tuple[int, tuple[NamePath, ...]]:
         """The number of a render's way through the template, found by what it read, and all paths that matter on it."""
-        params = {path for path in self.key if path[0] == "params"}
-        way = shortest_paths(params | paths_read, frozenset(self.names))
+        way = shortest_paths({path for path in self.key if path[0] == "params"} | paths_read, frozenset(self.names))
         if way not in self.ways:
             if len(self.ways) >= _WAYS:
                 way = self.key
@@ -224,8 +223,7 @@ class Program:
         for file in used:
             facts = loader.facts[file]
             # a file that others include sees what those have set
-            visible = shared if file != source else facts.lasting
-            self._check_names(file, loader, visible, beyond_loops)
+            self._check_names(file, loader, shared if file != source else facts.lasting, beyond_loops)
             if facts.warns and source != "overlay.yaml.j2":
                 self._refuse(file, ForbiddenError("warn() is for overlay.yaml.j2 only", facts.warns))
             each = facts.names.get(CONTAINER)
@@ -285,8 +283,7 @@ class Program:
             environment.get_template(source)
         except TemplateSyntaxError as error:
             file = error.name or source
-            words, offset = error.message or "", error.lineno - 1
-            self._refuse(file, explain_jinja(words, self._sources[file], offset))
+            self._refuse(file, explain_jinja(error.message or "", self._sources[file], error.lineno - 1))
         except ForbiddenError as error:
             self._refuse(source, error)
         except (RecursionError, SyntaxError):  # of Python's own parser, which compiles what Jinja made

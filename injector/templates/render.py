@@ -234,8 +234,7 @@ def _rendered(template: Template, structure: Structure, values: Sequence[Any], w
     pointers = (
         pointer_to(value, path) if only_pods else "".join(f"/{escape(step)}" for step in path) for path in paths
     )
-    defaults = frozenset(pointers)
-    return Rendered(value, warnings, _containers(value), defaults, paths)
+    return Rendered(value, warnings, _containers(value), frozenset(pointers), paths)
 
 
 #: Where `!default` cannot stand: here the pod always has something.

@@ -148,8 +148,7 @@ def _plain(kind: str, values: tuple[str, ...], text: str, at: int, begin: int, l
     if kind == "open-bracket" and character == ":" and text[:at].rstrip().endswith(":"):
         return _NEEDS_QUOTES, at
     sentence = TAB if kind == "no-token" and character == "\t" else _SENTENCES[kind]
-    message = sentence.format(*values, line=line, character=character)
-    return message, begin if kind in _AT_THE_START else at
+    return sentence.format(*values, line=line, character=character), begin if kind in _AT_THE_START else at
 
 
 def _no_colon(text: str, begin: int) -> Fault:

@@ -145,8 +145,8 @@ def find_over_quota(parts: PodView, base: Object, namespace: Namespace) -> Viola
     for quota in namespace.quotas:
         if not isinstance(quota, dict) or not _covers(quota, after, container_defaults):
             continue
-        spec, status = mapping_at(quota, "spec"), mapping_at(quota, "status")
-        hard, used = amounts(status.get("hard") or spec.get("hard")), amounts(status.get("used"))
+        status = mapping_at(quota, "status")
+        hard, used = amounts(status.get("hard") or mapping_at(quota, "spec").get("hard")), amounts(status.get("used"))
         name = string_field(mapping_at(quota, "metadata").get("name"))
         yield from _unstated(parts, name, hard, container_defaults)
         counted = used_before if _covers(quota, before, container_defaults) else {}
