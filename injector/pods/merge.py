@@ -7,7 +7,6 @@ that the diff after it can skip what is identical.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -76,8 +75,7 @@ def merge(
     return Merged(result, tuple(differences.found), tuple(merger.replaced), following)
 
 
-@dataclass(slots=True)
-class _Merger:
+class _Merger(msgspec.Struct):
     """One merge: what it needs to know on the way down, and what it collects."""
 
     app: Collection[str]

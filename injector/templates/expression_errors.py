@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Set
+from dataclasses import dataclass
 from typing import Any
 
 from jinja2 import nodes
@@ -35,28 +36,19 @@ RESERVED = frozenset(("self", "super", "varargs", "kwargs"))
 Fault = tuple[str, int]
 
 
+@dataclass(eq=False)
 class ForbiddenError(Exception):
     """Something that authors may not write. `word` is what to point at in the expression that begins at `code`.
 
     `help` and `mistake` are those of its Diagnostic.
     """
 
-    def __init__(
-        self,
-        message: str,
-        code: int,
-        *,
-        rule: str = "syntax",
-        word: str = "",
-        help: str = "",  # noqa: A002  the field's own name
-        mistake: tuple[Any, ...] = (),
-    ) -> None:
-        super().__init__(message)
-        self.code = code
-        self.rule = rule
-        self.word = word
-        self.help = help
-        self.mistake = mistake
+    message: str
+    code: int
+    rule: str = "syntax"
+    word: str = ""
+    help: str = ""
+    mistake: tuple[Any, ...] = ()
 
 
 def unknown_method(name: str, target: nodes.Getattr) -> ForbiddenError:

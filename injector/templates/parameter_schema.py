@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from injector.diagnostics import Path
@@ -29,24 +30,15 @@ _SLASHES = re.compile(r"/(.+)/([a-z]*)", re.DOTALL)
 MAY_SET = "may-set"
 
 
+@dataclass(eq=False)
 class DeclarationError(ValueError):
     """What is wrong in the declaration of a parameter: the path within it, and what its Diagnostic says."""
 
-    def __init__(
-        self,
-        path: Path,
-        message: str,
-        help: str = "",  # noqa: A002  the field's own name
-        *,
-        rule: str = "parameter",
-        mistake: tuple[Any, ...] = (),
-    ) -> None:
-        super().__init__(path, message)
-        self.path = path
-        self.message = message
-        self.help = help
-        self.rule = rule
-        self.mistake = mistake
+    path: Path
+    message: str
+    help: str = ""
+    rule: str = "parameter"
+    mistake: tuple[Any, ...] = ()
 
 
 def make_parameter(name: str, declaration: JsonSchema, *, checked: bool = False) -> Parameter:

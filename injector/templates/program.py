@@ -305,7 +305,7 @@ class Program:
         place = self.place(file, error.code - 1 if error.code else None, error.word)
         raise TemplateError(
             self._name,
-            cut(str(error)) + ("" if error.rule == "yaml" else in_comment(place)),
+            cut(error.message) + ("" if error.rule == "yaml" else in_comment(place)),
             place,
             rule=error.rule,
             origin=self._origin,

@@ -11,9 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence, Set
 from copy import copy
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import yaml
 
 from injector.errors import FaultError, LimitError
@@ -58,8 +58,7 @@ def scalar_text(value: Any) -> str:
 Values = Sequence[Any]
 
 
-@dataclass(slots=True, eq=False)
-class FillPlan:
+class FillPlan(msgspec.Struct, eq=False):
     """A part of a document that holds holes; `offset` is where it begins in the rendered text."""
 
     offset: int
@@ -69,7 +68,6 @@ class FillPlan:
         raise NotImplementedError
 
 
-@dataclass(slots=True, eq=False)
 class WholePlan(FillPlan):
     """A hole that is a whole value."""
 
@@ -86,7 +84,6 @@ class WholePlan(FillPlan):
         return value
 
 
-@dataclass(slots=True, eq=False)
 class MixedPlan(FillPlan):
     """A string with holes in it: texts, and behind each but the last the number of the hole that follows it."""
 
@@ -118,12 +115,11 @@ def _script(text: str, quoted: Sequence[int], offset: int) -> str:
     return without_marks(text)
 
 
-@dataclass(slots=True, eq=False)
 class MappingPlan(FillPlan):
     """A mapping with holes in keys or values; a key whose value turns out null is left out."""
 
     entries: list[tuple[str | MixedPlan, Any, bool]]
-    plain: frozenset[str] = field(init=False)
+    plain: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.plain = frozenset(key for key, _, _ in self.entries if isinstance(key, str))
@@ -146,7 +142,6 @@ class MappingPlan(FillPlan):
         return result
 
 
-@dataclass(slots=True, eq=False)
 class ItemsPlan(FillPlan):
     """A list with holes in its items."""
 
@@ -162,7 +157,6 @@ class ItemsPlan(FillPlan):
         return result
 
 
-@dataclass(slots=True, eq=False)
 class TaggedPlan(FillPlan):
     """A `!replace` or `!default` whose value holds holes."""
 
