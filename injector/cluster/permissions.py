@@ -8,9 +8,8 @@ for requests with the field selector `metadata.name`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from injector.cluster.installation import GROUP, RESOURCES, Installation
 from injector.pods.context import filled
@@ -19,8 +18,7 @@ from injector.pods.context import filled
 CertificateSourceName = Literal["files", "builtin", "cert-manager", "csr"]
 
 
-@dataclass(frozen=True, slots=True)
-class Permission:
+class Permission(NamedTuple):
     """One line: verbs on resources of a group, in all namespaces and cluster-scoped, or in the injector's namespace.
 
     `names` limits it to objects of these names; empty: all. `feature` is what does not work without it. If `optional`,

@@ -12,6 +12,7 @@ from injector.pods.fields import POD
 from injector.pods.workloads import (
     API_VERSIONS,
     KINDS,
+    KeyPath,
     object_at,
     object_name_of,
     pod_template,
@@ -62,7 +63,7 @@ def _ours(metadata: Mapping[str, Any], settings: Settings) -> Iterator[str]:
                 yield str(key)
 
 
-def _wrong_fields(obj: Object, path: tuple[str, ...]) -> Iterator[str]:
+def _wrong_fields(obj: Object, path: KeyPath) -> Iterator[str]:
     """Misspelt fields of a pod's metadata, and its annotations and labels where there are no such fields."""
     metadata = mapping_at(mapping(object_at(obj, path)), "metadata")
     right = spoken_path((*path, "metadata"))

@@ -21,7 +21,9 @@ from injector.pods.context import (
     string_field,
 )
 
-#: Paths at which objects hold a pod template, in the order they are tried: PodTemplate; CronJob; everything else.
+#: The keys that lead to something in an object.
+KeyPath = tuple[str, ...]
+#: KeyPaths at which objects hold a pod template, in the order they are tried: PodTemplate; CronJob; everything else.
 _TEMPLATE_PATHS = (("template",), ("spec", "jobTemplate", "spec", "template"), ("spec", "template"))
 #: The apiVersion of Kubernetes' own kinds of objects that hold a pod.
 API_VERSIONS = {
@@ -56,7 +58,7 @@ _HOST_NETWORK_TAINTS = (("network-unavailable", "NoSchedule"),)
 _INDEX, _CONTAINERS = "JOB_COMPLETION_INDEX", ("initContainers", "containers")
 
 
-def pod_template_path(obj: Object) -> tuple[str, ...] | None:
+def pod_template_path(obj: Object) -> KeyPath | None:
     """The keys that lead to an object's pod: `()` for a Pod, None for an object that holds none.
 
     Goes by the shape and not by the kind, so that a custom resource which makes pods (a Rollout, a CloneSet) is found
@@ -71,7 +73,7 @@ def pod_template_path(obj: Object) -> tuple[str, ...] | None:
     return None
 
 
-def template_path_of(obj: Object) -> tuple[str, ...] | None:
+def template_path_of(obj: Object) -> KeyPath | None:
     """The keys that have to lead to the pod template of a workload of Kubernetes' own; None for what is none."""
     kind, version = obj.get("kind"), obj.get("apiVersion", "")
     group = version.rpartition("/")[0] if isinstance(version, str) else "?"
@@ -142,7 +144,7 @@ def _has_directive(value: Any) -> bool:
 # --------------------------------------------------------------------------------------- what controllers add
 
 
-def _as_made(obj: Object, path: tuple[str, ...]) -> Object:
+def _as_made(obj: Object, path: KeyPath) -> Object:
     """The pod template at `path`, with what the controller adds to it; the template itself where that is nothing."""
     template = mapping(object_at(obj, path))
     spec, owner = mapping_at(template, "spec"), mapping(object_at(obj, path[:-1]))
@@ -317,7 +319,7 @@ def _controller(metadata: Object) -> Object | None:
     return owner if is_kind(owner.get("kind")) and is_object_name(owner.get("name")) else None
 
 
-def object_at(obj: Object, path: tuple[str, ...]) -> Object | None:
+def object_at(obj: Object, path: KeyPath) -> Object | None:
     """The object to which keys lead; None where there is none."""
     value: object = obj
     for key in path:
@@ -325,7 +327,7 @@ def object_at(obj: Object, path: tuple[str, ...]) -> Object | None:
     return value if isinstance(value, dict) else None
 
 
-def _put(obj: Object, path: tuple[str, ...], value: Object) -> Object:
+def _put(obj: Object, path: KeyPath, value: Object) -> Object:
     if not path:
         return value
     head, *rest = path

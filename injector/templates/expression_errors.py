@@ -51,23 +51,30 @@ class ForbiddenError(Exception):
     mistake: tuple[Any, ...] = ()
 
 
+@dataclass(eq=False)
+class UnknownNameError(ForbiddenError):
+    """A name that there is not."""
+
+    rule: str = "name"
+
+
 def unknown_method(name: str, target: nodes.Getattr) -> ForbiddenError:
     """The error about a call of a method that there is not."""
     code = first_offset(target)
     if chain(target.node) == ("params",) and name != "has_key":  # of mappings in older Pythons
         return ForbiddenError(f"params.{name} is a value; write it without ()", code, word=name)
     message, near = f"no method {name}() here", suggestion(name, METHODS)
-    return ForbiddenError(message, code, rule="name", word=name, help=near, mistake=("attached", name))
+    return UnknownNameError(message, code, word=name, help=near, mistake=("attached", name))
 
 
 def unknown_name(kind: str, node: nodes.Filter | nodes.Test, known: Collection[str]) -> ForbiddenError:
     """The error about a filter or a test (`kind`) that there is not; `known` are those that there are."""
     if isinstance(node.node, nodes.Call) and node.node.node == nodes.Name("include", "load"):
         message, mistake = "there is no function include() here", ("call", "include")
-        return ForbiddenError(message, first_offset(node), rule="name", mistake=mistake)
+        return UnknownNameError(message, first_offset(node), mistake=mistake)
     near = suggestion(node.name, filter(str.isidentifier, known))
     message, mistake = f"no {kind} named {node.name} here", ("attached", node.name)
-    return ForbiddenError(message, node.lineno, rule="name", word=node.name, help=near, mistake=mistake)
+    return UnknownNameError(message, node.lineno, word=node.name, help=near, mistake=mistake)
 
 
 #: The tags that templates may use.
@@ -273,22 +280,22 @@ def undefined(
     if re.match(rf"{re.escape(name)}\s*\(", expression):
         near = suggestion(name, known - NAMES, "the functions and macros are")
         message = f"there is no function {short}() here"
-        return ForbiddenError(message, code, rule="name", help=near, mistake=("call", name))
+        return UnknownNameError(message, code, help=near, mistake=("call", name))
     if key := dotted_key(line, name):
-        return ForbiddenError(key, code, rule="name")
+        return UnknownNameError(key, code)
     if re.search(rf"\{{\{{-?\s*{name}\b" + ("" if name in _GO_WORDS else r"\s+[.$]\w"), line):
         return ForbiddenError(_LOOKS_LIKE_GO, code, mistake=("name", name))
     if dashed := re.search(rf"params\.([\w-]+-{re.escape(name)}(?:-\w+)*)", line):
-        return ForbiddenError(_subtracted(dashed[1]), code, rule="name")
+        return UnknownNameError(_subtracted(dashed[1]), code)
     message, mistake = f"`{short}` is not defined", ("name", name)
     if name in parameters:
-        return ForbiddenError(message, code, rule="name", help=f"did you mean params.{name}?")
+        return UnknownNameError(message, code, help=f"did you mean params.{name}?")
     if spelling := nearest(name, known):
         to_do = f"did you mean {spelling}?"
     else:
         declare = f"declare a parameter `{short.replace('_', '-').lower()}` in template.yaml"
         to_do = f"{declare} and write params.{short.lower()}; besides params, you can use: {_AVAILABLE}"
-    return ForbiddenError(message, code, rule="name", help=to_do, mistake=mistake)
+    return UnknownNameError(message, code, help=to_do, mistake=mistake)
 
 
 _KINDS = {

@@ -10,9 +10,8 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import re2
 
@@ -36,8 +35,7 @@ _IMAGE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(NamedTuple):
     """A format: `allows(value)` for a value of the schema's type, and what it takes, to follow "must be"."""
 
     words: str

@@ -84,9 +84,9 @@ def resolve(
         _Source("", f"--param {template.name}.", overrides or {}),
     )
     warnings: list[Diagnostic] = []
-    single, families = _choose(template, sources, warnings, guarded=guarded)
+    single, families = _choose(template, sources, warnings, guarded)
     values, origins = _read_all(template, single, families, warnings)
-    _check_missing(template, origins, suffix, warnings, guarded=guarded)
+    _check_missing(template, origins, suffix, warnings, guarded)
     result = Resolved(values, tuple(warnings), origins, _given(single, families))
     return cache.put(template, result) if cache is not None and plain else result
 
@@ -109,7 +109,7 @@ class _Source(NamedTuple):
 
 
 def _choose(
-    template: Template, sources: Iterable[_Source], warnings: list[Diagnostic], *, guarded: bool
+    template: Template, sources: Iterable[_Source], warnings: list[Diagnostic], guarded: bool
 ) -> tuple[dict[str, _Raw], dict[str, dict[str, _Raw]]]:
     """The value of the last source that has one and may set the parameter, and those of each family by its members.
 
@@ -125,7 +125,7 @@ def _choose(
                 continue
             name = key[len(prefix) :]
             parameter = declared_parameter(parameters, name)
-            if parameter and (not setter or setter in parameter.settable(guarded=guarded)):
+            if parameter and (not setter or setter in parameter.settable(guarded)):
                 origin = f"{label}{name}"
                 if parameter.member is None:
                     single[name] = _Raw(origin, raw, setter)
@@ -133,7 +133,7 @@ def _choose(
                     members = _members(template, parameter, name, _Raw(origin, raw, setter))
                     families.setdefault(parameter.name, {}).update(members)
             elif len(warnings) < SEARCHES:
-                warnings.append(_unused(name, label, parameters, guarded=guarded))
+                warnings.append(_unused(name, label, parameters, guarded))
             else:
                 more += 1
     if more:
@@ -181,7 +181,7 @@ def _read_all(
 
 
 def _check_missing(
-    template: Template, origins: Mapping[str, str], suffix: str, warnings: list[Diagnostic], *, guarded: bool
+    template: Template, origins: Mapping[str, str], suffix: str, warnings: list[Diagnostic], guarded: bool
 ) -> None:
     """Refuse required parameters without a value; the warning of a misspelt one helps with it."""
     missing = [parameter for name, parameter in template.parameters.items() if parameter.required and not origins[name]]
@@ -195,7 +195,7 @@ def _check_missing(
     raise InjectionError(
         Reason.BAD_PARAMETER,
         f"template {template.name} needs {needs}",
-        help="; ".join((*_where_to_set(missing, suffix, guarded=guarded), *misspelt)),
+        help="; ".join((*_where_to_set(missing, suffix, guarded), *misspelt)),
         fields={"template": template.name, "parameter": names[0], "missing": names, **_allowed(missing[0])},
     )
 
@@ -282,7 +282,7 @@ def _allowed(parameter: Parameter) -> Object:
     }
 
 
-def _unused(name: str, source: str, parameters: Mapping[str, Parameter], *, guarded: bool) -> Diagnostic:
+def _unused(name: str, source: str, parameters: Mapping[str, Parameter], guarded: bool) -> Diagnostic:
     """A warning of a name that does not apply: there is no such parameter, or it may not be set there."""
     parameter = declared_parameter(parameters, name)
     names = similar_names(parameters, name)
@@ -290,7 +290,7 @@ def _unused(name: str, source: str, parameters: Mapping[str, Parameter], *, guar
     if parameter is None:
         message = f"{source}{cut(name, 40)}: no such parameter"
         return Diagnostic("unknown-parameter", "warning", message, suggestion(name, names), fields=fields)
-    allowed_ = parameter.settable(guarded=guarded)
+    allowed_ = parameter.settable(guarded)
     cause = f"{only(parameter)} may set it"
     if allowed_ != parameter.setters:
         cause = "pods of a required namespace may not set it; set it on the namespace or in the settings"
@@ -307,9 +307,9 @@ def _meant(parameter: Parameter, unused: Iterable[Diagnostic]) -> str:
     return ""
 
 
-def _where_to_set(missing: Iterable[Parameter], suffix: str, *, guarded: bool) -> Iterator[str]:
+def _where_to_set(missing: Iterable[Parameter], suffix: str, guarded: bool) -> Iterator[str]:
     """One sentence for each parameter."""
     for parameter in missing:
-        setters, name = parameter.settable(guarded=guarded), shown_name(parameter)
+        setters, name = parameter.settable(guarded), shown_name(parameter)
         place = next((place for place in ("pod", "namespace") if place in setters), "")
         yield f"set annotation {suffix}{name} of the {place}" if place else f"an admin sets {name} in the settings"

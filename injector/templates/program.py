@@ -30,7 +30,14 @@ from injector.templates.dependencies import (
     shortest_paths,
 )
 from injector.templates.environment import FUNCTIONS, Environment
-from injector.templates.expression_errors import ForbiddenError, deepest, explain_jinja, not_declared, undefined
+from injector.templates.expression_errors import (
+    ForbiddenError,
+    UnknownNameError,
+    deepest,
+    explain_jinja,
+    not_declared,
+    undefined,
+)
 from injector.templates.quoted_places import BARE, END, START
 from injector.templates.source_map import Tagged, Tags, begin_with_first, expression_at, normal, place_at, word_at
 from injector.templates.structure import CLOSE, OPEN, TAG, Structure
@@ -254,22 +261,22 @@ class Program:
                     f"`{name}` has a value only inside the loop or macro that sets it, not here; move this "
                     "expression into that loop or macro"
                 )
-                self._refuse(file, ForbiddenError(text, facts.outside[name], rule="name", word=name))
+                self._refuse(file, UnknownNameError(text, facts.outside[name], word=name))
             names = NAMES | set(FUNCTIONS) | facts.assigned
             line, expression = self.place(file, code - 1).text, self.expression(file, code - 1)
             self._refuse(file, undefined(name, code, line, expression, names, self._parameters))
         for name in sorted((loader.undeclared[file] & facts.assigned & facts.outside.keys()) - beyond_loops):
             text = f"`{name}` is set within a loop, and has no value after it; {_NO_LOOP}"
-            self._refuse(file, ForbiddenError(text, facts.outside[name], rule="name", word=name))
+            self._refuse(file, UnknownNameError(text, facts.outside[name], word=name))
         for parameter, code in facts.params.items():
             if parameter not in self._parameters:
                 text = not_declared(parameter, self.expression(file, code - 1), self._parameters)
-                self._refuse(file, ForbiddenError(text, code, rule="name", word=parameter))
+                self._refuse(file, UnknownNameError(text, code, word=parameter))
         for (imported, name), code in facts.imports.items():
             lasting = loader.facts[imported].lasting
             if name not in lasting:
                 text = f"{imported} has no macro `{name}`{hint(name, lasting, 'it has')}"
-                self._refuse(file, ForbiddenError(text, code, rule="name", word=name))
+                self._refuse(file, UnknownNameError(text, code, word=name))
 
     def _reachable(self, environment: Environment, loader: _Loader, source: str) -> list[str]:
         reachable = [source]

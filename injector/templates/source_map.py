@@ -15,10 +15,10 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import yaml
 from jinja2 import Template as JinjaTemplate
 from jinja2 import TemplateSyntaxError, nodes
@@ -161,8 +161,7 @@ def expression_at(text: str, offset: int) -> str:
 _TAG = re.compile(f"{OPEN}{TAG}([0-9]+){CLOSE}|[{START}{END}{BARE}]")
 
 
-@dataclass(frozen=True, slots=True)
-class TaggedPiece:
+class TaggedPiece(NamedTuple):
     """A piece of the author's text, or a hole (whose `length` is 0), in a file from an offset on."""
 
     file: str
@@ -170,11 +169,10 @@ class TaggedPiece:
     length: int = 0
 
 
-@dataclass(slots=True)
-class Tags:
+class Tags(msgspec.Struct):
     """The pieces by the numbers of their tags; files add theirs as they are compiled."""
 
-    pieces: list[TaggedPiece] = field(default_factory=list)
+    pieces: list[TaggedPiece] = []
 
     def tag(self, tree: nodes.Template, file: str, text: str) -> None:
         """Put a tag before everything that a file writes; `text` is the file's, as `normal` has it."""

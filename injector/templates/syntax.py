@@ -34,6 +34,7 @@ from injector.templates.expression_errors import (
     REFUSED,
     RESERVED,
     ForbiddenError,
+    UnknownNameError,
     unknown_method,
     unknown_name,
 )
@@ -133,7 +134,7 @@ class _Checker(NodeTransformer):
     def _marked(self, node: Any, paths: Iterable[NamePath]) -> Any:
         """A node that tells the rendering what it read when it comes there; all parameters are in every key."""
         read = normal_paths(path for path in paths if path[0] != "params")
-        return self._checked("read", [node, nodes.Const(read)], node.lineno) if read else node
+        return self._checked("note_read", [node, nodes.Const(read)], node.lineno) if read else node
 
     def visit_Output(self, node: nodes.Output) -> nodes.Node:
         node.nodes = [self._later(hole) or self.visit(hole) for hole in node.nodes]
@@ -223,10 +224,9 @@ class _Checker(NodeTransformer):
         kind, available = ("filter", self._filters) if node.name == "map" else ("test", TESTS)
         if not isinstance(argument, nodes.Const) or argument.value not in available:
             name = str(argument.value) if isinstance(argument, nodes.Const) else "this"
-            raise ForbiddenError(
+            raise UnknownNameError(
                 f"{node.name}: no {kind} named {name} here{hint(name, available)}",
                 argument.lineno or node.lineno,
-                rule="name",
             )
 
     # -------------------------------------------------------------- what Jinja's own code would not check

@@ -141,7 +141,7 @@ class Parameter:
         """The name in templates: `params.<variable>`."""
         return self.name.removesuffix(FAMILY).replace("-", "_")
 
-    def settable(self, *, guarded: bool) -> tuple[str, ...]:
+    def settable(self, guarded: bool) -> tuple[str, ...]:
         """Who may set it; with `guarded`, as in a `required` namespace, a pod may only if the parameter is open."""
         return tuple(who for who in self.setters if who != "pod") if guarded and not self.open else self.setters
 
@@ -151,8 +151,7 @@ class Parameter:
         return str(self.schema["type"])
 
 
-@dataclass(frozen=True, slots=True)
-class FileSpec:
+class FileSpec(NamedTuple):
     """A config file: its name in the ConfigMap, the source that renders it, the command that validates it (or none).
 
     `syntax` is that of a text file (a key of `quoting.SYNTAXES`), for YAML and JSON what expands their strings (one of
