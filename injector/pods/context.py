@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,10 @@ import msgspec
 Object = dict[str, Any]
 #: A JSON list, likewise.
 Items = list[Any]
+#: Several strings in their order, names to look for among, and strings by their names.
+Strings = tuple[str, ...]
+Names = Collection[str]
+StringMap = Mapping[str, str]
 _NOTHING: Object = {}
 
 

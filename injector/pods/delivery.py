@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from injector.errors import InjectionError
-from injector.pods.context import Object, Workload, filled, mapping, mapping_at, mappings_at
+from injector.pods.context import Object, StringMap, Workload, filled, mapping, mapping_at, mappings_at
 from injector.reasons import Reason
 from injector.settings import Settings
 
@@ -65,9 +64,7 @@ def file_annotation(template: str, file: str, settings: Settings) -> str:
     return f"{settings.prefix}/{template}.{file}"
 
 
-def by_annotation(
-    overlay: Object, config_map_name: str, template: str, files: Mapping[str, str], settings: Settings
-) -> Object:
+def by_annotation(overlay: Object, config_map_name: str, template: str, files: StringMap, settings: Settings) -> Object:
     """The overlay with the ConfigMap's volume turned into a downwardAPI volume over the pod's annotations.
 
     A source of a projected volume likewise. Variables cannot be changed in this way: raises InjectionError with
@@ -97,7 +94,7 @@ def by_annotation(
     return turned
 
 
-def _downward(volume: Any, config_map_name: str, annotations: Mapping[str, str]) -> Any:
+def _downward(volume: Any, config_map_name: str, annotations: StringMap) -> Any:
     projected = mapping_at(mapping(volume), "projected")
     sources = projected.get("sources")
     if isinstance(sources, list):
@@ -111,7 +108,7 @@ def _downward(volume: Any, config_map_name: str, annotations: Mapping[str, str])
     return {**{k: v for k, v in volume.items() if k != "configMap"}, "downwardAPI": downward}
 
 
-def _downward_items(listed: Any, annotations: Mapping[str, str]) -> list[Object]:
+def _downward_items(listed: Any, annotations: StringMap) -> list[Object]:
     """The items of a volume's ConfigMap, or all of its files, each as one that reads the file's annotation."""
     items = []
     listed = listed or [{"key": name, "path": name} for name in annotations]

@@ -23,7 +23,7 @@ from injector.pods.context import (
 
 #: The keys that lead to something in an object.
 KeyPath = tuple[str, ...]
-#: KeyPaths at which objects hold a pod template, in the order they are tried: PodTemplate; CronJob; everything else.
+#: Paths at which objects hold a pod template, in the order they are tried: PodTemplate; CronJob; everything else.
 _TEMPLATE_PATHS = (("template",), ("spec", "jobTemplate", "spec", "template"), ("spec", "template"))
 #: The apiVersion of Kubernetes' own kinds of objects that hold a pod.
 API_VERSIONS = {

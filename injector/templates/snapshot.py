@@ -12,7 +12,7 @@ from injector.caches import IdentityCache, OverlayCaches
 from injector.diagnostics import Diagnostic, Path, Place, Severity
 from injector.errors import InjectorError, SettingsError, TemplateError
 from injector.names import nearest, shortened, suggestion
-from injector.pods.context import Cluster, Namespace
+from injector.pods.context import Cluster, Namespace, StringMap, Strings
 from injector.pods.selectors import SelectorError, check_selector, matches
 from injector.settings import Settings
 from injector.templates.families import declared_parameter, similar_names
@@ -45,7 +45,7 @@ class Catalog:
         """The template of a name, or None."""
         return self._templates.get(name)
 
-    def matching(self, labels: Mapping[str, str], namespace: Namespace) -> tuple[Template, ...]:
+    def matching(self, labels: StringMap, namespace: Namespace) -> tuple[Template, ...]:
         """The templates whose selector a pod's labels fulfil, of those that its namespace may use, by name."""
         return tuple(
             t
@@ -57,12 +57,12 @@ class Catalog:
         """The templates of these names that there are, each once, in the order of the names."""
         return tuple(self._templates[name] for name in dict.fromkeys(names) if name in self._templates)
 
-    def missing(self, names: Iterable[str]) -> tuple[str, ...]:
+    def missing(self, names: Iterable[str]) -> Strings:
         """Those of these names that no template has, each once."""
         return tuple(name for name in dict.fromkeys(names) if name not in self._templates)
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> Strings:
         """Every template's name, sorted."""
         return tuple(self._templates)
 
@@ -106,7 +106,7 @@ def build_snapshot(
     cluster: Cluster,
     previous: Snapshot | None = None,
     *,
-    origins: Mapping[str, str] | None = None,
+    origins: StringMap | None = None,
     trial: Trial | None = None,
     load: Callable[[str, Files, str], Template] = load_template,
 ) -> Snapshot:
