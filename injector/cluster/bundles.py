@@ -157,9 +157,14 @@ class Bundles:
         metadata = obj["metadata"]
         webhooks = [webhook for webhook in obj.get("webhooks") or () if _calls(webhook, self._service)]
         left = _left(webhooks, metadata)
-        entries = tuple(_entry(webhook) for webhook in webhooks if webhook["name"] not in left)
-        writers = _writers(metadata)
-        return Configuration(kind, metadata["name"], metadata["resourceVersion"], entries, writers, bool(left))
+        return Configuration(
+            kind,
+            metadata["name"],
+            metadata["resourceVersion"],
+            tuple(_entry(webhook) for webhook in webhooks if webhook["name"] not in left),
+            _writers(metadata),
+            bool(left),
+        )
 
 
 def _calls(webhook: Object, service: tuple[str, str]) -> bool:
@@ -174,8 +179,12 @@ def _entry(webhook: Object) -> BundleEntry:
     except (binascii.Error, ValueError):
         text = b"?"
     certificates = read_certificates(text)
-    clean = b"".join(text.split()) == b"".join(pem_of(certificates).split())
-    return BundleEntry(webhook["name"], certificates, clean, _required(webhook))
+    return BundleEntry(
+        webhook["name"],
+        certificates,
+        b"".join(text.split()) == b"".join(pem_of(certificates).split()),
+        _required(webhook),
+    )
 
 
 def _required(webhook: Object) -> Object:

@@ -139,8 +139,13 @@ class Namespaces(Background):
 def namespace_of(obj: Object, quotas: tuple[Object, ...] = (), limit_ranges: tuple[Object, ...] = ()) -> Namespace:
     """The Namespace of a Namespace object as the API gives it."""
     metadata = obj["metadata"]
-    annotations = {key: value for key, value in mapping_at(metadata, "annotations").items() if key != _LAST_APPLIED}
-    return Namespace(metadata["name"], dict(mapping_at(metadata, "labels")), annotations, quotas, limit_ranges)
+    return Namespace(
+        metadata["name"],
+        dict(mapping_at(metadata, "labels")),
+        {key: value for key, value in mapping_at(metadata, "annotations").items() if key != _LAST_APPLIED},
+        quotas,
+        limit_ranges,
+    )
 
 
 def _part(obj: Object) -> Object:

@@ -171,8 +171,11 @@ def next_step(
     upcoming, authority = usable.next, usable.authority
     if upcoming and settled and _in_all(upcoming.certificate, bundles):
         others = tuple(certificate for certificate in usable.bundle if certificate != upcoming.certificate)
-        used = _sign(CertificateState(None, upcoming, None, others), now, plan)
-        return RotationStep("authority-used", "the next authority is in every bundle", used)
+        return RotationStep(
+            "authority-used",
+            "the next authority is in every bundle",
+            _sign(CertificateState(None, upcoming, None, others), now, plan),
+        )
     if authority and (cause := _why_sign(usable, anchored, now, plan)):
         trusted = settled and upcoming is None and _in_all(authority.certificate, bundles)
         if trusted or usable.anchor == authority.certificate:

@@ -60,20 +60,20 @@ def service_names(service: str, namespace: str, domain: str) -> tuple[str, ...]:
 def new_authority(name: str, now: datetime, until: datetime, *, use_rsa: bool = False) -> Pair:
     """An authority that signs itself and may sign servers' certificates, no further authorities."""
     key, subject = new_key(use_rsa), _name(name)
-    certificate = (
+    return Pair(
         _builder(subject, subject, key, now, until)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(sign_certificates=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, hashes.SHA256())
+        .sign(key, hashes.SHA256()),
+        key,
     )
-    return Pair(certificate, key)
 
 
 def sign(authority: Pair, names: Sequence[str], now: datetime, until: datetime, *, use_rsa: bool = False) -> Pair:
     """A server's certificate for `names` (DNS names, IP addresses); it ends with its authority if not before."""
     key, issuer = new_key(use_rsa), authority.certificate
-    certificate = (
+    return Pair(
         _builder(_name(names[0]), issuer.subject, key, now, min(until, issuer.not_valid_after_utc))
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(sign_certificates=False, use_rsa=use_rsa), critical=True)
@@ -81,9 +81,9 @@ def sign(authority: Pair, names: Sequence[str], now: datetime, until: datetime, 
         .add_extension(x509.SubjectAlternativeName([alternative_of(name) for name in names]), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(_key_identifier(issuer), critical=False)
-        .sign(authority.key, hashes.SHA256())
+        .sign(authority.key, hashes.SHA256()),
+        key,
     )
-    return Pair(certificate, key)
 
 
 def read_pair(certificate: bytes, key: bytes) -> Pair:

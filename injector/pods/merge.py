@@ -71,8 +71,12 @@ def merge(
     merger = _Merger(app, following, differences, tagged, caches.new_parts, [])
     for pointer, message, fields in changes:
         differences.report(pointer, message, **fields)
-    result = merger.mapping(pod, {k: v for k, v in fitted.items() if k in ("metadata", "spec")}, POD, "")
-    return Merged(result, tuple(differences.found), tuple(merger.replaced), following)
+    return Merged(
+        merger.mapping(pod, {k: v for k, v in fitted.items() if k in ("metadata", "spec")}, POD, ""),
+        tuple(differences.found),
+        tuple(merger.replaced),
+        following,
+    )
 
 
 class _Merger(msgspec.Struct):

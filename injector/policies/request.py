@@ -113,8 +113,12 @@ def asked_of(
     """
     review = request_fields(resource, obj or old or {}, namespace, operation) | (more or {})
     name, _, below = resource.name.partition("/")
-    request = Request(operation, name, resource.group, below, review["dryRun"] is True, resource.version)
-    return ObjectRequest(request, {} if operation == "DELETE" else obj, old or {}, review)
+    return ObjectRequest(
+        Request(operation, name, resource.group, below, review["dryRun"] is True, resource.version),
+        {} if operation == "DELETE" else obj,
+        old or {},
+        review,
+    )
 
 
 def manifest_request(obj: Object, snapshot: Snapshot, namespace: str = "default") -> ObjectRequest:

@@ -164,12 +164,11 @@ def named_template(name: str, catalog: Catalog, names: Sequence[str], source: st
     template = catalog.get(name)
     if template is None:
         several = _joined(name, names)
-        fields = {"value": name, "nearest": several or nearest(name, names), "origin": source}
         raise InjectionError(
             Reason.UNKNOWN_TEMPLATE,
             f'no template "{name[:60]}" ({source})',
             help=to_write(several, suggestion(name, names)),
-            fields=fields,
+            fields={"value": name, "nearest": several or nearest(name, names), "origin": source},
         )
     return template
 

@@ -63,8 +63,9 @@ def unknown_method(name: str, target: nodes.Getattr) -> ForbiddenError:
     code = first_offset(target)
     if chain(target.node) == ("params",) and name != "has_key":  # of mappings in older Pythons
         return ForbiddenError(f"params.{name} is a value; write it without ()", code, word=name)
-    message, near = f"no method {name}() here", suggestion(name, METHODS)
-    return UnknownNameError(message, code, word=name, help=near, mistake=("attached", name))
+    return UnknownNameError(
+        f"no method {name}() here", code, word=name, help=suggestion(name, METHODS), mistake=("attached", name)
+    )
 
 
 def unknown_name(kind: str, node: nodes.Filter | nodes.Test, known: Collection[str]) -> ForbiddenError:
@@ -72,9 +73,14 @@ def unknown_name(kind: str, node: nodes.Filter | nodes.Test, known: Collection[s
     if isinstance(node.node, nodes.Call) and node.node.node == nodes.Name("include", "load"):
         message, mistake = "there is no function include() here", ("call", "include")
         return UnknownNameError(message, first_offset(node), mistake=mistake)
-    near = suggestion(node.name, filter(str.isidentifier, known))
     message, mistake = f"no {kind} named {node.name} here", ("attached", node.name)
-    return UnknownNameError(message, node.lineno, word=node.name, help=near, mistake=mistake)
+    return UnknownNameError(
+        message,
+        node.lineno,
+        word=node.name,
+        help=suggestion(node.name, filter(str.isidentifier, known)),
+        mistake=mistake,
+    )
 
 
 #: The tags that templates may use.
@@ -278,9 +284,10 @@ def undefined(
     """
     short = name[:60]
     if re.match(rf"{re.escape(name)}\s*\(", expression):
-        near = suggestion(name, known - NAMES, "the functions and macros are")
         message = f"there is no function {short}() here"
-        return UnknownNameError(message, code, help=near, mistake=("call", name))
+        return UnknownNameError(
+            message, code, help=suggestion(name, known - NAMES, "the functions and macros are"), mistake=("call", name)
+        )
     if key := dotted_key(line, name):
         return UnknownNameError(key, code)
     if re.search(rf"\{{\{{-?\s*{name}\b" + ("" if name in _GO_WORDS else r"\s+[.$]\w"), line):

@@ -72,9 +72,13 @@ def render_overlay(template: Template, context: Context) -> Rendered:
         overlay, paths = joined_overlays(parts)
     except OverlayError as error:
         raise failure(template, root, variables_of(root, context), error) from None
-    warnings = tuple(dict.fromkeys(warning for rendered in overlays for warning in rendered.warnings))
-    defaults = frozenset(pointer_to(overlay, path) for path in paths)
-    return Rendered(overlay, warnings, overlays[0].containers, defaults, paths)
+    return Rendered(
+        overlay,
+        tuple(dict.fromkeys(warning for rendered in overlays for warning in rendered.warnings)),
+        overlays[0].containers,
+        frozenset(pointer_to(overlay, path) for path in paths),
+        paths,
+    )
 
 
 def render_files(template: Template, context: Context) -> dict[str, str]:

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from injector.diagnostics import Path
-from injector.pods.constraints.pod_view import PodView, Violations, violation
+from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, violation
 from injector.pods.constraints.requests_and_limits import Amounts, Ask, amounts, asking, pod_ask, pod_level
 from injector.pods.context import Namespace, Object, mapping_at, mappings_at, sequence, string_field
 from injector.pods.differences import ResourceDefaults
@@ -54,8 +54,7 @@ def _given(namespace: Namespace) -> Iterator[Ask]:
 def find(parts: PodView, namespace: Namespace) -> Violations:
     """What the namespace's LimitRanges refuse in touched containers, and in the pod as a whole."""
     container_defaults = defaults(namespace)
-    touched = {(container.list_name, container.name) for container in parts.touched}
-    containers = [(c, ask) for c, ask in asking(parts.spec, container_defaults) if (c.list_name, c.name) in touched]
+    containers = _touched(parts, container_defaults)
     for container, ask in containers:
         yield from _defaults_fit(container.path, ask)
     for name, item in _items(namespace, "Container"):
@@ -65,6 +64,12 @@ def find(parts: PodView, namespace: Namespace) -> Violations:
     for name, item in _items(namespace, "Pod"):
         whole = whole or pod_ask(parts.spec, container_defaults)
         yield from _bounds(name, ("spec",), whole, item)
+
+
+def _touched(parts: PodView, container_defaults: Ask | None) -> list[tuple[ContainerView, Ask]]:
+    """The touched containers with what each asks for."""
+    touched = {(container.list_name, container.name) for container in parts.touched}
+    return [(c, ask) for c, ask in asking(parts.spec, container_defaults) if (c.list_name, c.name) in touched]
 
 
 def _defaults_fit(path: Path, ask: Ask) -> Violations:
@@ -171,21 +176,19 @@ def _unstated(parts: PodView, quota: str, hard: Amounts, container_defaults: Ask
     needed = [resource for resource in _STATED if resource in hard]
     if not needed:
         return
-    touched = {(container.list_name, container.name) for container in parts.touched}
     whole = _named(pod_level(parts.spec))
-    for container, ask in asking(parts.spec, container_defaults):
-        if (container.list_name, container.name) in touched:
-            stated = _named(ask)
-            missing = [resource for resource in needed if resource not in whole and resource not in stated]
-            if missing:
-                yield violation(
-                    Reason.QUOTA,
-                    (*container.path, "resources"),
-                    f"quota {quota} requires {', '.join(missing)}",
-                    "set it in the template",
-                    quota=quota,
-                    missing=tuple(missing),
-                )
+    for container, ask in _touched(parts, container_defaults):
+        stated = {**whole, **_named(ask)}
+        missing = tuple(resource for resource in needed if resource not in stated)
+        if missing:
+            yield violation(
+                Reason.QUOTA,
+                (*container.path, "resources"),
+                f"quota {quota} requires {', '.join(missing)}",
+                "set it in the template",
+                quota=quota,
+                missing=missing,
+            )
 
 
 def _counted(spec: Object, container_defaults: Ask | None) -> Amounts:
