@@ -59,11 +59,7 @@ def find(parts: PodView, minor: int, *, hardened: bool) -> Violations:
     for volume in parts.touched_volumes:
         if volume.get("hostPath") is not None:
             yield level_violation(
-                _LEVEL,
-                volume_path(volume),
-                "hostPath is not allowed",
-                "use another volume",
-                field="hostPath",
+                _LEVEL, volume_path(volume), "hostPath is not allowed", "use another volume", "hostPath"
             )
     for container in parts.touched:
         body, path = container.body, container.path
@@ -81,9 +77,7 @@ def find(parts: PodView, minor: int, *, hardened: bool) -> Violations:
 
 def _refused(path: Path, value: object, help_: str = "drop it", *, field: str = "", subject: str = "") -> Diagnostic:
     """A value that the level refuses, of the field at the end of the path, or of one below it."""
-    return level_violation(
-        _LEVEL, path, f"{subject}{shown_value(value)} is not allowed", help_, field=field or str(path[-1]), value=value
-    )
+    return level_violation(_LEVEL, path, f"{subject}{shown_value(value)} is not allowed", help_, field, value=value)
 
 
 def _pod(parts: PodView, minor: int) -> Violations:

@@ -122,9 +122,10 @@ def wrong_value(path: Path, value: object, help_: str) -> Diagnostic:
     return invalid(path, f"it is {shown_value(value)}", help_, value=value)
 
 
-def level_violation(level: str, path: Path, message: str, help_: str, **fields: Any) -> Diagnostic:
+def level_violation(level: str, path: Path, message: str, help_: str, field: str = "", **fields: Any) -> Diagnostic:
     """A violation of a Pod Security level. `field` is what it is about: the end of the path, or a field below it."""
-    return violation(Reason.POD_SECURITY, path, message, help_, level=level, **fields)
+    field = field or str(path[-1])
+    return violation(Reason.POD_SECURITY, path, message, help_, level=level, field=field, **fields)
 
 
 def fault(diagnostic: Diagnostic) -> tuple[Any, ...]:

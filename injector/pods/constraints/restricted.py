@@ -6,13 +6,15 @@ Rules: Kubernetes docs, "Pod Security Standards", Restricted.
 
 from __future__ import annotations
 
-from injector.diagnostics import Diagnostic, Path
+from functools import partial
+
+from injector.diagnostics import Path
 from injector.names import shown_value
 from injector.pods.constraints.baseline import PROFILES
 from injector.pods.constraints.pod_view import PodView, Violations, level_violation, volume_path
 from injector.pods.context import Object, mapping_at, sequence
 
-_LEVEL = "restricted"
+_refused = partial(level_violation, "restricted")
 _SET_IT = "set it in the template"
 _VOLUMES = (
     "configMap",
@@ -56,13 +58,8 @@ def _volumes(parts: PodView, server: int) -> Violations:
     for volume in parts.touched_volumes:
         sources = [key for key, value in volume.items() if key != "name" and value is not None]
         if sources and not any(key in allowed for key in sources):
-            yield level_violation(
-                _LEVEL,
-                volume_path(volume),
-                f"{sources[0]} is not allowed",
-                f"use one of {', '.join(allowed)}",
-                field=sources[0],
-            )
+            message, help_ = f"{sources[0]} is not allowed", f"use one of {', '.join(allowed)}"
+            yield _refused(volume_path(volume), message, help_, sources[0])
 
 
 def _hardening(path: Path, own: Object, of_pod: Object) -> Violations:
@@ -70,18 +67,9 @@ def _hardening(path: Path, own: Object, of_pod: Object) -> Violations:
         yield _refused((*path, "allowPrivilegeEscalation"), "it must be false", _SET_IT)
     unset = own.get("seccompProfile") is None
     if unset and mapping_at(of_pod, "seccompProfile").get("type") not in PROFILES:
-        yield level_violation(
-            _LEVEL,
-            (*path, "seccompProfile", "type"),
-            f"it must be {' or '.join(PROFILES)}",
-            _SET_IT,
-            field="seccompProfile",
-        )
+        message = f"it must be {' or '.join(PROFILES)}"
+        yield _refused((*path, "seccompProfile", "type"), message, _SET_IT, "seccompProfile")
     yield from _capabilities(path, own)
-
-
-def _refused(path: Path, message: str, help_: str) -> Diagnostic:
-    return level_violation(_LEVEL, path, message, help_, field=str(path[-1]))
 
 
 def _capabilities(path: Path, security: Object) -> Violations:
@@ -90,14 +78,8 @@ def _capabilities(path: Path, security: Object) -> Violations:
         yield _refused((*path, "capabilities", "drop"), "it must have ALL", _SET_IT)
     for capability in sequence(capabilities.get("add")):
         if isinstance(capability, str) and capability != "NET_BIND_SERVICE":
-            yield level_violation(
-                _LEVEL,
-                (*path, "capabilities", "add"),
-                f"{shown_value(capability)} is not allowed",
-                "only NET_BIND_SERVICE is",
-                field="add",
-                value=capability,
-            )
+            message = f"{shown_value(capability)} is not allowed"
+            yield _refused((*path, "capabilities", "add"), message, "only NET_BIND_SERVICE is", value=capability)
 
 
 def _root_user(path: Path, security: Object) -> Violations:
