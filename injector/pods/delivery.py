@@ -84,10 +84,8 @@ def by_annotation(overlay: Object, config_map_name: str, template: str, files: S
     if uses_config_map(turned, config_map_name):
         raise InjectionError(
             Reason.TEMPLATE_FAILED,
-            (
-                f"template {template}: this pod gets its config files in annotations, so there is no ConfigMap that "
-                "env or envFrom could refer to"
-            ),
+            f"template {template}: this pod gets its config files in annotations, so there is no ConfigMap that "
+            "env or envFrom could refer to",
             help="mount them as a volume",
             fields={"template": template},
         )

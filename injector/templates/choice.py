@@ -218,10 +218,8 @@ def _refusal(template: Template, pod: Object, namespace: Namespace) -> Injection
     if template.namespaces is not None and not matches(template.namespaces, namespace.labels):
         return InjectionError(
             Reason.TEMPLATE_NOT_ALLOWED,
-            (
-                f"template {template.name} may not be used in namespace {namespace.name}: the template's `namespaces` "
-                "does not match the namespace's labels"
-            ),
+            f"template {template.name} may not be used in namespace {namespace.name}: the template's `namespaces` "
+            "does not match the namespace's labels",
             fields=fields,
         )
     if is_windows(spec):

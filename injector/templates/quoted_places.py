@@ -101,11 +101,9 @@ _FAULTS = {
     "comment": "is in a comment; take it out of the comment",
     "escape": "is directly after a backslash, which escapes its first quote; remove the backslash",
     "expansion": "is directly after a $, which gives its quotes another meaning; remove the $",
-    "here": ("is in a here-document, where its quotes are part of the text; write the text as a quoted string instead"),
-    "word": (
-        "is inside a word, where nginx does not read quotes; apply `| quote` to the whole word, for example {{ "
-        '("http://" ~ params.host) | quote }}'
-    ),
+    "here": "is in a here-document, where its quotes are part of the text; write the text as a quoted string instead",
+    "word": "is inside a word, where nginx does not read quotes; apply `| quote` to the whole word, for example {{ "
+    '("http://" ~ params.host) | quote }}',
 }
 #: Of a line, no more than this is looked at before a value without quotes.
 _NEAR = 300
