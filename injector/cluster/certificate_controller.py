@@ -10,9 +10,9 @@ from __future__ import annotations
 import base64
 import binascii
 import contextlib
-import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from time import monotonic
 from typing import NamedTuple
 
 import structlog
@@ -33,7 +33,7 @@ from injector.cluster.rotation import (
     read_certificate_state,
 )
 from injector.cluster.tasks import RepairBackoff
-from injector.pods.context import Object, mapping_at
+from injector.pods.context import Object, mapping_at, without
 from injector.telemetry import Metrics
 
 _log = structlog.get_logger(__name__)
@@ -131,7 +131,7 @@ class CertificateController:
         if authority is None or not all(authority in bundle for bundle in bundles):
             self._settling = (None, 0.0)
             return False
-        now = time.monotonic()
+        now = monotonic()
         if self._settling[0] != authority:
             self._settling = (authority, now)
         first = state.serving is None and not state.old
@@ -225,7 +225,7 @@ class SecretStore:
         on_change: Callable[[CertificateState], None],
         timing: Timing | None = None,
     ) -> None:
-        #: Since when (time.monotonic) the Secret is gone that was there before; None while there is one.
+        #: Since when (monotonic) the Secret is gone that was there before; None while there is one.
         self.gone_since: float | None = None
         self._client = client
         self._on_change = on_change
@@ -242,7 +242,7 @@ class SecretStore:
         )
 
     def _changed(self, _key: str, contents: _Seen | None) -> None:
-        self.gone_since = None if contents else time.monotonic()
+        self.gone_since = None if contents else monotonic()
         self._on_change(read_certificate_state(contents.data if contents else {}))
 
     async def read(self, *, deadline: float) -> SecretContents:
@@ -259,7 +259,7 @@ class SecretStore:
             secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
             await self._client.create(self._collection, secret, query, deadline=deadline)
             return
-        foreign = {key: value for key, value in mapping_at(contents.secret, "data").items() if key not in KEYS}
+        foreign = without(mapping_at(contents.secret, "data"), KEYS)
         changed = {**contents.secret, "data": {**foreign, **data}}
         await self._client.request("PUT", self._path, changed, query, deadline=deadline)
 

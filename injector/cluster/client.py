@@ -7,11 +7,11 @@ whether and when to try again.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from time import monotonic
 from typing import Any, cast
 
 import aiohttp
@@ -71,7 +71,7 @@ class Client:
     def __init__(self, api: Any, kubeconfig: str | None = None, context: str | None = None) -> None:
         self._api = api  # the library's ApiClient, whose methods have no types
         self._source = (kubeconfig, context)
-        self._renewed = time.monotonic()
+        self._renewed = monotonic()
         self._stale = False
         #: Requests sent so far.
         self.requests = 0
@@ -100,7 +100,7 @@ class Client:
             server_time = parsedate_to_datetime(self.date)
         except ValueError:
             return datetime.now(UTC)
-        return server_time.replace(tzinfo=UTC) + timedelta(seconds=time.monotonic() - self._dated)
+        return server_time.replace(tzinfo=UTC) + timedelta(seconds=monotonic() - self._dated)
 
     async def close(self) -> None:
         """Close every connection; watches that are open end."""
@@ -238,7 +238,7 @@ class Client:
         limits: aiohttp.ClientTimeout,
     ) -> aiohttp.ClientResponse:
         """The answer to a request, its body unread; ApiError for any status but 2xx."""
-        if self._stale and time.monotonic() - self._renewed > _RENEW:
+        if self._stale and monotonic() - self._renewed > _RENEW:
             await self._renew()
         self.requests += 1
         headers = {"Accept": "application/json", "Content-Type": content_type}
@@ -251,7 +251,7 @@ class Client:
         except Exception as error:
             raise self._fault(error) from None
         response: aiohttp.ClientResponse = answer.response
-        self.date, self._dated = response.headers.get("Date", ""), time.monotonic()
+        self.date, self._dated = response.headers.get("Date", ""), monotonic()
         if 200 <= response.status < 300:
             return response
         try:
@@ -305,7 +305,7 @@ class Client:
 
     async def _renew(self) -> None:
         """Read the configuration again; if that fails, go on with the old one."""
-        self._renewed = time.monotonic()
+        self._renewed = monotonic()
         try:
             fresh = await open_api(*self._source)
         except InjectorError:

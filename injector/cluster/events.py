@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import datetime
 import hashlib
-import time
 from collections import OrderedDict, deque
+from time import monotonic
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import structlog
@@ -104,7 +104,7 @@ class Events(Background):
         The same `reason` about the same object is told once in five minutes; with `each_note`, the same note.
         """
         key = (about.uid or about.name, about.version, reason, *((note,) if each_note else ()))
-        now = time.monotonic()
+        now = monotonic()
         if now < self._recent.get(key, 0.0):
             self._repeated.value += 1
             return
@@ -147,7 +147,7 @@ class Events(Background):
                 self._news.clear()
                 await self._news.wait()
             event, tries = self._waiting[0]  # it keeps its place in the queue while it is written
-            if time.monotonic() < self._refusing.get(event["metadata"]["namespace"], 0.0):
+            if monotonic() < self._refusing.get(event["metadata"]["namespace"], 0.0):
                 self._failed.value += 1
                 self._waiting.popleft()
                 continue
@@ -189,7 +189,7 @@ class Events(Background):
                 self._failed.value += 1
                 if namespace not in self._refusing:
                     _log.warning("events-not-written", namespace=namespace, error=str(error), effect=_EFFECT)
-                until = time.monotonic() + self._pace.longest_pause
+                until = monotonic() + self._pace.longest_pause
                 remember(self._refusing, namespace, until, self._pace.remembered)
                 return
             if error.reason != self._trouble:

@@ -17,8 +17,8 @@ import contextlib
 import datetime
 import secrets
 import socket
-import time
 from collections.abc import Callable
+from time import monotonic
 from typing import NamedTuple
 
 import structlog
@@ -80,7 +80,7 @@ class Lease(Background):
     @property
     def leading(self) -> bool:
         """Whether this is the leader now."""
-        return time.monotonic() < self._until
+        return monotonic() < self._until
 
     async def stop(self) -> None:
         """End; the Lease is given back, so that the next one need not wait for its end."""
@@ -128,12 +128,12 @@ class Lease(Background):
                 _log.exception("lease-failed", lease=self._name)
                 pause = backoff.next()
             self._tell()
-            await asyncio.sleep(min(pause, max(0.0, self._until - time.monotonic())) if self.leading else pause)
+            await asyncio.sleep(min(pause, max(0.0, self._until - monotonic())) if self.leading else pause)
             self._tell()
 
     async def _try(self) -> None:
         """Read the Lease once, and write it if this replica may take or renew it. Raises ApiError."""
-        began = time.monotonic()
+        began = monotonic()
         if self.leading and self._lease is not None:
             with contextlib.suppress(ApiError):  # whatever it is, the Lease is looked at anew
                 await self._take(self._lease, began)
@@ -162,7 +162,7 @@ class Lease(Background):
         if not spec.get("holderIdentity"):
             return False
         lasts = min(float(spec.get("leaseDurationSeconds") or self._timing.lasts), _LONGEST)
-        return time.monotonic() < self._lease_at + lasts
+        return monotonic() < self._lease_at + lasts
 
     async def _create(self, began: float) -> None:
         metadata = {"name": self._name, "labels": {"app.kubernetes.io/name": "sidecar-injector"}}
@@ -204,7 +204,7 @@ class Lease(Background):
     def _observe(self, lease: Object) -> None:
         version = _version(lease)  # raises for what is no Lease, before it is kept
         if self._lease is None or version != _version(self._lease):
-            self._lease, self._lease_at = lease, time.monotonic()
+            self._lease, self._lease_at = lease, monotonic()
 
     def _tell(self) -> None:
         leading = self.leading

@@ -16,7 +16,7 @@ import structlog
 from injector.cluster.client import Client
 from injector.cluster.reflector import Reflector, Timing
 from injector.cluster.tasks import Background, SingleFlight
-from injector.pods.context import Namespace, Object, mapping_at
+from injector.pods.context import Namespace, Object, mapping_at, without
 
 _log = structlog.get_logger(__name__)
 
@@ -142,7 +142,7 @@ def namespace_of(obj: Object, quotas: tuple[Object, ...] = (), limit_ranges: tup
     return Namespace(
         metadata["name"],
         dict(mapping_at(metadata, "labels")),
-        {key: value for key, value in mapping_at(metadata, "annotations").items() if key != _LAST_APPLIED},
+        without(mapping_at(metadata, "annotations"), (_LAST_APPLIED,)),
         quotas,
         limit_ranges,
     )

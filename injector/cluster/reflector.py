@@ -8,8 +8,8 @@ soon counts as a fault. So whatever the API server does, this loop never runs wi
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping
+from time import monotonic
 from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
 
@@ -50,7 +50,7 @@ class Reflector(Background, Generic[T]):
     an answer too: the copy is empty and counts as synced. `on_known` is called when `known` changes.
 
     While the API server is away the last state stays, `last_error` says what is wrong, and `away_since` since when
-    (time.monotonic); both are None when all is well.
+    (monotonic); both are None when all is well.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Reflector(Background, Generic[T]):
         backoff = Backoff(timing.first_pause, timing.longest_pause)
         while True:
             error = await self._turn()
-            settled = self._watching_since and time.monotonic() - self._watching_since >= timing.settled
+            settled = self._watching_since and monotonic() - self._watching_since >= timing.settled
             if settled:
                 backoff.reset()
             if error is None and settled:
@@ -145,7 +145,7 @@ class Reflector(Background, Generic[T]):
 
     async def _watch(self, version: str) -> None:
         async with self._client.watch(self.path, version, self._query, seconds=jittered(self._timing.watch)) as events:
-            self._watching_since = time.monotonic()
+            self._watching_since = monotonic()
             self._recovered()
             async for event in events:
                 key, self._version = _identity(event.object)
@@ -180,7 +180,7 @@ class Reflector(Background, Generic[T]):
     def _failed(self, error: ApiError) -> None:
         news = self.last_error is None or self.last_error.reason != error.reason
         self.last_error = error
-        self.away_since = self.away_since or time.monotonic()
+        self.away_since = self.away_since or monotonic()
         if self._optional and error.status == 403:
             for key in list(self._items):  # what was known is out of date from here on
                 self._apply(key, None)
@@ -204,7 +204,7 @@ class Reflector(Background, Generic[T]):
 
     def _recovered(self) -> None:
         if self.last_error:
-            _log.info("cluster-back", path=self.path, away_seconds=round(time.monotonic() - (self.away_since or 0), 1))
+            _log.info("cluster-back", path=self.path, away_seconds=round(monotonic() - (self.away_since or 0), 1))
         self.last_error = self.away_since = None
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -31,8 +31,7 @@ _RSA_BITS = range(2048, 4097)
 _KEY_BYTES = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """A certificate and its private key."""
 
     certificate: x509.Certificate

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from injector.budget import charge
 from injector.diagnostics import Diagnostic
 from injector.names import shown_value
-from injector.pods.context import Names, Object, mapping, mapping_at, mappings_at, sequence
+from injector.pods.context import Names, Object, mapping, mapping_at, mappings_at, sequence, without
 from injector.pods.differences import (
     SHOWN,
     TOKEN_PATH,
@@ -165,8 +165,8 @@ def _sidecar(
         yield from reordered_variables(_items(have, "env"), _items(expected, "env"), pointer)
     if "envFrom" not in leave:
         yield from _reordered_sources(have, expected, pointer)
-    mine = {key: value for key, value in have.items() if key not in leave}
-    theirs = {key: value for key, value in expected.items() if key not in leave}
+    mine = without(have, leave)
+    theirs = without(expected, leave)
     for field_pointer, value, expected_value in mismatches(mine, theirs, CONTAINER, pointer, exact=True):
         yield field_pointer, value, expected_value, True
     yield from _own_tokens(have, expected, parts["volumes"], pointer)
@@ -211,7 +211,7 @@ def _without_amounts(container: Object) -> Object:
     resources = container.get("resources")
     if type(resources) is not dict:
         return container
-    return {**container, "resources": {k: v for k, v in resources.items() if k not in ("limits", "requests")}}
+    return {**container, "resources": without(resources, ("limits", "requests"))}
 
 
 def _reordered_sources(have: Object, expected: Object, pointer: str) -> Iterator[Diagnostic]:

@@ -57,6 +57,11 @@ def filled(fields: Object) -> Object:
     return {key: value for key, value in fields.items() if value}
 
 
+def without(fields: Object, names: Collection[Any]) -> Object:
+    """The fields that have other names than these."""
+    return {key: value for key, value in fields.items() if key not in names}
+
+
 def string_field(value: object) -> str:
     """The value if it is a string, else ""."""
     return value if isinstance(value, str) else ""

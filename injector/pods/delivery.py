@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from injector.errors import InjectionError
-from injector.pods.context import Object, StringMap, Workload, filled, mapping, mapping_at, mappings_at
+from injector.pods.context import Object, StringMap, Workload, filled, mapping, mapping_at, mappings_at, without
 from injector.reasons import Reason
 from injector.settings import Settings
 
@@ -103,7 +103,7 @@ def _downward(volume: Any, config_map_name: str, annotations: StringMap) -> Any:
     source = volume["configMap"]
     mode = {key: value for key, value in source.items() if key == "defaultMode"}
     downward = {"items": _downward_items(source.get("items"), annotations), **mode}
-    return {**{k: v for k, v in volume.items() if k != "configMap"}, "downwardAPI": downward}
+    return {**without(volume, ("configMap",)), "downwardAPI": downward}
 
 
 def _downward_items(listed: Any, annotations: StringMap) -> list[Object]:
@@ -121,7 +121,7 @@ def _downward_items(listed: Any, annotations: StringMap) -> list[Object]:
                 fields={"unknown_file": key},
             )
         reference = {"apiVersion": "v1", "fieldPath": f"metadata.annotations['{annotations[key]}']"}
-        items.append({**{k: v for k, v in item.items() if k != "key"}, "fieldRef": reference})
+        items.append({**without(item, ("key",)), "fieldRef": reference})
     return items
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from injector.diagnostics import Key
 from injector.errors import InjectionError
-from injector.pods.context import Object, mapping, mapping_at, mappings
+from injector.pods.context import Object, mapping, mapping_at, mappings, without
 from injector.pods.differences import mismatches, volume_source
 from injector.pods.fields import CONTAINER_LISTS, SPEC
 from injector.pods.keyed_pointers import escape, mount_path
@@ -70,7 +70,7 @@ class _LeftOut:
             return part
         self.fields |= dict.fromkeys(present)
         self.places[place] = None
-        return {key: value for key, value in part.items() if key not in names}
+        return without(part, names)
 
     def without(self, holder: Object, field: str, place: str) -> Object:
         """A mapping without the names that the fact rules out in one of its fields."""

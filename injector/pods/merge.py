@@ -16,7 +16,7 @@ from injector.caches import IdentityCache, OverlayCaches
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import shown_value
-from injector.pods.context import Items, Names, Object, Strings
+from injector.pods.context import Items, Names, Object, Strings, without
 from injector.pods.differences import SHOWN, Differences, is_below, no_key, says_the_same, without_fillings
 from injector.pods.env_order import with_new_variables
 from injector.pods.fields import POD, Field
@@ -301,7 +301,7 @@ class _Merger(msgspec.Struct):
         if not mine or not theirs:
             return self.mapping(have, overlay, field, pointer)
         if self.tagged and any(holds_replace(overlay[kind]) for kind in theirs):
-            new = {key: value for key, value in have.items() if key not in mine}
+            new = without(have, mine)
             new |= {kind: self.untagged(overlay[kind], field.fields[kind], f"{pointer}/{kind}") for kind in theirs}
             have = have if says_the_same(have, new, field) else new
         else:
@@ -309,7 +309,7 @@ class _Merger(msgspec.Struct):
                 self.differences.compare(have.get(kind), overlay[kind], field.fields[kind], f"{pointer}/{kind}")
             if mine != theirs:
                 return have
-        return self.mapping(have, {key: value for key, value in overlay.items() if key not in theirs}, field, pointer)
+        return self.mapping(have, without(overlay, theirs), field, pointer)
 
     def untagged(self, value: Any, field: Field, pointer: str) -> Any:
         """The plain value; every tag in it is noted."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from injector.caches import IdentityCache
 from injector.diagnostics import Path
-from injector.pods.context import Object, StringMap, mapping
+from injector.pods.context import Object, StringMap, mapping, without
 from injector.pods.fields import CONTAINER_LISTS
 
 #: A partial pod. Values anywhere in it may be `Replace`; lists name their elements by merge key.
@@ -89,7 +89,7 @@ def patch_of(item: Any) -> tuple[Overlay, Callable[[str], bool]]:
     """What a container called `"*"` gives to others, and which of them it means, by their names."""
     fields = plain(item) if type(item) is Replace else item
     only, excluded = (fields.get(key) for key in SELECTING)
-    patch = {key: value for key, value in fields.items() if key != "name" and key not in SELECTING}
+    patch = without(fields, ("name", *SELECTING))
     return patch, lambda name: (only is None or name in only) and not (excluded and name in excluded)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from hashlib import blake2b
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -36,8 +36,7 @@ from injector.templates.yaml_writer import YamlDocument
 _S = TypeVar("_S", bound=Structure)
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
+class Rendered(NamedTuple):
     """An overlay, which nobody changes, what the template warned of, and the names of the containers it defines.
 
     `defaults` are keyed pointers into the overlay at which `!default` stands, `default_paths` the same as paths.
@@ -188,8 +187,7 @@ class _Job:
             raise
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(NamedTuple):
     """The result of a render, and the work that it took; for an overlay with strings to fill in later, also how."""
 
     result: Any

@@ -42,6 +42,7 @@ from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.sandbox_operations import METHODS
 from injector.templates.source_map import first_offset
 
+_Node = nodes.Node
 #: The names of the nodes of a syntax tree that authors may use.
 _ALLOWED = frozenset(
     (
@@ -71,7 +72,7 @@ class _Checker(NodeTransformer):
         self._modules: set[str] = set()
         self._loops = 0
 
-    def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:
+    def generic_visit(self, node: _Node, *args: Any, **kwargs: Any) -> _Node:
         name = type(node).__name__
         if name not in _ALLOWED:
             raise ForbiddenError(
@@ -81,7 +82,7 @@ class _Checker(NodeTransformer):
 
     # ------------------------------------------------------------------------------------- holes within strings
 
-    def visit_Const(self, node: nodes.Const) -> nodes.Node:
+    def visit_Const(self, node: nodes.Const) -> _Node:
         if isinstance(node.value, str) and "{{" in node.value:
             self.facts.strings.append((node.value, node.lineno))
         return node
@@ -101,7 +102,7 @@ class _Checker(NodeTransformer):
 
     # ---------------------------------------------------------------------------------------- names and paths
 
-    def visit_Name(self, node: nodes.Name) -> nodes.Node:
+    def visit_Name(self, node: nodes.Name) -> _Node:
         if node.name in RESERVED or node.name.startswith("__"):
             raise ForbiddenError(
                 f"`{node.name}` is not available in templates", node.lineno, mistake=("call", node.name)
@@ -114,10 +115,10 @@ class _Checker(NodeTransformer):
         self.facts.assign(node.name, in_loop=self._loops > 0)
         return node
 
-    def visit_Getattr(self, node: nodes.Getattr) -> nodes.Node:
+    def visit_Getattr(self, node: nodes.Getattr) -> _Node:
         return self._path(node) or self.generic_visit(node)
 
-    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:
+    def visit_Getitem(self, node: nodes.Getitem) -> _Node:
         if isinstance(node.arg, nodes.Slice):
             parts = [part or nodes.Const(None) for part in (node.arg.start, node.arg.stop, node.arg.step)]
             return self._checked("sliced", [self.visit(n) for n in (node.node, *parts)], node.lineno)
@@ -136,7 +137,7 @@ class _Checker(NodeTransformer):
         read = normal_paths(path for path in paths if path[0] != "params")
         return self._checked("note_read", [node, nodes.Const(read)], node.lineno) if read else node
 
-    def visit_Output(self, node: nodes.Output) -> nodes.Node:
+    def visit_Output(self, node: nodes.Output) -> _Node:
         node.nodes = [self._later(hole) or self.visit(hole) for hole in node.nodes]
         return node
 
@@ -151,7 +152,7 @@ class _Checker(NodeTransformer):
 
     # ------------------------------------------------------------------------------------------------- calls
 
-    def visit_Call(self, node: nodes.Call) -> nodes.Node:
+    def visit_Call(self, node: nodes.Call) -> _Node:
         if node.dyn_args is not None or node.dyn_kwargs is not None:
             raise ForbiddenError("* and ** in calls are not available", node.lineno)
         target = node.node
@@ -170,7 +171,7 @@ class _Checker(NodeTransformer):
             return self._method_call(node, target)
         return self.generic_visit(node)
 
-    def _method_call(self, node: nodes.Call, target: nodes.Getattr) -> nodes.Node:
+    def _method_call(self, node: nodes.Call, target: nodes.Getattr) -> _Node:
         name, path = target.attr, chain(target)
         # of a name that there is not, the name is the mistake; where another file sets it, the render finds this
         if name not in METHODS and not (path and path[0] not in NAMES | FUNCTIONS.keys() | self.facts.assigned):
@@ -183,13 +184,13 @@ class _Checker(NodeTransformer):
     def _is_module(self, target: nodes.Getattr) -> bool:
         return isinstance(target.node, nodes.Name) and (target.node.name in self._modules or target.node.name == "loop")
 
-    def visit_CallBlock(self, node: nodes.CallBlock) -> nodes.Node:
+    def visit_CallBlock(self, node: nodes.CallBlock) -> _Node:
         target = node.call.node
         if not isinstance(target, nodes.Name) and not (isinstance(target, nodes.Getattr) and self._is_module(target)):
             raise ForbiddenError("{% call %} needs a macro", node.lineno)
         return self._spending(node)
 
-    def visit_Filter(self, node: nodes.Filter) -> nodes.Node:
+    def visit_Filter(self, node: nodes.Filter) -> _Node:
         if node.node is None:
             raise ForbiddenError(
                 "{% set x | filter %} is not available; apply the filter where you use the value", node.lineno
@@ -202,7 +203,7 @@ class _Checker(NodeTransformer):
         self._known("filter", node, self._filters)
         return node
 
-    def visit_Test(self, node: nodes.Test) -> nodes.Node:
+    def visit_Test(self, node: nodes.Test) -> _Node:
         self._known("test", node, TESTS)
         return self.generic_visit(node)
 
@@ -231,13 +232,13 @@ class _Checker(NodeTransformer):
 
     # -------------------------------------------------------------- what Jinja's own code would not check
 
-    def visit_Assign(self, node: nodes.Assign | nodes.AssignBlock) -> nodes.Node:
+    def visit_Assign(self, node: nodes.Assign | nodes.AssignBlock) -> _Node:
         self.facts.lasting.update(name.name for name in node.find_all(nodes.Name) if name.ctx == "store")
         return self.generic_visit(node)
 
     visit_AssignBlock = visit_Assign
 
-    def visit_For(self, node: nodes.For) -> nodes.Node:
+    def visit_For(self, node: nodes.For) -> _Node:
         if node.recursive:
             raise ForbiddenError("recursive loops are not available; use a macro that calls itself", node.lineno)
         units = 10 + _size(node.body)
@@ -255,7 +256,7 @@ class _Checker(NodeTransformer):
         node.iter = self._checked("each", [node.iter, nodes.Const(units), nodes.Const(names)], node.lineno)
         return node
 
-    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:
+    def visit_Compare(self, node: nodes.Compare) -> _Node:
         constants = compared_with_constants(node)
         if constants and constants[0] in PATH_ROOTS:
             self.facts.note(constants[:-1], {constants}, first_offset(node.expr))
@@ -272,11 +273,11 @@ class _Checker(NodeTransformer):
     def _compared(self, node: nodes.Expr) -> nodes.Expr:
         return node if isinstance(node, nodes.Const) else self._checked("compared", [node], node.lineno)
 
-    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
+    def visit_Concat(self, node: nodes.Concat) -> _Node:
         pieces = nodes.List([self.visit(n) for n in node.nodes], lineno=node.lineno)
         return self._checked("joined", [pieces], node.lineno)
 
-    def visit_List(self, node: nodes.List | nodes.Dict | nodes.Tuple) -> nodes.Node:
+    def visit_List(self, node: nodes.List | nodes.Dict | nodes.Tuple) -> _Node:
         self.generic_visit(node)
         is_target = isinstance(node, nodes.Tuple) and node.ctx == "store"
         return node if is_target else self._checked("weigh", [node], node.lineno)
@@ -289,17 +290,17 @@ class _Checker(NodeTransformer):
 
     # ------------------------------------------------------------------------------------------ other files
 
-    def visit_Include(self, node: nodes.Include) -> nodes.Node:
+    def visit_Include(self, node: nodes.Include) -> _Node:
         node.with_context = True
         return self._file(node)
 
-    def visit_Import(self, node: nodes.Import) -> nodes.Node:
+    def visit_Import(self, node: nodes.Import) -> _Node:
         node.with_context = True  # a module without context would be shared between renders
         self._modules.add(node.target)
         self._assign(node.target, node.lineno)
         return self._file(node)
 
-    def visit_FromImport(self, node: nodes.FromImport) -> nodes.Node:
+    def visit_FromImport(self, node: nodes.FromImport) -> _Node:
         node.with_context = True
         for name in node.names:
             self._assign(name if isinstance(name, str) else name[1], node.lineno)
@@ -309,7 +310,7 @@ class _Checker(NodeTransformer):
             self.facts.imports[node.template.value, own] = node.lineno  # type: ignore[attr-defined]
         return node
 
-    def _spending(self, node: nodes.Template | nodes.Macro | nodes.CallBlock) -> nodes.Node:
+    def _spending(self, node: nodes.Template | nodes.Macro | nodes.CallBlock) -> _Node:
         """Make each run of a file, macro or call block charge units for its size."""
         # a file costs more to begin than a macro, which is charged as a call as well
         units = nodes.Const((15 if isinstance(node, nodes.Template) else 1) + _size(node.body))
@@ -319,7 +320,7 @@ class _Checker(NodeTransformer):
 
     visit_Template = _spending
 
-    def visit_Macro(self, node: nodes.Macro) -> nodes.Node:
+    def visit_Macro(self, node: nodes.Macro) -> _Node:
         self._assign(node.name, node.lineno)
         return self._spending(node)
 
@@ -327,7 +328,7 @@ class _Checker(NodeTransformer):
         self.visit_Name(nodes.Name(name, "store", lineno=code))
         self.facts.lasting.add(name)
 
-    def _file(self, node: nodes.Include | nodes.Import | nodes.FromImport) -> nodes.Node:
+    def _file(self, node: nodes.Include | nodes.Import | nodes.FromImport) -> _Node:
         name = node.template.value if isinstance(node.template, nodes.Const) else None
         if not isinstance(name, str):
             message = 'the name of the included file has to be a string in quotes, such as "_file.j2"'
@@ -339,6 +340,6 @@ class _Checker(NodeTransformer):
         return node
 
 
-def _size(body: list[nodes.Node]) -> int:
+def _size(body: list[_Node]) -> int:
     """Roughly how long it takes to go through some nodes once, in units of work."""
     return sum(1 for part in body for _ in part.find_all(nodes.Expr)) // 8
