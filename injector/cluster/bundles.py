@@ -86,8 +86,8 @@ class Bundles:
         self._client = client
         self._name = name
         self._service = service
-        self._reflectors = {
-            kind: Reflector(
+        self._reflectors = [
+            Reflector(
                 client,
                 configuration_path(kind),
                 partial(self._configuration, kind),
@@ -96,32 +96,32 @@ class Bundles:
                 timing=timing,
             )
             for kind in KINDS
-        }
+        ]
 
     def start(self) -> None:
         """Begin to watch."""
-        for reflector in self._reflectors.values():
+        for reflector in self._reflectors:
             reflector.start()
 
     async def stop(self) -> None:
         """End."""
-        for reflector in self._reflectors.values():
+        for reflector in self._reflectors:
             await reflector.stop()
 
     @property
     def synced(self) -> bool:
         """Whether both kinds were read."""
-        return all(reflector.synced.is_set() for reflector in self._reflectors.values())
+        return all(reflector.synced.is_set() for reflector in self._reflectors)
 
     @property
     def last_error(self) -> ApiError | None:
         """What keeps them from being up to date; None when they are."""
-        return next((reflector.last_error for reflector in self._reflectors.values() if reflector.last_error), None)
+        return next((reflector.last_error for reflector in self._reflectors if reflector.last_error), None)
 
     @property
     def seen(self) -> tuple[Configuration, ...]:
         """The configurations as last seen; none where there are none."""
-        return tuple(item for reflector in self._reflectors.values() for item in reflector.items.values())
+        return tuple(item for reflector in self._reflectors for item in reflector.items.values())
 
     async def read(self, *, deadline: float) -> tuple[Configuration, ...]:
         """The configurations as they are now; `deadline` in seconds for each. Raises ApiError."""

@@ -7,7 +7,7 @@ one claims yields a pod into which everything is merged afresh.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -178,7 +178,7 @@ _DEEPEST = 32
 
 
 def _claim(pointer: str, field: Field, value: Any, added: list[str], created: list[str]) -> None:
-    inner = list(_entries(field, value))
+    inner = _entries(field, value)
     if not inner:
         added.append(pointer)
         return
@@ -191,12 +191,12 @@ def _claim(pointer: str, field: Field, value: Any, added: list[str], created: li
             _claim(here, field.at((step,)), part, added, created)
 
 
-def _entries(field: Field, value: Any) -> Iterator[tuple[str, Any]]:
+def _entries(field: Field, value: Any) -> Collection[tuple[str, Any]]:
     if type(value) is list and field.aligned:
-        return iter(list(zip(steps_of(value, field), value, strict=True)))
+        return list(zip(steps_of(value, field), value, strict=True))
     if type(value) is dict and field.address in _SHARED_MAPS:
-        return iter(value.items())
-    return iter(())
+        return value.items()
+    return ()
 
 
 def _plant(tree: _Node, pointer: str, what: Any) -> None:

@@ -23,11 +23,6 @@ _MERGED_LISTS = (*CONTAINER_LISTS, "volumes")
 _OF_SPEC = tuple(SPEC.fields[name] for name in SPEC.fields.notations)
 _OBJECT_LISTS = tuple(field.name for field in _OF_SPEC if field.kind == "list" and field.element.kind == "mapping")
 _MAPS = tuple(field.name for field in _OF_SPEC if field.kind in ("map", "mapping"))
-_OF_CONTAINER = tuple(CONTAINER.fields[name] for name in CONTAINER.fields.notations)
-_CONTAINER_LISTS = frozenset(field.name for field in _OF_CONTAINER if field.kind == "list")
-_OBJECTS_OF_CONTAINER = frozenset(
-    field.name for field in _OF_CONTAINER if field.kind == "list" and field.element.kind == "mapping"
-)
 _OF_OVERLAY = ("metadata", "spec")
 #: Fields, in lower case, that stand for a part of a pod in other tools, and misspelt ones; others hold anchors.
 _FOREIGN = (
@@ -93,10 +88,11 @@ def check_shape(pod: Any) -> None:
 def _check_lists(container: Object, path: Path) -> None:
     """Refuse a container's `env`, `ports` and the like that are no lists, or that have items which are no mappings."""
     for field, value in container.items():
-        if value is None or field not in _CONTAINER_LISTS:
+        place = CONTAINER.fields[field]
+        if value is None or place.kind != "list":
             continue
         for position, item in enumerate(_expect(value, list, (*path, field), "a list")):
-            if type(item) is not dict and field in _OBJECTS_OF_CONTAINER:
+            if type(item) is not dict and place.element.kind == "mapping":
                 raise InjectionError(
                     Reason.MALFORMED_POD,
                     f"it is {kind_of(item)}",

@@ -13,7 +13,7 @@ from injector.library_messages import TOKENS, jinja_message, python_message
 from injector.names import KINDS, hint, nearest, suggestion
 from injector.templates.dependencies import NAMES, REVIEW_NAMES, chain
 from injector.templates.sandbox_operations import METHODS
-from injector.templates.source_map import first_offset
+from injector.templates.source_map import first_offset, line_start
 
 _NO_ATTRIBUTES = "is not available; to count or collect use a filter: length, sum, map or join"
 #: Nodes of Jinja's syntax tree that templates may not hold, with what is said about them.
@@ -144,14 +144,14 @@ def explain_jinja(words: str, text: str, offset: int) -> ForbiddenError:
         message, at = _explained(kind, values, words, text, begin, offset)
         if kind == "unknown-tag" and not values[0].startswith(("end", "el")):
             near = suggestion(values[0], _TAGS)
-    if twice := _BEGINS_TWICE.search(text, text.rfind("\n", 0, offset) + 1, offset + 1):
+    if twice := _BEGINS_TWICE.search(text, line_start(text, offset), offset + 1):
         message, at, near = "within {{ }} no other {{ or {% can begin", twice.end(), "write one pair of braces"
     return ForbiddenError(message, at + 1, help=near, mistake=("syntax", kind, *values))
 
 
 def _place_of_go(kind: str, values: tuple[str, ...], text: str, begin: int, offset: int) -> int | None:
     """The place of a Go template's block, which Jinja may have read as a value, or of another hole; None for none."""
-    start = text.rfind("\n", 0, offset) + 1
+    start = line_start(text, offset)
     if kind == "unknown-tag" and values[0].startswith("end") and not values[1]:
         return max((block.start() for block in _GO_BLOCK.finditer(text, 0, offset)), default=None)
     if kind in ("open-block", "open-comment") or not is_go(text[start:].partition("\n")[0]):

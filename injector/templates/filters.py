@@ -91,10 +91,7 @@ def _round(value: Any, precision: Any = 0, method: Any = "common") -> float:
 
 
 def _case(name: str) -> Callable[[Any], str]:
-    def change(value: Any) -> str:
-        return str(getattr(scalar_text(value), name)())
-
-    return change
+    return lambda value: str(getattr(scalar_text(value), name)())
 
 
 _JINJA = dict(JINJA_FILTERS)

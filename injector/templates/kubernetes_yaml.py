@@ -27,8 +27,12 @@ class TooMuchError(ConstructorError):
 
 
 _WORDS = {
-    **{w: True for word in ("y", "yes", "true", "on") for w in (word, word.capitalize(), word.upper())},
-    **{w: False for word in ("n", "no", "false", "off") for w in (word, word.capitalize(), word.upper())},
+    **{
+        spelling: value
+        for value, words in ((True, ("y", "yes", "true", "on")), (False, ("n", "no", "false", "off")))
+        for word in words
+        for spelling in (word, word.capitalize(), word.upper())
+    },
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
 }
 _SPECIAL = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
@@ -71,10 +75,7 @@ def compose(text: str) -> Node | None:
             loader.dispose()
     except UnicodeEncodeError:
         raise ConstructorError(
-            None,
-            None,
-            "the text holds an incomplete character (half of a surrogate pair); write the character itself",
-            None,
+            problem="the text holds an incomplete character (half of a surrogate pair); write the character itself"
         ) from None
 
 

@@ -43,10 +43,7 @@ class Format(NamedTuple):
 
 
 def _text(pattern: str, longest: int = 1024) -> Callable[[object], bool]:
-    def allows(value: object) -> bool:
-        return isinstance(value, str) and len(value) <= longest and re.match(pattern, value, re.ASCII) is not None
-
-    return allows
+    return lambda text: isinstance(text, str) and len(text) <= longest and bool(re.match(pattern, text, re.ASCII))
 
 
 def _quantity(value: object) -> bool:

@@ -40,6 +40,11 @@ def normal(text: str) -> str:
     return _LINE_END.sub("\n", text) if "\r" in text else text
 
 
+def line_start(text: str, offset: int) -> int:
+    """Where the line begins in which an offset lies."""
+    return text.rfind("\n", 0, offset) + 1
+
+
 def place_at(file: str, text: str, offset: int | None) -> Place:
     """The place of an offset in a file's normal text; one behind the end is where the text's last word ends.
 
@@ -49,7 +54,7 @@ def place_at(file: str, text: str, offset: int | None) -> Place:
         return Place(file)
     if offset >= len(text):
         offset = len(text.rstrip())
-    start = text.rfind("\n", 0, offset) + 1
+    start = line_start(text, offset)
     end = text.find("\n", offset)
     if start == 0 and text.startswith("\ufeff"):  # a byte order mark, which no editor counts
         start, offset = 1, max(offset, 1)

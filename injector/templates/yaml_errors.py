@@ -14,6 +14,7 @@ import yaml
 from injector.library_messages import yaml_message
 from injector.templates.expression_errors import Fault, is_go
 from injector.templates.kubernetes_yaml import index
+from injector.templates.source_map import line_start
 from injector.templates.structure import OPEN
 
 _TAB = re.compile(r"^ *\t", re.MULTILINE)
@@ -172,7 +173,7 @@ def _no_colon(text: str, begin: int) -> Fault:
 
 
 def _no_key(text: str, at: int, start: int | None, line_of: LineOf) -> str:
-    line = text.rfind("\n", 0, at) + 1
+    line = line_start(text, at)
     if text[line:at].strip(" -"):
         return "the value ended before this point; put the whole value in quotes, or put what follows on a new line"
     if start is None:
@@ -193,10 +194,10 @@ def _no_key(text: str, at: int, start: int | None, line_of: LineOf) -> str:
 
 def _no_mapping(text: str, at: int) -> Fault:
     """What is wrong with a colon where no key can be, by the line above."""
-    line = text.rfind("\n", 0, at) + 1
+    line = line_start(text, at)
     if re.search(r":[ \t]", text[line:at]):
         return _NEEDS_QUOTES, at
-    start = text.rfind("\n", 0, max(line - 1, 0)) + 1
+    start = line_start(text, max(line - 1, 0))
     above = text[start:line]
     column = len(above) - len(above.lstrip(" "))
     if ":" not in above:
@@ -283,12 +284,12 @@ def _at_the_end(line: str, following: str, tag: str, at: int, *, document: bool)
 
 def joined_lines(text: str, offset: int) -> Fault | None:
     """What is wrong, and where, if tags make one line of several in a YAML text that fails at an offset; else None."""
-    start = text.rfind("\n", 0, offset) + 1
+    start = line_start(text, offset)
     line = text[start:].partition("\n")[0]
     if _LOOP.search(line):
         message = "this loop writes all its items into one line; put {% for %} and {% endfor %} on lines of their own"
         return message, start + len(line) - len(line.lstrip())
-    above = text.rfind("\n", 0, max(start - 1, 0)) + 1
+    above = line_start(text, max(start - 1, 0))
     for at, reason, to_do in lost_line_ends(text[above : start + len(line)], document=True):
         if above + at < start and not _DASH.search(text, above + at, start):
             return f"{reason}; {to_do}", above + at
