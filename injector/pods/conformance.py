@@ -95,9 +95,10 @@ def protected_differences(
 
 #: Keyed pointer, actual value (None: absent), expected value (None: must not be there), whether the values must agree.
 _Found = tuple[str, Any, Any, bool]
+_Findings = Iterator[_Found | Diagnostic]
 
 
-def _everything(actual: Object, expected: Object, permitted: Permitted) -> Iterator[_Found | Diagnostic]:
+def _everything(actual: Object, expected: Object, permitted: Permitted) -> _Findings:
     have_spec, want_spec = mapping_at(actual, "spec"), mapping_at(expected, "spec")
     for pointer, have, expected_value in mismatches(
         actual.get("metadata") or {}, expected.get("metadata") or {}, POD.fields["metadata"], "/metadata", exact=False
@@ -118,7 +119,7 @@ def _everything(actual: Object, expected: Object, permitted: Permitted) -> Itera
         yield from _intruders(have_spec, want_spec, permitted)
 
 
-def _fields(have_spec: Object, want_spec: Object) -> Iterator[_Found]:
+def _fields(have_spec: Object, want_spec: Object) -> _Findings:
     """The differences outside of containers."""
     for field, expected in want_spec.items():
         if field in CONTAINER_LISTS:
@@ -138,7 +139,7 @@ def _sidecar(
     permitted: Permitted,
     *,
     restarted: bool,
-) -> Iterator[_Found | Diagnostic]:
+) -> _Findings:
     name = str(expected.get("name"))
     overridable = permitted.overridable.get(name, ())
     place = next((place for place in (field, "initContainers", "containers") if name in parts[place]), None)
@@ -173,14 +174,14 @@ def _sidecar(
     yield from _unset(have, expected, overridable, pointer)
 
 
-def _unset(have: Object, expected: Object, overridable: Names, pointer: str) -> Iterator[_Found]:
+def _unset(have: Object, expected: Object, overridable: Names, pointer: str) -> _Findings:
     """Fields that a pod may set as it likes, but has to set."""
     for name in expected.keys() & set(overridable):
         if have.get(name) is None and not CONTAINER.fields[name].means_nothing(expected[name]):
             yield f"{pointer}/{escape(name)}", None, expected[name], True
 
 
-def _extra_amounts(have: Object, expected: Object, pointer: str, permitted: Permitted) -> Iterator[_Found]:
+def _extra_amounts(have: Object, expected: Object, pointer: str, permitted: Permitted) -> _Findings:
     """Requests and limits that neither the template nor a LimitRange sets."""
     if permitted.resources is None:
         return
@@ -188,7 +189,7 @@ def _extra_amounts(have: Object, expected: Object, pointer: str, permitted: Perm
         yield f"{pointer}/resources/{side}/{escape(resource)}", have["resources"][side][resource], None, True
 
 
-def _own_tokens(have: Object, expected: Object, volumes: Mapping[str, Object], pointer: str) -> Iterator[_Found]:
+def _own_tokens(have: Object, expected: Object, volumes: Mapping[str, Object], pointer: str) -> _Findings:
     """Mounts at the place of the ServiceAccount plugin's, which are let through, with a token of the author's own."""
     expected_mounts = [mount for mount in _items(expected, "volumeMounts") if mount.get("mountPath") == TOKEN_PATH]
     for mount in _items(have, "volumeMounts"):
@@ -227,7 +228,7 @@ def _reordered_sources(have: Object, expected: Object, pointer: str) -> Iterator
         furthest = position
 
 
-def _intruders(have_spec: Object, want_spec: Object, permitted: Permitted) -> Iterator[_Found]:
+def _intruders(have_spec: Object, want_spec: Object, permitted: Permitted) -> _Findings:
     """Mounts of a template's private volumes in containers that are not its own, and do not have them from it."""
     for field in CONTAINER_LISTS:
         expected = {str(container.get("name")): container for container in _items(want_spec, field)}
@@ -246,7 +247,7 @@ def _intruders(have_spec: Object, want_spec: Object, permitted: Permitted) -> It
                         yield f"/spec/{field}/{escape(name)}/{mounts}/{escape(path)}", mount, None, True
 
 
-def _patched(have: Object | None, expected: Object, container_pointer: str) -> Iterator[_Found | Diagnostic]:
+def _patched(have: Object | None, expected: Object, container_pointer: str) -> _Findings:
     """What `"*"` brings to a container of the app."""
     if have is not None:
         yield from reordered_variables(_items(have, "env"), _items(expected, "env"), container_pointer)
@@ -271,7 +272,7 @@ def _patched(have: Object | None, expected: Object, container_pointer: str) -> I
                 yield place, actual, expected_value, False
 
 
-def _element(same_key: Sequence[Any], expected: Any, field: Field, pointer: str) -> Iterator[_Found]:
+def _element(same_key: Sequence[Any], expected: Any, field: Field, pointer: str) -> _Findings:
     """One variable, mount or port; all that have its key must agree: of two variables of a name the last one counts."""
     if not same_key:
         yield pointer, None, expected, True
@@ -280,7 +281,7 @@ def _element(same_key: Sequence[Any], expected: Any, field: Field, pointer: str)
             yield place, actual, expected_value, True
 
 
-def _covering(have: Mapping[str, Sequence[Any]], expected: Sequence[str], pointer: str) -> Iterator[_Found]:
+def _covering(have: Mapping[str, Sequence[Any]], expected: Sequence[str], pointer: str) -> _Findings:
     """The pod's own mounts inside the template's: they hide a part of what the template mounts."""
     ours = set(expected)
     deepest = max((path.count("/") for path in ours), default=0)

@@ -14,11 +14,13 @@ from collections.abc import Collection, Iterator
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+import msgspec
+
 from injector.budget import SMALL, charge
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import shown_value
-from injector.pods.context import Items, Object, mapping, mapping_at
+from injector.pods.context import Items, Names, Object, mapping, mapping_at
 from injector.pods.fields import CONTAINER_LISTS, Field
 from injector.pods.keyed_pointers import escape, item_fault, mount_path, path_of, steps_of
 from injector.pods.quantity import parse_quantity
@@ -267,19 +269,16 @@ def is_below(pointer: str, parts: Collection[str]) -> bool:
     return False
 
 
-class Differences:
+class Differences(msgspec.Struct):
     """Collects where the pod's value stays although the template has another.
 
     `claimed` are keyed pointers of parts that an earlier injection added: nothing inside them is worth reporting. Nor
     is what lies in `silent` ones, parts that a template only has a default for.
     """
 
-    __slots__ = ("claimed", "found", "silent")
-
-    def __init__(self, claimed: Collection[str]) -> None:
-        self.claimed = frozenset(claimed)
-        self.silent: set[str] = set()
-        self.found: list[Diagnostic] = []
+    claimed: Names
+    silent: set[str] = set()
+    found: list[Diagnostic] = []
 
     def compare(self, have: Any, expected: Any, field: Field, place: str) -> None:
         """Report what of `expected` the pod's value, which stays, does not hold."""

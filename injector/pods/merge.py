@@ -66,7 +66,7 @@ def merge(
     fitted, changes = fit(pod, placed)
     if (tagged := caches.tagged.get(overlay)) is None:
         tagged = caches.tagged.put(overlay, holds_replace(overlay))
-    differences = Differences(claimed)
+    differences = Differences(frozenset(claimed))
     differences.silent.update(in_pod(defaults, pod, app))
     merger = _Merger(app, following, differences, tagged, caches.new_parts, [])
     for pointer, message, fields in changes:

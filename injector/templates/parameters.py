@@ -99,6 +99,9 @@ class _Raw(NamedTuple):
     setter: str
 
 
+_Raws = Mapping[str, _Raw]
+
+
 class _Source(NamedTuple):
     """What may give values: who sets them there ("": anybody), the words before a name, the values by their keys."""
 
@@ -148,7 +151,7 @@ def _choose(
     return single, families
 
 
-def _given(single: Mapping[str, _Raw], families: Mapping[str, Mapping[str, _Raw]]) -> Strings:
+def _given(single: _Raws, families: Mapping[str, _Raws]) -> Strings:
     """The parameters whose value, or a member of it, settings or the namespace gave."""
     setters = {name: {raw.setter} for name, raw in single.items()}
     setters |= {name: {raw.setter for raw in members.values()} for name, members in families.items()}
@@ -157,8 +160,8 @@ def _given(single: Mapping[str, _Raw], families: Mapping[str, Mapping[str, _Raw]
 
 def _read_all(
     template: Template,
-    single: Mapping[str, _Raw],
-    families: Mapping[str, Mapping[str, _Raw]],
+    single: _Raws,
+    families: Mapping[str, _Raws],
     warnings: list[Diagnostic],
 ) -> tuple[Object, dict[str, str]]:
     """The typed values by their names in templates, and where each came from; "" for a parameter without a value."""
@@ -247,9 +250,7 @@ def _members(template: Template, family: Parameter, name: str, raw: _Raw) -> dic
     return {f"{family.name[:-1]}{member}": raw._replace(value=value) for member, value in members.items()}
 
 
-def _family(
-    template: Template, family: Parameter, members: Mapping[str, _Raw], origins: dict[str, str]
-) -> tuple[str, Object]:
+def _family(template: Template, family: Parameter, members: _Raws, origins: dict[str, str]) -> tuple[str, Object]:
     """Where a family's members come from, and their values by name, those of its default that nobody gives as well.
 
     `origins` is added to. Its members are in the order of their names, so that equal ones give equal files.

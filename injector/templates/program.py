@@ -27,6 +27,7 @@ from injector.templates.dependencies import (
     REVIEW_NAMES,
     Facts,
     NamePath,
+    NamePaths,
     normal_paths,
     shortest_paths,
 )
@@ -77,18 +78,18 @@ class Root:
     document: bool
     syntax: str
     template: JinjaTemplate
-    reads: tuple[NamePath, ...]
-    key: tuple[NamePath, ...]
+    reads: NamePaths
+    key: NamePaths
     names: Strings
     structures: Memo[Structure] = field(default_factory=lambda: Memo(_STRUCTURES))
     #: What came out, by the values of what that render read, and what else can be told from it.
     renders: Memo[Any] = field(default_factory=lambda: Memo(_RENDERS))
     #: What renders were seen to read, each a part of `key`: a few, as a template has few ways through it.
-    ways: list[tuple[NamePath, ...]] = field(default_factory=list)
+    ways: list[NamePaths] = field(default_factory=list)
     #: What the texts of a document hold, each as the one item of a tuple; None where nobody asks for it.
     values: Memo[tuple[Any]] | None = None
 
-    def way(self, paths_read: Set[NamePath]) -> tuple[int, tuple[NamePath, ...]]:
+    def way(self, paths_read: Set[NamePath]) -> tuple[int, NamePaths]:
         """The number of a render's way through the template, found by what it read, and all paths that matter on it."""
         way = shortest_paths({path for path in self.key if path[0] == "params"} | paths_read, frozenset(self.names))
         if way not in self.ways:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from jsonschema import FormatChecker
     from jsonschema.exceptions import ValidationError
 
+    Mistakes: TypeAlias = Iterator[ValidationError]
+
 
 class ValueCheck:
     """What checks values against a schema; made of it when the first value comes, and again after unpickling."""
@@ -36,7 +38,7 @@ class ValueCheck:
     def __reduce__(self) -> tuple[type[ValueCheck], tuple[Mapping[str, Any]]]:
         return ValueCheck, (self._schema,)
 
-    def errors(self, value: Any) -> Iterator[ValidationError]:
+    def errors(self, value: Any) -> Mistakes:
         """What is wrong with a value, cheap checks first."""
         if self._ordered is None:
             self._ordered = _ordered(self._schema)
@@ -127,7 +129,7 @@ def _mistake(message: str, **more: Any) -> ValidationError:
     return ValidationError(message, **more)
 
 
-def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
+def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Mistakes:
     if isinstance(instance, str):
         if len(instance) > LONGEST:
             yield _mistake(f"is longer than {LONGEST} characters, the most that can be checked against a pattern")
@@ -135,7 +137,7 @@ def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterat
             yield _mistake(f"{shortened(instance)} does not match {pattern}")
 
 
-def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: Any) -> Mistakes:
     for name, value in mapping(instance).items():
         if len(name) > LONGEST:
             yield _mistake(
@@ -147,7 +149,7 @@ def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: An
                 yield from validator.descend(value, inner, path=name, schema_path=pattern)
 
 
-def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: Any) -> Mistakes:
     patterns = schema.get("patternProperties", ())
     for name, value in mapping(instance).items():
         if name in schema.get("properties", ()) or (patterns and len(name) > LONGEST):
@@ -162,20 +164,18 @@ def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: 
             yield from validator.descend(value, allowed, path=name)
 
 
-def _unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+def _unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> Mistakes:
     # jsonschema's own compares each with each where items are mappings: that takes minutes for an annotation's worth
     if unique and isinstance(instance, list) and len(set(map(_canonical, instance))) < len(instance):
         yield _mistake("has a duplicate item; each item must appear only once")
 
 
-def _enum(validator: Any, values: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+def _enum(validator: Any, values: Any, instance: Any, schema: Any) -> Mistakes:
     if _canonical(instance) not in values.known:
         yield _mistake(f"{shortened(instance)} is not one of {shortened(list(values))}")
 
 
-def _any_of(
-    validator: Any, schemas: Any, instance: Any, schema: Any, most: int = sys.maxsize
-) -> Iterator[ValidationError]:
+def _any_of(validator: Any, schemas: Any, instance: Any, schema: Any, most: int = sys.maxsize) -> Mistakes:
     # the first mistake by each is enough to know, and to tell
     errors = [next(validator.descend(instance, inner, schema_path=n), None) for n, inner in enumerate(schemas)]
     fits = errors.count(None)

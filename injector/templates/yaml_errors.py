@@ -34,6 +34,8 @@ _COMMENT = re.compile(
 _PROGRAM = re.compile(r"(?:\s|//[^\n]*\n)*(?=local\s+\w+\s*=|function\s*\()")
 #: The line of an offset, for people.
 LineOf = Callable[[int], str]
+#: Tags that join lines: the offset of each, what is wrong, and what to write.
+Joins = Iterator[tuple[int, str, str]]
 #: What is said of a tab that indents.
 TAB = "tabs cannot be used here; YAML is indented with spaces only"
 _NO_KEY = "this line is no `key: value`, `- item` or # comment; is a colon, a space or a text's indentation missing?"
@@ -244,7 +246,7 @@ def _blanked(match: re.Match[str]) -> str:
     return re.sub(r"[^\n]", "x" if match["hole"] else " ", match[0])
 
 
-def lost_line_ends(text: str, *, document: bool) -> Iterator[tuple[int, str, str]]:
+def lost_line_ends(text: str, *, document: bool) -> Joins:
     """Each tag that joins a line with the next or the one before: its offset, what is wrong, and what to write.
 
     In YAML and JSON a dash takes the next line's indentation as well. A tag or comment at the end of a line takes the
@@ -262,7 +264,7 @@ def lost_line_ends(text: str, *, document: bool) -> Iterator[tuple[int, str, str
         before, offset = line, offset + len(line)
 
 
-def _dashes(line: str, before: str, following: str, first: int, last: int) -> Iterator[tuple[int, str, str]]:
+def _dashes(line: str, before: str, following: str, first: int, last: int) -> Joins:
     """The dashes of a line's first and last tag, which stand at these offsets."""
     stripped = line.strip()
     if stripped.startswith("{%-") and _holds_text(before):
@@ -272,7 +274,7 @@ def _dashes(line: str, before: str, following: str, first: int, last: int) -> It
         yield last, "the dash in -%} removes the indentation of the next line", "write %}"
 
 
-def _at_the_end(line: str, following: str, tag: str, at: int, *, document: bool) -> Iterator[tuple[int, str, str]]:
+def _at_the_end(line: str, following: str, tag: str, at: int, *, document: bool) -> Joins:
     """The tag or comment with which a line ends."""
     if following.strip() and _holds_text(line) and not _ENDS_A_DEFINITION.match(tag):
         message = f"{tag[:40]} at the end of a line removes the line break, so the next line is joined to this line"
