@@ -18,7 +18,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from cryptography import x509
+from cryptography.x509 import Certificate
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
@@ -40,7 +40,7 @@ class BundleEntry(NamedTuple):
     """
 
     name: str
-    authorities: tuple[x509.Certificate, ...]
+    authorities: tuple[Certificate, ...]
     clean: bool
     required: Object
 
@@ -123,7 +123,7 @@ class Bundles:
         """The configurations as last seen; none where there are none."""
         return tuple(item for reflector in self._reflectors for item in reflector.items.values())
 
-    async def read(self, *, deadline: float) -> tuple[Configuration, ...]:
+    async def read(self, deadline: float) -> tuple[Configuration, ...]:
         """The configurations as they are now; `deadline` in seconds for each. Raises ApiError."""
         configurations = []
         for kind in KINDS:
@@ -132,7 +132,7 @@ class Bundles:
                 configurations.append(self._configuration(kind, obj))
         return tuple(configurations)
 
-    async def write(self, configuration: Configuration, bundle: Bundle, *, deadline: float) -> None:
+    async def write(self, configuration: Configuration, bundle: Bundle, deadline: float) -> None:
         """Apply the bundle to each of its entries; refused (409) if the configuration has changed since.
 
         `deadline` in seconds. Raises ApiError.

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import NamedTuple
 
 import structlog
-from cryptography import x509
+from cryptography.x509 import Certificate
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.bundles import FIELD_MANAGER, Bundles, Configuration
@@ -77,8 +77,8 @@ class CertificateController:
         self._on_trouble = on_trouble
         self._settle_seconds = settle_seconds
         self._write_seconds = write_seconds
-        self._settling: tuple[x509.Certificate | None, float] = (None, 0.0)
-        self._right: dict[str, frozenset[x509.Certificate]] = {}
+        self._settling: tuple[Certificate | None, float] = (None, 0.0)
+        self._right: dict[str, frozenset[Certificate]] = {}
         self._backoffs: dict[str, RepairBackoff] = {}
         self._managers: set[str] = set()
         #: What is wrong now, by kind, one sentence each.
@@ -106,8 +106,8 @@ class CertificateController:
         watched = self._bundles.seen
         if self._next(state, watched) is None and not self._differing(watched, state.bundle):
             return False
-        configurations = await self._bundles.read(deadline=self._write_seconds)
-        contents = await self._store.read(deadline=self._write_seconds)
+        configurations = await self._bundles.read(self._write_seconds)
+        contents = await self._store.read(self._write_seconds)
         if contents.state.faults:
             self._tell("certificate-secret-damaged", f"{'; '.join(contents.state.faults)}; the injector repairs it")
         else:
@@ -116,7 +116,7 @@ class CertificateController:
         if not self._leading():
             return False
         if step:
-            await self._store.write(contents, step.state, deadline=self._write_seconds)
+            await self._store.write(contents, step.state, self._write_seconds)
             _log.info("certificate-step", step=step.name, why=step.cause)
             return True
         return await self._put_right(configurations, contents.state.bundle)
@@ -149,7 +149,7 @@ class CertificateController:
                 self._fight(configuration)
             if not self._leading():
                 break
-            await self._bundles.write(configuration, bundle, deadline=self._write_seconds)
+            await self._bundles.write(configuration, bundle, self._write_seconds)
             wrote = True
             self._right[configuration.kind] = frozenset(bundle)
             if repair:
@@ -245,12 +245,12 @@ class SecretStore:
         self.gone_since = None if contents else monotonic()
         self._on_change(read_certificate_state(contents.data if contents else {}))
 
-    async def read(self, *, deadline: float) -> SecretContents:
+    async def read(self, deadline: float) -> SecretContents:
         """The Secret as it is now; `deadline` in seconds. Raises ApiError."""
         secret = await self._client.find(self._path, deadline=deadline)
         return SecretContents(secret, read_certificate_state(data_of(secret or {})))
 
-    async def write(self, contents: SecretContents, state: CertificateState, *, deadline: float) -> None:
+    async def write(self, contents: SecretContents, state: CertificateState, deadline: float) -> None:
         """Replace the Secret that was found; refused (409) if it has changed since. Raises ApiError."""
         data = {key: base64.b64encode(value).decode() for key, value in state.data.items()}
         query = {"fieldManager": FIELD_MANAGER}

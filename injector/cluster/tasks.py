@@ -11,6 +11,8 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
+import msgspec
+
 
 class Background(ABC):
     """What works in a task of its own, from `start()` to `stop()`; call both in the event loop."""
@@ -96,19 +98,18 @@ class Backoff:
 _AT_ONCE = 2
 
 
-class RepairBackoff:
+class RepairBackoff(msgspec.Struct):
     """How long to wait before somebody else's change is undone once more.
 
     The first two are undone at once. From then on the pause doubles, from `first` up to `longest` seconds, until the
     other side has kept still for `longest` seconds after a pause.
     """
 
-    def __init__(self, first: float = 1.0, longest: float = 300.0, clock: Callable[[], float] = time.monotonic) -> None:
-        self._first = first
-        self._longest = longest
-        self._clock = clock
-        self._repairs = 0
-        self._last = float("-inf")
+    first: float = 1.0
+    longest: float = 300.0
+    clock: Callable[[], float] = time.monotonic
+    _repairs: int = 0
+    _last: float = float("-inf")
 
     @property
     def fighting(self) -> bool:
@@ -120,17 +121,17 @@ class RepairBackoff:
         """Seconds between the last repair and the next one."""
         if not self.fighting:
             return 0.0
-        return min(self._longest, self._first * 2.0 ** min(self._repairs - _AT_ONCE, 30))
+        return min(self.longest, self.first * 2.0 ** min(self._repairs - _AT_ONCE, 30))
 
     @property
     def due(self) -> bool:
         """Whether a change may be undone now."""
-        now = self._clock()
-        if now > self._last + self.pause + self._longest:
+        now = self.clock()
+        if now > self._last + self.pause + self.longest:
             self._repairs = 0
         return now >= self._last + self.pause
 
     def repaired(self) -> None:
         """Note that a change was undone."""
         self._repairs += 1
-        self._last = self._clock()
+        self._last = self.clock()

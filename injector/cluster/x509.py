@@ -14,6 +14,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509 import Certificate
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
@@ -34,7 +35,7 @@ _KEY_BYTES = 4096
 class Pair(NamedTuple):
     """A certificate and its private key."""
 
-    certificate: x509.Certificate
+    certificate: Certificate
     key: PrivateKey
 
     @property
@@ -107,7 +108,7 @@ def read_pair(certificate: bytes, key: bytes) -> Pair:
     return Pair(certificates[0], private)
 
 
-def read_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
+def read_certificates(pem: bytes) -> tuple[Certificate, ...]:
     """The certificates in a PEM text, in their order; what cannot be read is left out."""
     certificates = []
     for block in _blocks(pem):
@@ -128,12 +129,12 @@ def _blocks(pem: bytes) -> Iterator[bytes]:
         begin = pem.find(_BEGIN, end)
 
 
-def pem_of(certificates: Iterable[x509.Certificate]) -> bytes:
+def pem_of(certificates: Iterable[Certificate]) -> bytes:
     """Certificates as one PEM text."""
     return b"".join(certificate.public_bytes(_PEM) for certificate in certificates)
 
 
-def is_authority(certificate: x509.Certificate) -> bool:
+def is_authority(certificate: Certificate) -> bool:
     """Whether it may sign other certificates (RFC 5280, 4.2.1.9), with a key that API servers know.
 
     API servers refuse the whole bundle if they do not know the kind of one of its keys.
@@ -147,7 +148,7 @@ def is_authority(certificate: x509.Certificate) -> bool:
         return False
 
 
-def issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+def issued_by(certificate: Certificate, authority: Certificate) -> bool:
     """Whether this authority signed that certificate; validity in time is another matter."""
     try:
         certificate.verify_directly_issued_by(authority)
@@ -156,7 +157,7 @@ def issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> boo
     return True
 
 
-def certificate_names(certificate: x509.Certificate) -> frozenset[str]:
+def certificate_names(certificate: Certificate) -> frozenset[str]:
     """The DNS names that a certificate is for."""
     try:
         alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -199,7 +200,7 @@ def _builder(
     )
 
 
-def _key_identifier(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+def _key_identifier(issuer: Certificate) -> x509.AuthorityKeyIdentifier:
     """The identifier of the issuer's key, as in the issuer's certificate; verifiers compare it (RFC 5280, 4.2.1.1)."""
     try:
         identifier = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value

@@ -101,7 +101,7 @@ def _ignored(s: _Subject) -> _Sight:
     return s.namespace.name in s.settings.ignored_namespaces, ("namespace {}", s.namespace.name)
 
 
-def _namespace_label(value: Callable[[Settings], str]) -> _Look:
+def _namespace_label(choice: str) -> _Look:
     def look(s: _Subject) -> _Sight:
         label = s.settings.namespace_label
         if s.label is None:
@@ -109,7 +109,7 @@ def _namespace_label(value: Callable[[Settings], str]) -> _Look:
         values = (label.enabled, label.required, label.disabled)
         if s.label not in values:
             return False, ("namespace label {}={} is not one of {}, {}, {}", label.key, s.label, *values)
-        return s.label == value(s.settings), ("namespace label {}={}", label.key, s.label)
+        return s.label == getattr(label, choice), ("namespace label {}={}", label.key, s.label)
 
     return look
 
@@ -150,14 +150,14 @@ STEPS = (
     (Reason.MIRROR_POD, _mirror),
     (Reason.NAMESPACE_IGNORED, _ignored),
     (Reason.EXEMPT, _selector("exempt_selector")),
-    (Reason.NAMESPACE_DISABLED, _namespace_label(lambda s: s.namespace_label.disabled)),
+    (Reason.NAMESPACE_DISABLED, _namespace_label("disabled")),
     (Reason.NEVER_SELECTOR, _selector("never_selector")),
     (Reason.POD_OPTED_OUT, lambda s: s.said(s.settings.no_values, "no")),
     (Reason.POD_OPTED_IN, _says_yes),
     (Reason.ALWAYS_SELECTOR, _selector("always_selector")),
     (Reason.POD_NOT_OPTED_IN, _not_opted_in),
-    (Reason.NAMESPACE_ENABLED, _namespace_label(lambda s: s.namespace_label.enabled)),
-    (Reason.NAMESPACE_REQUIRED, _namespace_label(lambda s: s.namespace_label.required)),
+    (Reason.NAMESPACE_ENABLED, _namespace_label("enabled")),
+    (Reason.NAMESPACE_REQUIRED, _namespace_label("required")),
 )
 
 

@@ -47,7 +47,7 @@ _OF_OPENSHIFT = {
 Mismatches = Iterator[tuple[str, Any, Any]]
 
 
-def mismatches(actual: Any, expected: Any, field: Field, pointer: str, *, exact: bool) -> Mismatches:
+def mismatches(actual: Any, expected: Any, field: Field, pointer: str, exact: bool) -> Mismatches:
     """Where `actual` does not say what `expected` says: (keyed pointer, actual value, wanted value); absent is None.
 
     `field` is the place that both stand at. With `exact` what `actual` says beyond `expected` counts too, unless it is
@@ -78,7 +78,7 @@ def _in_map(actual: Object, expected: Object, field: Field, pointer: str, exact:
             continue
         below = field.fields[key]
         if have is not None:
-            yield from mismatches(have, value, below, f"{pointer}/{escape(key)}", exact=exact)
+            yield from mismatches(have, value, below, f"{pointer}/{escape(key)}", exact)
         elif not below.means_nothing(value) and not below.is_default(value):
             yield f"{pointer}/{escape(key)}", None, value
     if exact:
@@ -99,7 +99,7 @@ def _in_list(actual: Items, expected: Items, field: Field, pointer: str, exact: 
     for step, value in want_at.items():
         element_pointer = f"{pointer}/{escape(step)}"
         if step in have_at:
-            yield from mismatches(have_at[step], value, field.element, element_pointer, exact=exact)
+            yield from mismatches(have_at[step], value, field.element, element_pointer, exact)
         else:
             yield element_pointer, None, value
     if exact:
