@@ -100,10 +100,10 @@ _Findings = Iterator[_Found | Diagnostic]
 
 def _everything(actual: Object, expected: Object, permitted: Permitted) -> _Findings:
     have_spec, want_spec = mapping_at(actual, "spec"), mapping_at(expected, "spec")
-    for pointer, have, expected_value in mismatches(
+    for difference in mismatches(
         actual.get("metadata") or {}, expected.get("metadata") or {}, POD.fields["metadata"], "/metadata", exact=False
     ):
-        yield pointer, have, expected_value, False
+        yield *difference, False
     parts = {field: _by_name(have_spec, field) for field in (*CONTAINER_LISTS, "volumes")}
     restarted = have_spec.get("restartPolicy", "Always") == "Always"
     for field in CONTAINER_LISTS:
@@ -168,8 +168,8 @@ def _sidecar(
         yield from _reordered_sources(have, expected, pointer)
     mine = without(have, leave)
     theirs = without(expected, leave)
-    for field_pointer, value, expected_value in mismatches(mine, theirs, CONTAINER, pointer, exact=True):
-        yield field_pointer, value, expected_value, True
+    for difference in mismatches(mine, theirs, CONTAINER, pointer, exact=True):
+        yield *difference, True
     yield from _own_tokens(have, expected, parts["volumes"], pointer)
     yield from _unset(have, expected, overridable, pointer)
 
@@ -268,8 +268,8 @@ def _patched(have: Object | None, expected: Object, container_pointer: str) -> _
             if name == "volumeMounts":
                 yield from _covering(by_step, steps, pointer)
         else:
-            for place, actual, expected_value in mismatches(mine, value, field, pointer, exact=False):
-                yield place, actual, expected_value, False
+            for difference in mismatches(mine, value, field, pointer, exact=False):
+                yield *difference, False
 
 
 def _element(same_key: Sequence[Any], expected: Any, field: Field, pointer: str) -> _Findings:
@@ -277,8 +277,8 @@ def _element(same_key: Sequence[Any], expected: Any, field: Field, pointer: str)
     if not same_key:
         yield pointer, None, expected, True
     for item in same_key:
-        for place, actual, expected_value in mismatches(item, expected, field.element, pointer, exact=True):
-            yield place, actual, expected_value, True
+        for difference in mismatches(item, expected, field.element, pointer, exact=True):
+            yield *difference, True
 
 
 def _covering(have: Mapping[str, Sequence[Any]], expected: Sequence[str], pointer: str) -> _Findings:
