@@ -143,7 +143,7 @@ class BuiltinCertificates(Background):
             lambda: self._lease.leading,
             self._client.now,
             self._metrics,
-            self._on_trouble,
+            on_trouble=self._on_trouble,
             settle_seconds=self._settings.settle_seconds,
             # A write that the leader began is over before another one leads.
             write_seconds=self._lease_timing.lasts - self._lease_timing.deadline,

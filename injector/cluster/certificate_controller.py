@@ -15,6 +15,7 @@ from datetime import datetime
 from time import monotonic
 from typing import NamedTuple
 
+import msgspec
 import structlog
 from cryptography.x509 import Certificate
 
@@ -47,7 +48,7 @@ _MANAGERS = 8
 OnTrouble = Callable[[str, str], None]
 
 
-class CertificateController:
+class CertificateController(msgspec.Struct):
     """The leader's work, one piece at a time. Make a new one for each leadership: its memory is about one only.
 
     `leading` is asked before each write. `now` is the API server's time, because the API server checks certificates: a
@@ -55,34 +56,21 @@ class CertificateController:
     every bundle before it signs; `write_seconds` how long a request may take.
     """
 
-    def __init__(
-        self,
-        store: SecretStore,
-        bundles: Bundles,
-        plan: RotationPlan,
-        leading: Callable[[], bool],
-        now: Callable[[], datetime],
-        metrics: Metrics,
-        on_trouble: OnTrouble = lambda kind, message: None,
-        *,
-        settle_seconds: float,
-        write_seconds: float,
-    ) -> None:
-        self._store = store
-        self._bundles = bundles
-        self._plan = plan
-        self._leading = leading
-        self._now = now
-        self._metrics = metrics
-        self._on_trouble = on_trouble
-        self._settle_seconds = settle_seconds
-        self._write_seconds = write_seconds
-        self._settling: tuple[Certificate | None, float] = (None, 0.0)
-        self._right: dict[str, frozenset[Certificate]] = {}
-        self._backoffs: dict[str, RepairBackoff] = {}
-        self._managers: set[str] = set()
-        #: What is wrong now, by kind, one sentence each.
-        self.failures: dict[str, str] = {}
+    store: SecretStore
+    bundles: Bundles
+    plan: RotationPlan
+    leading: Callable[[], bool]
+    now: Callable[[], datetime]
+    metrics: Metrics
+    settle_seconds: float
+    write_seconds: float
+    on_trouble: OnTrouble = lambda kind, message: None
+    _settling: tuple[Certificate | None, float] = (None, 0.0)
+    _right: dict[str, frozenset[Certificate]] = {}
+    _backoffs: dict[str, RepairBackoff] = {}
+    _managers: set[str] = set()
+    #: What is wrong now, by kind, one sentence each.
+    failures: dict[str, str] = {}
 
     async def work(self, state: CertificateState) -> bool:
         """Look whether there is something to do, and do one thing; `state` is the watched copy of the Secret.
@@ -103,27 +91,27 @@ class CertificateController:
         self._tell("certificates-not-kept", f"{error}; the injector tries again")
 
     async def _work(self, state: CertificateState) -> bool:
-        watched = self._bundles.seen
+        watched = self.bundles.seen
         if self._next(state, watched) is None and not self._differing(watched, state.bundle):
             return False
-        configurations = await self._bundles.read(self._write_seconds)
-        contents = await self._store.read(self._write_seconds)
+        configurations = await self.bundles.read(self.write_seconds)
+        contents = await self.store.read(self.write_seconds)
         if contents.state.faults:
             self._tell("certificate-secret-damaged", f"{'; '.join(contents.state.faults)}; the injector repairs it")
         else:
             self.failures.pop("certificate-secret-damaged", None)
         step = self._next(contents.state, configurations)
-        if not self._leading():
+        if not self.leading():
             return False
         if step:
-            await self._store.write(contents, step.state, self._write_seconds)
+            await self.store.write(contents, step.state, self.write_seconds)
             _log.info("certificate-step", step=step.name, why=step.cause)
             return True
         return await self._put_right(configurations, contents.state.bundle)
 
     def _next(self, state: CertificateState, configurations: Sequence[Configuration]) -> RotationStep | None:
         bundles = [entry.authorities for configuration in configurations for entry in configuration.entries]
-        return next_step(state, bundles, self._now(), self._plan, settled=self._settled(state, bundles))
+        return next_step(state, bundles, self.now(), self.plan, settled=self._settled(state, bundles))
 
     def _settled(self, state: CertificateState, bundles: Sequence[Bundle]) -> bool:
         """Whether the awaited authority has been in every bundle for long enough, as far as this leader saw."""
@@ -135,7 +123,7 @@ class CertificateController:
         if self._settling[0] != authority:
             self._settling = (authority, now)
         first = state.serving is None and not state.old
-        return now >= self._settling[1] + min(self._settle_seconds, _FIRST_SETTLE if first else self._settle_seconds)
+        return now >= self._settling[1] + min(self.settle_seconds, _FIRST_SETTLE if first else self.settle_seconds)
 
     # ------------------------------------------------------------ the bundles
 
@@ -147,15 +135,15 @@ class CertificateController:
             backoff = self._backoffs[configuration.kind]
             if repair and backoff.fighting:
                 self._fight(configuration)
-            if not self._leading():
+            if not self.leading():
                 break
-            await self._bundles.write(configuration, bundle, self._write_seconds)
+            await self.bundles.write(configuration, bundle, self.write_seconds)
             wrote = True
             self._right[configuration.kind] = frozenset(bundle)
             if repair:
                 backoff.repaired()
             cause = "repaired" if repair else "changed"
-            self._metrics.bundle_writes.cell(cause).value += 1
+            self.metrics.bundle_writes.cell(cause).value += 1
             _log.info(
                 "bundle-written",
                 configuration=configuration.path,
@@ -180,7 +168,7 @@ class CertificateController:
         for writer in writers:
             if len(self._managers) < _MANAGERS:
                 self._managers.add(writer)
-            self._metrics.bundle_fights.cell(writer if writer in self._managers else "others").value += 1
+            self.metrics.bundle_fights.cell(writer if writer in self._managers else "others").value += 1
         self._tell(
             "bundle-overwritten",
             f"caBundle of {configuration.path} is overwritten repeatedly by {', '.join(writers)}; the injector "
@@ -194,7 +182,7 @@ class CertificateController:
             return
         self.failures[kind] = message
         _log.warning(kind, why=message)
-        self._on_trouble(kind, message)
+        self.on_trouble(kind, message)
 
 
 # ------------------------------------------------------------ the Secret

@@ -17,10 +17,10 @@ import asyncio
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+import msgspec
 import structlog
 
 from injector.cluster.api_error import ApiError
@@ -114,13 +114,12 @@ def missing_pods(controller: Object) -> int:
     return 0 if completions is None and succeeded else max(0, int(left - status.get("active", 0)))
 
 
-@dataclass(slots=True)
-class _Waiting:
+class _Waiting(msgspec.Struct):
     """A controller that is heard of, and whether it was refused since it was last made to try again."""
 
     creation: RefusedCreation
+    backoff: RepairBackoff
     due: bool = True
-    backoff: RepairBackoff = field(default_factory=lambda: RepairBackoff(*_PAUSES))
 
 
 class Retries(Background):
@@ -163,7 +162,7 @@ class Retries(Background):
         elif waiting := self._waiting.get(key):
             waiting.creation, waiting.due = creation, True
         else:
-            self._waiting[key] = _Waiting(creation)
+            self._waiting[key] = _Waiting(creation, RepairBackoff(*_PAUSES))
 
     def _next(self) -> _Waiting | None:
         """One of those whose turn it is; which one is left to chance, as the other replicas look at the same ones."""

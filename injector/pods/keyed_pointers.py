@@ -182,27 +182,24 @@ def _numbered(steps: list[str]) -> list[str]:
     return numbered
 
 
-class PointerIndex:
+class PointerIndex(msgspec.Struct):
     """What stands at keyed pointers in a pod: each list is looked through once, however many pointers lead into it."""
 
-    __slots__ = ("_items", "_pod")
-
-    def __init__(self, pod: Object) -> None:
-        self._pod = pod
-        self._items: dict[int, dict[str, Any]] = {}
+    pod: Object
+    items: dict[int, dict[str, Any]] = {}
 
     def at(self, pointer: str) -> Any:
         """The value at a keyed pointer; None where there is nothing."""
         charge(1)
-        value: Any = self._pod
+        value: Any = self.pod
         field = POD
         for step in steps_to(pointer):
             if type(value) is dict:
                 value = value.get(step)
             elif type(value) is list and field.aligned:
-                items = self._items.get(id(value))
+                items = self.items.get(id(value))
                 if items is None:
-                    items = self._items[id(value)] = dict(zip(steps_of(value, field), value, strict=True))
+                    items = self.items[id(value)] = dict(zip(steps_of(value, field), value, strict=True))
                 value = items.get(step)
             else:
                 return None

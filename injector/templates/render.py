@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeVar, cast
@@ -92,7 +91,7 @@ def file_value(template: Template, context: Context, name: str) -> Any:
     remembered = None if root.values is None else root.values.get(_file(template, context, source))
     if remembered is not None:
         return remembered[0]
-    job = _Job(template, root, variables_of(root, context))
+    job = _Job(template, root, variables_of(root, context), Run(syntax=root.syntax))
     token = current.set(job.run)
     try:
         return _structure(job, _document_class(root)).fill(job.run.values)
@@ -154,16 +153,12 @@ class Trace:
 _PATCH, _DATA = partial(Structure, replace=True), partial(Structure, replace=False)
 
 
-@dataclass(slots=True)
-class _Job:
+class _Job(msgspec.Struct):
     template: Template
     root: Root
     variables: Object
-    run: Run = field(init=False)
+    run: Run
     structure: Structure | None = None
-
-    def __post_init__(self) -> None:
-        self.run = Run(syntax=self.root.syntax)
 
     def kept(self, result: Any, way: Sequence[NamePath]) -> _Kept:
         """What to remember of the render, for those who read the same."""
@@ -294,7 +289,7 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
                 break  # rendered, it says where
             charge(work)
             return result
-    job = _Job(template, root, variables)
+    job = _Job(template, root, variables, Run(syntax=root.syntax))
     token = current.set(job.run)
     try:
         result, size = make(job)

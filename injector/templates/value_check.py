@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
+
 from injector.names import hint, shortened
 from injector.pods.context import mapping
 from injector.templates.parameter_keywords import FIRST, FORMATS, LISTS, LONGEST, MAPPINGS, ONE, found
@@ -25,30 +27,27 @@ if TYPE_CHECKING:
     Mistakes: TypeAlias = Iterator[ValidationError]
 
 
-class ValueCheck:
+class ValueCheck(msgspec.Struct):
     """What checks values against a schema; made of it when the first value comes, and again after unpickling."""
 
-    __slots__ = ("_ordered", "_schema", "_validator")
-
-    def __init__(self, schema: Mapping[str, Any]) -> None:
-        self._schema = schema
-        self._ordered = None
-        self._validator: Any = None
+    schema: Mapping[str, Any]
+    ordered: Any = None
+    validator: Any = None
 
     def __reduce__(self) -> tuple[type[ValueCheck], tuple[Mapping[str, Any]]]:
-        return ValueCheck, (self._schema,)
+        return ValueCheck, (self.schema,)
 
     def errors(self, value: Any) -> Mistakes:
         """What is wrong with a value, cheap checks first."""
-        if self._ordered is None:
-            self._ordered = _ordered(self._schema)
-        if _plainly_fits(value, self._ordered):
+        if self.ordered is None:
+            self.ordered = _ordered(self.schema)
+        if _plainly_fits(value, self.ordered):
             return iter(())
-        if self._validator is None:
+        if self.validator is None:
             from referencing import Registry
 
-            self._validator = _validator_class()(self._ordered, format_checker=format_checker(), registry=Registry())
-        errors: Iterator[ValidationError] = self._validator.iter_errors(value)
+            self.validator = _validator_class()(self.ordered, format_checker=format_checker(), registry=Registry())
+        errors: Iterator[ValidationError] = self.validator.iter_errors(value)
         return errors
 
 
