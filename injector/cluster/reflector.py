@@ -197,7 +197,7 @@ class Reflector(Background, Generic[T]):
         elif news:
             _log.warning("cluster-away", path=self.path, error=str(error), effect="the last state stays in use")
 
-    def _becomes(self, *, synced: bool) -> None:
+    def _becomes(self, synced: bool) -> None:
         changed, self.known = self.known != synced, synced
         if changed:
             self._on_known()

@@ -212,7 +212,7 @@ def _key_identifier(issuer: Certificate) -> x509.AuthorityKeyIdentifier:
     return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier)
 
 
-def _usage(*, sign_certificates: bool, use_rsa: bool = False) -> x509.KeyUsage:
+def _usage(sign_certificates: bool, use_rsa: bool = False) -> x509.KeyUsage:
     return x509.KeyUsage(
         digital_signature=not sign_certificates,
         key_encipherment=use_rsa and not sign_certificates,

@@ -137,7 +137,6 @@ def _sidecar(
     expected: Object,
     pointer: str,
     permitted: Permitted,
-    *,
     restarted: bool,
 ) -> _Findings:
     name = str(expected.get("name"))
@@ -200,7 +199,7 @@ def _own_tokens(have: Object, expected: Object, volumes: Mapping[str, Object], p
 _NATIVE, _PLAIN = "a native sidecar", "a plain container"
 
 
-def _kind(container: Object, *, in_init: bool) -> str:
+def _kind(container: Object, in_init: bool) -> str:
     """What Kubernetes takes a container for, by its list and its restart policy."""
     policy = container.get("restartPolicy")
     if in_init:

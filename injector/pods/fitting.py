@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+import msgspec
+
 from injector.diagnostics import Key
 from injector.errors import InjectionError
 from injector.pods.context import Object, mapping, mapping_at, mappings, without
@@ -54,14 +56,13 @@ _LINUX_SPEC = frozenset({"hostPID", "hostIPC", "hostUsers", "shareProcessNamespa
 _WINDOWS_SECURITY = frozenset({"windowsOptions"})
 
 
-class _LeftOut:
+class _LeftOut(msgspec.Struct):
     """The fields that one fact about a pod rules out, and where an overlay has them, each once and in order."""
 
-    def __init__(self, fact: str, names: frozenset[str]) -> None:
-        self.fact = fact  #: the keyed pointer of what the pod says
-        self.names = names
-        self.fields: dict[str, None] = {}
-        self.places: dict[str, None] = {}
+    fact: str  #: the keyed pointer of what the pod says
+    names: frozenset[str]
+    fields: dict[str, None] = {}
+    places: dict[str, None] = {}
 
     def stripped(self, part: Object, names: frozenset[str], place: str) -> Object:
         """A mapping without fields of these names."""

@@ -116,13 +116,10 @@ def _with_mirrors(overlay: Overlay, mirrors: StringMap) -> tuple[Overlay, dict[s
         return image
 
     spec = dict(overlay.get("spec") or {})
-    for field in CONTAINER_LISTS:
+    changes = {**dict.fromkeys(CONTAINER_LISTS, named), "volumes": lambda source: _with(source, "reference", named)}
+    for field, change in changes.items():
         if type(spec.get(field)) is list:
-            spec[field] = [_with(container, "image", named) for container in spec[field]]
-    if type(spec.get("volumes")) is list:
-        spec["volumes"] = [
-            _with(volume, "image", lambda source: _with(source, "reference", named)) for volume in spec["volumes"]
-        ]
+            spec[field] = [_with(item, "image", change) for item in spec[field]]
     return ({**overlay, "spec": spec}, replaced) if replaced else (overlay, replaced)
 
 

@@ -111,7 +111,7 @@ def _check_expression(expression: object, path: Path) -> None:
         raise SelectorError("not-allowed", at, f"it must be absent for {operator}")
 
 
-def _check_fields(fields: dict[Any, Any], allowed: tuple[str, ...], path: Path, *, of_namespaces: bool = False) -> None:
+def _check_fields(fields: dict[Any, Any], allowed: tuple[str, ...], path: Path, of_namespaces: bool = False) -> None:
     for field in fields:
         if field not in allowed:
             near = nearest(str(field), allowed, cutoff=0.8)

@@ -151,7 +151,7 @@ def _words(parameter: Parameter, value: Any, error: ValidationError) -> str:
     return cut(f"{part}{_mistake(error, whole=not steps)}", _LONGEST_WORDS) + actual
 
 
-def _mistake(error: ValidationError, *, whole: bool) -> str:
+def _mistake(error: ValidationError, whole: bool) -> str:
     """The mistake by its keyword, to follow the name of what has it; `whole` where that is the parameter itself."""
     instance = error.instance
     schema = mapping(error.schema)

@@ -31,8 +31,6 @@ Trial = Callable[[Mapping[str, Files], Mapping[str, str]], Mapping[str, Template
 class Catalog:
     """Templates by name. Immutable."""
 
-    __slots__ = ("_selecting", "_templates", "injected_names")
-
     def __init__(self, templates: Iterable[Template] = ()) -> None:
         self._templates = {t.name: t for t in sorted(templates, key=lambda t: t.name)}
         injected = [t for t in self._templates.values() if not t.why_not_injected]

@@ -274,7 +274,7 @@ def _dashes(line: str, before: str, following: str, first: int, last: int) -> Jo
         yield last, "the dash in -%} removes the indentation of the next line", "write %}"
 
 
-def _at_the_end(line: str, following: str, tag: str, at: int, *, document: bool) -> Joins:
+def _at_the_end(line: str, following: str, tag: str, at: int, document: bool) -> Joins:
     """The tag or comment with which a line ends."""
     if following.strip() and _holds_text(line) and not _ENDS_A_DEFINITION.match(tag):
         message = f"{tag[:40]} at the end of a line removes the line break, so the next line is joined to this line"

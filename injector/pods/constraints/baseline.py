@@ -75,7 +75,7 @@ def find(parts: PodView, minor: int, *, hardened: bool) -> Violations:
             yield from _profiles(path, security, minor)
 
 
-def _refused(path: Path, value: object, help_: str = "drop it", *, field: str = "", subject: str = "") -> Diagnostic:
+def _refused(path: Path, value: object, help_: str = "drop it", field: str = "", subject: str = "") -> Diagnostic:
     """A value that the level refuses, of the field at the end of the path, or of one below it."""
     return level_violation(_LEVEL, path, f"{subject}{shown_value(value)} is not allowed", help_, field, value=value)
 
@@ -98,7 +98,7 @@ def _pod(parts: PodView, minor: int) -> Violations:
                 yield _refused(("metadata", "annotations", Key(key)), value, "use runtime/default")
 
 
-def _container(path: Path, security: Object, *, own_users: bool) -> Violations:
+def _container(path: Path, security: Object, own_users: bool) -> Violations:
     if security.get("privileged") is True:
         yield _refused((*path, "privileged"), True)
     for capability in sequence(mapping_at(security, "capabilities").get("add")):

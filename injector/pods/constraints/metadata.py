@@ -57,7 +57,7 @@ def _entry(field: str, key: object, value: object) -> Violations:
         )
 
 
-def _is_key(key: str, *, lower: bool) -> bool:
+def _is_key(key: str, lower: bool) -> bool:
     prefix, slash, name = key.rpartition("/")
     if lower:  # annotation keys are compared in lower case
         prefix = prefix.lower()

@@ -48,20 +48,6 @@ class PodView:
     `sound` remembers containers without a violation, because the same template's container comes with many pods.
     """
 
-    __slots__ = (
-        "_sound",
-        "_such",
-        "base",
-        "containers",
-        "metadata",
-        "spec",
-        "touched",
-        "touched_volumes",
-        "unproven",
-        "volumes",
-        "windows",
-    )
-
     def __init__(
         self, pod: Object, base: Object | None = None, sound: IdentityCache[tuple[Any, ...]] | None = None
     ) -> None:
