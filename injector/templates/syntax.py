@@ -12,33 +12,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from jinja2.nodes import (
-    Assign,
-    AssignBlock,
-    Call,
-    CallBlock,
-    Compare,
-    Concat,
-    Const,
-    Dict,
-    Expr,
-    Filter,
-    For,
-    FromImport,
-    Getattr,
-    Getitem,
-    Import,
-    Include,
-    List,
-    Macro,
-    Name,
-    Node,
-    Output,
-    Slice,
-    Template,
-    Test,
-    Tuple,
-)
+from jinja2 import nodes
+from jinja2.nodes import Const, Expr, Filter, Getattr, Name, Node
 from jinja2.visitor import NodeTransformer
 
 from injector.names import hint, suggestion
@@ -80,7 +55,7 @@ _ALLOWED = frozenset(
 _INNER_HOLE = re.compile(r"\{\{-?\s*(\w+)")
 
 
-def restrict_tree(tree: Template, *, document: bool, files: frozenset[str]) -> Facts:
+def restrict_tree(tree: nodes.Template, *, document: bool, files: frozenset[str]) -> Facts:
     """Check a tree and change it in place. Raises ForbiddenError."""
     checker = _Checker(document, files)
     checker.visit(tree)
@@ -143,8 +118,8 @@ class _Checker(NodeTransformer):
     def visit_Getattr(self, node: Getattr) -> Node:
         return self._path(node) or self.generic_visit(node)
 
-    def visit_Getitem(self, node: Getitem) -> Node:
-        if isinstance(node.arg, Slice):
+    def visit_Getitem(self, node: nodes.Getitem) -> Node:
+        if isinstance(node.arg, nodes.Slice):
             parts = [part or Const(None) for part in (node.arg.start, node.arg.stop, node.arg.step)]
             return self._checked("sliced", [self.visit(n) for n in (node.node, *parts)], node.lineno)
         return self._path(node) or self.generic_visit(node)
@@ -162,7 +137,7 @@ class _Checker(NodeTransformer):
         read = normal_paths(path for path in paths if path[0] != "params")
         return self._checked("note_read", [node, Const(read)], node.lineno) if read else node
 
-    def visit_Output(self, node: Output) -> Node:
+    def visit_Output(self, node: nodes.Output) -> Node:
         node.nodes = [self._later(hole) or self.visit(hole) for hole in node.nodes]
         return node
 
@@ -177,7 +152,7 @@ class _Checker(NodeTransformer):
 
     # ------------------------------------------------------------------------------------------------- calls
 
-    def visit_Call(self, node: Call) -> Node:
+    def visit_Call(self, node: nodes.Call) -> Node:
         if node.dyn_args is not None or node.dyn_kwargs is not None:
             raise ForbiddenError("* and ** in calls are not available", node.lineno)
         target = node.node
@@ -196,7 +171,7 @@ class _Checker(NodeTransformer):
             return self._method_call(node, target)
         return self.generic_visit(node)
 
-    def _method_call(self, node: Call, target: Getattr) -> Node:
+    def _method_call(self, node: nodes.Call, target: Getattr) -> Node:
         name, path = target.attr, chain(target)
         # of a name that there is not, the name is the mistake; where another file sets it, the render finds this
         if name not in METHODS and not (path and path[0] not in NAMES | FUNCTIONS.keys() | self.facts.assigned):
@@ -209,7 +184,7 @@ class _Checker(NodeTransformer):
     def _is_module(self, target: Getattr) -> bool:
         return isinstance(target.node, Name) and (target.node.name in self._modules or target.node.name == "loop")
 
-    def visit_CallBlock(self, node: CallBlock) -> Node:
+    def visit_CallBlock(self, node: nodes.CallBlock) -> Node:
         target = node.call.node
         if not isinstance(target, Name) and not (isinstance(target, Getattr) and self._is_module(target)):
             raise ForbiddenError("{% call %} needs a macro", node.lineno)
@@ -228,11 +203,11 @@ class _Checker(NodeTransformer):
         self._known("filter", node, self._filters)
         return node
 
-    def visit_Test(self, node: Test) -> Node:
+    def visit_Test(self, node: nodes.Test) -> Node:
         self._known("test", node, TESTS)
         return self.generic_visit(node)
 
-    def _known(self, kind: str, node: Filter | Test, available: dict[str, Any]) -> None:
+    def _known(self, kind: str, node: Filter | nodes.Test, available: dict[str, Any]) -> None:
         if node.dyn_args is not None or node.dyn_kwargs is not None:
             raise ForbiddenError("* and ** in calls are not available", node.lineno)
         name = node.name
@@ -257,13 +232,13 @@ class _Checker(NodeTransformer):
 
     # -------------------------------------------------------------- what Jinja's own code would not check
 
-    def visit_Assign(self, node: Assign | AssignBlock) -> Node:
+    def visit_Assign(self, node: nodes.Assign | nodes.AssignBlock) -> Node:
         self.facts.lasting.update(name.name for name in node.find_all(Name) if name.ctx == "store")
         return self.generic_visit(node)
 
     visit_AssignBlock = visit_Assign
 
-    def visit_For(self, node: For) -> Node:
+    def visit_For(self, node: nodes.For) -> Node:
         if node.recursive:
             raise ForbiddenError("recursive loops are not available; use a macro that calls itself", node.lineno)
         units = 10 + _size(node.body)
@@ -277,11 +252,11 @@ class _Checker(NodeTransformer):
         else:
             self.generic_visit(node)
         self._loops -= 1
-        names = len(node.target.items) if isinstance(node.target, Tuple) else 1
+        names = len(node.target.items) if isinstance(node.target, nodes.Tuple) else 1
         node.iter = self._checked("each", [node.iter, Const(units), Const(names)], node.lineno)
         return node
 
-    def visit_Compare(self, node: Compare) -> Node:
+    def visit_Compare(self, node: nodes.Compare) -> Node:
         constants = compared_with_constants(node)
         if constants and constants[0] in PATH_ROOTS:
             self.facts.note(constants[:-1], {constants}, first_offset(node.expr))
@@ -298,13 +273,13 @@ class _Checker(NodeTransformer):
     def _compared(self, node: Expr) -> Expr:
         return node if isinstance(node, Const) else self._checked("compared", [node], node.lineno)
 
-    def visit_Concat(self, node: Concat) -> Node:
-        pieces = List([self.visit(n) for n in node.nodes], lineno=node.lineno)
+    def visit_Concat(self, node: nodes.Concat) -> Node:
+        pieces = nodes.List([self.visit(n) for n in node.nodes], lineno=node.lineno)
         return self._checked("joined", [pieces], node.lineno)
 
-    def visit_List(self, node: List | Dict | Tuple) -> Node:
+    def visit_List(self, node: nodes.List | nodes.Dict | nodes.Tuple) -> Node:
         self.generic_visit(node)
-        is_target = isinstance(node, Tuple) and node.ctx == "store"
+        is_target = isinstance(node, nodes.Tuple) and node.ctx == "store"
         return node if is_target else self._checked("weigh", [node], node.lineno)
 
     visit_Dict = visit_Tuple = visit_List
@@ -315,17 +290,17 @@ class _Checker(NodeTransformer):
 
     # ------------------------------------------------------------------------------------------ other files
 
-    def visit_Include(self, node: Include) -> Node:
+    def visit_Include(self, node: nodes.Include) -> Node:
         node.with_context = True
         return self._file(node)
 
-    def visit_Import(self, node: Import) -> Node:
+    def visit_Import(self, node: nodes.Import) -> Node:
         node.with_context = True  # a module without context would be shared between renders
         self._modules.add(node.target)
         self._assign(node.target, node.lineno)
         return self._file(node)
 
-    def visit_FromImport(self, node: FromImport) -> Node:
+    def visit_FromImport(self, node: nodes.FromImport) -> Node:
         node.with_context = True
         for name in node.names:
             self._assign(name if isinstance(name, str) else name[1], node.lineno)
@@ -335,17 +310,17 @@ class _Checker(NodeTransformer):
             self.facts.imports[node.template.value, own] = node.lineno  # type: ignore[attr-defined]
         return node
 
-    def _spending(self, node: Template | Macro | CallBlock) -> Node:
+    def _spending(self, node: nodes.Template | nodes.Macro | nodes.CallBlock) -> Node:
         """Make each run of a file, macro or call block charge units for its size."""
         # a file costs more to begin than a macro, which is charged as a call as well
-        units = Const((15 if isinstance(node, Template) else 1) + _size(node.body))
+        units = Const((15 if isinstance(node, nodes.Template) else 1) + _size(node.body))
         self.generic_visit(node)
-        node.body.insert(0, Output([self._checked("spend", [units], node.lineno)], lineno=node.lineno))
+        node.body.insert(0, nodes.Output([self._checked("spend", [units], node.lineno)], lineno=node.lineno))
         return node
 
     visit_Template = _spending
 
-    def visit_Macro(self, node: Macro) -> Node:
+    def visit_Macro(self, node: nodes.Macro) -> Node:
         self._assign(node.name, node.lineno)
         return self._spending(node)
 
@@ -353,7 +328,7 @@ class _Checker(NodeTransformer):
         self.visit_Name(Name(name, "store", lineno=code))
         self.facts.lasting.add(name)
 
-    def _file(self, node: Include | Import | FromImport) -> Node:
+    def _file(self, node: nodes.Include | nodes.Import | nodes.FromImport) -> Node:
         name = node.template.value if isinstance(node.template, Const) else None
         if not isinstance(name, str):
             message = 'the name of the included file has to be a string in quotes, such as "_file.j2"'
