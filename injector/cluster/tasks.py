@@ -75,23 +75,22 @@ def jittered(seconds: float, share: float = 0.5) -> float:
     return seconds * random.uniform(1 - share, 1)  # noqa: S311 - not a secret
 
 
-class Backoff:
+class Backoff(msgspec.Struct):
     """Delays in seconds that double from `first` up to `longest`, each jittered; `reset()` begins anew."""
 
-    def __init__(self, first: float, longest: float) -> None:
-        self._first = first
-        self._longest = longest
-        self._next = first
+    first: float
+    longest: float
+    _next: float = 0.0
 
     def next(self, at_least: float = 0.0) -> float:
         """The next delay; `at_least` is the server's own wish, heeded up to the longest delay."""
-        delay = jittered(self._next)
-        self._next = min(self._next * 2, self._longest)
-        return max(delay, min(at_least, self._longest))
+        pause = self._next or self.first
+        self._next = min(pause * 2, self.longest)
+        return max(jittered(pause), min(at_least, self.longest))
 
     def reset(self) -> None:
         """All is well again: the next delay is a short one."""
-        self._next = self._first
+        self._next = 0.0
 
 
 #: Changes of others that are undone at once.

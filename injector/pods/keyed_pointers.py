@@ -7,7 +7,7 @@ element when others were inserted before it: `/spec/containers/app/ports/8080,TC
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -88,7 +88,7 @@ def tags(value: Any, pointer: str, field: Field) -> Iterator[str]:
             yield from tags(part, f"{pointer}/{step}", field.element)
 
 
-def pointer_to(overlay: Any, path: Sequence[str | int]) -> str:
+def pointer_to(overlay: Any, path: Path) -> str:
     """The keyed pointer of what a path of keys and indices leads to in an overlay for pods."""
     pointer, field = "", POD
     for step in path:

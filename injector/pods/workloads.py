@@ -291,8 +291,11 @@ def workload_of_object(obj: Object) -> Workload:
     owner = _controller(metadata)
     if owner is not None and obj.get("kind") in ("ReplicaSet", "Job"):
         return Workload(owner["kind"], owner["name"])
-    kind, name = obj.get("kind"), metadata.get("name") or metadata.get("generateName")
-    return Workload(kind if isinstance(kind, str) and is_kind(kind) else "", _name(name))
+    kind = obj.get("kind")
+    return Workload(
+        kind if isinstance(kind, str) and is_kind(kind) else "",
+        _name(metadata.get("name") or metadata.get("generateName")),
+    )
 
 
 def workload_with_pods(obj: Object) -> Workload | None:

@@ -68,8 +68,14 @@ def load_template(name: str, sources: StringMap, origin: str = "") -> Template:
             )
     manifest.finish()
     roots = {OVERLAY: "", **{spec.template: spec.syntax for spec in fields["files"].values()}}
-    program = Program(name, relevant, roots, [p.variable for p in fields["parameters"].values()], origin)
-    return Template(name=name, sources=relevant, digest=_digest(relevant), origin=origin, program=program, **fields)
+    return Template(
+        name=name,
+        sources=relevant,
+        digest=_digest(relevant),
+        origin=origin,
+        program=Program(name, relevant, roots, [p.variable for p in fields["parameters"].values()], origin),
+        **fields,
+    )
 
 
 def relevant_sources(sources: StringMap) -> dict[str, str]:

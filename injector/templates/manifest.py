@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -299,7 +299,7 @@ class Manifest:
         return AppliesTo(rules["apiGroups"], rules["apiVersions"], rules["resources"], rules["operations"])
 
 
-def manifest_place(template: Template, path: Sequence[str | int], *, key: bool = True) -> Place:
+def manifest_place(template: Template, path: Path, *, key: bool = True) -> Place:
     """The place of a key (or of its value) of template.yaml, as in ("parameters", "app-port", "default").
 
     Of the nearest parent where there is no such key.

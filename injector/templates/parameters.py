@@ -133,8 +133,9 @@ def _choose(
                 if parameter.member is None:
                     single[name] = _Raw(origin, raw, setter)
                 else:
-                    members = _members(template, parameter, name, _Raw(origin, raw, setter))
-                    families.setdefault(parameter.name, {}).update(members)
+                    families.setdefault(parameter.name, {}).update(
+                        _members(template, parameter, name, _Raw(origin, raw, setter))
+                    )
             elif len(warnings) < SEARCHES:
                 warnings.append(_unused(name, label, parameters, guarded))
             else:
@@ -214,11 +215,10 @@ def _read(template: Template, parameter: Parameter, name: str, origin: str, raw:
             message = f"the value of {origin} is not allowed; it is secret, so it is not shown. It must be "
             message, fields["value"] = f"{message}{allowed(parameter.schema)}", ""
         choices = [] if parameter.secret else [str(choice) for choice in parameter.schema.get("enum", ())]
-        near = nearest(str(raw), choices, cutoff=0.7)
         raise InjectionError(
             Reason.BAD_PARAMETER,
             message,
-            help=to_write(near),
+            help=to_write(nearest(str(raw), choices, cutoff=0.7)),
             fields=fields,
             mistake=() if parameter.secret else ("value", parameter, raw, origin),
         ) from None

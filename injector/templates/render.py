@@ -133,7 +133,7 @@ class Trace:
         value = Structure(self._tagged.text, replace=self._source == OVERLAY).fill(self._tagged.run.values)
         return {} if self._source == OVERLAY and value is None else take_defaults(value)[0]
 
-    def place(self, path: Sequence[str | int], key: bool = False) -> Place:
+    def place(self, path: Path, key: bool = False) -> Place:
         """The place of the value that a path of keys and list indices leads to, or of its key.
 
         Of the nearest parent where there is no such value; for a text file of its beginning.

@@ -51,8 +51,9 @@ class RenderError(InjectionError):
         params: tuple[str, ...],
         mistake: tuple[Any, ...],
     ) -> None:
-        located = replace(place, origin=template.name)
-        super().__init__(Reason.TEMPLATE_FAILED, message, path=path, place=located, mistake=mistake)
+        super().__init__(
+            Reason.TEMPLATE_FAILED, message, path=path, place=replace(place, origin=template.name), mistake=mistake
+        )
         self.place = place
         self.rule = rule
         self.undefined = undefined
@@ -74,8 +75,10 @@ class RenderError(InjectionError):
 
     def as_template_error(self) -> TemplateError:
         """This error as a mistake of the template, for its author."""
-        place = replace(self.place, origin=self.template.origin)
-        return TemplateError.of(self.template.name, replace(self.diagnostic, code=self.rule, place=place))
+        return TemplateError.of(
+            self.template.name,
+            replace(self.diagnostic, code=self.rule, place=replace(self.place, origin=self.template.origin)),
+        )
 
 
 def failure(template: Template, root: Root, variables: Object, error: Exception) -> RenderError:
@@ -94,10 +97,16 @@ def failure(template: Template, root: Root, variables: Object, error: Exception)
     if rule == "value" and "name" in _FIXED.get(whole, ()):
         message = f"`{whole}` is a mapping; write {whole}.name"
     message = message[:300] + ("" if rule == "yaml" else in_comment(place))
-    undefined = isinstance(error, UndefinedError)
     path, mistake = (error.path, error.mistake) if isinstance(error, OverlayError) else ((), ())
     return RenderError(
-        template, message, place, rule=rule, path=path, undefined=undefined, params=params, mistake=mistake
+        template,
+        message,
+        place,
+        rule=rule,
+        path=path,
+        undefined=isinstance(error, UndefinedError),
+        params=params,
+        mistake=mistake,
     )
 
 

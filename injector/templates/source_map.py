@@ -24,7 +24,7 @@ from jinja2 import Template as JinjaTemplate
 from jinja2 import TemplateSyntaxError, nodes
 from jinja2.lexer import Lexer
 
-from injector.diagnostics import Place
+from injector.diagnostics import Path, Place
 from injector.library_messages import jinja_message
 from injector.templates.holes import Run, current, document
 from injector.templates.kubernetes_yaml import Builder, Node, YAMLError, compose, index
@@ -231,7 +231,7 @@ class Tagged:
         """Where in the rendered text a hole stands, at or behind an offset; that offset where it does not."""
         return max(self.text.find(f"{OPEN}{number}{CLOSE}", after), after)
 
-    def offset_of(self, path: Sequence[str | int], *, key: bool) -> int:
+    def offset_of(self, path: Path, *, key: bool) -> int:
         """Where in the rendered YAML or JSON a value, or its key, begins; its nearest parent where it is not there."""
         entry = _entry_at(_composed(self.text), path, self._key)
         return index(self.text, entry[not key].start_mark) if entry else 0

@@ -130,8 +130,8 @@ def find(parts: PodView) -> Violations:
 
 def _container(container: ContainerView, resources: dict[str, object]) -> Violations:
     path = (*container.path, "resources")
-    requests: dict[str, Decimal] = {}
-    limits: dict[str, Decimal] = {}
+    requests: Amounts = {}
+    limits: Amounts = {}
     yield from _quantities((*path, "requests"), resources.get("requests"), requests)
     yield from _quantities((*path, "limits"), resources.get("limits"), limits)
     names = requests.keys() | limits.keys()
@@ -153,7 +153,7 @@ def _container(container: ContainerView, resources: dict[str, object]) -> Violat
             )
 
 
-def _quantities(path: Path, amounts: object, quantities: dict[str, Decimal]) -> Violations:
+def _quantities(path: Path, amounts: object, quantities: Amounts) -> Violations:
     """What is wrong with requests or limits by themselves; `quantities` gets those that can be read."""
     for name, value in mapping(amounts).items():
         if not isinstance(name, str) or value is None:  # the API server reads null as 0
