@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from injector.cluster.installation import Installation
-from injector.pods.context import filled, mapping_at
+from injector.pods.context import filled, mapping_at, mappings_at
 from injector.settings import Settings
 from injector.templates.snapshot import Catalog
 from injector.templates.template import AppliesTo
@@ -43,7 +43,7 @@ def selected(selector: Entry) -> str:
     """
     parts = [_expression(key, "In", [value]) for key, value in sorted(mapping_at(selector, "matchLabels").items())]
     parts += [
-        _expression(e["key"], e["operator"], e.get("values") or ()) for e in selector.get("matchExpressions") or ()
+        _expression(e["key"], e["operator"], e.get("values") or ()) for e in mappings_at(selector, "matchExpressions")
     ]
     return " && ".join(parts) or "true"
 
@@ -90,21 +90,26 @@ _WORKLOADS = [
     webhook_rule(AppliesTo(("batch",), resources=("jobs", "cronjobs"), operations=_CHANGES)),
 ]
 _CONFIG_MAPS = [webhook_rule(AppliesTo(resources=("configmaps",), operations=(*_CHANGES, "DELETE")))]
+
+
+def condition(name: str, expression: str) -> Entry:
+    """An expression under its name: a condition of a webhook or a policy, or a policy's variable."""
+    return {"name": name, "expression": expression}
+
+
 #: A trial takes longer than a pod's review, and only who applies a template waits for it.
 _SOURCES_SECONDS = 10
-_NOT_A_MIRROR_POD = {
-    "name": "not-a-mirror-pod",
-    "expression": "!(object.metadata.?annotations[?'kubernetes.io/config.mirror'].hasValue())",
-}
+_NOT_A_MIRROR_POD = condition(
+    "not-a-mirror-pod", "!(object.metadata.?annotations[?'kubernetes.io/config.mirror'].hasValue())"
+)
 #: A ReplicaSet of a Deployment, a Job of a CronJob: nobody reads the warnings that its controller is given.
-_NOT_OF_A_CONTROLLER = {
-    "name": "not-of-a-controller",
-    "expression": "!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))",
-}
+_NOT_OF_A_CONTROLLER = condition(
+    "not-of-a-controller", "!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))"
+)
 #: A new status is nothing new. What stands on the workload itself is: people put there by mistake what is for its pods.
-_SOMETHING_IS_NEW = {
-    "name": "something-is-new",
-    "expression": " || ".join(
+_SOMETHING_IS_NEW = condition(
+    "something-is-new",
+    " || ".join(
         (
             "request.operation == 'CREATE'",
             "object.spec != oldObject.spec",
@@ -112,7 +117,7 @@ _SOMETHING_IS_NEW = {
             "object.metadata.?labels.orValue({}) != oldObject.metadata.?labels.orValue({})",
         )
     ),
-}
+)
 
 
 class Entries(NamedTuple):
@@ -147,7 +152,7 @@ def entries(settings: Settings, installation: Installation, catalog: Catalog = _
     no, opted_in = [_NOT_A_MIRROR_POD], [_NOT_A_MIRROR_POD, _asks_for_it(settings)]
     for kind in ("annotation", "label"):
         says_no = f"{in_any_case(f'{kind}s', settings.inject_key)} in {words(settings.no_values)}"
-        no.append({"name": f"{kind}-does-not-say-no", "expression": f"!({says_no})"})
+        no.append(condition(f"{kind}-does-not-say-no", f"!({says_no})"))
     labels, news = (label.enabled, label.required, label.disabled), [_NOT_OF_A_CONTROLLER, _SOMETHING_IS_NEW]
     return Entries(
         mutating=(
@@ -180,7 +185,7 @@ def _sources_entry(settings: Settings, installation: Installation) -> Entry:
         "failurePolicy": "Ignore",
         "sideEffects": "None",
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": installation.namespace}},
-        "matchConditions": [{"name": "template-or-settings", "expression": expression}],
+        "matchConditions": [condition("template-or-settings", expression)],
     }
 
 
@@ -240,6 +245,6 @@ def _asks_for_it(settings: Settings) -> Entry:
     if settings.pod_default == "named":
         says_yes.append(f"{in_any_case('annotations', settings.templates_key)} != ''")
     if settings.always_selector is None:
-        return {"name": "annotation-or-label-says-yes", "expression": " || ".join(says_yes)}
+        return condition("annotation-or-label-says-yes", " || ".join(says_yes))
     always = selected(settings.always_selector)
-    return {"name": "says-yes-or-is-always-selected", "expression": " || ".join([*says_yes, f"({always})"])}
+    return condition("says-yes-or-is-always-selected", " || ".join([*says_yes, f"({always})"]))

@@ -115,7 +115,7 @@ def _namespace_label(choice: str) -> _Look:
 
 
 def _selector(field: str) -> _Look:
-    title = field.split("_")[0] + "Selector"
+    title = f"{field.split('_')[0]}Selector"
     none = ("settings have no {}", title)
 
     def look(s: _Subject) -> _Sight:

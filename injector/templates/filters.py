@@ -183,10 +183,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "default": _default,
     "d": _default,
 }
-TEXT_FILTERS = {
-    **FILTERS,
-    **_QUOTING,
-}
+TEXT_FILTERS = {**FILTERS, **_QUOTING}
 TESTS = {
     name: JINJA_TESTS[name] if name in ("defined", "undefined") else _bounded(JINJA_TESTS[name], compared)
     for name in _TESTS

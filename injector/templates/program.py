@@ -325,7 +325,7 @@ class Program:
 
 def in_comment(place: Place) -> str:
     """What to add to a message about a hole in a comment of YAML's, or of most other files."""
-    commented = place.text.lstrip().startswith("#") and not place.text.lstrip().startswith("#}")
+    commented = re.match(r"\s*#(?!\})", place.text)
     return "; {{ }} in a # comment is rendered as well, {{ }} in {# ... #} is not" if commented else ""
 
 
