@@ -80,5 +80,10 @@ def refusal_of(body: bytes, status: int = 0, retry_after: str = "") -> ApiError:
     details = reported.details or _Details()
     wish = retry_after if retry_after.isdigit() else details.retry_after_seconds
     reason = reported.reason or http.client.responses.get(code, "Error").replace(" ", "")
-    causes = tuple(cause.reason for cause in details.causes or ())
-    return ApiError(code, reason, reported.message or reason, causes=causes, retry_after=float(wish))
+    return ApiError(
+        code,
+        reason,
+        reported.message or reason,
+        causes=tuple(cause.reason for cause in details.causes or ()),
+        retry_after=float(wish),
+    )

@@ -11,22 +11,23 @@ https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 from injector.cluster.api_error import ApiError
-from injector.cluster.client import Client
+from injector.cluster.client import Client, Query
 from injector.cluster.connection import context_namespace
 from injector.cluster.installation import KINDS, configuration_path, service_namespaces
 from injector.cluster.namespaces import namespace_of
 from injector.cluster.template_maps import template_files
 from injector.diagnostics import advised
 from injector.errors import DocumentError, InjectorError
-from injector.pods.context import Cluster, Namespace, Object
+from injector.pods.context import Cluster, Namespace, Object, mapping_at
 from injector.pods.resource_kinds import Resource
+from injector.pods.workloads import API_VERSIONS
 from injector.settings import SETTINGS_KEY, Settings
 from injector.templates.load import TemplateSources
 
@@ -47,7 +48,7 @@ async def _find_resource(client: Client, word: str) -> tuple[Resource, bool] | N
     versions = [] if group_name else [("", "v1")]
     for listed in (await client.get("/apis")).get("groups") or ():
         if not group_name or f"{listed.get('name')}.".startswith(f"{group_name}."):
-            versions.append((str(listed.get("name")), str((listed.get("preferredVersion") or {}).get("version"))))
+            versions.append((str(listed.get("name")), str(mapping_at(listed, "preferredVersion").get("version"))))
     for group, version in versions:
         try:
             resources = (await client.get(_api(group, version))).get("resources") or ()
@@ -65,21 +66,24 @@ T = TypeVar("T")
 
 #: The label by which an installation's own objects are found.
 INSTALLATION = "app.kubernetes.io/name=sidecar-injector"
-#: The key of the settings in their ConfigMap.
 _AT_ONCE = 16  # requests that are under way at the same time
 
-_APPS, _BATCH, _CORE = "/apis/apps/v1", "/apis/batch/v1", "/api/v1"
-_KINDS = {
-    ("pod", "pods", "po"): (_CORE, "pods"),
-    ("deployment", "deployments", "deploy"): (_APPS, "deployments"),
-    ("replicaset", "replicasets", "rs"): (_APPS, "replicasets"),
-    ("statefulset", "statefulsets", "sts"): (_APPS, "statefulsets"),
-    ("daemonset", "daemonsets", "ds"): (_APPS, "daemonsets"),
-    ("job", "jobs"): (_BATCH, "jobs"),
-    ("cronjob", "cronjobs", "cj"): (_BATCH, "cronjobs"),
-    ("replicationcontroller", "replicationcontrollers", "rc"): (_CORE, "replicationcontrollers"),
+_CORE = "/api/v1"
+_SHORT_NAMES = {
+    "Pod": "po",
+    "Deployment": "deploy",
+    "ReplicaSet": "rs",
+    "StatefulSet": "sts",
+    "DaemonSet": "ds",
+    "CronJob": "cj",
+    "ReplicationController": "rc",
 }
-_PATHS = {alias: path for aliases, path in _KINDS.items() for alias in aliases}
+#: The resources of Kubernetes' own kinds that hold a pod, by each of their names.
+_RESOURCES = {
+    name: Resource(*version.rpartition("/")[::2], f"{kind.lower()}s")
+    for kind, version in API_VERSIONS.items()
+    for name in (kind.lower(), f"{kind.lower()}s", _SHORT_NAMES.get(kind, kind.lower()))
+}
 
 
 class ClusterError(InjectorError):
@@ -151,10 +155,9 @@ class BlockingClient:
         if not slash or not word or not name:
             raise DocumentError(f"{target}: not KIND/NAME such as deploy/web")
         kind, _, group = word.lower().partition(".")  # deployment.apps/web, of kubectl get -o name
-        api, plural = _PATHS.get(kind, ("", ""))
-        if api and (not group or f"/{group}/" in api):
-            group, version = ("", "v1") if api == _CORE else api.split("/")[2:]
-            discovered: tuple[Resource, bool] | None = (Resource(group, version, plural), True)
+        known = _RESOURCES.get(kind)
+        if known and group in ("", known.group):
+            discovered: tuple[Resource, bool] | None = (known, True)
         else:
             discovered = self._run(f"the kind of {target}", _find_resource(self._client, word))
         if discovered is None:
@@ -190,7 +193,7 @@ class BlockingClient:
 
         ClusterError if there is none or several.
         """
-        names: set[str] = set().union(*map(service_namespaces, self.webhooks()))
+        names = set().union(*map(service_namespaces, self.webhooks()))
         if len(names) != 1:
             present = "no webhooks of an injector"
             to_do = "install the injector, or choose another cluster with --context"
@@ -203,7 +206,7 @@ class BlockingClient:
     def settings_text(self, namespace: str) -> str | None:
         """The text of the settings file of the injector in `namespace`; None if it runs on defaults."""
         maps = self.objects(f"{_CORE}/namespaces/{namespace}/configmaps", {"labelSelector": INSTALLATION})
-        return next((obj["data"][SETTINGS_KEY] for obj in maps if SETTINGS_KEY in (obj.get("data") or {})), None)
+        return next((obj["data"][SETTINGS_KEY] for obj in maps if SETTINGS_KEY in mapping_at(obj, "data")), None)
 
     def templates(self, namespace: str, settings: Settings) -> TemplateSources:
         """The templates that are ConfigMaps of the injector in `namespace`."""
@@ -211,7 +214,7 @@ class BlockingClient:
         config_maps = self.objects(path, {"labelSelector": f"{settings.template_label}=true"})
         return {obj["metadata"]["name"]: template_files(obj) for obj in config_maps}
 
-    def objects(self, path: str, query: Mapping[str, str] | None = None) -> Iterator[Object]:
+    def objects(self, path: str, query: Query = None) -> Iterator[Object]:
         """Every object of the collection at `path` (`/api/v1/pods`), a page at a time."""
         page: str | None = ""
         while page is not None:
@@ -232,7 +235,7 @@ class BlockingClient:
         method: str,
         path: str,
         body: Object,
-        query: Mapping[str, str] | None = None,
+        query: Query = None,
         *,
         subject: str = "",
         content_type: str = "application/json",

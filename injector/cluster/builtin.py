@@ -17,7 +17,7 @@ from injector.cluster.client import Client
 from injector.cluster.lease import Lease, LeaseTiming
 from injector.cluster.reflector import Timing
 from injector.cluster.rotation import CertificateState, RotationPlan
-from injector.cluster.tasks import Backoff, end_task
+from injector.cluster.tasks import Background, Backoff
 from injector.cluster.x509 import Pair, service_names
 from injector.settings import CertificateSettings
 from injector.telemetry import Metrics
@@ -34,7 +34,7 @@ _STEPS = 8
 _GONE_SECONDS = 5.0
 
 
-class BuiltinCertificates:
+class BuiltinCertificates(Background):
     """Certificates of the injector's own authority, kept in one Secret. `start()` in the event loop, then `stop()`.
 
     `namespace` is the injector's own, `domain` the cluster's. `on_pair(pair)` is called with each new certificate that
@@ -76,18 +76,17 @@ class BuiltinCertificates:
         self._served: Pair | None = None
         self._refused = ""
         self._controller = self._new_controller()
-        self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin to watch, to serve and to take part in the choice of a leader."""
         self._metrics.leader.cell().value = 0
         for part in (self._store.reflector, self._bundles, self._lease):
             part.start()
-        self._task = asyncio.create_task(self._run(), name="built-in certificates")
+        super().start()
 
     async def hand_over(self) -> None:
         """Write nothing any more, and let another replica lead; what the Secret holds is served as before."""
-        await end_task(self._task)
+        await super().stop()
         await self._lease.stop()
 
     async def stop(self) -> None:
@@ -144,7 +143,7 @@ class BuiltinCertificates:
             lambda: self._lease.leading,
             self._client.now,
             self._metrics,
-            self._on_trouble,
+            on_trouble=self._on_trouble,
             settle_seconds=self._settings.settle_seconds,
             # A write that the leader began is over before another one leads.
             write_seconds=self._lease_timing.lasts - self._lease_timing.deadline,

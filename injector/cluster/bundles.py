@@ -18,7 +18,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from cryptography import x509
+from cryptography.x509 import Certificate
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
@@ -27,7 +27,7 @@ from injector.cluster.pause import is_paused
 from injector.cluster.reflector import Reflector, Timing
 from injector.cluster.rotation import Bundle
 from injector.cluster.x509 import pem_of, read_certificates
-from injector.pods.context import Object
+from injector.pods.context import Object, Strings, mapping_at
 
 #: Under this name the API server notes who wrote the field.
 FIELD_MANAGER = "sidecar-injector-certificates"
@@ -40,7 +40,7 @@ class BundleEntry(NamedTuple):
     """
 
     name: str
-    authorities: tuple[x509.Certificate, ...]
+    authorities: tuple[Certificate, ...]
     clean: bool
     required: Object
 
@@ -55,7 +55,7 @@ class Configuration(NamedTuple):
     name: str
     version: str
     entries: tuple[BundleEntry, ...]
-    writers: tuple[str, ...]
+    writers: Strings
     left: bool = False
 
     @property
@@ -86,8 +86,8 @@ class Bundles:
         self._client = client
         self._name = name
         self._service = service
-        self._reflectors = {
-            kind: Reflector(
+        self._reflectors = [
+            Reflector(
                 client,
                 configuration_path(kind),
                 partial(self._configuration, kind),
@@ -96,34 +96,34 @@ class Bundles:
                 timing=timing,
             )
             for kind in KINDS
-        }
+        ]
 
     def start(self) -> None:
         """Begin to watch."""
-        for reflector in self._reflectors.values():
+        for reflector in self._reflectors:
             reflector.start()
 
     async def stop(self) -> None:
         """End."""
-        for reflector in self._reflectors.values():
+        for reflector in self._reflectors:
             await reflector.stop()
 
     @property
     def synced(self) -> bool:
         """Whether both kinds were read."""
-        return all(reflector.synced.is_set() for reflector in self._reflectors.values())
+        return all(reflector.synced.is_set() for reflector in self._reflectors)
 
     @property
     def last_error(self) -> ApiError | None:
         """What keeps them from being up to date; None when they are."""
-        return next((reflector.last_error for reflector in self._reflectors.values() if reflector.last_error), None)
+        return next((reflector.last_error for reflector in self._reflectors if reflector.last_error), None)
 
     @property
     def seen(self) -> tuple[Configuration, ...]:
         """The configurations as last seen; none where there are none."""
-        return tuple(item for reflector in self._reflectors.values() for item in reflector.items.values())
+        return tuple(item for reflector in self._reflectors for item in reflector.items.values())
 
-    async def read(self, *, deadline: float) -> tuple[Configuration, ...]:
+    async def read(self, deadline: float) -> tuple[Configuration, ...]:
         """The configurations as they are now; `deadline` in seconds for each. Raises ApiError."""
         configurations = []
         for kind in KINDS:
@@ -132,7 +132,7 @@ class Bundles:
                 configurations.append(self._configuration(kind, obj))
         return tuple(configurations)
 
-    async def write(self, configuration: Configuration, bundle: Bundle, *, deadline: float) -> None:
+    async def write(self, configuration: Configuration, bundle: Bundle, deadline: float) -> None:
         """Apply the bundle to each of its entries; refused (409) if the configuration has changed since.
 
         `deadline` in seconds. Raises ApiError.
@@ -157,14 +157,19 @@ class Bundles:
         metadata = obj["metadata"]
         webhooks = [webhook for webhook in obj.get("webhooks") or () if _calls(webhook, self._service)]
         left = _left(webhooks, metadata)
-        entries = tuple(_entry(webhook) for webhook in webhooks if webhook["name"] not in left)
-        version, writers = metadata["resourceVersion"], _writers(metadata)
-        return Configuration(kind, metadata["name"], version, entries, writers, bool(left))
+        return Configuration(
+            kind,
+            metadata["name"],
+            metadata["resourceVersion"],
+            tuple(_entry(webhook) for webhook in webhooks if webhook["name"] not in left),
+            _writers(metadata),
+            bool(left),
+        )
 
 
 def _calls(webhook: Object, service: tuple[str, str]) -> bool:
     """Whether the entry calls this Service (name, namespace)."""
-    called = (webhook.get("clientConfig") or {}).get("service") or {}
+    called = mapping_at(mapping_at(webhook, "clientConfig"), "service")
     return (called.get("name"), called.get("namespace")) == service
 
 
@@ -174,8 +179,12 @@ def _entry(webhook: Object) -> BundleEntry:
     except (binascii.Error, ValueError):
         text = b"?"
     certificates = read_certificates(text)
-    clean = b"".join(text.split()) == b"".join(pem_of(certificates).split())
-    return BundleEntry(webhook["name"], certificates, clean, _required(webhook))
+    return BundleEntry(
+        webhook["name"],
+        certificates,
+        b"".join(text.split()) == b"".join(pem_of(certificates).split()),
+        _required(webhook),
+    )
 
 
 def _required(webhook: Object) -> Object:
@@ -193,7 +202,7 @@ def _left(webhooks: list[Object], metadata: Object) -> set[str]:
         name
         for managed in metadata.get("managedFields") or ()
         if managed.get("manager") == FIELD_MANAGER
-        for name in (managed.get("fieldsV1") or {}).get("f:webhooks") or {}
+        for name in mapping_at(mapping_at(managed, "fieldsV1"), "f:webhooks")
     }
     return {
         webhook["name"]
@@ -205,7 +214,7 @@ def _left(webhooks: list[Object], metadata: Object) -> set[str]:
     }
 
 
-def _writers(metadata: Object) -> tuple[str, ...]:
+def _writers(metadata: Object) -> Strings:
     """Who else owns a `caBundle`, by `managedFields`; with no owner left, who changed the object last."""
     owners, last = [], ("", "")
     for field in metadata.get("managedFields") or ():
@@ -213,7 +222,7 @@ def _writers(metadata: Object) -> tuple[str, ...]:
         if manager == FIELD_MANAGER:
             continue
         last = max(last, (str(field.get("time", "")), manager))
-        webhooks = (field.get("fieldsV1") or {}).get("f:webhooks") or {}
-        if any("f:caBundle" in (value.get("f:clientConfig") or {}) for key, value in webhooks.items() if key != "."):
+        webhooks = mapping_at(mapping_at(field, "fieldsV1"), "f:webhooks")
+        if any("f:caBundle" in mapping_at(value, "f:clientConfig") for key, value in webhooks.items() if key != "."):
             owners.append(manager)
     return tuple(owners) or ((last[1],) if last[1] else ())

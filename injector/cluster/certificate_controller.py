@@ -10,13 +10,14 @@ from __future__ import annotations
 import base64
 import binascii
 import contextlib
-import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from time import monotonic
 from typing import NamedTuple
 
+import msgspec
 import structlog
-from cryptography import x509
+from cryptography.x509 import Certificate
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.bundles import FIELD_MANAGER, Bundles, Configuration
@@ -33,7 +34,7 @@ from injector.cluster.rotation import (
     read_certificate_state,
 )
 from injector.cluster.tasks import RepairBackoff
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping_at, without
 from injector.telemetry import Metrics
 
 _log = structlog.get_logger(__name__)
@@ -47,7 +48,7 @@ _MANAGERS = 8
 OnTrouble = Callable[[str, str], None]
 
 
-class CertificateController:
+class CertificateController(msgspec.Struct):
     """The leader's work, one piece at a time. Make a new one for each leadership: its memory is about one only.
 
     `leading` is asked before each write. `now` is the API server's time, because the API server checks certificates: a
@@ -55,34 +56,21 @@ class CertificateController:
     every bundle before it signs; `write_seconds` how long a request may take.
     """
 
-    def __init__(
-        self,
-        store: SecretStore,
-        bundles: Bundles,
-        plan: RotationPlan,
-        leading: Callable[[], bool],
-        now: Callable[[], datetime],
-        metrics: Metrics,
-        on_trouble: OnTrouble = lambda kind, message: None,
-        *,
-        settle_seconds: float,
-        write_seconds: float,
-    ) -> None:
-        self._store = store
-        self._bundles = bundles
-        self._plan = plan
-        self._leading = leading
-        self._now = now
-        self._metrics = metrics
-        self._on_trouble = on_trouble
-        self._settle_seconds = settle_seconds
-        self._write_seconds = write_seconds
-        self._settling: tuple[x509.Certificate | None, float] = (None, 0.0)
-        self._right: dict[str, frozenset[x509.Certificate]] = {}
-        self._backoffs: dict[str, RepairBackoff] = {}
-        self._managers: set[str] = set()
-        #: What is wrong now, by kind, one sentence each.
-        self.failures: dict[str, str] = {}
+    store: SecretStore
+    bundles: Bundles
+    plan: RotationPlan
+    leading: Callable[[], bool]
+    now: Callable[[], datetime]
+    metrics: Metrics
+    settle_seconds: float
+    write_seconds: float
+    on_trouble: OnTrouble = lambda kind, message: None
+    _settling: tuple[Certificate | None, float] = (None, 0.0)
+    _right: dict[str, frozenset[Certificate]] = {}
+    _backoffs: dict[str, RepairBackoff] = {}
+    _managers: set[str] = set()
+    #: What is wrong now, by kind, one sentence each.
+    failures: dict[str, str] = {}
 
     async def work(self, state: CertificateState) -> bool:
         """Look whether there is something to do, and do one thing; `state` is the watched copy of the Secret.
@@ -103,27 +91,27 @@ class CertificateController:
         self._tell("certificates-not-kept", f"{error}; the injector tries again")
 
     async def _work(self, state: CertificateState) -> bool:
-        watched = self._bundles.seen
+        watched = self.bundles.seen
         if self._next(state, watched) is None and not self._differing(watched, state.bundle):
             return False
-        configurations = await self._bundles.read(deadline=self._write_seconds)
-        contents = await self._store.read(deadline=self._write_seconds)
+        configurations = await self.bundles.read(self.write_seconds)
+        contents = await self.store.read(self.write_seconds)
         if contents.state.faults:
             self._tell("certificate-secret-damaged", f"{'; '.join(contents.state.faults)}; the injector repairs it")
         else:
             self.failures.pop("certificate-secret-damaged", None)
         step = self._next(contents.state, configurations)
-        if not self._leading():
+        if not self.leading():
             return False
         if step:
-            await self._store.write(contents, step.state, deadline=self._write_seconds)
+            await self.store.write(contents, step.state, self.write_seconds)
             _log.info("certificate-step", step=step.name, why=step.cause)
             return True
         return await self._put_right(configurations, contents.state.bundle)
 
     def _next(self, state: CertificateState, configurations: Sequence[Configuration]) -> RotationStep | None:
         bundles = [entry.authorities for configuration in configurations for entry in configuration.entries]
-        return next_step(state, bundles, self._now(), self._plan, settled=self._settled(state, bundles))
+        return next_step(state, bundles, self.now(), self.plan, settled=self._settled(state, bundles))
 
     def _settled(self, state: CertificateState, bundles: Sequence[Bundle]) -> bool:
         """Whether the awaited authority has been in every bundle for long enough, as far as this leader saw."""
@@ -131,11 +119,11 @@ class CertificateController:
         if authority is None or not all(authority in bundle for bundle in bundles):
             self._settling = (None, 0.0)
             return False
-        now = time.monotonic()
+        now = monotonic()
         if self._settling[0] != authority:
             self._settling = (authority, now)
         first = state.serving is None and not state.old
-        return now >= self._settling[1] + min(self._settle_seconds, _FIRST_SETTLE if first else self._settle_seconds)
+        return now >= self._settling[1] + min(self.settle_seconds, _FIRST_SETTLE if first else self.settle_seconds)
 
     # ------------------------------------------------------------ the bundles
 
@@ -147,15 +135,15 @@ class CertificateController:
             backoff = self._backoffs[configuration.kind]
             if repair and backoff.fighting:
                 self._fight(configuration)
-            if not self._leading():
+            if not self.leading():
                 break
-            await self._bundles.write(configuration, bundle, deadline=self._write_seconds)
+            await self.bundles.write(configuration, bundle, self.write_seconds)
             wrote = True
             self._right[configuration.kind] = frozenset(bundle)
             if repair:
                 backoff.repaired()
             cause = "repaired" if repair else "changed"
-            self._metrics.bundle_writes.cell(cause).value += 1
+            self.metrics.bundle_writes.cell(cause).value += 1
             _log.info(
                 "bundle-written",
                 configuration=configuration.path,
@@ -180,7 +168,7 @@ class CertificateController:
         for writer in writers:
             if len(self._managers) < _MANAGERS:
                 self._managers.add(writer)
-            self._metrics.bundle_fights.cell(writer if writer in self._managers else "others").value += 1
+            self.metrics.bundle_fights.cell(writer if writer in self._managers else "others").value += 1
         self._tell(
             "bundle-overwritten",
             f"caBundle of {configuration.path} is overwritten repeatedly by {', '.join(writers)}; the injector "
@@ -194,7 +182,7 @@ class CertificateController:
             return
         self.failures[kind] = message
         _log.warning(kind, why=message)
-        self._on_trouble(kind, message)
+        self.on_trouble(kind, message)
 
 
 # ------------------------------------------------------------ the Secret
@@ -225,7 +213,7 @@ class SecretStore:
         on_change: Callable[[CertificateState], None],
         timing: Timing | None = None,
     ) -> None:
-        #: Since when (time.monotonic) the Secret is gone that was there before; None while there is one.
+        #: Since when (monotonic) the Secret is gone that was there before; None while there is one.
         self.gone_since: float | None = None
         self._client = client
         self._on_change = on_change
@@ -242,15 +230,15 @@ class SecretStore:
         )
 
     def _changed(self, _key: str, contents: _Seen | None) -> None:
-        self.gone_since = None if contents else time.monotonic()
+        self.gone_since = None if contents else monotonic()
         self._on_change(read_certificate_state(contents.data if contents else {}))
 
-    async def read(self, *, deadline: float) -> SecretContents:
+    async def read(self, deadline: float) -> SecretContents:
         """The Secret as it is now; `deadline` in seconds. Raises ApiError."""
         secret = await self._client.find(self._path, deadline=deadline)
         return SecretContents(secret, read_certificate_state(data_of(secret or {})))
 
-    async def write(self, contents: SecretContents, state: CertificateState, *, deadline: float) -> None:
+    async def write(self, contents: SecretContents, state: CertificateState, deadline: float) -> None:
         """Replace the Secret that was found; refused (409) if it has changed since. Raises ApiError."""
         data = {key: base64.b64encode(value).decode() for key, value in state.data.items()}
         query = {"fieldManager": FIELD_MANAGER}
@@ -259,7 +247,7 @@ class SecretStore:
             secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
             await self._client.create(self._collection, secret, query, deadline=deadline)
             return
-        foreign = {key: value for key, value in (contents.secret.get("data") or {}).items() if key not in KEYS}
+        foreign = without(mapping_at(contents.secret, "data"), KEYS)
         changed = {**contents.secret, "data": {**foreign, **data}}
         await self._client.request("PUT", self._path, changed, query, deadline=deadline)
 
@@ -267,7 +255,7 @@ class SecretStore:
 def data_of(secret: Object) -> dict[str, bytes]:
     """What of a Secret's data belongs to the certificates, decoded."""
     data = {}
-    for key, value in (secret.get("data") or {}).items():
+    for key, value in mapping_at(secret, "data").items():
         if key in KEYS:
             with contextlib.suppress(binascii.Error, ValueError):
                 data[key] = base64.b64decode(value)

@@ -7,11 +7,11 @@ whether and when to try again.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from time import monotonic
 from typing import Any, cast
 
 import aiohttp
@@ -29,6 +29,9 @@ _WATCH_GRACE = 10.0  # seconds beyond a watch's own end after which the connecti
 _LARGEST_ANSWER = 64 * 1024 * 1024
 _LARGEST_EVENT = 16 * 1024 * 1024  # an object in etcd is at most 1.5 MiB; JSON may escape each byte to six
 _RENEW = 60.0  # seconds at least between two readings of the configuration
+
+
+Query = Mapping[str, str] | None
 
 
 class ListMetadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -53,7 +56,7 @@ class Event(msgspec.Struct, frozen=True):
 
 
 _decode_page = msgspec.json.Decoder(Page).decode
-_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+_decode_object = msgspec.json.Decoder(Object).decode
 _decode_event = msgspec.json.Decoder(Event).decode
 _WIRE_FAULTS = (aiohttp.ClientError, HttpProcessingError, ConfigError, OSError, ValueError)
 
@@ -68,7 +71,7 @@ class Client:
     def __init__(self, api: Any, kubeconfig: str | None = None, context: str | None = None) -> None:
         self._api = api  # the library's ApiClient, whose methods have no types
         self._source = (kubeconfig, context)
-        self._renewed = time.monotonic()
+        self._renewed = monotonic()
         self._stale = False
         #: Requests sent so far.
         self.requests = 0
@@ -97,7 +100,7 @@ class Client:
             server_time = parsedate_to_datetime(self.date)
         except ValueError:
             return datetime.now(UTC)
-        return server_time.replace(tzinfo=UTC) + timedelta(seconds=time.monotonic() - self._dated)
+        return server_time.replace(tzinfo=UTC) + timedelta(seconds=monotonic() - self._dated)
 
     async def close(self) -> None:
         """Close every connection; watches that are open end."""
@@ -111,7 +114,7 @@ class Client:
 
     # ------------------------------------------------------------ requests
 
-    async def get(self, path: str, query: Mapping[str, str] | None = None, *, deadline: float = DEADLINE) -> Object:
+    async def get(self, path: str, query: Query = None, *, deadline: float = DEADLINE) -> Object:
         """The object at `path` (`/api/v1/namespaces/x`). `deadline` in seconds. Raises ApiError."""
         return await self.request("GET", path, None, query, deadline=deadline)
 
@@ -124,9 +127,7 @@ class Client:
                 raise
         return None
 
-    async def create(
-        self, path: str, body: Object, query: Mapping[str, str] | None = None, *, deadline: float = DEADLINE
-    ) -> Object:
+    async def create(self, path: str, body: Object, query: Query = None, *, deadline: float = DEADLINE) -> Object:
         """Create `body` in the collection at `path`, and return what was stored. Raises ApiError."""
         return await self.request("POST", path, body, query, deadline=deadline)
 
@@ -135,7 +136,7 @@ class Client:
         method: str,
         path: str,
         body: Object | list[Any] | None = None,
-        query: Mapping[str, str] | None = None,
+        query: Query = None,
         *,
         content_type: str = "application/json",
         deadline: float = DEADLINE,
@@ -157,7 +158,7 @@ class Client:
     async def list(
         self,
         path: str,
-        query: Mapping[str, str] | None = None,
+        query: Query = None,
         *,
         page: str = "",
         limit: int = 500,
@@ -170,7 +171,7 @@ class Client:
 
     @asynccontextmanager
     async def watch(
-        self, path: str, resource_version: str, query: Mapping[str, str] | None = None, *, seconds: float
+        self, path: str, resource_version: str, query: Query = None, *, seconds: float
     ) -> AsyncIterator[AsyncIterator[Event]]:
         """Events after `resource_version`, bookmarks too, until the server ends the watch after `seconds`.
 
@@ -195,7 +196,7 @@ class Client:
 
     async def _events(self, response: aiohttp.ClientResponse) -> AsyncIterator[Event]:
         while line := await self._line(response):
-            event: Event = self._decode(_decode_event, line)
+            event = self._decode(_decode_event, line)
             if event.type == "ERROR":
                 raise refusal_of(msgspec.json.encode(event.object))
             yield event
@@ -216,7 +217,7 @@ class Client:
         method: str,
         path: str,
         body: Any,
-        query: Mapping[str, str] | None,
+        query: Query,
         content_type: str,
         deadline: float,
     ) -> bytes:
@@ -232,12 +233,12 @@ class Client:
         method: str,
         path: str,
         body: Any,
-        query: Mapping[str, str] | None,
+        query: Query,
         content_type: str,
         limits: aiohttp.ClientTimeout,
     ) -> aiohttp.ClientResponse:
         """The answer to a request, its body unread; ApiError for any status but 2xx."""
-        if self._stale and time.monotonic() - self._renewed > _RENEW:
+        if self._stale and monotonic() - self._renewed > _RENEW:
             await self._renew()
         self.requests += 1
         headers = {"Accept": "application/json", "Content-Type": content_type}
@@ -250,7 +251,7 @@ class Client:
         except Exception as error:
             raise self._fault(error) from None
         response: aiohttp.ClientResponse = answer.response
-        self.date, self._dated = response.headers.get("Date", ""), time.monotonic()
+        self.date, self._dated = response.headers.get("Date", ""), monotonic()
         if 200 <= response.status < 300:
             return response
         try:
@@ -304,7 +305,7 @@ class Client:
 
     async def _renew(self) -> None:
         """Read the configuration again; if that fails, go on with the old one."""
-        self._renewed = time.monotonic()
+        self._renewed = monotonic()
         try:
             fresh = await open_api(*self._source)
         except InjectorError:

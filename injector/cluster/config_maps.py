@@ -8,10 +8,10 @@ that name, its content is compared first.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import OrderedDict
 from collections.abc import Iterable
 from functools import partial
+from time import monotonic
 
 import structlog
 
@@ -43,7 +43,7 @@ class ConfigMaps:
 
     def known(self, files: Iterable[GeneratedConfigMap]) -> bool:
         """Whether `ensure` would send nothing, because it saw all of `files` to exist a short while ago."""
-        now = time.monotonic()
+        now = monotonic()
         return all(self._present.get((file.namespace, file.name), 0.0) >= now for file in files)
 
     async def ensure(self, files: Iterable[GeneratedConfigMap], deadline: float) -> None:
@@ -52,7 +52,7 @@ class ConfigMaps:
         Raises InjectionError(FILES_FAILED) that says which ConfigMap, why, and what to do. A creation that is under
         way when the deadline passes goes on, so that the controller's next try finds it done.
         """
-        now = time.monotonic()
+        now = monotonic()
         missing = [file for file in files if self._present.get((file.namespace, file.name), 0.0) < now]
         if not missing:
             return
@@ -82,7 +82,7 @@ class ConfigMaps:
                 raise ApiError(
                     409, "Conflict", "something deletes the ConfigMap of that name again and again; find out what"
                 )
-        remember(self._present, (file.namespace, file.name), time.monotonic() + self._seconds, self._remember)
+        remember(self._present, (file.namespace, file.name), monotonic() + self._seconds, self._remember)
 
     async def _compare(self, file: GeneratedConfigMap) -> bool:
         """Whether the ConfigMap of that name is there; ApiError if it is not the one wanted."""
@@ -130,6 +130,9 @@ def _failure(file: GeneratedConfigMap, error: ApiError) -> InjectionError:
     """What the pod's owner is told."""
     name = f"{file.namespace}/{file.name}"
     cause = next(iter(error.causes), _NARROWER.get(error.denial, error.reason))
-    to_do = _TO_DO.get(cause, "the injector tries again when the pod is next created")
-    message = f"ConfigMap {name} was not created: {error.message}"
-    return InjectionError(Reason.FILES_FAILED, message, help=to_do, fields={"configmap": name, "cause": cause})
+    return InjectionError(
+        Reason.FILES_FAILED,
+        f"ConfigMap {name} was not created: {error.message}",
+        help=_TO_DO.get(cause, "the injector tries again when the pod is next created"),
+        fields={"configmap": name, "cause": cause},
+    )

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from injector.cluster.installation import Installation
-from injector.pods.context import filled
+from injector.pods.context import filled, mapping_at, mappings_at
 from injector.settings import Settings
 from injector.templates.snapshot import Catalog
+from injector.templates.template import AppliesTo
 
 
 def string_expression(value: str) -> str:
@@ -35,14 +36,14 @@ def in_any_case(field: str, key: str) -> str:
     return f"object.metadata.?{field}[?{string_expression(key)}].orValue('').lowerAscii()"
 
 
-def selected(selector: dict[str, Any]) -> str:
+def selected(selector: Entry) -> str:
     """Whether the pod's labels match a LabelSelector; an empty one matches all.
 
     https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
     """
-    parts = [_expression(key, "In", [value]) for key, value in sorted((selector.get("matchLabels") or {}).items())]
+    parts = [_expression(key, "In", [value]) for key, value in sorted(mapping_at(selector, "matchLabels").items())]
     parts += [
-        _expression(e["key"], e["operator"], e.get("values") or ()) for e in selector.get("matchExpressions") or ()
+        _expression(e["key"], e["operator"], e.get("values") or ()) for e in mappings_at(selector, "matchExpressions")
     ]
     return " && ".join(parts) or "true"
 
@@ -65,44 +66,50 @@ def _expression(key: str, operator: str, values: Iterable[str]) -> str:
 Entry = dict[str, Any]
 
 _NO_TEMPLATES = Catalog()
-_PODS = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]
-_WORKLOADS = [
-    {
-        "apiGroups": ["apps"],
-        "apiVersions": ["v1"],
-        "operations": ["CREATE", "UPDATE"],
-        "resources": ["deployments", "statefulsets", "daemonsets", "replicasets"],
-    },
-    {
-        "apiGroups": ["batch"],
-        "apiVersions": ["v1"],
-        "operations": ["CREATE", "UPDATE"],
-        "resources": ["jobs", "cronjobs"],
-    },
-]
-_CONFIG_MAPS = [
-    {
-        "apiGroups": [""],
-        "apiVersions": ["v1"],
-        "operations": ["CREATE", "UPDATE", "DELETE"],
-        "resources": ["configmaps"],
+
+
+def webhook_rule(covered: AppliesTo, scope: str = "Namespaced") -> Entry:
+    """A rule of a webhook configuration, for these requests."""
+    return {
+        "apiGroups": list(covered.api_groups),
+        "apiVersions": list(covered.api_versions),
+        "operations": list(covered.operations),
+        "resources": list(covered.resources),
+        "scope": scope,
     }
+
+
+_CHANGES = ("CREATE", "UPDATE")
+_PODS = [webhook_rule(AppliesTo())]
+_WORKLOADS = [
+    webhook_rule(
+        AppliesTo(
+            ("apps",), resources=("deployments", "statefulsets", "daemonsets", "replicasets"), operations=_CHANGES
+        )
+    ),
+    webhook_rule(AppliesTo(("batch",), resources=("jobs", "cronjobs"), operations=_CHANGES)),
 ]
+_CONFIG_MAPS = [webhook_rule(AppliesTo(resources=("configmaps",), operations=(*_CHANGES, "DELETE")))]
+
+
+def condition(name: str, expression: str) -> Entry:
+    """An expression under its name: a condition of a webhook or a policy, or a policy's variable."""
+    return {"name": name, "expression": expression}
+
+
 #: A trial takes longer than a pod's review, and only who applies a template waits for it.
 _SOURCES_SECONDS = 10
-_NOT_A_MIRROR_POD = {
-    "name": "not-a-mirror-pod",
-    "expression": "!(object.metadata.?annotations[?'kubernetes.io/config.mirror'].hasValue())",
-}
+_NOT_A_MIRROR_POD = condition(
+    "not-a-mirror-pod", "!(object.metadata.?annotations[?'kubernetes.io/config.mirror'].hasValue())"
+)
 #: A ReplicaSet of a Deployment, a Job of a CronJob: nobody reads the warnings that its controller is given.
-_NOT_OF_A_CONTROLLER = {
-    "name": "not-of-a-controller",
-    "expression": "!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))",
-}
+_NOT_OF_A_CONTROLLER = condition(
+    "not-of-a-controller", "!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))"
+)
 #: A new status is nothing new. What stands on the workload itself is: people put there by mistake what is for its pods.
-_SOMETHING_IS_NEW = {
-    "name": "something-is-new",
-    "expression": " || ".join(
+_SOMETHING_IS_NEW = condition(
+    "something-is-new",
+    " || ".join(
         (
             "request.operation == 'CREATE'",
             "object.spec != oldObject.spec",
@@ -110,7 +117,7 @@ _SOMETHING_IS_NEW = {
             "object.metadata.?labels.orValue({}) != oldObject.metadata.?labels.orValue({})",
         )
     ),
-}
+)
 
 
 class Entries(NamedTuple):
@@ -145,7 +152,7 @@ def entries(settings: Settings, installation: Installation, catalog: Catalog = _
     no, opted_in = [_NOT_A_MIRROR_POD], [_NOT_A_MIRROR_POD, _asks_for_it(settings)]
     for kind in ("annotation", "label"):
         says_no = f"{in_any_case(f'{kind}s', settings.inject_key)} in {words(settings.no_values)}"
-        no.append({"name": f"{kind}-does-not-say-no", "expression": f"!({says_no})"})
+        no.append(condition(f"{kind}-does-not-say-no", f"!({says_no})"))
     labels, news = (label.enabled, label.required, label.disabled), [_NOT_OF_A_CONTROLLER, _SOMETHING_IS_NEW]
     return Entries(
         mutating=(
@@ -178,7 +185,7 @@ def _sources_entry(settings: Settings, installation: Installation) -> Entry:
         "failurePolicy": "Ignore",
         "sideEffects": "None",
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": installation.namespace}},
-        "matchConditions": [{"name": "template-or-settings", "expression": expression}],
+        "matchConditions": [condition("template-or-settings", expression)],
     }
 
 
@@ -190,19 +197,9 @@ def _path_entries(kind: str, settings: Settings, installation: Installation, cat
     for path, at in settings.paths.items():
         if at.type != kind or catalog.missing(at.templates):
             continue
-        rules = [
-            {
-                "apiGroups": list(template.applies_to.api_groups),
-                "apiVersions": list(template.applies_to.api_versions),
-                "operations": list(template.applies_to.operations),
-                "resources": list(template.applies_to.resources),
-                "scope": "*",
-            }
-            for template in catalog.found(at.templates)
-        ]
-        entry = _entry(installation, path, []) | {
+        requests = dict.fromkeys(template.applies_to for template in catalog.found(at.templates))
+        entry = _entry(installation, path, [webhook_rule(covered, "*") for covered in requests]) | {
             "name": installation.path_entry(path),
-            "rules": [rule for number, rule in enumerate(rules) if rule not in rules[:number]],
             "failurePolicy": at.failure_policy,
             "sideEffects": "None",
             "namespaceSelector": namespaces_selected(settings, installation),
@@ -215,15 +212,13 @@ def _entry(installation: Installation, path: str, rules: list[Entry]) -> Entry:
     service = {"name": installation.name, "namespace": installation.namespace, "path": path, "port": installation.port}
     return {
         "clientConfig": {"service": service},
-        "rules": [{**rule, "scope": "Namespaced"} for rule in rules],
+        "rules": rules,
         "admissionReviewVersions": ["v1"],
         "timeoutSeconds": installation.timeout_seconds,
     }
 
 
-def namespaces_selected(
-    settings: Settings, installation: Installation, operator: str = "", *values: str
-) -> dict[str, Any]:
+def namespaces_selected(settings: Settings, installation: Installation, operator: str = "", *values: str) -> Entry:
     """The namespaceSelector: checks the label, leaves out the ignored namespaces, and stays within the allowed ones.
 
     Without an operator the label is not checked. Cluster-scoped objects always match.
@@ -250,6 +245,6 @@ def _asks_for_it(settings: Settings) -> Entry:
     if settings.pod_default == "named":
         says_yes.append(f"{in_any_case('annotations', settings.templates_key)} != ''")
     if settings.always_selector is None:
-        return {"name": "annotation-or-label-says-yes", "expression": " || ".join(says_yes)}
+        return condition("annotation-or-label-says-yes", " || ".join(says_yes))
     always = selected(settings.always_selector)
-    return {"name": "says-yes-or-is-always-selected", "expression": " || ".join([*says_yes, f"({always})"])}
+    return condition("says-yes-or-is-always-selected", " || ".join([*says_yes, f"({always})"]))

@@ -10,17 +10,17 @@ from __future__ import annotations
 import asyncio
 import datetime
 import hashlib
-import time
 from collections import OrderedDict, deque
+from time import monotonic
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import structlog
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
-from injector.cluster.tasks import Backoff, end_task, remember
+from injector.cluster.tasks import Background, Backoff, remember
 from injector.diagnostics import printable_lines
-from injector.pods.context import Object, filled
+from injector.pods.context import Object, Strings, filled
 
 if TYPE_CHECKING:
     from injector.telemetry import Metrics
@@ -68,8 +68,8 @@ class Pace(NamedTuple):
     remembered: int = 4096
 
 
-class Events:
-    """Writes Events, at most one about the same thing in five minutes. `start()` it in the event loop.
+class Events(Background):
+    """Writes Events, at most one about the same thing in five minutes; what waits at `stop()` is not written any more.
 
     `instance` is the name of this replica. Counted in `injector_events_total` by result: `sent`, `repeated`
     (told a moment ago, here or by another replica), `dropped` (the queue was full), `failed`.
@@ -82,21 +82,12 @@ class Events:
         self._sent, self._repeated, self._dropped, self._failed = (
             metrics.events.cell(result) for result in ("sent", "repeated", "dropped", "failed")
         )
-        self._recent: OrderedDict[tuple[str, ...], float] = OrderedDict()
+        self._recent: OrderedDict[Strings, float] = OrderedDict()
         self._waiting: deque[tuple[Object, int]] = deque()  # and how often it was tried
         self._news = asyncio.Event()
         self._trouble = ""
         #: Namespaces whose Events are refused (a quota, another webhook, no permission), and until when none is tried.
         self._refusing: OrderedDict[str, float] = OrderedDict()
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Begin to write."""
-        self._task = asyncio.create_task(self._run(), name="events")
-
-    async def stop(self) -> None:
-        """End; what waits is not written any more."""
-        await end_task(self._task)
 
     def tell(
         self,
@@ -113,7 +104,7 @@ class Events:
         The same `reason` about the same object is told once in five minutes; with `each_note`, the same note.
         """
         key = (about.uid or about.name, about.version, reason, *((note,) if each_note else ()))
-        now = time.monotonic()
+        now = monotonic()
         if now < self._recent.get(key, 0.0):
             self._repeated.value += 1
             return
@@ -124,7 +115,7 @@ class Events:
         self._waiting.append((self._event(about, reason, note, action, key) | {"type": event_type}, 0))
         self._news.set()
 
-    def _event(self, about: About, reason: str, note: str, action: str, key: tuple[str, ...]) -> Object:
+    def _event(self, about: About, reason: str, note: str, action: str, key: Strings) -> Object:
         now = datetime.datetime.now(datetime.UTC)
         # Replicas that see the same at the same time choose the same name, and one of them finds it taken.
         slot = "" if about.version else str(int(now.timestamp() // max(self._pace.again, 1)))
@@ -156,7 +147,7 @@ class Events:
                 self._news.clear()
                 await self._news.wait()
             event, tries = self._waiting[0]  # it keeps its place in the queue while it is written
-            if time.monotonic() < self._refusing.get(event["metadata"]["namespace"], 0.0):
+            if monotonic() < self._refusing.get(event["metadata"]["namespace"], 0.0):
                 self._failed.value += 1
                 self._waiting.popleft()
                 continue
@@ -198,7 +189,7 @@ class Events:
                 self._failed.value += 1
                 if namespace not in self._refusing:
                     _log.warning("events-not-written", namespace=namespace, error=str(error), effect=_EFFECT)
-                until = time.monotonic() + self._pace.longest_pause
+                until = monotonic() + self._pace.longest_pause
                 remember(self._refusing, namespace, until, self._pace.remembered)
                 return
             if error.reason != self._trouble:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from injector.pods.context import Object
 from injector.settings import entry_slug
@@ -28,7 +28,7 @@ class Installation:
     #: What becomes of a pod of an `enabled` namespace, or of one that says yes, when the injector does not answer.
     enabled_failure_policy: FailurePolicy = "Ignore"
     opted_in_failure_policy: FailurePolicy = "Ignore"
-    namespaces: dict[str, Any] | None = None
+    namespaces: Object | None = None
 
     def entry_name(self, entry: str) -> str:
         """The full name of a webhook entry; the API server wants three parts."""

@@ -17,16 +17,16 @@ import contextlib
 import datetime
 import secrets
 import socket
-import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from time import monotonic
+from typing import NamedTuple
 
 import structlog
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
-from injector.cluster.tasks import Backoff, end_task, jittered
-from injector.pods.context import Object
+from injector.cluster.tasks import Background, Backoff, jittered
+from injector.pods.context import Object, mapping_at
 
 _log = structlog.get_logger(__name__)
 
@@ -47,7 +47,7 @@ class LeaseTiming(NamedTuple):
         return cls(lasts, lasts * 2 / 3, lasts * 2 / 15)
 
 
-class Lease:
+class Lease(Background):
     """Tries for ever to hold the Lease `name` of a namespace. `start()` it; `stop()` gives it back.
 
     `on_change(leading)` is told in the event loop. To be safe, ask `leading`: it is False as soon as the
@@ -76,20 +76,15 @@ class Lease:
         self._lease_at = 0.0  # since when it is like that (monotonic)
         self._until = 0.0  # until when this is the leader (monotonic)
         self._announced = False
-        self._task: asyncio.Task[None] | None = None
 
     @property
     def leading(self) -> bool:
         """Whether this is the leader now."""
-        return time.monotonic() < self._until
-
-    def start(self) -> None:
-        """Begin to try."""
-        self._task = asyncio.create_task(self._run(), name="lease")
+        return monotonic() < self._until
 
     async def stop(self) -> None:
         """End; the Lease is given back, so that the next one need not wait for its end."""
-        await end_task(self._task)
+        await super().stop()
         if self.leading and self._lease is not None:
             self._until = 0.0
             with contextlib.suppress(ApiError):
@@ -106,7 +101,7 @@ class Lease:
                 raise
             # The API server took a renewal whose answer `stop` did not wait for.
             lease = await self._client.get(self._path, deadline=self._request_seconds)
-            if (lease.get("spec") or {}).get("holderIdentity") == self.identity:
+            if mapping_at(lease, "spec").get("holderIdentity") == self.identity:
                 await self._put(lease, nobody)
 
     # ------------------------------------------------------------ the loop
@@ -133,12 +128,12 @@ class Lease:
                 _log.exception("lease-failed", lease=self._name)
                 pause = backoff.next()
             self._tell()
-            await asyncio.sleep(min(pause, max(0.0, self._until - time.monotonic())) if self.leading else pause)
+            await asyncio.sleep(min(pause, max(0.0, self._until - monotonic())) if self.leading else pause)
             self._tell()
 
     async def _try(self) -> None:
         """Read the Lease once, and write it if this replica may take or renew it. Raises ApiError."""
-        began = time.monotonic()
+        began = monotonic()
         if self.leading and self._lease is not None:
             with contextlib.suppress(ApiError):  # whatever it is, the Lease is looked at anew
                 await self._take(self._lease, began)
@@ -149,7 +144,7 @@ class Lease:
                 await self._create(began)
             return
         self._observe(lease)
-        holder = (lease.get("spec") or {}).get("holderIdentity")
+        holder = mapping_at(lease, "spec").get("holderIdentity")
         if holder and holder != self.identity:
             self._until = 0.0  # somebody else has it: taken from us, or never ours
         if holder not in (None, "", self.identity) and self._in_force:
@@ -163,11 +158,11 @@ class Lease:
     @property
     def _in_force(self) -> bool:
         """Whether the Lease, as last seen, has a holder whose time is not over; the holder may be this replica."""
-        spec = (self._lease or {}).get("spec") or {}
+        spec = mapping_at(self._lease or {}, "spec")
         if not spec.get("holderIdentity"):
             return False
         lasts = min(float(spec.get("leaseDurationSeconds") or self._timing.lasts), _LONGEST)
-        return time.monotonic() < self._lease_at + lasts
+        return monotonic() < self._lease_at + lasts
 
     async def _create(self, began: float) -> None:
         metadata = {"name": self._name, "labels": {"app.kubernetes.io/name": "sidecar-injector"}}
@@ -182,11 +177,11 @@ class Lease:
             self._until = began + self._timing.deadline
 
     async def _take(self, lease: Object, began: float) -> None:
-        self._observe(await self._put(lease, self._spec(lease.get("spec") or {})))
+        self._observe(await self._put(lease, self._spec(mapping_at(lease, "spec"))))
         self._until = began + self._timing.deadline
 
     async def _put(self, lease: Object, spec: Object) -> Object:
-        changed = {**lease, "spec": {**(lease.get("spec") or {}), **spec}}
+        changed = {**lease, "spec": {**mapping_at(lease, "spec"), **spec}}
         return await self._client.request("PUT", self._path, changed, deadline=self._request_seconds)
 
     @property
@@ -194,7 +189,7 @@ class Lease:
         """How long a request may take: if one hangs, there is time for another before the leader's time is over."""
         return self._timing.deadline / 2
 
-    def _spec(self, before: Object) -> dict[str, Any]:
+    def _spec(self, before: Object) -> Object:
         now = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
         holder = before.get("holderIdentity")
         taken_over = int(bool(holder) and holder != self.identity)
@@ -209,7 +204,7 @@ class Lease:
     def _observe(self, lease: Object) -> None:
         version = _version(lease)  # raises for what is no Lease, before it is kept
         if self._lease is None or version != _version(self._lease):
-            self._lease, self._lease_at = lease, time.monotonic()
+            self._lease, self._lease_at = lease, monotonic()
 
     def _tell(self) -> None:
         leading = self.leading

@@ -15,16 +15,17 @@ import structlog
 
 from injector.cluster.client import Client
 from injector.cluster.reflector import Reflector, Timing
-from injector.cluster.tasks import SingleFlight
-from injector.pods.context import Namespace, Object
+from injector.cluster.tasks import Background, SingleFlight
+from injector.pods.context import Namespace, Object, mapping_at, without
 
 _log = structlog.get_logger(__name__)
 
+_DEADLINE = 2.0  # seconds for a request
 #: kubectl's copy of the whole object: long, and nobody's wish for injection.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-class Namespaces:
+class Namespaces(Background):
     """The store. `start()` it in the event loop; read it from there.
 
     `synced` is set when all that may be read was read.
@@ -36,10 +37,9 @@ class Namespaces:
         self._store: dict[str, Namespace] = {}
         self._parts: dict[str, dict[str, dict[str, Object]]] = {"resourcequotas": {}, "limitranges": {}}
         self._flights: SingleFlight[str, Namespace | None] = SingleFlight()
-        self._waiting: asyncio.Task[None] | None = None
         self.basics = Reflector(client, "/api/v1/namespaces", namespace_of, on_change=self._changed, timing=timing)
         self._limit_ranges = self._reflector("limitranges", timing, self._compose_all)
-        self.reflectors: tuple[Reflector[Namespace] | Reflector[Object], ...] = (
+        self.reflectors = (
             self.basics,
             self._reflector("resourcequotas", timing),
             self._limit_ranges,
@@ -52,12 +52,11 @@ class Namespaces:
         """Begin to read and watch."""
         for reflector in self.reflectors:
             reflector.start()
-        self._waiting = asyncio.create_task(self._wait())
+        super().start()
 
     async def stop(self) -> None:
         """End; what is known stays readable."""
-        if self._waiting:
-            self._waiting.cancel()
+        await super().stop()
         for reflector in self.reflectors:
             await reflector.stop()
 
@@ -69,19 +68,19 @@ class Namespaces:
         """All namespaces as last seen."""
         return tuple(self._store.values())
 
-    async def fetch(self, name: str, *, deadline: float = 2.0) -> Namespace | None:
+    async def fetch(self, name: str) -> Namespace | None:
         """Ask the API server, for when the store does not know the namespace or disagrees with the caller.
 
         Callers at the same time share one request; who asks for every pod remembers the answer. An unchanged namespace
-        is the very object that `get` returns. None: there is none. Raises ApiError when there is no answer within
-        `deadline` seconds.
+        is the very object that `get` returns. None: there is none. Raises ApiError when there is no answer in
+        time.
         """
-        namespace = await self._flights.do(name, lambda: self._ask(name, deadline))
+        namespace = await self._flights.do(name, lambda: self._ask(name))
         stored = self._store.get(name)
         return stored if stored == namespace else namespace
 
-    async def _ask(self, name: str, deadline: float) -> Namespace | None:
-        obj = await self._client.find(f"/api/v1/namespaces/{name}", deadline=deadline)
+    async def _ask(self, name: str) -> Namespace | None:
+        obj = await self._client.find(f"/api/v1/namespaces/{name}", deadline=_DEADLINE)
         return self._composed(namespace_of(obj)) if obj else None
 
     # ------------------------------------------------------------ keeping it
@@ -130,7 +129,7 @@ class Namespaces:
         quotas, limits = (tuple(parts.get(basics.name, {}).values()) for parts in self._parts.values())
         return replace(basics, quotas=quotas, limit_ranges=limits, limit_ranges_known=self._limit_ranges.known)
 
-    async def _wait(self) -> None:
+    async def _run(self) -> None:
         for reflector in self.reflectors:
             await reflector.synced.wait()
         _log.info("namespaces-known", count=len(self._store))
@@ -140,11 +139,16 @@ class Namespaces:
 def namespace_of(obj: Object, quotas: tuple[Object, ...] = (), limit_ranges: tuple[Object, ...] = ()) -> Namespace:
     """The Namespace of a Namespace object as the API gives it."""
     metadata = obj["metadata"]
-    annotations = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != _LAST_APPLIED}
-    return Namespace(metadata["name"], dict(metadata.get("labels") or {}), annotations, quotas, limit_ranges)
+    return Namespace(
+        metadata["name"],
+        dict(mapping_at(metadata, "labels")),
+        without(mapping_at(metadata, "annotations"), (_LAST_APPLIED,)),
+        quotas,
+        limit_ranges,
+    )
 
 
 def _part(obj: Object) -> Object:
     """The name, limits and use of a ResourceQuota or a LimitRange."""
     metadata = {key: obj["metadata"][key] for key in ("name", "namespace")}
-    return {"metadata": metadata, "spec": obj.get("spec") or {}, "status": obj.get("status") or {}}
+    return {"metadata": metadata, "spec": mapping_at(obj, "spec"), "status": mapping_at(obj, "status")}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from injector.cluster.installation import API_VERSION
-from injector.pods.context import Object, filled
+from injector.pods.context import Object, filled, mapping_at
 
 #: The field manager; `kubectl apply --server-side` by this name does and undoes the same.
 MANAGER = "sidecar-injector-pause"
@@ -18,7 +18,7 @@ MANAGER = "sidecar-injector-pause"
 _KEY = "sidecar.injector/paused"
 _BY, _AT, _REASON = (f"{_KEY}-{detail}" for detail in ("by", "at", "reason"))
 #: No object both has a label and lacks it.
-NOTHING: Object = {"matchExpressions": [{"key": _KEY, "operator": "Exists"}, {"key": _KEY, "operator": "DoesNotExist"}]}
+NOTHING = {"matchExpressions": [{"key": _KEY, "operator": "Exists"}, {"key": _KEY, "operator": "DoesNotExist"}]}
 
 
 def pausing(configuration: Object, by: str, now: datetime, reason: str = "") -> Object:
@@ -41,7 +41,7 @@ def is_paused(entry: Object) -> bool:
 
 def words_of_pause(configuration: Object) -> str:
     """Who paused it, when and why, as far as its annotations say: `by admin at 2026-11-21T17:28:10Z: upgrade`."""
-    annotations = configuration["metadata"].get("annotations") or {}
+    annotations = mapping_at(configuration["metadata"], "annotations")
     parts = [f"{word} {annotations[key]}" for word, key in (("by", _BY), ("at", _AT)) if key in annotations]
     return " ".join(parts) + (f": {annotations[_REASON]}" if _REASON in annotations else "")
 

@@ -7,31 +7,31 @@ for requests with the field selector `metadata.name`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 from injector.cluster.installation import GROUP, RESOURCES, Installation
-from injector.pods.context import filled
+from injector.pods.context import Strings, filled
 
 #: Where the certificate comes from: the setting `certificates.source`.
 CertificateSourceName = Literal["files", "builtin", "cert-manager", "csr"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Permission:
+class Permission(NamedTuple):
     """One line: verbs on resources of a group, in all namespaces and cluster-scoped, or in the injector's namespace.
 
     `names` limits it to objects of these names; empty: all. `feature` is what does not work without it. If `optional`,
     the injector runs without the feature. `reason` is one line for people.
     """
 
-    resources: tuple[str, ...]
-    verbs: tuple[str, ...]
+    resources: Strings
+    verbs: Strings
     feature: str
     reason: str
     group: str = ""
     everywhere: bool = True
-    names: tuple[str, ...] = ()
+    names: Strings = ()
     optional: bool = False
 
     def rule(self) -> dict[str, list[str]]:
@@ -40,63 +40,60 @@ class Permission:
         return rule | filled({"resourceNames": list(self.names)})
 
 
+def _line(verbs: str, resources: str, feature: str, reason: str, **more: Any) -> Permission:
+    """A line from its words."""
+    return Permission(tuple(resources.split()), tuple(verbs.split()), feature, reason, **more)
+
+
+_own_line = partial(_line, everywhere=False)
+_optional_line = partial(_line, optional=True)
+
+
 def permissions(
     installation: Installation, source: CertificateSourceName = "builtin", *, retry_refused: bool = False
 ) -> tuple[Permission, ...]:
     """All lines for an installation whose certificate comes from `source`; first those that hold everywhere."""
-    everywhere, own = [*_EVERYWHERE, *(_RETRIES if retry_refused else ())], [*_OWN]
-    if source == "builtin":
-        everywhere.append(
-            Permission(
-                group=GROUP,
-                resources=RESOURCES,
-                verbs=("get", "list", "watch", "patch"),
-                names=(installation.name,),
-                feature="caBundle",
-                reason=(
-                    "to write the built-in authority's certificate into each caBundle, and to write it again if it is "
-                    "overwritten"
-                ),
-            )
-        )
-        own += _certificates(installation)
-    return (*everywhere, *own)
+    built_in = source == "builtin"
+    return (
+        *_EVERYWHERE,
+        *(_RETRIES if retry_refused else ()),
+        *(_bundles(installation) if built_in else ()),
+        _TEMPLATES,
+        *(_certificates(installation) if built_in else ()),
+    )
 
 
 _EVERYWHERE = (
-    Permission(
-        resources=("namespaces",),
-        verbs=("get", "list", "watch"),
-        feature="injection",
-        reason=("to read labels and annotations of namespaces, and to notice when they change"),
+    _line(
+        "get list watch",
+        "namespaces",
+        "injection",
+        "to read labels and annotations of namespaces, and to notice when they change",
     ),
-    Permission(
-        resources=("configmaps",),
-        verbs=("create",),
-        feature="config files",
-        reason="config files of sidecars: ConfigMaps in the pods' namespaces, owned by the pods' controllers",
+    _line(
+        "create",
+        "configmaps",
+        "config files",
+        "config files of sidecars: ConfigMaps in the pods' namespaces, owned by the pods' controllers",
     ),
-    Permission(
-        resources=("configmaps",),
-        verbs=("get",),
-        optional=True,
-        feature="comparison of config files",
-        reason="to see whether the injector made a ConfigMap whose name is already in use",
+    _optional_line(
+        "get",
+        "configmaps",
+        "comparison of config files",
+        "to see whether the injector made a ConfigMap whose name is already in use",
     ),
-    Permission(
-        resources=("resourcequotas", "limitranges"),
-        verbs=("list", "watch"),
-        optional=True,
-        feature="checking quotas beforehand",
-        reason="to know beforehand that a quota or a limit range would refuse the pod with its sidecar",
+    _optional_line(
+        "list watch",
+        "resourcequotas limitranges",
+        "checking quotas beforehand",
+        "to know beforehand that a quota or a limit range would refuse the pod with its sidecar",
     ),
-    Permission(
+    _optional_line(
+        "create",
+        "events",
+        "Events",
+        "to write Events on a pod's owner that say why the pod runs without its sidecar or was refused",
         group="events.k8s.io",
-        resources=("events",),
-        verbs=("create",),
-        optional=True,
-        feature="Events",
-        reason="to write Events on a pod's owner that say why the pod runs without its sidecar or was refused",
     ),
 )
 _RETRY = (
@@ -104,75 +101,51 @@ _RETRY = (
     "change to them"
 )
 _RETRIES = (
-    Permission(
+    _optional_line(
+        "list watch",
+        "events",
+        "retries",
+        "to find controllers whose pods were refused during an outage",
         group="events.k8s.io",
-        resources=("events",),
-        verbs=("list", "watch"),
-        optional=True,
-        feature="retries",
-        reason="to find controllers whose pods were refused during an outage",
     ),
-    Permission(
-        group="apps",
-        resources=("replicasets/status", "statefulsets/status", "daemonsets/status"),
-        verbs=("get", "patch"),
-        optional=True,
-        feature="retries",
-        reason=_RETRY,
+    _optional_line(
+        "get patch", "replicasets/status statefulsets/status daemonsets/status", "retries", _RETRY, group="apps"
     ),
-    Permission(
-        group="batch",
-        resources=("jobs/status",),
-        verbs=("get", "patch"),
-        optional=True,
-        feature="retries",
-        reason=_RETRY,
-    ),
+    _optional_line("get patch", "jobs/status", "retries", _RETRY, group="batch"),
 )
-_OWN = (
-    Permission(
-        resources=("configmaps",),
-        verbs=("list", "watch"),
-        everywhere=False,
-        feature="template ConfigMaps",
-        reason="templates that are ConfigMaps of this namespace",
-    ),
+_TEMPLATES = _own_line(
+    "list watch", "configmaps", "template ConfigMaps", "templates that are ConfigMaps of this namespace"
 )
 
 
-def _certificates(installation: Installation) -> tuple[Permission, ...]:
-    deleted = "to create the object, and to create it again after it was deleted; RBAC cannot limit create to a name"
-    return (
-        Permission(
-            resources=("secrets",),
-            verbs=("get", "list", "watch", "update"),
-            names=(f"{installation.name}-certificates",),
-            everywhere=False,
-            feature="built-in certificates",
-            reason="the built-in authority's certificates and keys",
-        ),
-        Permission(
-            resources=("secrets",),
-            verbs=("create",),
-            everywhere=False,
-            feature="built-in certificates",
-            reason=deleted,
-        ),
-        Permission(
-            group="coordination.k8s.io",
-            resources=("leases",),
-            verbs=("get", "update"),
-            names=(installation.name,),
-            everywhere=False,
-            feature="leader",
-            reason="to choose the replica that renews the certificates",
-        ),
-        Permission(
-            group="coordination.k8s.io",
-            resources=("leases",),
-            verbs=("create",),
-            everywhere=False,
-            feature="leader",
-            reason=deleted,
-        ),
+def _bundles(installation: Installation) -> Iterator[Permission]:
+    yield _line(
+        "get list watch patch",
+        " ".join(RESOURCES),
+        "caBundle",
+        "to write the built-in authority's certificate into each caBundle, and to write it again if it is overwritten",
+        group=GROUP,
+        names=(installation.name,),
     )
+
+
+def _certificates(installation: Installation) -> Iterator[Permission]:
+    certificates, group = "built-in certificates", "coordination.k8s.io"
+    created = "to create the object, and to create it again after it was deleted; RBAC cannot limit create to a name"
+    yield _own_line(
+        "get list watch update",
+        "secrets",
+        certificates,
+        "the built-in authority's certificates and keys",
+        names=(f"{installation.name}-certificates",),
+    )
+    yield _own_line("create", "secrets", certificates, created)
+    yield _own_line(
+        "get update",
+        "leases",
+        "leader",
+        "to choose the replica that renews the certificates",
+        group=group,
+        names=(installation.name,),
+    )
+    yield _own_line("create", "leases", "leader", created, group=group)

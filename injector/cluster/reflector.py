@@ -8,16 +8,16 @@ soon counts as a fault. So whatever the API server does, this loop never runs wi
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping
+from time import monotonic
 from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
 
 import structlog
 
 from injector.cluster.api_error import BAD_ANSWER, ApiError
-from injector.cluster.client import Client
-from injector.cluster.tasks import Backoff, end_task, jittered
+from injector.cluster.client import Client, Query
+from injector.cluster.tasks import Background, Backoff, jittered
 from injector.pods.context import Object
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ class Timing(NamedTuple):
     page: int = 500
 
 
-class Reflector(Generic[T]):
+class Reflector(Background, Generic[T]):
     """What `keep` returns for each object of a collection, by `namespace/name` (`name` where there is none).
 
     `keep(object)` reduces an object to what is worth its memory, None to forget it. `on_change(key, kept)` is told of
@@ -50,7 +50,7 @@ class Reflector(Generic[T]):
     an answer too: the copy is empty and counts as synced. `on_known` is called when `known` changes.
 
     While the API server is away the last state stays, `last_error` says what is wrong, and `away_since` since when
-    (time.monotonic); both are None when all is well.
+    (monotonic); both are None when all is well.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Reflector(Generic[T]):
         path: str,
         keep: Callable[[Object], T | None],
         *,
-        query: Mapping[str, str] | None = None,
+        query: Query = None,
         on_change: Callable[[str, T | None], None] = lambda key, item: None,
         optional: bool = False,
         on_known: Callable[[], None] = lambda: None,
@@ -82,20 +82,11 @@ class Reflector(Generic[T]):
         self._items: dict[str, T] = {}
         self._version: str | None = None
         self._watching_since: float | None = None
-        self._task: asyncio.Task[None] | None = None
 
     @property
     def items(self) -> Mapping[str, T]:
         """The copy, read-only; it changes under the reader's eyes, but never during a synchronous function."""
         return MappingProxyType(self._items)
-
-    def start(self) -> None:
-        """Begin, in the running event loop."""
-        self._task = asyncio.create_task(self._run(), name=f"reflector {self.path}")
-
-    async def stop(self) -> None:
-        """End, and keep the last state."""
-        await end_task(self._task)
 
     # ------------------------------------------------------------ the loop
 
@@ -104,7 +95,7 @@ class Reflector(Generic[T]):
         backoff = Backoff(timing.first_pause, timing.longest_pause)
         while True:
             error = await self._turn()
-            settled = self._watching_since and time.monotonic() - self._watching_since >= timing.settled
+            settled = self._watching_since and monotonic() - self._watching_since >= timing.settled
             if settled:
                 backoff.reset()
             if error is None and settled:
@@ -137,7 +128,7 @@ class Reflector(Generic[T]):
 
     async def _list(self) -> str:
         """Bring the copy up to date page by page, and forget what is no longer there. Returns the list's version."""
-        listed: set[str] = set()
+        listed = set()
         page: str | None = ""
         while page is not None:
             listing = await self._client.list(
@@ -154,7 +145,7 @@ class Reflector(Generic[T]):
 
     async def _watch(self, version: str) -> None:
         async with self._client.watch(self.path, version, self._query, seconds=jittered(self._timing.watch)) as events:
-            self._watching_since = time.monotonic()
+            self._watching_since = monotonic()
             self._recovered()
             async for event in events:
                 key, self._version = _identity(event.object)
@@ -189,7 +180,7 @@ class Reflector(Generic[T]):
     def _failed(self, error: ApiError) -> None:
         news = self.last_error is None or self.last_error.reason != error.reason
         self.last_error = error
-        self.away_since = self.away_since or time.monotonic()
+        self.away_since = self.away_since or monotonic()
         if self._optional and error.status == 403:
             for key in list(self._items):  # what was known is out of date from here on
                 self._apply(key, None)
@@ -206,14 +197,14 @@ class Reflector(Generic[T]):
         elif news:
             _log.warning("cluster-away", path=self.path, error=str(error), effect="the last state stays in use")
 
-    def _becomes(self, *, synced: bool) -> None:
+    def _becomes(self, synced: bool) -> None:
         changed, self.known = self.known != synced, synced
         if changed:
             self._on_known()
 
     def _recovered(self) -> None:
         if self.last_error:
-            _log.info("cluster-back", path=self.path, away_seconds=round(time.monotonic() - (self.away_since or 0), 1))
+            _log.info("cluster-back", path=self.path, away_seconds=round(monotonic() - (self.away_since or 0), 1))
         self.last_error = self.away_since = None
 
 

@@ -17,18 +17,18 @@ import asyncio
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+import msgspec
 import structlog
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.reflector import Reflector
-from injector.cluster.tasks import Backoff, RepairBackoff, end_task
+from injector.cluster.tasks import Background, Backoff, RepairBackoff
 from injector.library_messages import api_server_message
-from injector.pods.context import Object
+from injector.pods.context import Object, mapping_at
 from injector.telemetry import Metrics
 
 _log = structlog.get_logger(__name__)
@@ -77,12 +77,12 @@ def events_path(namespace: str = "") -> str:
 
 def refused_creation(event: Object, webhooks: str) -> RefusedCreation | None:
     """What a FailedCreate Event (events.k8s.io/v1) says, if an entry of the installation `webhooks` did not answer."""
-    message, about = api_server_message(event.get("note") or ""), event.get("regarding") or {}
+    message, about = api_server_message(event.get("note") or ""), mapping_at(event, "regarding")
     if message.kind != "webhook-failed" or not message.values[0].endswith(f".{webhooks}.internal"):
         return None
     if about.get("kind") not in _KINDS:
         return None
-    series = event.get("series") or {}
+    series = mapping_at(event, "series")
     at = series.get("lastObservedTime") or event.get("deprecatedLastTimestamp") or event.get("eventTime")
     return RefusedCreation(
         about["kind"],
@@ -99,7 +99,7 @@ def missing_pods(controller: Object) -> int:
 
     https://kubernetes.io/docs/concepts/workloads/controllers/ has a page for each kind.
     """
-    spec, status = controller.get("spec") or {}, controller.get("status") or {}
+    spec, status = mapping_at(controller, "spec"), mapping_at(controller, "status")
     if "deletionTimestamp" in controller["metadata"]:
         return 0
     if "desiredNumberScheduled" in status:
@@ -114,16 +114,15 @@ def missing_pods(controller: Object) -> int:
     return 0 if completions is None and succeeded else max(0, int(left - status.get("active", 0)))
 
 
-@dataclass(slots=True)
-class _Waiting:
+class _Waiting(msgspec.Struct):
     """A controller that is heard of, and whether it was refused since it was last made to try again."""
 
     creation: RefusedCreation
+    backoff: RepairBackoff
     due: bool = True
-    backoff: RepairBackoff = field(default_factory=lambda: RepairBackoff(*_PAUSES))
 
 
-class Retries:
+class Retries(Background):
     """Watches for such controllers and has them try again, as long as `ready()`. `start()` it, then `stop()`.
 
     `webhooks` is the name of the webhook configurations.
@@ -143,18 +142,19 @@ class Retries:
             on_change=self._changed,
             optional=True,
         )
-        self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
         """Begin to watch and to work."""
         self._events.start()
-        self._tasks = [asyncio.create_task(self._work(), name="retries") for _ in range(_AT_ONCE)]
+        super().start()
 
     async def stop(self) -> None:
         """End."""
-        for task in self._tasks:
-            await end_task(task)
+        await super().stop()
         await self._events.stop()
+
+    async def _run(self) -> None:
+        await asyncio.gather(*(self._work() for _ in range(_AT_ONCE)))
 
     def _changed(self, key: str, creation: RefusedCreation | None) -> None:
         if creation is None:
@@ -162,7 +162,7 @@ class Retries:
         elif waiting := self._waiting.get(key):
             waiting.creation, waiting.due = creation, True
         else:
-            self._waiting[key] = _Waiting(creation)
+            self._waiting[key] = _Waiting(creation, RepairBackoff(*_PAUSES))
 
     def _next(self) -> _Waiting | None:
         """One of those whose turn it is; which one is left to chance, as the other replicas look at the same ones."""
@@ -191,8 +191,11 @@ class Retries:
                     continue
                 waiting.due = True
                 if error.reason != self._trouble:
-                    effect = "controllers whose pods were refused try again only after their own back-off"
-                    _log.warning("retry-refused", why=str(error), effect=effect)
+                    _log.warning(
+                        "retry-refused",
+                        why=str(error),
+                        effect="controllers whose pods were refused try again only after their own back-off",
+                    )
                 self._trouble = error.reason
                 await asyncio.sleep(backoff.next(error.retry_after))
             except Exception:  # a mistake of ours must not end it for good
@@ -232,7 +235,7 @@ class Retries:
         restored = {
             **nothing,
             "metadata": {**metadata, "resourceVersion": obj["metadata"]["resourceVersion"]},
-            "status": {name: (obj.get("status") or {}).get(name, 0)},
+            "status": {name: mapping_at(obj, "status").get(name, 0)},
         }
         for body in (restored, nothing):
             await self._client.apply(path, body, MANAGER)

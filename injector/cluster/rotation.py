@@ -33,7 +33,7 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from cryptography import x509
+from cryptography.x509 import Certificate
 
 from injector.cluster.x509 import (
     CLOCK_SKEW,
@@ -57,7 +57,7 @@ KEYS = frozenset((*(f"{name}.{part}" for name in (SERVING, AUTHORITY, NEXT) for 
 _MOST_OLD = 16
 
 #: The authorities in the bundle of one entry.
-Bundle = Sequence[x509.Certificate]
+Bundle = Sequence[Certificate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +70,18 @@ class CertificateState:
     serving: Pair | None = None
     authority: Pair | None = None
     next: Pair | None = None
-    old: tuple[x509.Certificate, ...] = ()
+    old: tuple[Certificate, ...] = ()
     faults: tuple[str, ...] = ()
     unreadable: bool = False
 
     @property
-    def bundle(self) -> tuple[x509.Certificate, ...]:
+    def bundle(self) -> tuple[Certificate, ...]:
         """The authorities that the API server has to trust, each once."""
         certificates = [pair.certificate for pair in (self.authority, self.next) if pair]
         return (*certificates, *(certificate for certificate in self.old if certificate not in certificates))
 
     @property
-    def anchor(self) -> x509.Certificate | None:
+    def anchor(self) -> Certificate | None:
         """Which of the authorities signed the certificate that is served; None if none of them did."""
         if self.serving is None:
             return None
@@ -135,7 +135,7 @@ def _pair(data: Mapping[str, bytes], name: str, faults: list[str]) -> Pair | Non
     return pair
 
 
-def _authorities(text: bytes) -> list[x509.Certificate]:
+def _authorities(text: bytes) -> list[Certificate]:
     return [certificate for certificate in read_certificates(text) if is_authority(certificate)]
 
 
@@ -171,8 +171,11 @@ def next_step(
     upcoming, authority = usable.next, usable.authority
     if upcoming and settled and _in_all(upcoming.certificate, bundles):
         others = tuple(certificate for certificate in usable.bundle if certificate != upcoming.certificate)
-        used = _sign(CertificateState(None, upcoming, None, others), now, plan)
-        return RotationStep("authority-used", "the next authority is in every bundle", used)
+        return RotationStep(
+            "authority-used",
+            "the next authority is in every bundle",
+            _sign(CertificateState(None, upcoming, None, others), now, plan),
+        )
     if authority and (cause := _why_sign(usable, anchored, now, plan)):
         trusted = settled and upcoming is None and _in_all(authority.certificate, bundles)
         if trusted or usable.anchor == authority.certificate:
@@ -192,7 +195,7 @@ def _tidied(state: CertificateState, usable: CertificateState) -> RotationStep |
     return RotationStep("tidied", "; ".join(state.faults) or cause, usable)
 
 
-def awaited(state: CertificateState) -> x509.Certificate | None:
+def awaited(state: CertificateState) -> Certificate | None:
     """The authority that has to be in every bundle before the next certificate can be signed by it."""
     pair = state.next or state.authority
     return pair.certificate if pair else None
@@ -253,7 +256,7 @@ def _end(authority: Pair, now: datetime, plan: RotationPlan) -> datetime:
     return min(now + plan.life, authority.certificate.not_valid_after_utc).replace(microsecond=0)
 
 
-def _in_all(certificate: x509.Certificate, bundles: Iterable[Bundle]) -> bool:
+def _in_all(certificate: Certificate, bundles: Iterable[Bundle]) -> bool:
     return all(certificate in bundle for bundle in bundles)
 
 
@@ -261,11 +264,11 @@ def _live(pair: Pair | None, now: datetime) -> Pair | None:
     return None if pair is None or _ended(pair.certificate, now) else pair
 
 
-def _ended(certificate: x509.Certificate, now: datetime) -> bool:
+def _ended(certificate: Certificate, now: datetime) -> bool:
     return certificate.not_valid_after_utc <= now
 
 
-def _is_due(certificate: x509.Certificate, now: datetime) -> bool:
+def _is_due(certificate: Certificate, now: datetime) -> bool:
     """Whether two thirds of its life are over, counted from when it was made; or it was made by a clock far ahead."""
     begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     start = min(begin + CLOCK_SKEW, end)

@@ -27,7 +27,7 @@ from injector.cluster.x509 import (
     pem_of,
     read_certificates,
 )
-from injector.pods.context import Object, filled
+from injector.pods.context import Object, filled, mapping_at
 
 KUBELET_SERVING = "kubernetes.io/kubelet-serving"
 PATH = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
@@ -84,7 +84,7 @@ def signing_request(
 
 def answer_of(request: Object) -> SigningAnswer:
     """What a CertificateSigningRequest's status says."""
-    status = request.get("status") or {}
+    status = mapping_at(request, "status")
     conditions = {c.get("type"): c for c in status.get("conditions") or () if c.get("status", "True") == "True"}
     for kind, verb in (("Denied", "was denied"), ("Failed", "was refused by the signer")):
         if kind in conditions:
@@ -101,7 +101,7 @@ def approval(request: Object, by: str) -> Object:
         "reason": "ApprovedByInjectorCerts",
         "message": f"approved by injector certs --approve, as {by}",
     }
-    status = request.get("status") or {}
+    status = mapping_at(request, "status")
     conditions = [c for c in status.get("conditions") or () if c.get("type") != "Approved"]
     return {**request, "status": {**status, "conditions": [*conditions, condition]}}
 

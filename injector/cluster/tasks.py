@@ -6,17 +6,33 @@ import asyncio
 import contextlib
 import random
 import time
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
+import msgspec
 
-async def end_task(task: asyncio.Task[None] | None) -> None:
-    """Cancel a task and wait until it has ended; None was never started."""
-    if task:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+
+class Background(ABC):
+    """What works in a task of its own, from `start()` to `stop()`; call both in the event loop."""
+
+    _task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin."""
+        self._task = asyncio.create_task(self._run(), name=type(self).__name__)
+
+    async def stop(self) -> None:
+        """End. Does nothing where it was never started."""
+        if self._task:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    @abstractmethod
+    async def _run(self) -> None:
+        """Work until the task is cancelled."""
 
 
 K = TypeVar("K", bound=Hashable)
@@ -59,42 +75,40 @@ def jittered(seconds: float, share: float = 0.5) -> float:
     return seconds * random.uniform(1 - share, 1)  # noqa: S311 - not a secret
 
 
-class Backoff:
+class Backoff(msgspec.Struct):
     """Delays in seconds that double from `first` up to `longest`, each jittered; `reset()` begins anew."""
 
-    def __init__(self, first: float, longest: float) -> None:
-        self._first = first
-        self._longest = longest
-        self._next = first
+    first: float
+    longest: float
+    _next: float = 0.0
 
     def next(self, at_least: float = 0.0) -> float:
         """The next delay; `at_least` is the server's own wish, heeded up to the longest delay."""
-        delay = jittered(self._next)
-        self._next = min(self._next * 2, self._longest)
-        return max(delay, min(at_least, self._longest))
+        pause = self._next or self.first
+        self._next = min(pause * 2, self.longest)
+        return max(jittered(pause), min(at_least, self.longest))
 
     def reset(self) -> None:
         """All is well again: the next delay is a short one."""
-        self._next = self._first
+        self._next = 0.0
 
 
 #: Changes of others that are undone at once.
 _AT_ONCE = 2
 
 
-class RepairBackoff:
+class RepairBackoff(msgspec.Struct):
     """How long to wait before somebody else's change is undone once more.
 
     The first two are undone at once. From then on the pause doubles, from `first` up to `longest` seconds, until the
     other side has kept still for `longest` seconds after a pause.
     """
 
-    def __init__(self, first: float = 1.0, longest: float = 300.0, clock: Callable[[], float] = time.monotonic) -> None:
-        self._first = first
-        self._longest = longest
-        self._clock = clock
-        self._repairs = 0
-        self._last = float("-inf")
+    first: float = 1.0
+    longest: float = 300.0
+    clock: Callable[[], float] = time.monotonic
+    _repairs: int = 0
+    _last: float = float("-inf")
 
     @property
     def fighting(self) -> bool:
@@ -106,17 +120,17 @@ class RepairBackoff:
         """Seconds between the last repair and the next one."""
         if not self.fighting:
             return 0.0
-        return min(self._longest, self._first * 2.0 ** min(self._repairs - _AT_ONCE, 30))
+        return min(self.longest, self.first * 2.0 ** min(self._repairs - _AT_ONCE, 30))
 
     @property
     def due(self) -> bool:
         """Whether a change may be undone now."""
-        now = self._clock()
-        if now > self._last + self.pause + self._longest:
+        now = self.clock()
+        if now > self._last + self.pause + self.longest:
             self._repairs = 0
         return now >= self._last + self.pause
 
     def repaired(self) -> None:
         """Note that a change was undone."""
         self._repairs += 1
-        self._last = self._clock()
+        self._last = self.clock()

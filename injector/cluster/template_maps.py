@@ -13,8 +13,8 @@ import structlog
 from injector.cluster.client import Client
 from injector.cluster.events import About
 from injector.cluster.reflector import Reflector, Timing
-from injector.cluster.tasks import end_task
-from injector.pods.context import Object
+from injector.cluster.tasks import Background
+from injector.pods.context import Object, mapping_at
 from injector.settings import Settings
 from injector.templates.load import TemplateSources
 
@@ -29,7 +29,7 @@ class _TemplateMap:
     about: About = field(compare=False)
 
 
-class TemplateMaps:
+class TemplateMaps(Background):
     """The ConfigMaps labelled `<prefix>/template: "true"` of one namespace. `start()` it in the event loop.
 
     `on_change(sources)` is awaited, never twice at a time, when `quiet` seconds have passed without a further change,
@@ -52,7 +52,6 @@ class TemplateMaps:
         self._quiet = quiet
         self._longest_wait = longest_wait
         self._changed = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
         self.reflector = Reflector(
             client,
             f"/api/v1/namespaces/{namespace}/configmaps",
@@ -77,14 +76,14 @@ class TemplateMaps:
     def start(self) -> None:
         """Begin to read and watch."""
         self.reflector.start()
-        self._task = asyncio.create_task(self._tell(), name="template maps")
+        super().start()
 
     async def stop(self) -> None:
         """End; a call of `on_change` that is under way is cancelled."""
         await self.reflector.stop()
-        await end_task(self._task)
+        await super().stop()
 
-    async def _tell(self) -> None:
+    async def _run(self) -> None:
         await self.reflector.synced.wait()
         while True:
             self._changed.clear()
@@ -121,4 +120,4 @@ def template_files(obj: Object) -> dict[str, str]:
         _log.warning(
             "template-file-ignored", template=obj["metadata"]["name"], files=sorted(obj["binaryData"]), why="not UTF-8"
         )
-    return dict(obj.get("data") or {})
+    return dict(mapping_at(obj, "data"))

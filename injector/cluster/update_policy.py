@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from injector.cluster.entries import namespaces_selected, string_expression, words
+from injector.cluster.entries import condition, namespaces_selected, string_expression, webhook_rule, words
 from injector.cluster.installation import API_VERSION, Installation
 from injector.pods.context import Object
 from injector.settings import Settings
+from injector.templates.template import AppliesTo
 
 #: Whether an ephemeral container targets no sidecar and mounts none of its volumes.
 _APART = (
@@ -43,30 +44,18 @@ def update_policy(settings: Settings, installation: Installation) -> tuple[Objec
                     settings, installation, "In", settings.namespace_label.required
                 ),
                 "resourceRules": [
-                    {
-                        "apiGroups": [""],
-                        "apiVersions": ["v1"],
-                        "operations": ["UPDATE"],
-                        "resources": ["pods", "pods/ephemeralcontainers", *resized],
-                        "scope": "Namespaced",
-                    }
+                    webhook_rule(
+                        AppliesTo(resources=("pods", "pods/ephemeralcontainers", *resized), operations=("UPDATE",))
+                    )
                 ],
             },
-            "matchConditions": [
-                {
-                    "name": "has-a-receipt",
-                    "expression": f"oldObject.metadata.?annotations[?{receipt}].hasValue()",
-                }
-            ],
+            "matchConditions": [condition("has-a-receipt", f"oldObject.metadata.?annotations[?{receipt}].hasValue()")],
             "variables": [
-                {"name": "before", "expression": "oldObject.metadata.?annotations.orValue({})"},
-                {"name": "after", "expression": "object.metadata.?annotations.orValue({})"},
-                {"name": "receipt", "expression": f"variables.before[{receipt}]"},
+                condition("before", "oldObject.metadata.?annotations.orValue({})"),
+                condition("after", "object.metadata.?annotations.orValue({})"),
+                condition("receipt", f"variables.before[{receipt}]"),
                 *(_named(field) for field in ("initContainers", "containers", "volumes")),
-                {
-                    "name": "joined",
-                    "expression": "oldObject.spec.?ephemeralContainers.orValue([]).map(c, c.name)",
-                },
+                condition("joined", "oldObject.spec.?ephemeralContainers.orValue([]).map(c, c.name)"),
             ],
             "validations": [
                 *(_same_containers(field) for field in ("initContainers", "containers")),
@@ -80,13 +69,12 @@ def update_policy(settings: Settings, installation: Installation) -> tuple[Objec
             ],
         },
     }
-    binding = {
+    return policy, {
         "apiVersion": API_VERSION,
         "kind": "ValidatingAdmissionPolicyBinding",
         "metadata": {"name": name},
         "spec": {"policyName": name, "validationActions": ["Deny"]},
     }
-    return policy, binding
 
 
 def _validation(expression: str, message: str) -> Object:
@@ -97,7 +85,7 @@ def _validation(expression: str, message: str) -> Object:
 def _named(field: str) -> Object:
     """The variable with the names of the parts that the receipt names as a whole, not only one of their fields."""
     names = """.map(p, p.split('"')[0]).filter(p, !p.contains('/'))"""
-    return {"name": field, "expression": f"variables.receipt.split('\"/spec/{field}/'){names}"}
+    return condition(field, f"variables.receipt.split('\"/spec/{field}/'){names}")
 
 
 def _same_containers(field: str) -> Object:

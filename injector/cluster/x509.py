@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509 import Certificate
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
@@ -31,11 +32,10 @@ _RSA_BITS = range(2048, 4097)
 _KEY_BYTES = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """A certificate and its private key."""
 
-    certificate: x509.Certificate
+    certificate: Certificate
     key: PrivateKey
 
     @property
@@ -60,20 +60,20 @@ def service_names(service: str, namespace: str, domain: str) -> tuple[str, ...]:
 def new_authority(name: str, now: datetime, until: datetime, *, use_rsa: bool = False) -> Pair:
     """An authority that signs itself and may sign servers' certificates, no further authorities."""
     key, subject = new_key(use_rsa), _name(name)
-    certificate = (
+    return Pair(
         _builder(subject, subject, key, now, until)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(sign_certificates=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, hashes.SHA256())
+        .sign(key, hashes.SHA256()),
+        key,
     )
-    return Pair(certificate, key)
 
 
 def sign(authority: Pair, names: Sequence[str], now: datetime, until: datetime, *, use_rsa: bool = False) -> Pair:
     """A server's certificate for `names` (DNS names, IP addresses); it ends with its authority if not before."""
     key, issuer = new_key(use_rsa), authority.certificate
-    certificate = (
+    return Pair(
         _builder(_name(names[0]), issuer.subject, key, now, min(until, issuer.not_valid_after_utc))
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(sign_certificates=False, use_rsa=use_rsa), critical=True)
@@ -81,9 +81,9 @@ def sign(authority: Pair, names: Sequence[str], now: datetime, until: datetime, 
         .add_extension(x509.SubjectAlternativeName([alternative_of(name) for name in names]), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(_key_identifier(issuer), critical=False)
-        .sign(authority.key, hashes.SHA256())
+        .sign(authority.key, hashes.SHA256()),
+        key,
     )
-    return Pair(certificate, key)
 
 
 def read_pair(certificate: bytes, key: bytes) -> Pair:
@@ -108,7 +108,7 @@ def read_pair(certificate: bytes, key: bytes) -> Pair:
     return Pair(certificates[0], private)
 
 
-def read_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
+def read_certificates(pem: bytes) -> tuple[Certificate, ...]:
     """The certificates in a PEM text, in their order; what cannot be read is left out."""
     certificates = []
     for block in _blocks(pem):
@@ -129,12 +129,12 @@ def _blocks(pem: bytes) -> Iterator[bytes]:
         begin = pem.find(_BEGIN, end)
 
 
-def pem_of(certificates: Iterable[x509.Certificate]) -> bytes:
+def pem_of(certificates: Iterable[Certificate]) -> bytes:
     """Certificates as one PEM text."""
     return b"".join(certificate.public_bytes(_PEM) for certificate in certificates)
 
 
-def is_authority(certificate: x509.Certificate) -> bool:
+def is_authority(certificate: Certificate) -> bool:
     """Whether it may sign other certificates (RFC 5280, 4.2.1.9), with a key that API servers know.
 
     API servers refuse the whole bundle if they do not know the kind of one of its keys.
@@ -148,7 +148,7 @@ def is_authority(certificate: x509.Certificate) -> bool:
         return False
 
 
-def issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+def issued_by(certificate: Certificate, authority: Certificate) -> bool:
     """Whether this authority signed that certificate; validity in time is another matter."""
     try:
         certificate.verify_directly_issued_by(authority)
@@ -157,7 +157,7 @@ def issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> boo
     return True
 
 
-def certificate_names(certificate: x509.Certificate) -> frozenset[str]:
+def certificate_names(certificate: Certificate) -> frozenset[str]:
     """The DNS names that a certificate is for."""
     try:
         alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -200,7 +200,7 @@ def _builder(
     )
 
 
-def _key_identifier(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+def _key_identifier(issuer: Certificate) -> x509.AuthorityKeyIdentifier:
     """The identifier of the issuer's key, as in the issuer's certificate; verifiers compare it (RFC 5280, 4.2.1.1)."""
     try:
         identifier = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
@@ -212,7 +212,7 @@ def _key_identifier(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
     return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier)
 
 
-def _usage(*, sign_certificates: bool, use_rsa: bool = False) -> x509.KeyUsage:
+def _usage(sign_certificates: bool, use_rsa: bool = False) -> x509.KeyUsage:
     return x509.KeyUsage(
         digital_signature=not sign_certificates,
         key_encipherment=use_rsa and not sign_certificates,

@@ -8,13 +8,13 @@ https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-e
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from injector.budget import charge
 from injector.diagnostics import Diagnostic
 from injector.names import shown_value
-from injector.pods.context import Object, mapping, mappings, sequence
+from injector.pods.context import Names, Object, mapping, mapping_at, mappings_at, sequence, without
 from injector.pods.differences import (
     SHOWN,
     TOKEN_PATH,
@@ -40,21 +40,21 @@ class Permitted(NamedTuple):
     which the pod has to have a value, and may have any.
     """
 
-    app: Collection[str]
-    overridable: Mapping[str, Collection[str]] = {}
-    private: Mapping[str, Collection[str]] = {}
+    app: Names
+    overridable: Mapping[str, Names] = {}
+    private: Mapping[str, Names] = {}
     resources: ResourceDefaults | None = None
     resized: bool = False
-    defaults: Collection[str] = ()
+    defaults: Names = ()
 
 
-def skeleton(pod: Object, app: Collection[str]) -> Object:
+def skeleton(pod: Object, app: Names) -> Object:
     """A pod with no more than what templates build upon: the app containers' names, `spec.os` and `spec.resources`.
 
     Merge all overlays into it, in order, to get the `expected` pod of `protected_differences`.
     """
-    spec = mapping(pod.get("spec"))
-    bare: Object = {field: spec[field] for field in ("os", "resources") if field in spec}
+    spec = mapping_at(pod, "spec")
+    bare = {field: spec[field] for field in ("os", "resources") if field in spec}
     for field in CONTAINER_LISTS:
         names = [{"name": c["name"]} for c in _items(spec, field) if type(c.get("name")) is str and c["name"] in app]
         if names:
@@ -63,7 +63,7 @@ def skeleton(pod: Object, app: Collection[str]) -> Object:
 
 
 def protected_differences(
-    actual: Object, expected: Object, permitted: Permitted, *, replaced: Collection[str] = ()
+    actual: Object, expected: Object, permitted: Permitted, *, replaced: Names
 ) -> tuple[Diagnostic, ...]:
     """What the pod lacks of its sidecars, or changes or adds in them; empty when all is well.
 
@@ -95,14 +95,15 @@ def protected_differences(
 
 #: Keyed pointer, actual value (None: absent), expected value (None: must not be there), whether the values must agree.
 _Found = tuple[str, Any, Any, bool]
+_Findings = Iterator[_Found | Diagnostic]
 
 
-def _everything(actual: Object, expected: Object, permitted: Permitted) -> Iterator[_Found | Diagnostic]:
-    have_spec, want_spec = mapping(actual.get("spec")), mapping(expected.get("spec"))
-    for pointer, have, expected_value in mismatches(
+def _everything(actual: Object, expected: Object, permitted: Permitted) -> _Findings:
+    have_spec, want_spec = mapping_at(actual, "spec"), mapping_at(expected, "spec")
+    for difference in mismatches(
         actual.get("metadata") or {}, expected.get("metadata") or {}, POD.fields["metadata"], "/metadata", exact=False
     ):
-        yield pointer, have, expected_value, False
+        yield *difference, False
     parts = {field: _by_name(have_spec, field) for field in (*CONTAINER_LISTS, "volumes")}
     restarted = have_spec.get("restartPolicy", "Always") == "Always"
     for field in CONTAINER_LISTS:
@@ -118,7 +119,7 @@ def _everything(actual: Object, expected: Object, permitted: Permitted) -> Itera
         yield from _intruders(have_spec, want_spec, permitted)
 
 
-def _fields(have_spec: Object, want_spec: Object) -> Iterator[_Found]:
+def _fields(have_spec: Object, want_spec: Object) -> _Findings:
     """The differences outside of containers."""
     for field, expected in want_spec.items():
         if field in CONTAINER_LISTS:
@@ -136,9 +137,8 @@ def _sidecar(
     expected: Object,
     pointer: str,
     permitted: Permitted,
-    *,
     restarted: bool,
-) -> Iterator[_Found | Diagnostic]:
+) -> _Findings:
     name = str(expected.get("name"))
     overridable = permitted.overridable.get(name, ())
     place = next((place for place in (field, "initContainers", "containers") if name in parts[place]), None)
@@ -150,8 +150,12 @@ def _sidecar(
     expected_kind = _kind(expected, in_init=field == "initContainers")
     lasts = kind == _NATIVE or (kind == _PLAIN and restarted)
     if kind != expected_kind and not (lasts and expected_kind in (_NATIVE, _PLAIN)):
-        message = f"the container is {kind}; the template has {expected_kind}"
-        yield difference_at(f"/spec/{place}/{escape(name)}", message, value=kind, template=expected_kind)
+        yield difference_at(
+            f"/spec/{place}/{escape(name)}",
+            f"the container is {kind}; the template has {expected_kind}",
+            value=kind,
+            template=expected_kind,
+        )
     leave = {"restartPolicy", *overridable}
     if "resources" not in leave:
         yield from _extra_amounts(have, expected, pointer, permitted)
@@ -161,31 +165,30 @@ def _sidecar(
         yield from reordered_variables(_items(have, "env"), _items(expected, "env"), pointer)
     if "envFrom" not in leave:
         yield from _reordered_sources(have, expected, pointer)
-    mine = {key: value for key, value in have.items() if key not in leave}
-    theirs = {key: value for key, value in expected.items() if key not in leave}
-    for field_pointer, value, expected_value in mismatches(mine, theirs, CONTAINER, pointer, exact=True):
-        yield field_pointer, value, expected_value, True
+    mine = without(have, leave)
+    theirs = without(expected, leave)
+    for difference in mismatches(mine, theirs, CONTAINER, pointer, exact=True):
+        yield *difference, True
     yield from _own_tokens(have, expected, parts["volumes"], pointer)
     yield from _unset(have, expected, overridable, pointer)
 
 
-def _unset(have: Object, expected: Object, overridable: Collection[str], pointer: str) -> Iterator[_Found]:
+def _unset(have: Object, expected: Object, overridable: Names, pointer: str) -> _Findings:
     """Fields that a pod may set as it likes, but has to set."""
     for name in expected.keys() & set(overridable):
         if have.get(name) is None and not CONTAINER.fields[name].means_nothing(expected[name]):
             yield f"{pointer}/{escape(name)}", None, expected[name], True
 
 
-def _extra_amounts(have: Object, expected: Object, pointer: str, permitted: Permitted) -> Iterator[_Found]:
+def _extra_amounts(have: Object, expected: Object, pointer: str, permitted: Permitted) -> _Findings:
     """Requests and limits that neither the template nor a LimitRange sets."""
     if permitted.resources is None:
         return
     for side, resource in permitted.resources.strangers(have.get("resources"), expected.get("resources")):
-        amount = have["resources"][side][resource]
-        yield f"{pointer}/resources/{side}/{escape(resource)}", amount, None, True
+        yield f"{pointer}/resources/{side}/{escape(resource)}", have["resources"][side][resource], None, True
 
 
-def _own_tokens(have: Object, expected: Object, volumes: Mapping[str, Object], pointer: str) -> Iterator[_Found]:
+def _own_tokens(have: Object, expected: Object, volumes: Mapping[str, Object], pointer: str) -> _Findings:
     """Mounts at the place of the ServiceAccount plugin's, which are let through, with a token of the author's own."""
     expected_mounts = [mount for mount in _items(expected, "volumeMounts") if mount.get("mountPath") == TOKEN_PATH]
     for mount in _items(have, "volumeMounts"):
@@ -196,7 +199,7 @@ def _own_tokens(have: Object, expected: Object, volumes: Mapping[str, Object], p
 _NATIVE, _PLAIN = "a native sidecar", "a plain container"
 
 
-def _kind(container: Object, *, in_init: bool) -> str:
+def _kind(container: Object, in_init: bool) -> str:
     """What Kubernetes takes a container for, by its list and its restart policy."""
     policy = container.get("restartPolicy")
     if in_init:
@@ -208,7 +211,7 @@ def _without_amounts(container: Object) -> Object:
     resources = container.get("resources")
     if type(resources) is not dict:
         return container
-    return {**container, "resources": {k: v for k, v in resources.items() if k not in ("limits", "requests")}}
+    return {**container, "resources": without(resources, ("limits", "requests"))}
 
 
 def _reordered_sources(have: Object, expected: Object, pointer: str) -> Iterator[Diagnostic]:
@@ -219,13 +222,12 @@ def _reordered_sources(have: Object, expected: Object, pointer: str) -> Iterator
     for source in _items(expected, "envFrom"):
         position = last.get(step_of(source, field), furthest)  # one that is missing is named elsewhere
         if position < furthest:
-            message = "the entries of envFrom are not in the template's order"
-            yield difference_at(f"{pointer}/envFrom", message)
+            yield difference_at(f"{pointer}/envFrom", "the entries of envFrom are not in the template's order")
             return
         furthest = position
 
 
-def _intruders(have_spec: Object, want_spec: Object, permitted: Permitted) -> Iterator[_Found]:
+def _intruders(have_spec: Object, want_spec: Object, permitted: Permitted) -> _Findings:
     """Mounts of a template's private volumes in containers that are not its own, and do not have them from it."""
     for field in CONTAINER_LISTS:
         expected = {str(container.get("name")): container for container in _items(want_spec, field)}
@@ -244,7 +246,7 @@ def _intruders(have_spec: Object, want_spec: Object, permitted: Permitted) -> It
                         yield f"/spec/{field}/{escape(name)}/{mounts}/{escape(path)}", mount, None, True
 
 
-def _patched(have: Object | None, expected: Object, container_pointer: str) -> Iterator[_Found | Diagnostic]:
+def _patched(have: Object | None, expected: Object, container_pointer: str) -> _Findings:
     """What `"*"` brings to a container of the app."""
     if have is not None:
         yield from reordered_variables(_items(have, "env"), _items(expected, "env"), container_pointer)
@@ -265,20 +267,20 @@ def _patched(have: Object | None, expected: Object, container_pointer: str) -> I
             if name == "volumeMounts":
                 yield from _covering(by_step, steps, pointer)
         else:
-            for place, actual, expected_value in mismatches(mine, value, field, pointer, exact=False):
-                yield place, actual, expected_value, False
+            for difference in mismatches(mine, value, field, pointer, exact=False):
+                yield *difference, False
 
 
-def _element(same_key: Sequence[Any], expected: Any, field: Field, pointer: str) -> Iterator[_Found]:
+def _element(same_key: Sequence[Any], expected: Any, field: Field, pointer: str) -> _Findings:
     """One variable, mount or port; all that have its key must agree: of two variables of a name the last one counts."""
     if not same_key:
         yield pointer, None, expected, True
     for item in same_key:
-        for place, actual, expected_value in mismatches(item, expected, field.element, pointer, exact=True):
-            yield place, actual, expected_value, True
+        for difference in mismatches(item, expected, field.element, pointer, exact=True):
+            yield *difference, True
 
 
-def _covering(have: Mapping[str, Sequence[Any]], expected: Sequence[str], pointer: str) -> Iterator[_Found]:
+def _covering(have: Mapping[str, Sequence[Any]], expected: Sequence[str], pointer: str) -> _Findings:
     """The pod's own mounts inside the template's: they hide a part of what the template mounts."""
     ours = set(expected)
     deepest = max((path.count("/") for path in ours), default=0)
@@ -290,7 +292,7 @@ def _covering(have: Mapping[str, Sequence[Any]], expected: Sequence[str], pointe
 
 
 def _items(spec: Object, field: str) -> list[Object]:
-    items = mappings(spec.get(field))
+    items = mappings_at(spec, field)
     charge(len(items))
     return items
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-#: A Kubernetes object as JSON gives it. Treated as immutable everywhere: functions return new ones that share parts.
+#: A JSON object, such as one of Kubernetes' or a part of it. Treated as immutable everywhere: functions return new ones
+#: that share parts.
 Object = dict[str, Any]
+#: A JSON list, likewise.
+Items = list[Any]
+#: Several strings in their order, names to look for among, and strings by their names.
+Strings = tuple[str, ...]
+Names = Collection[str]
+StringMap = Mapping[str, str]
 _NOTHING: Object = {}
 
 
@@ -17,17 +25,29 @@ def mapping(value: object) -> dict[Any, Any]:
     return value if isinstance(value, dict) else _NOTHING
 
 
-def sequence(value: object) -> list[Any]:
+def mapping_at(owner: Mapping[str, Any], field: str) -> dict[Any, Any]:
+    """The mapping in a field; an empty one where there is none."""
+    value = owner.get(field)
+    return value if isinstance(value, dict) else _NOTHING
+
+
+def sequence(value: object) -> Items:
     """The value if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
 
 
-def mappings(value: object) -> list[dict[str, Any]]:
+def mappings(value: object) -> list[Object]:
     """The mappings in a list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def as_list(value: Any) -> list[Any]:
+def mappings_at(owner: Mapping[str, Any], field: str) -> list[Object]:
+    """The mappings of the list in a field."""
+    value = owner.get(field)
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def as_list(value: Any) -> Items:
     """The value if it is a list, else a list of it."""
     return value if isinstance(value, list) else [value]
 
@@ -35,6 +55,11 @@ def as_list(value: Any) -> list[Any]:
 def filled(fields: Object) -> Object:
     """The fields that say something."""
     return {key: value for key, value in fields.items() if value}
+
+
+def without(fields: Object, names: Collection[Any]) -> Object:
+    """The fields that have other names than these."""
+    return {key: value for key, value in fields.items() if key not in names}
 
 
 def string_field(value: object) -> str:

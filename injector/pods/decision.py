@@ -13,7 +13,7 @@ import msgspec
 
 from injector.diagnostics import Diagnostic, Key
 from injector.names import did_you_mean, nearest
-from injector.pods.context import Namespace, Object, Request
+from injector.pods.context import Namespace, Object, Request, Strings
 from injector.pods.selectors import matches
 from injector.pods.shape import string_map
 from injector.reasons import Effect, Reason
@@ -30,7 +30,7 @@ class Step(NamedTuple):
     """
 
     reason: Reason
-    evidence: tuple[str, ...]
+    evidence: Strings
     fits: bool
     overruled: bool = False
 
@@ -54,6 +54,10 @@ class Decision(msgspec.Struct, frozen=True):
         return self.reason.effect(required=self.required) is Effect.INJECT
 
 
+#: Whether a step fits, and what it saw: a format and what goes into it.
+_Sight = tuple[bool, tuple[str, ...]]
+
+
 class _Subject(msgspec.Struct, frozen=True):
     """All that a step may look at."""
 
@@ -65,7 +69,7 @@ class _Subject(msgspec.Struct, frozen=True):
     label: str | None
     says: tuple[tuple[str, str], ...]
 
-    def said(self, values: tuple[str, ...], kind: str) -> tuple[bool, tuple[str, ...]]:
+    def said(self, values: Strings, kind: str) -> _Sight:
         key = self.settings.inject_key
         for place, value in self.says:
             if value.strip().lower() in values:
@@ -73,8 +77,8 @@ class _Subject(msgspec.Struct, frozen=True):
         return False, ("{} is not set to {}", key, kind)
 
 
-#: A step looks at the subject and returns whether it fits, and what it saw: a format and what goes into it.
-_Look = Callable[[_Subject], tuple[bool, tuple[str, ...]]]
+#: How a step looks at the subject.
+_Look = Callable[[_Subject], _Sight]
 
 
 def creates_pod(operation: str, resource: str, group: str, sub_resource: str | None) -> bool:
@@ -82,39 +86,39 @@ def creates_pod(operation: str, resource: str, group: str, sub_resource: str | N
     return operation == "CREATE" and resource == "pods" and not group and not sub_resource
 
 
-def _creation(s: _Subject) -> tuple[bool, tuple[str, ...]]:
+def _creation(s: _Subject) -> _Sight:
     r = s.request
     creation = creates_pod(r.operation, r.resource, r.group, r.sub_resource)
     return not creation, ("{} of {}", r.operation, r.whole_resource)
 
 
-def _mirror(s: _Subject) -> tuple[bool, tuple[str, ...]]:
+def _mirror(s: _Subject) -> _Sight:
     fits = MIRROR_ANNOTATION in s.annotations
     return fits, ("{} annotation {}", "has" if fits else "no", MIRROR_ANNOTATION)
 
 
-def _ignored(s: _Subject) -> tuple[bool, tuple[str, ...]]:
+def _ignored(s: _Subject) -> _Sight:
     return s.namespace.name in s.settings.ignored_namespaces, ("namespace {}", s.namespace.name)
 
 
-def _namespace_label(value: Callable[[Settings], str]) -> _Look:
-    def look(s: _Subject) -> tuple[bool, tuple[str, ...]]:
+def _namespace_label(choice: str) -> _Look:
+    def look(s: _Subject) -> _Sight:
         label = s.settings.namespace_label
         if s.label is None:
             return False, ("namespace has no label {}", label.key)
         values = (label.enabled, label.required, label.disabled)
         if s.label not in values:
             return False, ("namespace label {}={} is not one of {}, {}, {}", label.key, s.label, *values)
-        return s.label == value(s.settings), ("namespace label {}={}", label.key, s.label)
+        return s.label == getattr(label, choice), ("namespace label {}={}", label.key, s.label)
 
     return look
 
 
 def _selector(field: str) -> _Look:
-    title = field.split("_")[0] + "Selector"
+    title = f"{field.split('_')[0]}Selector"
     none = ("settings have no {}", title)
 
-    def look(s: _Subject) -> tuple[bool, tuple[str, ...]]:
+    def look(s: _Subject) -> _Sight:
         selector = getattr(s.settings, field)
         if selector is None:
             return False, none
@@ -124,7 +128,7 @@ def _selector(field: str) -> _Look:
     return look
 
 
-def _says_yes(s: _Subject) -> tuple[bool, tuple[str, ...]]:
+def _says_yes(s: _Subject) -> _Sight:
     fits, saw = s.said(s.settings.yes_values, "yes")
     if fits or s.settings.pod_default != "named":
         return fits, saw
@@ -135,25 +139,25 @@ def _says_yes(s: _Subject) -> tuple[bool, tuple[str, ...]]:
     return False, (f"{saw[0]}, and no {{}}", *saw[1:], key)
 
 
-def _not_opted_in(s: _Subject) -> tuple[bool, tuple[str, ...]]:
+def _not_opted_in(s: _Subject) -> _Sight:
     ours = s.label in (s.settings.namespace_label.enabled, s.settings.namespace_label.required)
     return ours and s.settings.pod_default != "inject", ("settings say podDefault: {}", s.settings.pod_default)
 
 
 #: The table. Order is the contract; each line is a reason and how to tell that it fits.
-STEPS: tuple[tuple[Reason, _Look], ...] = (
+STEPS = (
     (Reason.NOT_A_POD_CREATION, _creation),
     (Reason.MIRROR_POD, _mirror),
     (Reason.NAMESPACE_IGNORED, _ignored),
     (Reason.EXEMPT, _selector("exempt_selector")),
-    (Reason.NAMESPACE_DISABLED, _namespace_label(lambda s: s.namespace_label.disabled)),
+    (Reason.NAMESPACE_DISABLED, _namespace_label("disabled")),
     (Reason.NEVER_SELECTOR, _selector("never_selector")),
     (Reason.POD_OPTED_OUT, lambda s: s.said(s.settings.no_values, "no")),
     (Reason.POD_OPTED_IN, _says_yes),
     (Reason.ALWAYS_SELECTOR, _selector("always_selector")),
     (Reason.POD_NOT_OPTED_IN, _not_opted_in),
-    (Reason.NAMESPACE_ENABLED, _namespace_label(lambda s: s.namespace_label.enabled)),
-    (Reason.NAMESPACE_REQUIRED, _namespace_label(lambda s: s.namespace_label.required)),
+    (Reason.NAMESPACE_ENABLED, _namespace_label("enabled")),
+    (Reason.NAMESPACE_REQUIRED, _namespace_label("required")),
 )
 
 
@@ -173,7 +177,7 @@ def decide(pod: Object, namespace: Namespace, settings: Settings, request: Reque
     label = namespace.labels.get(settings.namespace_label.key)
     subject = _Subject(labels, annotations, namespace, request, settings, label, says)
     required = is_required(namespace, settings)
-    trail: list[Step] = []
+    trail = []
     decided = Reason.NOT_REQUESTED
     for reason, look in STEPS:
         fits, saw = look(subject)
@@ -204,6 +208,15 @@ def _unread(s: _Subject) -> tuple[Diagnostic, ...]:
             message = f'"{value[:30]}" is neither yes ({settings.yes_values[0]}) nor no ({settings.no_values[0]})'
             near = nearest(value.strip(), answers)
             help_ = did_you_mean(near, "it does not apply")
-            path, fields = ("metadata", f"{place}s", Key(settings.inject_key)), {"value": value, "allowed": answers}
-            warnings.append(Diagnostic("unread-choice", "warning", message, help_, path, fields=fields))
+            fields = {"value": value, "allowed": answers}
+            warnings.append(
+                Diagnostic(
+                    "unread-choice",
+                    "warning",
+                    message,
+                    help_,
+                    ("metadata", f"{place}s", Key(settings.inject_key)),
+                    fields=fields,
+                )
+            )
     return tuple(warnings)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from injector.errors import InjectionError
-from injector.pods.context import Object, Workload, filled, mapping, mappings
+from injector.pods.context import Object, StringMap, Workload, filled, mapping, mapping_at, mappings_at, without
 from injector.reasons import Reason
 from injector.settings import Settings
 
@@ -65,9 +64,7 @@ def file_annotation(template: str, file: str, settings: Settings) -> str:
     return f"{settings.prefix}/{template}.{file}"
 
 
-def by_annotation(
-    overlay: Object, config_map_name: str, template: str, files: Mapping[str, str], settings: Settings
-) -> Object:
+def by_annotation(overlay: Object, config_map_name: str, template: str, files: StringMap, settings: Settings) -> Object:
     """The overlay with the ConfigMap's volume turned into a downwardAPI volume over the pod's annotations.
 
     A source of a projected volume likewise. Variables cannot be changed in this way: raises InjectionError with
@@ -87,18 +84,16 @@ def by_annotation(
     if uses_config_map(turned, config_map_name):
         raise InjectionError(
             Reason.TEMPLATE_FAILED,
-            (
-                f"template {template}: this pod gets its config files in annotations, so there is no ConfigMap that "
-                "env or envFrom could refer to"
-            ),
+            f"template {template}: this pod gets its config files in annotations, so there is no ConfigMap that "
+            "env or envFrom could refer to",
             help="mount them as a volume",
             fields={"template": template},
         )
     return turned
 
 
-def _downward(volume: Any, config_map_name: str, annotations: Mapping[str, str]) -> Any:
-    projected = mapping(mapping(volume).get("projected"))
+def _downward(volume: Any, config_map_name: str, annotations: StringMap) -> Any:
+    projected = mapping_at(mapping(volume), "projected")
     sources = projected.get("sources")
     if isinstance(sources, list):
         turned = [_downward(source, config_map_name, annotations) for source in sources]
@@ -108,10 +103,10 @@ def _downward(volume: Any, config_map_name: str, annotations: Mapping[str, str])
     source = volume["configMap"]
     mode = {key: value for key, value in source.items() if key == "defaultMode"}
     downward = {"items": _downward_items(source.get("items"), annotations), **mode}
-    return {**{k: v for k, v in volume.items() if k != "configMap"}, "downwardAPI": downward}
+    return {**without(volume, ("configMap",)), "downwardAPI": downward}
 
 
-def _downward_items(listed: Any, annotations: Mapping[str, str]) -> list[Object]:
+def _downward_items(listed: Any, annotations: StringMap) -> list[Object]:
     """The items of a volume's ConfigMap, or all of its files, each as one that reads the file's annotation."""
     items = []
     listed = listed or [{"key": name, "path": name} for name in annotations]
@@ -126,7 +121,7 @@ def _downward_items(listed: Any, annotations: Mapping[str, str]) -> list[Object]
                 fields={"unknown_file": key},
             )
         reference = {"apiVersion": "v1", "fieldPath": f"metadata.annotations['{annotations[key]}']"}
-        items.append({**{k: v for k, v in item.items() if k != "key"}, "fieldRef": reference})
+        items.append({**without(item, ("key",)), "fieldRef": reference})
     return items
 
 
@@ -144,8 +139,8 @@ def uses_config_map(pod: Object, name: str) -> bool:
 
 
 def _objects(owner: Any, field: str) -> list[Object]:
-    return mappings(mapping(owner).get(field))
+    return mappings_at(mapping(owner), field)
 
 
 def _names(owner: Any, field: str, name: str) -> bool:
-    return mapping(mapping(owner).get(field)).get("name") == name
+    return mapping_at(mapping(owner), field).get("name") == name

@@ -14,11 +14,13 @@ from collections.abc import Collection, Iterator
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+import msgspec
+
 from injector.budget import SMALL, charge
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import shown_value
-from injector.pods.context import Object, mapping
+from injector.pods.context import Items, Names, Object, mapping, mapping_at
 from injector.pods.fields import CONTAINER_LISTS, Field
 from injector.pods.keyed_pointers import escape, item_fault, mount_path, path_of, steps_of
 from injector.pods.quantity import parse_quantity
@@ -42,9 +44,10 @@ _OF_OPENSHIFT = {
 }
 
 
-def mismatches(
-    actual: Any, expected: Any, field: Field, pointer: str, *, exact: bool
-) -> Iterator[tuple[str, Any, Any]]:
+Mismatches = Iterator[tuple[str, Any, Any]]
+
+
+def mismatches(actual: Any, expected: Any, field: Field, pointer: str, exact: bool) -> Mismatches:
     """Where `actual` does not say what `expected` says: (keyed pointer, actual value, wanted value); absent is None.
 
     `field` is the place that both stand at. With `exact` what `actual` says beyond `expected` counts too, unless it is
@@ -66,9 +69,7 @@ def says_the_same(actual: Any, expected: Any, field: Field) -> bool:
     return next(mismatches(actual, expected, field, "", exact=True), None) is None
 
 
-def _in_map(
-    actual: dict[str, Any], expected: dict[str, Any], field: Field, pointer: str, exact: bool
-) -> Iterator[tuple[str, Any, Any]]:
+def _in_map(actual: Object, expected: Object, field: Field, pointer: str, exact: bool) -> Mismatches:
     if len(actual) + len(expected) > SMALL:
         charge(len(actual) + len(expected))
     for key, value in expected.items():
@@ -77,7 +78,7 @@ def _in_map(
             continue
         below = field.fields[key]
         if have is not None:
-            yield from mismatches(have, value, below, f"{pointer}/{escape(key)}", exact=exact)
+            yield from mismatches(have, value, below, f"{pointer}/{escape(key)}", exact)
         elif not below.means_nothing(value) and not below.is_default(value):
             yield f"{pointer}/{escape(key)}", None, value
     if exact:
@@ -86,9 +87,7 @@ def _in_map(
                 yield f"{pointer}/{escape(key)}", have, None
 
 
-def _in_list(
-    actual: list[Any], expected: list[Any], field: Field, pointer: str, exact: bool
-) -> Iterator[tuple[str, Any, Any]]:
+def _in_list(actual: Items, expected: Items, field: Field, pointer: str, exact: bool) -> Mismatches:
     if not field.aligned:
         charge(len(expected))
         pairs = zip(actual, expected, strict=False)
@@ -100,7 +99,7 @@ def _in_list(
     for step, value in want_at.items():
         element_pointer = f"{pointer}/{escape(step)}"
         if step in have_at:
-            yield from mismatches(have_at[step], value, field.element, element_pointer, exact=exact)
+            yield from mismatches(have_at[step], value, field.element, element_pointer, exact)
         else:
             yield element_pointer, None, value
     if exact:
@@ -162,7 +161,7 @@ def is_token_volume(volume: Any) -> bool:
     The plugin takes each volume whose name has its prefix for its own, even if an author wrote the volume.
     https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/#bound-service-account-token-volume
     """
-    projected = mapping(mapping(volume).get("projected"))
+    projected = mapping_at(mapping(volume), "projected")
     return (
         mapping(volume).keys() == {"name", "projected"}
         and not projected.keys() - {"sources", "defaultMode"}
@@ -183,10 +182,10 @@ class ResourceDefaults(NamedTuple):
         If nobody sets a request and there is a limit, the request is the limit.
         """
         have, expected = mapping(have), mapping(expected)
-        limits = mapping(have.get("limits"))
+        limits = mapping_at(have, "limits")
         for kind, filled in (("limits", self.limits), ("requests", self.requests)):
-            template_amounts = mapping(expected.get(kind))
-            for resource, amount in mapping(have.get(kind)).items():
+            template_amounts = mapping_at(expected, kind)
+            for resource, amount in mapping_at(have, kind).items():
                 if template_amounts.get(resource) is not None:
                     continue
                 limit = limits.get(resource) if kind == "requests" else None
@@ -229,7 +228,7 @@ def with_plugins_additions(fresh: Object, before: Object) -> Object:
 
 
 def _with(container: Object, old: Object) -> Object:
-    mounts: list[Any] = container.get("volumeMounts") or []
+    mounts = container.get("volumeMounts") or []
     token = list(filter(is_token_mount, old.get("volumeMounts") or []))
     changed: Object = {}
     if token and not any(mount.get("mountPath") == TOKEN_PATH for mount in mounts):
@@ -270,19 +269,16 @@ def is_below(pointer: str, parts: Collection[str]) -> bool:
     return False
 
 
-class Differences:
+class Differences(msgspec.Struct):
     """Collects where the pod's value stays although the template has another.
 
     `claimed` are keyed pointers of parts that an earlier injection added: nothing inside them is worth reporting. Nor
     is what lies in `silent` ones, parts that a template only has a default for.
     """
 
-    __slots__ = ("claimed", "found", "silent")
-
-    def __init__(self, claimed: Collection[str]) -> None:
-        self.claimed = frozenset(claimed)
-        self.silent: set[str] = set()
-        self.found: list[Diagnostic] = []
+    claimed: Names
+    silent: set[str] = set()
+    found: list[Diagnostic] = []
 
     def compare(self, have: Any, expected: Any, field: Field, place: str) -> None:
         """Report what of `expected` the pod's value, which stays, does not hold."""

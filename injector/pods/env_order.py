@@ -46,7 +46,7 @@ def with_new_variables(
     """
     end = len(have)
     first_user, last_at, own_names = _own(have)
-    latest: dict[str, int] = {}
+    latest = {}
     by_name: dict[str, int] = {}  # how late a variable of this name may stand for the new ones behind it
     for step, variable in reversed(list(new.items())):
         name = _name(variable)
@@ -55,7 +55,7 @@ def with_new_variables(
         latest[step] = min(limits)
         for reference in variables_in(variable):
             by_name[reference] = min(by_name.get(reference, end), latest[step])
-    cycles: list[Cycle] = []
+    cycles = []
     before: dict[int, list[Any]] = {}
     placed: dict[str, int] = {}
     for step, variable in new.items():
@@ -77,7 +77,7 @@ def with_new_variables(
 def _own(have: Sequence[Any]) -> tuple[dict[str, int], dict[str, int], list[str]]:
     """Where a name is first referred to, where it is last defined, and the name at each place."""
     first_user: dict[str, int] = {}
-    last_at: dict[str, int] = {}
+    last_at = {}
     names = [_name(variable) for variable in have]
     for index, variable in enumerate(have):
         for name in variables_in(variable):
@@ -92,8 +92,8 @@ def reordered_variables(have: Sequence[Any], template_variables: Sequence[Any], 
 
     What ConfigMaps, Secrets and Services bring is not known, and so not compared.
     """
-    expected: dict[str, dict[str, bool]] = {}
-    before: set[str] = set()
+    expected = {}
+    before = set()
     for variable in template_variables:
         if name := _name(variable):
             if names := variables_in(variable):
@@ -107,11 +107,12 @@ def reordered_variables(have: Sequence[Any], template_variables: Sequence[Any], 
         for reference, defined in expected.get(name, {}).items():
             if (reference in before) != defined:
                 position = "after" if defined else "before"
-                message = (
+                yield difference_at(
+                    f"{pointer}/env/{escape(name)}",
                     f"variable {shown_value(reference, SHOWN)} comes {position} {shown_value(name, SHOWN)}, unlike in "
-                    f"the template; {shown_value(name, SHOWN)} refers to it by $(), so the order matters"
+                    f"the template; {shown_value(name, SHOWN)} refers to it by $(), so the order matters",
+                    variable=reference,
                 )
-                yield difference_at(f"{pointer}/env/{escape(name)}", message, variable=reference)
         before.add(name)
 
 

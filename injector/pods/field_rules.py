@@ -38,82 +38,84 @@ _CONTAINER = Rules(
         "terminationMessagePolicy": ("File",),
     },
 )
-_READ_ONLY = Rules(zero="readOnly")
-_NAMED = Rules(zero="name")
+#: Types of which this is all there is to say: fields whose zero is the same as no value.
+_ZEROS = """\
+AWSElasticBlockStoreVolumeSource: readOnly
+AzureFileVolumeSource: readOnly
+CSIVolumeSource: readOnly
+CephFSVolumeSource: path readOnly
+CinderVolumeSource: readOnly
+ClusterTrustBundleProjection: name path
+ConfigMapEnvSource: name
+ConfigMapKeySelector: name
+ConfigMapProjection: name
+ContainerPort: hostIP hostPort name protocol
+DownwardAPIVolumeFile: path
+EmptyDirVolumeSource: medium
+FCVolumeSource: readOnly
+FileKeySelector: path
+FlexVolumeSource: readOnly
+GCEPersistentDiskVolumeSource: readOnly
+GlusterfsVolumeSource: path readOnly
+HTTPHeader: name value
+ISCSIVolumeSource: readOnly
+KeyToPath: path
+LocalObjectReference: name
+NFSVolumeSource: path readOnly
+ObjectMeta: name
+OwnerReference: name
+PersistentVolumeClaimVolumeSource: readOnly
+PodDNSConfigOption: name
+PodOS: name
+PodSchedulingGate: name
+PodSpec: hostIPC hostNetwork hostPID
+PortworxVolumeSource: readOnly
+QuobyteVolumeSource: readOnly
+RBDVolumeSource: readOnly
+ResourceClaim: name
+ScaleIOVolumeSource: readOnly
+SecretEnvSource: name
+SecretKeySelector: name
+SecretProjection: name
+StorageOSVolumeSource: readOnly
+Sysctl: name value
+TCPSocketAction: host
+Toleration: value
+TypedLocalObjectReference: name
+TypedObjectReference: name
+VolumeDevice: name
+VolumeMount: name readOnly subPath subPathExpr
+"""
 
-RULES: dict[str, Rules] = {
-    "AWSElasticBlockStoreVolumeSource": _READ_ONLY,
+RULES = {
+    **{name: Rules(zero) for name, zero in (line.split(": ") for line in _ZEROS.splitlines())},
     "AzureDiskVolumeSource": Rules(defaults={"readOnly": (False,)}),
-    "AzureFileVolumeSource": _READ_ONLY,
-    "CSIVolumeSource": _READ_ONLY,
-    "CephFSVolumeSource": Rules(zero="path readOnly"),
-    "CinderVolumeSource": _READ_ONLY,
-    "ClusterTrustBundleProjection": Rules(zero="name path"),
-    "ConfigMapEnvSource": _NAMED,
-    "ConfigMapKeySelector": _NAMED,
-    "ConfigMapProjection": _NAMED,
     "ConfigMapVolumeSource": Rules(zero="name", defaults=_MODE),
     "Container": _CONTAINER,
-    "ContainerPort": Rules(zero="hostIP hostPort name protocol"),
-    "DownwardAPIVolumeFile": Rules(zero="path"),
     "DownwardAPIVolumeSource": Rules(defaults=_MODE),
-    "EmptyDirVolumeSource": Rules(zero="medium"),
     "EnvFromSource": Rules(zero="prefix", one_of=("configMapRef", "secretRef")),
     "EnvVar": Rules(zero="name value", one_of=("value", "valueFrom")),
     "EnvVarSource": Rules(one_of=ALL),
     "EphemeralContainer": _CONTAINER,
-    "FCVolumeSource": _READ_ONLY,
-    "FileKeySelector": Rules(zero="path"),
-    "FlexVolumeSource": _READ_ONLY,
-    "GCEPersistentDiskVolumeSource": _READ_ONLY,
     "GRPCAction": Rules(zero="service", defaults={"service": ("",)}),
-    "GlusterfsVolumeSource": Rules(zero="path readOnly"),
     "HTTPGetAction": Rules(zero="host path scheme", defaults={"path": ("/",), "scheme": ("HTTP",)}),
-    "HTTPHeader": Rules(zero="name value"),
     "HostPathVolumeSource": Rules(zero="path", defaults={"type": ("",)}),
-    "ISCSIVolumeSource": _READ_ONLY,
     "ImageVolumeSource": Rules(defaults={"pullPolicy": _PULL}),
-    "KeyToPath": Rules(zero="path"),
     "LifecycleHandler": Rules(handlers=("exec", "httpGet", "tcpSocket", "sleep")),
-    "LocalObjectReference": _NAMED,
-    "NFSVolumeSource": Rules(zero="path readOnly"),
     "ObjectFieldSelector": Rules(defaults={"apiVersion": ("v1",)}),
-    "ObjectMeta": _NAMED,
-    "OwnerReference": _NAMED,
     "PersistentVolumeClaimSpec": Rules(defaults={"volumeMode": ("Filesystem",)}),
-    "PersistentVolumeClaimVolumeSource": _READ_ONLY,
-    "PodDNSConfigOption": _NAMED,
-    "PodOS": _NAMED,
     "PodResourceClaim": Rules(zero="name", one_of=ALL),
-    "PodSchedulingGate": _NAMED,
-    "PodSpec": Rules(zero="hostIPC hostNetwork hostPID"),
-    "PortworxVolumeSource": _READ_ONLY,
     "Probe": Rules(
         zero="failureThreshold initialDelaySeconds periodSeconds successThreshold timeoutSeconds",
         defaults={"timeoutSeconds": (1,), "periodSeconds": (10,), "successThreshold": (1,), "failureThreshold": (3,)},
         handlers=("exec", "httpGet", "tcpSocket", "grpc"),
     ),
     "ProjectedVolumeSource": Rules(defaults=_MODE),
-    "QuobyteVolumeSource": _READ_ONLY,
-    "RBDVolumeSource": _READ_ONLY,
-    "ResourceClaim": _NAMED,
     "ResourceFieldSelector": Rules(defaults={"divisor": ("0", 0)}),
-    "ScaleIOVolumeSource": _READ_ONLY,
-    "SecretEnvSource": _NAMED,
-    "SecretKeySelector": _NAMED,
-    "SecretProjection": _NAMED,
     "SecretVolumeSource": Rules(defaults=_MODE),
     "SecurityContext": Rules(defaults={"procMount": ("Default",)}),
     "ServiceAccountTokenProjection": Rules(zero="path", defaults={"expirationSeconds": (3600,)}),
-    "StorageOSVolumeSource": _READ_ONLY,
-    "Sysctl": Rules(zero="name value"),
-    "TCPSocketAction": Rules(zero="host"),
-    "Toleration": Rules(zero="value"),
-    "TypedLocalObjectReference": _NAMED,
-    "TypedObjectReference": _NAMED,
     "Volume": Rules(zero="name", one_of=ALL),
-    "VolumeDevice": _NAMED,
-    "VolumeMount": Rules(zero="name readOnly subPath subPathExpr"),
     "VolumeProjection": Rules(one_of=ALL),
 }
 

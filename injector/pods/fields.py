@@ -74,7 +74,7 @@ class Field:
         self.fields: _Below = _NOTHING_BELOW
         self.element: Field = self if kind == "" else ANY
         self.keys: tuple[str, ...] = ()
-        self.key_defaults: dict[str, Any] = {}
+        self.key_defaults = {}
         self.holds_containers = False
         if kind[0:1] == "[":
             self.kind = "list"

@@ -12,9 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+import msgspec
+
 from injector.diagnostics import Key
 from injector.errors import InjectionError
-from injector.pods.context import Object, mapping, mappings
+from injector.pods.context import Object, mapping, mapping_at, mappings, without
 from injector.pods.differences import mismatches, volume_source
 from injector.pods.fields import CONTAINER_LISTS, SPEC
 from injector.pods.keyed_pointers import escape, mount_path
@@ -54,14 +56,13 @@ _LINUX_SPEC = frozenset({"hostPID", "hostIPC", "hostUsers", "shareProcessNamespa
 _WINDOWS_SECURITY = frozenset({"windowsOptions"})
 
 
-class _LeftOut:
+class _LeftOut(msgspec.Struct):
     """The fields that one fact about a pod rules out, and where an overlay has them, each once and in order."""
 
-    def __init__(self, fact: str, names: frozenset[str]) -> None:
-        self.fact = fact  #: the keyed pointer of what the pod says
-        self.names = names
-        self.fields: dict[str, None] = {}
-        self.places: dict[str, None] = {}
+    fact: str  #: the keyed pointer of what the pod says
+    names: frozenset[str]
+    fields: dict[str, None] = {}
+    places: dict[str, None] = {}
 
     def stripped(self, part: Object, names: frozenset[str], place: str) -> Object:
         """A mapping without fields of these names."""
@@ -70,7 +71,7 @@ class _LeftOut:
             return part
         self.fields |= dict.fromkeys(present)
         self.places[place] = None
-        return {key: value for key, value in part.items() if key not in names}
+        return without(part, names)
 
     def without(self, holder: Object, field: str, place: str) -> Object:
         """A mapping without the names that the fact rules out in one of its fields."""
@@ -78,7 +79,7 @@ class _LeftOut:
         new = self.stripped(part, self.names, place) if type(part) is dict else part
         return holder if new is part else {**holder, field: new}
 
-    def told(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    def told(self) -> Iterator[tuple[str, str, Object]]:
         """Pointer, sentence and fields of the one thing to say; nothing where nothing was left out."""
         if self.fields:
             fields, places = ", ".join(self.fields), ", ".join(self.places)
@@ -86,7 +87,7 @@ class _LeftOut:
             yield self.fact, message, {"left_out": [*self.fields], "places": [*self.places]}
 
 
-def fit(pod: Object, overlay: Overlay) -> tuple[Overlay, tuple[tuple[str, str, dict[str, Any]], ...]]:
+def fit(pod: Object, overlay: Overlay) -> tuple[Overlay, tuple[tuple[str, str, Object], ...]]:
     """The overlay without what this pod's `spec.resources` or `spec.os` rules out.
 
     Second, keyed pointer, sentence and fields for each of the two that had to leave out something.
@@ -96,7 +97,7 @@ def fit(pod: Object, overlay: Overlay) -> tuple[Overlay, tuple[tuple[str, str, d
         return overlay, ()
     resources = spec.get("resources")  # those that the pod's author has set for the pod as a whole
     covered = frozenset((*_map(resources, "requests"), *_map(resources, "limits")))
-    system = mapping(spec.get("os")).get("name")
+    system = mapping_at(spec, "os").get("name")
     if not covered and system not in ("windows", "linux"):
         return overlay, ()
     unfit = {"windows": _LINUX_SECURITY, "linux": _WINDOWS_SECURITY}.get(str(system), frozenset())
@@ -177,8 +178,8 @@ def with_implied_requests(container: Object, overlay: Overlay) -> Object:
     return {**container, "resources": {**resources, "requests": {**requests, **implied}}}
 
 
-def _map(resources: Any, part: str) -> dict[str, Any]:
-    return mapping(mapping(resources).get(part))
+def _map(resources: Any, part: str) -> Object:
+    return mapping_at(mapping(resources), part)
 
 
 def _above(request: Any, limit: Any) -> bool:
@@ -206,7 +207,7 @@ def check_volumes(base: Object, overlay: Overlay, app: Collection[str], shares: 
     """
     spec = base["spec"]
     own = {name: volume for volume in spec.get("volumes") or [] if (name := name_of(volume)) is not None}
-    listed = bare_value(mapping(overlay.get("spec")).get("volumes")) if own else None
+    listed = bare_value(mapping_at(overlay, "spec").get("volumes")) if own else None
     brought = {name_of(volume): volume for volume in listed or []}
     conflicts = {
         name: brought[name]

@@ -7,7 +7,7 @@ element when others were inserted before it: `/spec/containers/app/ports/8080,TC
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ import msgspec
 from injector.budget import charge
 from injector.diagnostics import Key, Path
 from injector.names import kind_of
-from injector.pods.context import Object, mappings
+from injector.pods.context import Object, mappings_at
 from injector.pods.fields import CONTAINER_LISTS, POD, Field
 from injector.pods.overlay import EVERY_CONTAINER, Replace, bare_value, plain
 
@@ -88,7 +88,7 @@ def tags(value: Any, pointer: str, field: Field) -> Iterator[str]:
             yield from tags(part, f"{pointer}/{step}", field.element)
 
 
-def pointer_to(overlay: Any, path: Sequence[str | int]) -> str:
+def pointer_to(overlay: Any, path: Path) -> str:
     """The keyed pointer of what a path of keys and indices leads to in an overlay for pods."""
     pointer, field = "", POD
     for step in path:
@@ -109,7 +109,7 @@ def in_pod(pointers: Iterable[str], pod: Object, app: Collection[str]) -> Iterat
         if spec != "spec" or list_ not in CONTAINER_LISTS or not name:
             yield pointer
         elif name == EVERY_CONTAINER:
-            names = [item.get("name") for item in mappings((pod.get("spec") or {}).get(list_))]
+            names = [item.get("name") for item in mappings_at(pod.get("spec") or {}, list_)]
             yield from ("/".join(("", spec, list_, escape(app_name), *rest)) for app_name in names if app_name in app)
         else:
             yield from ("/".join(("", spec, field, name, *rest)) for field in CONTAINER_LISTS)
@@ -182,27 +182,24 @@ def _numbered(steps: list[str]) -> list[str]:
     return numbered
 
 
-class PointerIndex:
+class PointerIndex(msgspec.Struct):
     """What stands at keyed pointers in a pod: each list is looked through once, however many pointers lead into it."""
 
-    __slots__ = ("_items", "_pod")
-
-    def __init__(self, pod: Object) -> None:
-        self._pod = pod
-        self._items: dict[int, dict[str, Any]] = {}
+    pod: Object
+    items: dict[int, dict[str, Any]] = {}
 
     def at(self, pointer: str) -> Any:
         """The value at a keyed pointer; None where there is nothing."""
         charge(1)
-        value: Any = self._pod
+        value: Any = self.pod
         field = POD
         for step in steps_to(pointer):
             if type(value) is dict:
                 value = value.get(step)
             elif type(value) is list and field.aligned:
-                items = self._items.get(id(value))
+                items = self.items.get(id(value))
                 if items is None:
-                    items = self._items[id(value)] = dict(zip(steps_of(value, field), value, strict=True))
+                    items = self.items[id(value)] = dict(zip(steps_of(value, field), value, strict=True))
                 value = items.get(step)
             else:
                 return None

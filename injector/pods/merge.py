@@ -6,7 +6,7 @@ that the diff after it can skip what is identical.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -16,7 +16,7 @@ from injector.caches import IdentityCache, OverlayCaches
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import shown_value
-from injector.pods.context import Object
+from injector.pods.context import Items, Names, Object, Strings, without
 from injector.pods.differences import SHOWN, Differences, is_below, no_key, says_the_same, without_fillings
 from injector.pods.env_order import with_new_variables
 from injector.pods.fields import POD, Field
@@ -37,7 +37,7 @@ class Merged(msgspec.Struct, frozen=True):
 
     pod: Object
     differences: tuple[Diagnostic, ...]
-    replaced: tuple[str, ...]
+    replaced: Strings
     placement: Placement
 
 
@@ -45,11 +45,11 @@ def merge(
     pod: Object,
     overlay: Overlay,
     *,
-    app: Collection[str],
+    app: Names,
     placement: Placement,
-    claimed: Collection[str] = (),
+    claimed: Names = (),
     caches: OverlayCaches | None = None,
-    defaults: Collection[str] = (),
+    defaults: Names = (),
 ) -> Merged:
     """The pod with everything of the overlay that it lacks.
 
@@ -66,33 +66,28 @@ def merge(
     fitted, changes = fit(pod, placed)
     if (tagged := caches.tagged.get(overlay)) is None:
         tagged = caches.tagged.put(overlay, holds_replace(overlay))
-    merger = _Merger(app, following, claimed, tagged, caches.new_parts)
-    merger.differences.silent.update(in_pod(defaults, pod, app))
+    differences = Differences(frozenset(claimed))
+    differences.silent.update(in_pod(defaults, pod, app))
+    merger = _Merger(app, following, differences, tagged, caches.new_parts, [])
     for pointer, message, fields in changes:
-        merger.differences.report(pointer, message, **fields)
-    result = merger.mapping(pod, {k: v for k, v in fitted.items() if k in ("metadata", "spec")}, POD, "")
-    return Merged(result, tuple(merger.differences.found), tuple(merger.replaced), following)
+        differences.report(pointer, message, **fields)
+    return Merged(
+        merger.mapping(pod, {k: v for k, v in fitted.items() if k in ("metadata", "spec")}, POD, ""),
+        tuple(differences.found),
+        tuple(merger.replaced),
+        following,
+    )
 
 
-class _Merger:
+class _Merger(msgspec.Struct):
     """One merge: what it needs to know on the way down, and what it collects."""
 
-    __slots__ = ("app", "differences", "new_parts", "placement", "replaced", "tagged")
-
-    def __init__(
-        self,
-        app: Collection[str],
-        placement: Placement,
-        claimed: Collection[str],
-        tagged: bool,
-        new_parts: IdentityCache[tuple[Field, Any]],
-    ) -> None:
-        self.app = app
-        self.new_parts = new_parts
-        self.placement = placement
-        self.tagged = tagged
-        self.differences = Differences(claimed)
-        self.replaced: list[str] = []
+    app: Names
+    placement: Placement
+    differences: Differences
+    tagged: bool
+    new_parts: IdentityCache[tuple[Field, Any]]
+    replaced: list[str]
 
     def mapping(self, have: Object, overlay: Overlay, place: Field, at: str) -> Object:
         """The map with the fields that it lacks; a null counts as lacking, as it does for Kubernetes."""
@@ -156,7 +151,7 @@ class _Merger:
         new = self.untagged(overlay, field, pointer)
         return have if new is not None and says_the_same(have, new, field) else new
 
-    def containers(self, have: list[Any], overlay: list[Any], field: Field, pointer: str) -> list[Any]:
+    def containers(self, have: Items, overlay: Items, field: Field, pointer: str) -> Items:
         """A container list: `"*"` spread over the app's, and init containers put in their order."""
         every = [item for item in overlay if name_of(item) == EVERY_CONTAINER]
         single = [item for item in overlay if name_of(item) != EVERY_CONTAINER] if every else overlay
@@ -187,7 +182,7 @@ class _Merger:
             self.differences.report(f"{pointer}/{path}", message)
         return have if changes and same(have, fitted) else fitted
 
-    def elements(self, have: list[Any], overlay: list[Any], field: Field, pointer: str) -> list[Any]:
+    def elements(self, have: Items, overlay: Items, field: Field, pointer: str) -> Items:
         """A list merged by its elements' keys; new elements keep the overlay's order, old ones their places."""
         steps = steps_of(have, field)
         index = {step: position for position, step in enumerate(steps)}
@@ -212,7 +207,7 @@ class _Merger:
             return self.with_variables(result, missing, overlay, field, pointer, index)
         return [*result, *missing.values()] if missing else result
 
-    def in_order(self, have: list[Any], missing: dict[str, Any], steps: list[str], pointer: str) -> list[Any]:
+    def in_order(self, have: Items, missing: dict[str, Any], steps: list[str], pointer: str) -> Items:
         """Init containers in the order in which they start; what the pod's author wrote stays in its place."""
         if not missing and not self.placement.last:
             return have
@@ -223,16 +218,16 @@ class _Merger:
 
     def with_variables(
         self,
-        have: list[Any],
+        have: Items,
         missing: dict[str, Any],
-        overlay: list[Any],
+        overlay: Items,
         field: Field,
         pointer: str,
         index: dict[str, int],
-    ) -> list[Any]:
+    ) -> Items:
         """New variables among the pod's own; those of an earlier injection keep the place that they had in it."""
         follows: dict[str, int | None] = {}
-        successor: int | None = None
+        successor = None
         for step in reversed([element_step(item, field) for item in overlay] if self.differences.claimed else []):
             follows[step] = successor
             if step in index and is_below(f"{pointer}/{escape(step)}", self.differences.claimed):
@@ -271,9 +266,9 @@ class _Merger:
             return self.mapping(have, overlay, field, pointer)
         return self.whole(have, overlay, field, pointer)
 
-    def union(self, have: list[Any], overlay: list[Any], field: Field, pointer: str) -> list[Any]:
+    def union(self, have: Items, overlay: Items, field: Field, pointer: str) -> Items:
         new = []
-        alike: dict[str, list[Any]] = {}  # what says the same is the same without what Kubernetes fills in
+        alike: dict[str, Items] = {}  # what says the same is the same without what Kubernetes fills in
         for old in have:
             alike.setdefault(step_of(without_fillings(old, field.element), field), []).append(old)
         for item in overlay:
@@ -306,7 +301,7 @@ class _Merger:
         if not mine or not theirs:
             return self.mapping(have, overlay, field, pointer)
         if self.tagged and any(holds_replace(overlay[kind]) for kind in theirs):
-            new = {key: value for key, value in have.items() if key not in mine}
+            new = without(have, mine)
             new |= {kind: self.untagged(overlay[kind], field.fields[kind], f"{pointer}/{kind}") for kind in theirs}
             have = have if says_the_same(have, new, field) else new
         else:
@@ -314,7 +309,7 @@ class _Merger:
                 self.differences.compare(have.get(kind), overlay[kind], field.fields[kind], f"{pointer}/{kind}")
             if mine != theirs:
                 return have
-        return self.mapping(have, {key: value for key, value in overlay.items() if key not in theirs}, field, pointer)
+        return self.mapping(have, without(overlay, theirs), field, pointer)
 
     def untagged(self, value: Any, field: Field, pointer: str) -> Any:
         """The plain value; every tag in it is noted."""
@@ -336,5 +331,8 @@ class _Merger:
     def expect(have: Any, kind: type, pointer: str) -> None:
         if type(have) is not kind:
             need = "an object" if kind is dict else "a list"
-            message = f"the pod has {shown_value(have, SHOWN)} where Kubernetes expects {need}"
-            raise InjectionError(Reason.INVALID_POD, message, path=path_of(pointer))
+            raise InjectionError(
+                Reason.INVALID_POD,
+                f"the pod has {shown_value(have, SHOWN)} where Kubernetes expects {need}",
+                path=path_of(pointer),
+            )

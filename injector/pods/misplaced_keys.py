@@ -7,11 +7,12 @@ from typing import Any
 
 from injector.diagnostics import spoken_path
 from injector.names import cut, nearest, shortened
-from injector.pods.context import Object, mapping
+from injector.pods.context import Object, mapping, mapping_at
 from injector.pods.fields import POD
 from injector.pods.workloads import (
     API_VERSIONS,
     KINDS,
+    KeyPath,
     object_at,
     object_name_of,
     pod_template,
@@ -29,7 +30,7 @@ _SHOWN = 60
 
 def misplaced_keys(obj: Object, settings: Settings) -> Iterator[str]:
     """A sentence for each of our annotations and labels that has no effect where it stands, and what is to be done."""
-    metadata, pod = mapping(obj.get("metadata")), pod_template(obj)
+    metadata, pod = mapping_at(obj, "metadata"), pod_template(obj)
     kind, version = str(obj.get("kind")), str(obj.get("apiVersion") or "")
     known, ours = API_VERSIONS.get(kind, ""), "." not in version.rpartition("/")[0]
     if known and ours and version != known:
@@ -40,13 +41,13 @@ def misplaced_keys(obj: Object, settings: Settings) -> Iterator[str]:
     if pod is not None:
         path = pod_template_path(obj) or ()
         yield from _wrong_fields(obj, path)
-        yield from _labels_of_annotations(mapping(pod.get("metadata")), settings)
-        yield from _for_namespaces(mapping(pod.get("metadata")), "the pod", settings)
+        yield from _labels_of_annotations(mapping_at(pod, "metadata"), settings)
+        yield from _for_namespaces(mapping_at(pod, "metadata"), "the pod", settings)
     if pod is obj:
         return
     name = object_name_of(obj)
     at_paths = tuple(settings.parameter_suffix(name) for at in settings.paths.values() for name in at.templates)
-    jobs = mapping(mapping(mapping(obj.get("spec")).get("jobTemplate")).get("metadata"))
+    jobs = mapping_at(mapping_at(mapping_at(obj, "spec"), "jobTemplate"), "metadata")
     yield from _for_namespaces(metadata, name, settings)
     for owner_name, own_metadata in ((f"{name} itself", metadata), (f"the jobTemplate of {name}", jobs)):
         for key in _ours(own_metadata, settings):
@@ -57,15 +58,14 @@ def misplaced_keys(obj: Object, settings: Settings) -> Iterator[str]:
 def _ours(metadata: Mapping[str, Any], settings: Settings) -> Iterator[str]:
     """The keys of annotations and labels that have the injector's prefix."""
     for field in _ENTRIES:
-        for key in mapping(metadata.get(field)):
+        for key in mapping_at(metadata, field):
             if str(key).partition("/")[0].endswith(settings.prefix):
                 yield str(key)
 
 
-def _wrong_fields(obj: Object, path: tuple[str, ...]) -> Iterator[str]:
+def _wrong_fields(obj: Object, path: KeyPath) -> Iterator[str]:
     """Misspelt fields of a pod's metadata, and its annotations and labels where there are no such fields."""
-    pod = mapping(object_at(obj, path))
-    metadata = mapping(pod.get("metadata"))
+    metadata = mapping_at(mapping(object_at(obj, path)), "metadata")
     right = spoken_path((*path, "metadata"))
     for key in metadata:
         near = nearest(str(key), _ENTRIES, cutoff=0.8) if key not in _METADATA else None
@@ -81,7 +81,7 @@ def _wrong_fields(obj: Object, path: tuple[str, ...]) -> Iterator[str]:
 
 def _labels_of_annotations(metadata: Object, settings: Settings) -> Iterator[str]:
     """Labels of a pod that have an effect as annotations alone."""
-    for key in map(str, mapping(metadata.get("labels"))):
+    for key in map(str, mapping_at(metadata, "labels")):
         if key == settings.templates_key or f".{settings.prefix}/" in key:
             yield f"pod label {cut(key, _SHOWN)} has no effect; write it as an annotation"
 
@@ -90,7 +90,7 @@ def _for_namespaces(metadata: Object, what: str, settings: Settings) -> Iterator
     """The label of a namespace, where it is on something else."""
     label = settings.namespace_label
     for field in _ENTRIES:
-        value = mapping(metadata.get(field)).get(label.key)
+        value = mapping_at(metadata, field).get(label.key)
         if value in (label.enabled, label.required, label.disabled):
             no = value == label.disabled
             instead = f'{settings.inject_key}: "{(settings.no_values if no else settings.yes_values)[0]}"'

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from injector.caches import IdentityCache
 from injector.diagnostics import Path
-from injector.pods.context import Object, mapping
+from injector.pods.context import Object, StringMap, mapping, without
 from injector.pods.fields import CONTAINER_LISTS
 
 #: A partial pod. Values anywhere in it may be `Replace`; lists name their elements by merge key.
@@ -89,12 +89,12 @@ def patch_of(item: Any) -> tuple[Overlay, Callable[[str], bool]]:
     """What a container called `"*"` gives to others, and which of them it means, by their names."""
     fields = plain(item) if type(item) is Replace else item
     only, excluded = (fields.get(key) for key in SELECTING)
-    patch = {key: value for key, value in fields.items() if key != "name" and key not in SELECTING}
+    patch = without(fields, ("name", *SELECTING))
     return patch, lambda name: (only is None or name in only) and not (excluded and name in excluded)
 
 
 def with_mirrors(
-    overlay: Overlay, mirrors: Mapping[str, str], cache: IdentityCache[tuple[Overlay, dict[str, str]]]
+    overlay: Overlay, mirrors: StringMap, cache: IdentityCache[tuple[Overlay, dict[str, str]]]
 ) -> tuple[Overlay, dict[str, str]]:
     """The overlay with its images from mirrors, and the images that changed: as the template has them, and as they are.
 
@@ -106,8 +106,8 @@ def with_mirrors(
     return cache.get(overlay) or cache.put(overlay, _with_mirrors(overlay, mirrors))
 
 
-def _with_mirrors(overlay: Overlay, mirrors: Mapping[str, str]) -> tuple[Overlay, dict[str, str]]:
-    replaced: dict[str, str] = {}
+def _with_mirrors(overlay: Overlay, mirrors: StringMap) -> tuple[Overlay, dict[str, str]]:
+    replaced = {}
 
     def named(image: Any) -> Any:
         if type(image) is str and (mirrored := mirrored_image(image, mirrors)) != image:
@@ -116,13 +116,10 @@ def _with_mirrors(overlay: Overlay, mirrors: Mapping[str, str]) -> tuple[Overlay
         return image
 
     spec = dict(overlay.get("spec") or {})
-    for field in CONTAINER_LISTS:
+    changes = {**dict.fromkeys(CONTAINER_LISTS, named), "volumes": lambda source: _with(source, "reference", named)}
+    for field, change in changes.items():
         if type(spec.get(field)) is list:
-            spec[field] = [_with(container, "image", named) for container in spec[field]]
-    if type(spec.get("volumes")) is list:
-        spec["volumes"] = [
-            _with(volume, "image", lambda source: _with(source, "reference", named)) for volume in spec["volumes"]
-        ]
+            spec[field] = [_with(item, "image", change) for item in spec[field]]
     return ({**overlay, "spec": spec}, replaced) if replaced else (overlay, replaced)
 
 
@@ -136,7 +133,7 @@ def _with(value: Any, key: str, change: Callable[[Any], Any]) -> Any:
     return {**value, key: Replace(change(inner.value)) if type(inner) is Replace else change(inner)}
 
 
-def mirrored_image(image: str, mirrors: Mapping[str, str]) -> str:
+def mirrored_image(image: str, mirrors: StringMap) -> str:
     """An image by the name that it has at the mirror of the longest beginning that fits; else the image as it is.
 
     Where a name has no registry, a node's runtime takes Docker Hub's, so `nginx:1` is `docker.io/library/nginx:1`:

@@ -10,6 +10,7 @@ from operator import is_
 from typing import Any, Literal, NamedTuple
 
 from injector.budget import SMALL, charge
+from injector.pods.context import Items, Object
 from injector.pods.fields import POD, Field
 from injector.pods.keyed_pointers import escape, steps_of
 
@@ -40,7 +41,7 @@ def changes(before: Any, after: Any, *, whole_lists: bool = False, root: Field =
     return edits
 
 
-def to_json_patch(edits: list[Change]) -> list[dict[str, Any]]:
+def to_json_patch(edits: list[Change]) -> list[Object]:
     """The operations of a JSON Patch, in an order in which each applies."""
     return [
         {"op": change.op, "path": change.path}
@@ -50,7 +51,7 @@ def to_json_patch(edits: list[Change]) -> list[dict[str, Any]]:
     ]
 
 
-def patch_applies(patch: list[dict[str, Any]], before: Any, after: Any) -> bool:
+def patch_applies(patch: list[Object], before: Any, after: Any) -> bool:
     """Whether the patch applies to `before` and gives `after`; found out by applying it, not by how it was made."""
     try:
         return same(_applied(patch, before), after)
@@ -92,9 +93,7 @@ def _walk(a: Any, b: Any, field: Field, keyed: str, path: str, edits: list[Chang
         edits.append(Change("replace", keyed, path, a, b))
 
 
-def _walk_list(
-    a: list[Any], b: list[Any], field: Field, keyed: str, path: str, edits: list[Change], whole: bool
-) -> None:
+def _walk_list(a: Items, b: Items, field: Field, keyed: str, path: str, edits: list[Change], whole: bool) -> None:
     charge(len(b))
     if len(a) <= len(b) and all(map(is_, a, b)):  # by far the most frequent: something was appended
         steps = steps_of(b, field) if len(a) < len(b) else []
@@ -118,16 +117,16 @@ def _walk_list(
             _walk(a[at[step]], b[index], field.element, element_keyed, element_path, edits, whole)
 
 
-def _applied(patch: list[dict[str, Any]], document: Any) -> Any:
+def _applied(patch: list[Object], document: Any) -> Any:
     """The document after the patch; shares what the patch does not touch. Raises where an operation does not apply."""
-    holder: list[Any] = [document]
+    holder = [document]
     own: dict[int, Any] = {id(holder): holder}  # copies made here, kept alive so that their ids stay theirs
     for operation in patch:
         steps = operation["path"].split("/")
         if steps[0]:
             raise ValueError(operation["path"])
-        parent: Any = holder
-        step: Any = 0
+        parent = holder
+        step = 0
         for raw in steps[1:]:
             child = parent[step]
             if id(child) not in own:
@@ -139,7 +138,7 @@ def _applied(patch: list[dict[str, Any]], document: Any) -> Any:
     return holder[0]
 
 
-def _operate(operation: dict[str, Any], parent: Any, step: Any) -> None:
+def _operate(operation: Object, parent: Any, step: Any) -> None:
     name = operation["op"]
     if type(parent) is list and len(parent) > SMALL:  # whose rest moves by a place
         charge(len(parent) // SMALL)

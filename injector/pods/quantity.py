@@ -42,7 +42,7 @@ def parse_quantity(value: object) -> Decimal:
     raise ValueError(f"{shown_value(value)} is not a quantity, such as 250m, 2 or 128Mi")
 
 
-def near_quantities(text: str, resource: str = "") -> Iterator[str]:
+def near_quantities(text: str, resource: str) -> Iterator[str]:
     """What may be meant by a text that is no quantity, such as `512Mi` by `512MB`; some of it may be none either."""
     if resource == "cpu" and (thousandths := re.match(r"(\d{1,9})\s?m\w*\Z", text, re.IGNORECASE)):
         yield f"{thousandths[1]}m"

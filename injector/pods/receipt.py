@@ -7,16 +7,16 @@ one claims yields a pod into which everything is merged afresh.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
 from injector.budget import charge
-from injector.pods.context import Object, mapping
+from injector.pods.context import Object, StringMap, Strings, mapping, mapping_at
 from injector.pods.fields import POD, Field
 from injector.pods.keyed_pointers import escape, steps_of, steps_to, unescape
-from injector.pods.patch import Change, changes
+from injector.pods.patch import changes
 from injector.pods.shape import string_map
 from injector.settings import Settings
 
@@ -49,11 +49,11 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     version: int
     generation: str
     templates: dict[str, str]
-    added: tuple[str, ...] = ()
+    added: Strings = ()
     replaced: dict[str, Any] = {}
-    created: tuple[str, ...] = ()
+    created: Strings = ()
     parameters: dict[str, dict[str, Any]] = {}
-    guaranteed: tuple[str, ...] = ()
+    guaranteed: Strings = ()
     label: dict[str, str | None] = {}
     values: dict[str, dict[str, str]] | None = None
     mac: str = ""
@@ -73,26 +73,22 @@ def make_receipt(
     base: Object,
     final: Object,
     generation: str,
-    templates: Mapping[str, str],
-    found: list[Change] | None = None,
+    templates: StringMap,
     parameters: Mapping[str, dict[str, Any]] | None = None,
     values: dict[str, dict[str, str]] | None = None,
     status_label: str = "",
 ) -> Receipt:
-    """The receipt for turning `base` (without any injection) into `final` (still without mark, label and receipt).
-
-    `found` is `changes(base, final, whole_lists=True)` where that is known already.
-    """
+    """The receipt for turning `base` (without any injection) into `final` (still without mark, label and receipt)."""
     added: list[str] = []
     created: list[str] = []
-    replaced: dict[str, Any] = {}
-    for change in changes(base, final, whole_lists=True) if found is None else found:
+    replaced = {}
+    for change in changes(base, final, whole_lists=True):
         if change.op == "add":
             _claim(change.keyed, POD.at(steps_to(change.keyed)), change.new, added, created)
         else:
             replaced[change.keyed] = change.old
     # The receipt itself will make metadata and annotations where they are not there, and the label its map.
-    metadata = mapping(base.get("metadata"))
+    metadata = mapping_at(base, "metadata")
     maps = ("annotations", "labels") if status_label else ("annotations",)
     for holder, name, pointer in ((base, "metadata", "/metadata"), *((metadata, n, f"/metadata/{n}") for n in maps)):
         if name in holder and holder[name] is None:
@@ -107,7 +103,7 @@ def make_receipt(
         replaced,
         tuple(created),
         parameters=dict(parameters or {}),
-        label={status_label: mapping(metadata.get("labels")).get(status_label)} if status_label else {},
+        label={status_label: mapping_at(metadata, "labels").get(status_label)} if status_label else {},
         values=values,
     )
 
@@ -132,8 +128,8 @@ def read_receipt(pod: Any, settings: Settings) -> Receipt | None:
     return receipt if receipt.version == VERSION else None
 
 
-def _annotations(pod: Any) -> dict[str, Any]:
-    return mapping(mapping(mapping(pod).get("metadata")).get("annotations"))
+def _annotations(pod: Any) -> Object:
+    return mapping_at(mapping_at(mapping(pod), "metadata"), "annotations")
 
 
 def take_off(pod: Object, receipt: Receipt | None, settings: Settings) -> Object:
@@ -182,7 +178,7 @@ _DEEPEST = 32
 
 
 def _claim(pointer: str, field: Field, value: Any, added: list[str], created: list[str]) -> None:
-    inner = list(_entries(field, value))
+    inner = _entries(field, value)
     if not inner:
         added.append(pointer)
         return
@@ -195,12 +191,12 @@ def _claim(pointer: str, field: Field, value: Any, added: list[str], created: li
             _claim(here, field.at((step,)), part, added, created)
 
 
-def _entries(field: Field, value: Any) -> Iterator[tuple[str, Any]]:
+def _entries(field: Field, value: Any) -> Collection[tuple[str, Any]]:
     if type(value) is list and field.aligned:
-        return iter(list(zip(steps_of(value, field), value, strict=True)))
+        return list(zip(steps_of(value, field), value, strict=True))
     if type(value) is dict and field.address in _SHARED_MAPS:
-        return iter(value.items())
-    return iter(())
+        return value.items()
+    return ()
 
 
 def _plant(tree: _Node, pointer: str, what: Any) -> None:

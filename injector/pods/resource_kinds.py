@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from injector.pods.context import Object, filled, mapping
+from injector.pods.context import Object, filled, mapping_at
 from injector.pods.kubernetes_fields import CLUSTER_SCOPED
 
 
@@ -69,7 +69,7 @@ def lies_in(resource: Resource, obj: Object, default: str = "") -> str:
 
     "" for what lies in none; a Namespace's own name, as the API server has it.
     """
-    fields = mapping(obj.get("metadata"))
+    fields = mapping_at(obj, "metadata")
     if resource.is_namespaces:
         return str(fields.get("name") or "")
     return str(fields.get("namespace") or default) if in_a_namespace(resource) else ""
@@ -90,7 +90,7 @@ def request_fields(resource: Resource, obj: Object, namespace: str, operation: s
         **filled({"subResource": below, "requestSubResource": below}),
         "requestKind": kind,
         "requestResource": target,
-        "name": mapping(obj.get("metadata")).get("name") or "",
+        "name": mapping_at(obj, "metadata").get("name") or "",
         "namespace": namespace,
         "operation": operation,
         "userInfo": {},

@@ -9,14 +9,14 @@ from typing import Any
 
 from injector.diagnostics import Diagnostic, Path
 from injector.names import did_you_mean, is_label_key, is_label_value, nearest, shortened
-from injector.pods.context import mapping
+from injector.pods.context import Object, mapping
 
 _FIELDS = ("matchLabels", "matchExpressions")
 _REQUIREMENT = ("key", "operator", "values")
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
-def matches(selector: dict[str, Any] | None, labels: object) -> bool:
+def matches(selector: Object | None, labels: object) -> bool:
     """Whether labels (an object's `metadata.labels`) fulfil every requirement of a LabelSelector.
 
     None selects nothing and `{}` selects everything, as in Kubernetes. Labels that are no mapping count as none.
@@ -77,7 +77,7 @@ def _given(value: Any, kind: type, path: Path, message: str, mistake: tuple[Any,
     return value
 
 
-def _holds(expression: dict[str, Any], labels: dict[Any, Any]) -> bool:
+def _holds(expression: Object, labels: dict[Any, Any]) -> bool:
     operator, key = expression.get("operator"), expression.get("key")
     if operator in ("In", "NotIn"):  # a label that is absent is not in any list: Kubernetes counts it as a match
         return (key in labels and labels[key] in (expression.get("values") or ())) is (operator == "In")
@@ -91,9 +91,16 @@ def _check_expression(expression: object, path: Path) -> None:
     _check_key(expression.get("key"), (*path, "key"))
     operator, values, at = expression.get("operator"), expression.get("values"), (*path, "values")
     if operator not in _OPERATORS:
-        message, to_do = f"{shortened(operator)} is not an operator", f"it must be one of {', '.join(_OPERATORS)}"
-        at, mistake = (*path, "operator"), ("operator", operator)
-        raise SelectorError("not-allowed", at, message, to_do, mistake, value=operator, allowed=_OPERATORS)
+        at = (*path, "operator")
+        raise SelectorError(
+            "not-allowed",
+            at,
+            f"{shortened(operator)} is not an operator",
+            f"it must be one of {', '.join(_OPERATORS)}",
+            ("operator", operator),
+            value=operator,
+            allowed=_OPERATORS,
+        )
     _given(values, list, at, "it must be a list of strings", ("values", values))
     if operator in ("In", "NotIn"):
         if not values:
@@ -104,19 +111,18 @@ def _check_expression(expression: object, path: Path) -> None:
         raise SelectorError("not-allowed", at, f"it must be absent for {operator}")
 
 
-def _check_fields(fields: dict[Any, Any], allowed: tuple[str, ...], path: Path, *, of_namespaces: bool = False) -> None:
+def _check_fields(fields: dict[Any, Any], allowed: tuple[str, ...], path: Path, of_namespaces: bool = False) -> None:
     for field in fields:
         if field not in allowed:
             near = nearest(str(field), allowed, cutoff=0.8)
             to_do = did_you_mean(near, f"the keys are {', '.join(allowed)}")
             whole = fields if not set(_FIELDS) & fields.keys() else {field: fields[field]}
-            mistake = ("selector", whole, of_namespaces) if allowed is _FIELDS else ("values", fields[field])
             raise SelectorError(
                 "unknown-key",
                 (*path, field),
                 f"unknown key {shortened(field)}",
                 to_do,
-                mistake,
+                ("selector", whole, of_namespaces) if allowed is _FIELDS else ("values", fields[field]),
                 value=field,
                 allowed=allowed,
             )

@@ -6,7 +6,7 @@ line may be anything.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +14,7 @@ from injector.budget import SMALL, charge
 from injector.diagnostics import Key, Path, spoken_path
 from injector.errors import InjectionError
 from injector.names import is_dns_label, kind_of, quotes_help, shortened
-from injector.pods.context import Object, mapping
+from injector.pods.context import Names, Object, Strings, mapping_at
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Overlay, Replace, bare_value, name_of, plain
 from injector.reasons import Reason
@@ -23,11 +23,6 @@ _MERGED_LISTS = (*CONTAINER_LISTS, "volumes")
 _OF_SPEC = tuple(SPEC.fields[name] for name in SPEC.fields.notations)
 _OBJECT_LISTS = tuple(field.name for field in _OF_SPEC if field.kind == "list" and field.element.kind == "mapping")
 _MAPS = tuple(field.name for field in _OF_SPEC if field.kind in ("map", "mapping"))
-_OF_CONTAINER = tuple(CONTAINER.fields[name] for name in CONTAINER.fields.notations)
-_CONTAINER_LISTS = frozenset(field.name for field in _OF_CONTAINER if field.kind == "list")
-_OBJECTS_OF_CONTAINER = frozenset(
-    field.name for field in _OF_CONTAINER if field.kind == "list" and field.element.kind == "mapping"
-)
 _OF_OVERLAY = ("metadata", "spec")
 #: Fields, in lower case, that stand for a part of a pod in other tools, and misspelt ones; others hold anchors.
 _FOREIGN = (
@@ -53,10 +48,7 @@ class OverlayError(ValueError):
 
 def string_map(pod: Object, field: str) -> dict[str, str]:
     """`metadata.labels` or `metadata.annotations` of a pod, or an empty map; entries that are not strings left out."""
-    metadata = pod.get("metadata")
-    entries = mapping(metadata).get(field)
-    if not isinstance(entries, dict):
-        return {}
+    entries = mapping_at(mapping_at(pod, "metadata"), field)
     if len(entries) > SMALL:
         charge(len(entries))
     return {k: v for k, v in entries.items() if isinstance(k, str) and isinstance(v, str)}
@@ -64,7 +56,7 @@ def string_map(pod: Object, field: str) -> dict[str, str]:
 
 def spec_of(pod: Object) -> Object:
     """`spec` of a pod, or an empty map."""
-    return mapping(pod.get("spec"))
+    return mapping_at(pod, "spec")
 
 
 def check_shape(pod: Any) -> None:
@@ -88,20 +80,26 @@ def check_shape(pod: Any) -> None:
             if field in CONTAINER_LISTS:
                 _check_lists(item, ("spec", field, Key(item["name"])))
     if not spec.get("containers"):
-        message = "a pod has at least one container"
-        raise InjectionError(Reason.MALFORMED_POD, message, help="add one", path=("spec", "containers"))
+        raise InjectionError(
+            Reason.MALFORMED_POD, "a pod has at least one container", help="add one", path=("spec", "containers")
+        )
 
 
 def _check_lists(container: Object, path: Path) -> None:
     """Refuse a container's `env`, `ports` and the like that are no lists, or that have items which are no mappings."""
     for field, value in container.items():
-        if value is None or field not in _CONTAINER_LISTS:
+        place = CONTAINER.fields[field]
+        if value is None or place.kind != "list":
             continue
         for position, item in enumerate(_expect(value, list, (*path, field), "a list")):
-            if type(item) is not dict and field in _OBJECTS_OF_CONTAINER:
-                message, item_path = f"it is {kind_of(item)}", (*path, field, position)
-                mistake, help_ = ("shape", item), "it has to be a mapping"
-                raise InjectionError(Reason.MALFORMED_POD, message, help=help_, path=item_path, mistake=mistake)
+            if type(item) is not dict and place.element.kind == "mapping":
+                raise InjectionError(
+                    Reason.MALFORMED_POD,
+                    f"it is {kind_of(item)}",
+                    help="it has to be a mapping",
+                    path=(*path, field, position),
+                    mistake=("shape", item),
+                )
 
 
 def _given(parent: Object, field: str, default: Any) -> Any:
@@ -137,8 +135,9 @@ def check_overlay(overlay: Overlay) -> None:
     _need(overlay.get("metadata") or {}, ("metadata",), ("annotations", "labels"), dict)
     spec = overlay.get("spec") or {}
     if "template" in spec:
-        message = "it is a field of workloads; an overlay is a partial pod, with `spec.containers`"
-        raise OverlayError(message, ("spec", "template"))
+        raise OverlayError(
+            "it is a field of workloads; an overlay is a partial pod, with `spec.containers`", ("spec", "template")
+        )
     _need(spec, ("spec",), _MERGED_LISTS, list)
     bare = {field: bare_value(value) for field, value in spec.items()}
     _need(bare, ("spec",), _MAPS, dict)
@@ -158,11 +157,12 @@ def _no_directive(value: Overlay, path: Path) -> None:
     """Refuse `$patch` and the like, of Kubernetes' strategic merge patches."""
     for field in value:
         if type(field) is str and field.startswith("$"):
-            message = "a template cannot use Kustomize's directives"
-            raise OverlayError(message, (*path, field), ("directive", field, value[field]))
+            raise OverlayError(
+                "a template cannot use Kustomize's directives", (*path, field), ("directive", field, value[field])
+            )
 
 
-def _named_once(spec: Overlay, lists: tuple[str, ...]) -> None:
+def _named_once(spec: Overlay, lists: Strings) -> None:
     """Refuse two of one name, of which merging would make one."""
     places: dict[str, Path] = {}
     for field in lists:
@@ -173,8 +173,9 @@ def _named_once(spec: Overlay, lists: tuple[str, ...]) -> None:
             if name is None or name == EVERY_CONTAINER:
                 continue
             if name in places:
-                message = f"its name {name[:63]} is the name of {spoken_path(places[name])} as well; use each name once"
-                raise OverlayError(message, path)
+                raise OverlayError(
+                    f"its name {name[:63]} is the name of {spoken_path(places[name])} as well; use each name once", path
+                )
             places[name] = path
 
 
@@ -198,9 +199,7 @@ def _check_selecting(item: Overlay, name: str | None, path: Path) -> None:
                 raise OverlayError(f"{shortened(entry)} is not the name of a container", (*path, field, position))
 
 
-def unknown_fields(
-    overlay: Overlay, field: Field = POD, path: Path = ()
-) -> Iterator[tuple[Path, Collection[str], object]]:
+def unknown_fields(overlay: Overlay, field: Field = POD, path: Path = ()) -> Iterator[tuple[Path, Names, object]]:
     """The fields in an overlay that Kubernetes does not have and drops, by path, each with the fields that exist there,
     and its value.
 
@@ -235,7 +234,7 @@ def check_object_overlay(overlay: Overlay) -> None:
     _need(overlay.get("metadata") or {}, ("metadata",), ("annotations", "labels"), dict)
 
 
-def _need(owner: Overlay, path: tuple[str, ...], fields: tuple[str, ...], kind: type) -> None:
+def _need(owner: Overlay, path: Strings, fields: Strings, kind: type) -> None:
     for field in fields:
         value = owner.get(field)
         if value is not None:

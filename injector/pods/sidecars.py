@@ -6,7 +6,7 @@ Authors always write `containers:`. Kubernetes documentation, "Sidecar Container
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ import msgspec
 from injector.caches import OverlayCaches
 from injector.diagnostics import Key
 from injector.errors import InjectionError
-from injector.pods.context import Object, mapping, mappings, sequence
+from injector.pods.context import Items, Names, Object, StringMap, Strings, mapping_at, mappings_at, sequence
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, bare_value, name_of
 from injector.reasons import Reason
 
@@ -27,12 +27,12 @@ class Placement(msgspec.Struct, frozen=True):
     """
 
     native: bool
-    redirects: Mapping[str, str] = {}
-    setup: tuple[str, ...] = ()
-    sidecars: tuple[str, ...] = ()
+    redirects: StringMap = {}
+    setup: Strings = ()
+    sidecars: Strings = ()
 
     @classmethod
-    def of(cls, native: bool, redirects: Iterable[Mapping[str, str]]) -> Placement:
+    def of(cls, native: bool, redirects: Iterable[StringMap]) -> Placement:
         """The placement for the first template, from the `redirects` of each."""
         return cls(native, {init: sidecar for redirect in redirects for init, sidecar in redirect.items()})
 
@@ -57,7 +57,7 @@ class Placement(msgspec.Struct, frozen=True):
             (first if sidecar is None else behind.get(sidecar, last)).append(name)
         return [*first, *(name for sidecar in self.sidecars for name in (sidecar, *behind[sidecar])), *last]
 
-    def arranged(self, present: Sequence[str], missing: Sequence[str], last: Collection[str] = ()) -> list[int]:
+    def arranged(self, present: Sequence[str], missing: Sequence[str], last: Names) -> list[int]:
         """Where to insert the missing init containers among the present ones, which keep their order.
 
         The result is the new order as numbers: present containers first count from 0, the missing ones continue. The
@@ -103,12 +103,12 @@ def place(pod: Object, overlay: Overlay, placement: Placement, caches: OverlayCa
     spec = overlay.get("spec")
     if type(spec) is not dict:
         return overlay, placement
-    running, setup = spec.get("containers"), spec.get("initContainers")
-    setup_items = sequence(setup)
+    running = spec.get("containers")
+    setup_items = sequence(spec.get("initContainers"))
     in_containers, in_init = _names(pod, "containers"), _names(pod, "initContainers")
     _check_setup(setup_items, in_containers)
-    stay: list[Any] = []
-    sidecars: list[Any] = []
+    stay = []
+    sidecars = []
     for item in sequence(running):
         name = name_of(item)
         if name is None or name == EVERY_CONTAINER or name in in_containers:
@@ -133,11 +133,10 @@ def place(pod: Object, overlay: Overlay, placement: Placement, caches: OverlayCa
 
 
 def _names(pod: Object, field: str) -> set[Any]:
-    items = mappings(mapping(pod.get("spec")).get(field))
-    return {item["name"] for item in items if type(item.get("name")) is str}
+    return {item["name"] for item in mappings_at(mapping_at(pod, "spec"), field) if type(item.get("name")) is str}
 
 
-def _check_setup(setup_items: list[Any], in_containers: Collection[str]) -> None:
+def _check_setup(setup_items: Items, in_containers: Names) -> None:
     for item in setup_items:
         name = name_of(item)
         if name in in_containers and name != EVERY_CONTAINER:
@@ -150,7 +149,7 @@ def _check_setup(setup_items: list[Any], in_containers: Collection[str]) -> None
             )
 
 
-def _new_names(items: list[Any], existing: tuple[str, ...]) -> tuple[str, ...]:
+def _new_names(items: Items, existing: Strings) -> Strings:
     names = dict.fromkeys(name for item in items if (name := name_of(item)) not in (None, EVERY_CONTAINER))
     before = frozenset(existing)
     return tuple(name for name in names if name is not None and name not in before)

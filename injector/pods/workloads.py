@@ -9,8 +9,20 @@ import re
 from typing import Any
 
 from injector.names import LONGEST_NAME, cut, is_kind, is_object_name
-from injector.pods.context import Object, Workload, mapping, mappings, sequence, string_field
+from injector.pods.context import (
+    Items,
+    Object,
+    Workload,
+    mapping,
+    mapping_at,
+    mappings,
+    mappings_at,
+    sequence,
+    string_field,
+)
 
+#: The keys that lead to something in an object.
+KeyPath = tuple[str, ...]
 #: Paths at which objects hold a pod template, in the order they are tried: PodTemplate; CronJob; everything else.
 _TEMPLATE_PATHS = (("template",), ("spec", "jobTemplate", "spec", "template"), ("spec", "template"))
 #: The apiVersion of Kubernetes' own kinds of objects that hold a pod.
@@ -46,7 +58,7 @@ _HOST_NETWORK_TAINTS = (("network-unavailable", "NoSchedule"),)
 _INDEX, _CONTAINERS = "JOB_COMPLETION_INDEX", ("initContainers", "containers")
 
 
-def pod_template_path(obj: Object) -> tuple[str, ...] | None:
+def pod_template_path(obj: Object) -> KeyPath | None:
     """The keys that lead to an object's pod: `()` for a Pod, None for an object that holds none.
 
     Goes by the shape and not by the kind, so that a custom resource which makes pods (a Rollout, a CloneSet) is found
@@ -55,14 +67,13 @@ def pod_template_path(obj: Object) -> tuple[str, ...] | None:
     if obj.get("kind") == "Pod":
         return ()
     for path in _TEMPLATE_PATHS:
-        template = object_at(obj, path)
-        spec = mapping(mapping(template).get("spec"))
+        spec = mapping_at(mapping(object_at(obj, path)), "spec")
         if isinstance(spec.get("containers"), list) or (spec and obj.get("kind") in WORKLOADS):
             return path
     return None
 
 
-def template_path_of(obj: Object) -> tuple[str, ...] | None:
+def template_path_of(obj: Object) -> KeyPath | None:
     """The keys that have to lead to the pod template of a workload of Kubernetes' own; None for what is none."""
     kind, version = obj.get("kind"), obj.get("apiVersion", "")
     group = version.rpartition("/")[0] if isinstance(version, str) else "?"
@@ -107,12 +118,12 @@ def is_kustomize_patch(obj: Object) -> bool:
     pod, own = pod_template(obj), template_path_of(obj) is not None
     if (own or pod is not None) and _has_directive(obj):
         return True
-    containers = mapping(mapping(pod).get("spec")).get("containers")
+    containers = mapping_at(mapping(pod), "spec").get("containers")
     named_containers = [container for container in mappings(containers) if container.get("name")]
     return (
         own
         and bool(named_containers)
-        and "selector" not in mapping(obj.get("spec"))
+        and "selector" not in mapping_at(obj, "spec")
         and not any("image" in c for c in named_containers)
     )
 
@@ -133,15 +144,15 @@ def _has_directive(value: Any) -> bool:
 # --------------------------------------------------------------------------------------- what controllers add
 
 
-def _as_made(obj: Object, path: tuple[str, ...]) -> Object:
+def _as_made(obj: Object, path: KeyPath) -> Object:
     """The pod template at `path`, with what the controller adds to it; the template itself where that is nothing."""
     template = mapping(object_at(obj, path))
-    spec, owner = mapping(template.get("spec")), mapping(object_at(obj, path[:-1]))
+    spec, owner = mapping_at(template, "spec"), mapping(object_at(obj, path[:-1]))
     if not path or not isinstance(spec.get("containers"), list):
         return template
-    first = f"{mapping(obj.get('metadata')).get('name') or ''}-0"
-    kind, version = obj.get("kind"), str(obj.get("apiVersion"))
-    added = {**spec, **_with_claims(spec, owner, first), **_additions(kind, version, spec, owner, first)}
+    first = f"{mapping_at(obj, 'metadata').get('name') or ''}-0"
+    version = str(obj.get("apiVersion"))
+    added = {**spec, **_with_claims(spec, owner, first), **_additions(obj.get("kind"), version, spec, owner, first)}
     added = {field: value for field, value in added.items() if value is not None or field in spec}
     return template if added == spec else {**template, "spec": added}
 
@@ -165,8 +176,8 @@ def _with_claims(spec: Object, owner: Object, first: str) -> Object:
 
     https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#volume-claim-templates
     """
-    templates, volumes = owner.get("volumeClaimTemplates"), spec.get("volumes") or []
-    names = [mapping(mapping(c).get("metadata")).get("name") for c in sequence(templates)]
+    volumes = spec.get("volumes") or []
+    names = [mapping_at(mapping(c), "metadata").get("name") for c in sequence(owner.get("volumeClaimTemplates"))]
     claims = {name: {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{first}"}} for name in names if name}
     if not claims or not isinstance(volumes, list):
         return {}
@@ -183,7 +194,7 @@ def _indexed(container: Any) -> Any:
     return {**container, "env": [*env, {"name": _INDEX, "valueFrom": source}]}
 
 
-def _tolerations(spec: Object) -> list[Any]:
+def _tolerations(spec: Object) -> Items:
     """https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/#taints-and-tolerations."""
     own = spec.get("tolerations") or []
     taints = [*_TAINTS, *(_HOST_NETWORK_TAINTS if spec.get("hostNetwork") is True else ())]
@@ -191,7 +202,7 @@ def _tolerations(spec: Object) -> list[Any]:
     return [*own, *(toleration for toleration in added if toleration not in own)] if isinstance(own, list) else own
 
 
-def _named(containers: list[Any]) -> list[Any]:
+def _named(containers: Items) -> Items:
     """Knative names a container that has no name: https://knative.dev/docs/serving/services/creating-services/."""
     several = len(containers) > 1
     return [
@@ -221,14 +232,14 @@ def _taken_off(value: Any, completed: Any, template: Any) -> Any:
     return value
 
 
-def _before(item: Any, completed: list[Any], own: list[Any]) -> tuple[Any, Any]:
+def _before(item: Any, completed: Items, own: Items) -> tuple[Any, Any]:
     """The item of `completed` of that name, or the equal one, and what it was made of in `own`; None for none."""
     twin = _same(item, completed)
     nameless = twin is not None and len(own) == len(completed) and _same(item, own) is None
     return twin, own[completed.index(twin)] if nameless else _same(item, own)
 
 
-def _same(item: Any, items: list[Any]) -> Any:
+def _same(item: Any, items: Items) -> Any:
     name = mapping(item).get("name")
     return next(
         (candidate for candidate in items if (mapping(candidate).get("name") == name if name else candidate == item)),
@@ -251,7 +262,7 @@ def workload_of_pod(pod: Object) -> Workload:
     reference whose kind or name cannot be one is not taken for an owner, and a name that cannot be one is left empty:
     what a template gets as `workload` is always a name.
     """
-    metadata = mapping(pod.get("metadata"))
+    metadata = mapping_at(pod, "metadata")
     owner = _controller(metadata)
     if owner is None:
         name, prefix = string_field(metadata.get("name")), string_field(metadata.get("generateName"))
@@ -259,7 +270,7 @@ def workload_of_pod(pod: Object) -> Workload:
     kind, name = owner["kind"], owner["name"]
     if kind == "ReplicaSet":
         for label, maker in _REPLICA_SET_MAKERS:
-            suffix = string_field(mapping(metadata.get("labels")).get(label))
+            suffix = string_field(mapping_at(metadata, "labels").get(label))
             base = name.removesuffix(f"-{suffix}")
             if suffix and base != name and is_object_name(base):
                 return Workload(maker, base, owner)
@@ -276,12 +287,15 @@ def workload_of_object(obj: Object) -> Workload:
     """
     if obj.get("kind") == "Pod":
         return workload_of_pod(obj)
-    metadata = mapping(obj.get("metadata"))
+    metadata = mapping_at(obj, "metadata")
     owner = _controller(metadata)
     if owner is not None and obj.get("kind") in ("ReplicaSet", "Job"):
         return Workload(owner["kind"], owner["name"])
-    kind, name = obj.get("kind"), metadata.get("name") or metadata.get("generateName")
-    return Workload(kind if isinstance(kind, str) and is_kind(kind) else "", _name(name))
+    kind = obj.get("kind")
+    return Workload(
+        kind if isinstance(kind, str) and is_kind(kind) else "",
+        _name(metadata.get("name") or metadata.get("generateName")),
+    )
 
 
 def workload_with_pods(obj: Object) -> Workload | None:
@@ -291,7 +305,7 @@ def workload_with_pods(obj: Object) -> Workload | None:
 
 def object_name_of(obj: Object) -> str:
     """What a person calls an object: `deployment/web`. What is too long to be a kind or a name is cut."""
-    metadata = mapping(obj.get("metadata"))
+    metadata = mapping_at(obj, "metadata")
     name = metadata.get("name") or metadata.get("generateName") or "without a name"
     return f"{cut(str(obj.get('kind') or 'object').lower(), LONGEST_NAME)}/{cut(str(name), LONGEST_NAME)}"
 
@@ -304,11 +318,11 @@ def _name(value: object) -> str:
 
 def _controller(metadata: Object) -> Object | None:
     """The one ownerReference with `controller: true`, if its kind and its name can be those of an object."""
-    owner = next((o for o in mappings(metadata.get("ownerReferences")) if o.get("controller") is True), {})
+    owner = next((o for o in mappings_at(metadata, "ownerReferences") if o.get("controller") is True), {})
     return owner if is_kind(owner.get("kind")) and is_object_name(owner.get("name")) else None
 
 
-def object_at(obj: Object, path: tuple[str, ...]) -> Object | None:
+def object_at(obj: Object, path: KeyPath) -> Object | None:
     """The object to which keys lead; None where there is none."""
     value: object = obj
     for key in path:
@@ -316,7 +330,7 @@ def object_at(obj: Object, path: tuple[str, ...]) -> Object | None:
     return value if isinstance(value, dict) else None
 
 
-def _put(obj: Object, path: tuple[str, ...], value: Object) -> Object:
+def _put(obj: Object, path: KeyPath, value: Object) -> Object:
     if not path:
         return value
     head, *rest = path

@@ -10,7 +10,8 @@ values are in no warning, refusal or log.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from injector.apply import Overrides, containers_of, given_by, with_origins
 from injector.budget import ReviewBudget
@@ -18,7 +19,7 @@ from injector.caches import OverlayCaches
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.injection import Applied, Injection, patch_between, skipped_injection
-from injector.pods.context import Namespace, Object, Request, mapping
+from injector.pods.context import Namespace, Object, Request, mapping_at
 from injector.pods.decision import Decision
 from injector.pods.fields import OBJECT
 from injector.pods.merge import merge
@@ -55,7 +56,7 @@ def without_secrets(error: InjectionError, request: Request, *objects: Object) -
 
 def _values(obj: Object) -> Iterator[str]:
     for name in _FIELDS:
-        entries = mapping(obj.get(name)).values()
+        entries = mapping_at(obj, name).values()
         yield from (value for value in entries if isinstance(value, str) and len(value) >= _SHORTEST)
 
 
@@ -71,11 +72,9 @@ def admit(
     at: PathTemplates,
     snapshot: Snapshot,
     overrides: Overrides | None = None,
-    budget: ReviewBudget | None = None,
 ) -> Injection:
     """Apply the templates of a path to an object. `namespace` has no name for an object that is in no namespace.
-    `overrides` are values of parameters that go before all others. `budget` limits the work, by default as the settings
-    say.
+    `overrides` are values of parameters that go before all others.
 
     Never raises InjectionError: a failure is a result too, by the table of reasons. A path with `failurePolicy: Fail`
     uses the table's column for `required` namespaces. With `Ignore`, the other templates run even if one fails:
@@ -85,7 +84,7 @@ def admit(
         return skipped_injection(object_request.object, _decision(Reason.NAMESPACE_IGNORED, at), snapshot)
     run = _Run(object_request, namespace, at, snapshot, overrides or {}, object_request.object)
     try:
-        with budget or ReviewBudget(snapshot.settings.review_work):
+        with ReviewBudget(snapshot.settings.review_work):
             for name in at.templates:
                 run.ask(name)
             return run.result()
@@ -109,8 +108,7 @@ def refused(object_request: ObjectRequest, at: PathTemplates, snapshot: Snapshot
     )
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(msgspec.Struct):
     """One object on its way through the templates of a path; `state` is the object as they have left it so far."""
 
     object_request: ObjectRequest
@@ -119,9 +117,9 @@ class _Run:
     snapshot: Snapshot
     overrides: Overrides
     state: Object
-    applied: list[Applied] = field(default_factory=list)
-    warnings: list[Diagnostic] = field(default_factory=list)
-    failures: list[InjectionError] = field(default_factory=list)
+    applied: list[Applied] = []
+    warnings: list[Diagnostic] = []
+    failures: list[InjectionError] = []
 
     def ask(self, name: str) -> None:
         """Apply a template, if it is for this object. Raises InjectionError if the object is refused."""

@@ -12,7 +12,7 @@ from itertools import product, starmap
 
 import msgspec
 
-from injector.pods.context import Namespace, Object, Request, mapping, string_field
+from injector.pods.context import Namespace, Object, Request, mapping_at, string_field
 from injector.pods.resource_kinds import Resource, lies_in, request_fields, resource_of
 from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map
@@ -50,9 +50,9 @@ class ObjectRequest(msgspec.Struct, frozen=True):
         may be no name yet. Then the name ends in `*`, so that it is never one of the settings' ignoredNamespaces.
         """
         labels, annotations = (string_map(self.subject, field) for field in ("labels", "annotations"))
-        metadata = mapping(self.subject.get("metadata"))
-        review_name, generated = self.review.get("name"), metadata.get("generateName")
-        name = string_field(review_name) or metadata.get("name")
+        metadata = mapping_at(self.subject, "metadata")
+        generated = metadata.get("generateName")
+        name = string_field(self.review.get("name")) or metadata.get("name")
         return Namespace(str(name or (f"{generated}*" if generated else "")), labels, annotations)
 
     @property
@@ -102,7 +102,7 @@ def named_resources(templates: Iterable[Template]) -> Iterator[Resource]:
 def asked_of(
     obj: Object,
     resource: Resource,
-    namespace: str = "",
+    namespace: str,
     operation: str = "CREATE",
     old: Object | None = None,
     more: Object | None = None,
@@ -111,11 +111,14 @@ def asked_of(
 
     `old` is the object before, `more` what is known of the review's request besides, such as `userInfo`.
     """
-    subject = obj or old or {}
-    review = request_fields(resource, subject, namespace, operation) | (more or {})
+    review = request_fields(resource, obj or old or {}, namespace, operation) | (more or {})
     name, _, below = resource.name.partition("/")
-    request = Request(operation, name, resource.group, below, review["dryRun"] is True, resource.version)
-    return ObjectRequest(request, {} if operation == "DELETE" else obj, old or {}, review)
+    return ObjectRequest(
+        Request(operation, name, resource.group, below, review["dryRun"] is True, resource.version),
+        {} if operation == "DELETE" else obj,
+        old or {},
+        review,
+    )
 
 
 def manifest_request(obj: Object, snapshot: Snapshot, namespace: str = "default") -> ObjectRequest:

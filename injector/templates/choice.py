@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ import msgspec
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import SEARCHES, cut, nearest, shortened, suggestion, template_name, to_write
-from injector.pods.context import Namespace, Object, mapping, mappings
+from injector.pods.context import Namespace, Object, StringMap, mapping, mappings, mappings_at
 from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map
 from injector.reasons import Effect, Reason
@@ -82,7 +82,7 @@ def choose(
 
 
 def misspelt_annotations(
-    kind: str, entries: Mapping[str, str], settings: Settings, templates: Sequence[Template] = ()
+    kind: str, entries: StringMap, settings: Settings, templates: Sequence[Template] = ()
 ) -> Iterator[Diagnostic]:
     """Annotations or labels with the injector's prefix that mean nothing, and are spelled nearly as one that does.
 
@@ -101,14 +101,16 @@ def misspelt_annotations(
     for key in unknown[:SEARCHES]:
         name = key[len(start) :]
         if near := spellings.get(name) or words.get(nearest(name, words, cutoff=0.75) or ""):
-            message, fields = f"{kind} {cut(key, 120)} has no effect", {"key": key, "nearest": near}
-            yield Diagnostic("unknown-annotation", "warning", message, f"did you mean {near}?", fields=fields)
+            message = f"{kind} {cut(key, 120)} has no effect"
+            yield Diagnostic(
+                "unknown-annotation", "warning", message, f"did you mean {near}?", fields={"key": key, "nearest": near}
+            )
     if more := len(unknown[SEARCHES:]):
         message = f"{more} more {kind}s that begin with {start} were not checked for spelling mistakes"
         yield Diagnostic("unknown-annotation", "warning", message, fields={"more": more})
 
 
-def _lost(whose: str, annotations: Mapping[str, str], settings: Settings, catalog: Catalog) -> Iterator[Diagnostic]:
+def _lost(whose: str, annotations: StringMap, settings: Settings, catalog: Catalog) -> Iterator[Diagnostic]:
     """Annotations for parameters of templates that do not exist: most likely a typing mistake."""
     ending = settings.parameter_suffix("")
     unknown = [(key, key[:at]) for key in annotations if (at := key.find(ending)) > 0 and not catalog.get(key[:at])]
@@ -121,8 +123,12 @@ def _lost(whose: str, annotations: Mapping[str, str], settings: Settings, catalo
             fields={"key": key, "value": name, "nearest": nearest(name, catalog.names)},
         )
     if more := len(unknown[SEARCHES:]):
-        message = f"{more} more {whose} annotations are for templates that do not exist"
-        yield Diagnostic(Reason.UNKNOWN_TEMPLATE.label, "warning", message, fields={"more": more})
+        yield Diagnostic(
+            Reason.UNKNOWN_TEMPLATE.label,
+            "warning",
+            f"{more} more {whose} annotations are for templates that do not exist",
+            fields={"more": more},
+        )
 
 
 def origins_of(
@@ -158,9 +164,12 @@ def named_template(name: str, catalog: Catalog, names: Sequence[str], source: st
     template = catalog.get(name)
     if template is None:
         several = _joined(name, names)
-        fields = {"value": name, "nearest": several or nearest(name, names), "origin": source}
-        message, help_ = f'no template "{name[:60]}" ({source})', to_write(several, suggestion(name, names))
-        raise InjectionError(Reason.UNKNOWN_TEMPLATE, message, help=help_, fields=fields)
+        raise InjectionError(
+            Reason.UNKNOWN_TEMPLATE,
+            f'no template "{name[:60]}" ({source})',
+            help=to_write(several, suggestion(name, names)),
+            fields={"value": name, "nearest": several or nearest(name, names), "origin": source},
+        )
     return template
 
 
@@ -176,16 +185,19 @@ def _joined(name: str, names: Sequence[str]) -> str:
 def _find(name: str, catalog: Catalog, source: str) -> Template:
     template = named_template(name, catalog, catalog.injected_names, source)
     if name not in catalog.injected_names:
-        message = f"template {template.name} ({source}) cannot be injected, because {template.why_not_injected}"
-        to_do, fields = "list it under `paths:` in the settings instead", {"template": template.name}
-        raise InjectionError(Reason.TEMPLATE_NOT_ALLOWED, message, help=to_do, fields=fields)
+        raise InjectionError(
+            Reason.TEMPLATE_NOT_ALLOWED,
+            f"template {template.name} ({source}) cannot be injected, because {template.why_not_injected}",
+            help="list it under `paths:` in the settings instead",
+            fields={"template": template.name},
+        )
     return template
 
 
 def _serving(pod: Object, namespace: Namespace, templates: list[Template], source: str, required: bool) -> Choice:
     """Leave out the templates that do not serve such a pod, unless none would be left or none may be left out."""
-    serving: list[Template] = []
-    refusals: list[InjectionError] = []
+    serving = []
+    refusals = []
     for template in templates:
         refusal = _refusal(template, pod, namespace)
         if refusal is None:
@@ -206,10 +218,8 @@ def _refusal(template: Template, pod: Object, namespace: Namespace) -> Injection
     if template.namespaces is not None and not matches(template.namespaces, namespace.labels):
         return InjectionError(
             Reason.TEMPLATE_NOT_ALLOWED,
-            (
-                f"template {template.name} may not be used in namespace {namespace.name}: the template's `namespaces` "
-                "does not match the namespace's labels"
-            ),
+            f"template {template.name} may not be used in namespace {namespace.name}: the template's `namespaces` "
+            "does not match the namespace's labels",
             fields=fields,
         )
     if is_windows(spec):
@@ -245,5 +255,5 @@ def is_windows(spec: Object) -> bool:
 
 def _of_os(term: Object) -> Object:
     """What a term of a node affinity asks of a node's operating system, as a label selector."""
-    expressions = mappings(term.get("matchExpressions"))
+    expressions = mappings_at(term, "matchExpressions")
     return {"matchExpressions": [expression for expression in expressions if expression.get("key") == _OS]}

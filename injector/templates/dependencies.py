@@ -7,10 +7,27 @@ name counts as reading the whole. A part that one rendering did not come to is n
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
-from dataclasses import dataclass, field
 from typing import Any, Final
 
-from jinja2 import nodes
+import msgspec
+from jinja2.nodes import (
+    Call,
+    Compare,
+    Const,
+    Expr,
+    Filter,
+    For,
+    FromImport,
+    Getattr,
+    Getitem,
+    Import,
+    Include,
+    List,
+    Name,
+    Node,
+    Or,
+    Tuple,
+)
 
 #: What a template sees of the review itself: at a path, as an injection is the same for all replicas of a pod.
 REVIEW_NAMES = frozenset(("oldObject", "operation", "user", "request"))
@@ -27,6 +44,7 @@ NAMES = REVIEW_NAMES | {
 PATH_ROOTS = NAMES - {"containers", "app_containers", "ports", "native", "operation"}
 #: A path into the names that a template sees.
 NamePath = tuple[str, ...]
+NamePaths = tuple[NamePath, ...]
 #: In a path: each item of a list, and its first one. No name in a template holds such characters.
 EACH: Final = "\ufdd0"
 FIRST: Final = "\ufdd1"
@@ -38,21 +56,20 @@ FILLED: Final = AMONG
 _ABSENT: Final = b"absent"
 
 
-@dataclass(slots=True)
-class Facts:
+class Facts(msgspec.Struct):
     """What a file was found to use."""
 
-    includes: dict[str, int] = field(default_factory=dict)  #: other files, with their code
-    imports: dict[tuple[str, str], int] = field(default_factory=dict)  #: names from other files, with their code
-    assigned: set[str] = field(default_factory=set)  #: names that it gives a value anywhere
-    lasting: set[str] = field(default_factory=set)  #: those of them that outlast an {% if %}, which Jinja cannot tell
-    beyond_loops: set[str] = field(default_factory=set)  #: names that it gives a value outside of loops
-    outside: dict[str, int] = field(default_factory=dict)  #: names that it reads outside of loops, with their code
-    reads: set[NamePath] = field(default_factory=set)  #: paths into the template's names
-    params: dict[str, int] = field(default_factory=dict)  #: parameters by name, with their code
-    names: dict[str, int] = field(default_factory=dict)  #: every name that it reads, with their code
+    includes: dict[str, int] = {}  #: other files, with their code
+    imports: dict[tuple[str, str], int] = {}  #: names from other files, with their code
+    assigned: set[str] = set()  #: names that it gives a value anywhere
+    lasting: set[str] = set()  #: those of them that outlast an {% if %}, which Jinja cannot tell
+    beyond_loops: set[str] = set()  #: names that it gives a value outside of loops
+    outside: dict[str, int] = {}  #: names that it reads outside of loops, with their code
+    reads: set[NamePath] = set()  #: paths into the template's names
+    params: dict[str, int] = {}  #: parameters by name, with their code
+    names: dict[str, int] = {}  #: every name that it reads, with their code
     warns: int = 0  #: the code of a call of warn()
-    strings: list[tuple[str, int]] = field(default_factory=list)  #: those that hold a hole, with their code
+    strings: list[tuple[str, int]] = []  #: those that hold a hole, with their code
 
     def read(self, name: str, code: int, *, in_loop: bool) -> None:
         """Note a name that is read."""
@@ -75,13 +92,13 @@ class Facts:
             self.params.setdefault(path[1], code)
 
 
-def chain(node: nodes.Node) -> NamePath | None:
+def chain(node: Node) -> NamePath | None:
     """`a.b["c"]` as (a, b, c): a name that is read and constant names that follow from it; None for all else."""
-    path: list[str] = []
-    while not isinstance(node, nodes.Name):
-        if isinstance(node, nodes.Getattr):
+    path = []
+    while not isinstance(node, Name):
+        if isinstance(node, Getattr):
             path.append(node.attr)
-        elif isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str):
+        elif isinstance(node, Getitem) and isinstance(node.arg, Const) and isinstance(node.arg.value, str):
             path.append(node.arg.value)
         else:
             return None
@@ -89,32 +106,30 @@ def chain(node: nodes.Node) -> NamePath | None:
     return (node.name, *reversed(path)) if node.ctx == "load" else None
 
 
-def compared_with_constants(node: nodes.Compare) -> NamePath | None:
+def compared_with_constants(node: Compare) -> NamePath | None:
     """The path to a value that is compared only with constant strings, and these strings; None for any other."""
     path = chain(node.expr)
     operator, operand = node.ops[0].op, node.ops[0].expr
     if path is None or len(node.ops) > 1:
         return None
-    if operator in ("in", "notin") and isinstance(operand, nodes.List | nodes.Tuple):
+    if operator in ("in", "notin") and isinstance(operand, List | Tuple):
         constants = operand.items
     elif operator in ("eq", "ne"):
         constants = [operand]
     else:
         return None
     strings = [
-        constant.value
-        for constant in constants
-        if isinstance(constant, nodes.Const) and isinstance(constant.value, str)
+        constant.value for constant in constants if isinstance(constant, Const) and isinstance(constant.value, str)
     ]
     if not strings or len(strings) < len(constants) or any(AMONG in constant for constant in strings):
         return None
     return (*path, "".join(AMONG + constant for constant in strings))
 
 
-def only_written(node: nodes.Expr) -> tuple[nodes.Expr, NamePath, str | None] | None:
+def only_written(node: Expr) -> tuple[Expr, NamePath, str | None] | None:
     """For a hole with `a.b` or `a.b or "default"`: the value, its path and the default; None for any other hole."""
     instead = None
-    if isinstance(node, nodes.Or) and isinstance(node.right, nodes.Const) and isinstance(node.right.value, str):
+    if isinstance(node, Or) and isinstance(node.right, Const) and isinstance(node.right.value, str):
         instead, node = node.right.value, node.left
     path = chain(node)
     # all parameters are in every key, and a template may use one of these names for a value of its own
@@ -123,20 +138,18 @@ def only_written(node: nodes.Expr) -> tuple[nodes.Expr, NamePath, str | None] | 
     return node, normal_paths([path])[0], instead
 
 
-def normal_paths(paths: Iterable[NamePath]) -> tuple[NamePath, ...]:
+def normal_paths(paths: Iterable[NamePath]) -> NamePaths:
     """The paths with `object` for its other name `pod`; sorted."""
     return tuple(sorted(("object", *path[1:]) if path[0] == "pod" else path for path in paths))
 
 
-def shortest_paths(paths: Set[NamePath], names: Set[str]) -> tuple[NamePath, ...]:
+def shortest_paths(paths: Set[NamePath], names: Set[str]) -> NamePaths:
     """The paths that begin with one of the names and do not lie within another path; sorted."""
     within = (p for p in paths if p[0] in names and not any(p[:n] in paths for n in range(1, len(p))))
     return tuple(sorted(within))
 
 
-def parts_read(
-    node: nodes.For | nodes.Filter, over: nodes.Node, names: Set[str]
-) -> tuple[NamePath, set[NamePath]] | None:
+def parts_read(node: For | Filter, over: Node, names: Set[str]) -> tuple[NamePath, set[NamePath]] | None:
     """The path to what a loop or a filter goes over, and what it reads of it; None where that may be all of it.
 
     `names` are those that a path may begin with. Call it before anything in the loop is changed.
@@ -144,13 +157,13 @@ def parts_read(
     base = chain(over)
     if base is None or base[0] not in names:
         return None
-    reads = _item_reads(node, base) if isinstance(node, nodes.For) else _filter_reads(node, base)
+    reads = _item_reads(node, base) if isinstance(node, For) else _filter_reads(node, base)
     return None if reads is None else (base, reads)
 
 
-def _item_reads(node: nodes.For, base: NamePath) -> set[NamePath] | None:
+def _item_reads(node: For, base: NamePath) -> set[NamePath] | None:
     """What a loop reads of the items, where all it does with its variable is to follow constant names."""
-    if not isinstance(node.target, nodes.Name):
+    if not isinstance(node.target, Name):
         return None
     inside = [*node.body, *node.else_, *((node.test,) if node.test else ())]
     suffixes: set[NamePath] = set()
@@ -159,30 +172,30 @@ def _item_reads(node: nodes.For, base: NamePath) -> set[NamePath] | None:
     return {(*base, EACH, *suffix) for suffix in suffixes} or {(*base, EACH, "")}  # no more than how many there are
 
 
-def _filter_reads(node: nodes.Filter, base: NamePath) -> set[NamePath] | None:
+def _filter_reads(node: Filter, base: NamePath) -> set[NamePath] | None:
     """What `| first`, `| length` and `| map(attribute="name")` read of the list."""
     if node.name in ("first", "length") and not (node.args or node.kwargs):
         return {(*base, FIRST) if node.name == "first" else (*base, EACH, "")}
     if node.name == "map" and not node.args and [pair.key for pair in node.kwargs] == ["attribute"]:
         attribute = node.kwargs[0].value
         # a dot or a number would lead further
-        if isinstance(attribute, nodes.Const) and str(attribute.value).isidentifier():
+        if isinstance(attribute, Const) and str(attribute.value).isidentifier():
             return {(*base, EACH, str(attribute.value))}
     return None
 
 
-def _follow(node: nodes.Node, name: str, suffixes: set[NamePath]) -> bool:
+def _follow(node: Node, name: str, suffixes: set[NamePath]) -> bool:
     """Collect what follows `name` within a node; False where the name stands by itself."""
     match node:
-        case nodes.Include() | nodes.Import() | nodes.FromImport():
+        case Include() | Import() | FromImport():
             return False  # what is included sees the variable as well
-        case nodes.Call(node=nodes.Name(name="fail" | "deny")):
+        case Call(node=Name(name="fail" | "deny")):
             return True  # no result comes of it that could be remembered
-        case nodes.Call(node=nodes.Getattr(node=owner)):
+        case Call(node=Getattr(node=owner)):
             # in `x.get("a")` the last name is a method's, which reads the whole of `x`
             inside = [owner, *node.args, *node.kwargs]
             return all(_follow(part, name, suffixes) for part in inside)
-        case nodes.Compare():
+        case Compare():
             path = compared_with_constants(node)
             if path is not None and path[0] == name and len(path) > 2:
                 suffixes.add(path[1:])

@@ -164,6 +164,16 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 _CALLABLE = frozenset(FUNCTIONS.values())
 
 
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
+
+
 class _Generator(CodeGenerator):
     """Makes Python of a tree, and notes the names that it looks up when it runs.
 
@@ -182,7 +192,7 @@ class _Generator(CodeGenerator):
 class Environment(ImmutableSandboxedEnvironment):
     """Jinja's environment for documents (`document=True`: typed holes) or for text files."""
 
-    intercepted_binops = frozenset(("+", "-", "*", "/", "//", "%", "**"))
+    intercepted_binops = frozenset(_OPERATORS)
     concat = staticmethod(concat)
     code_generator_class = _Generator
 
@@ -297,16 +307,6 @@ class Environment(ImmutableSandboxedEnvironment):
         error = sys.exc_info()[1]
         assert error is not None  # noqa: S101
         raise error
-
-
-_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-}
 
 
 def _number(value: Any) -> bool:

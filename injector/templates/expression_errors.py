@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Set
+from dataclasses import dataclass
 from typing import Any
 
 from jinja2 import nodes
@@ -12,7 +13,7 @@ from injector.library_messages import TOKENS, jinja_message, python_message
 from injector.names import KINDS, hint, nearest, suggestion
 from injector.templates.dependencies import NAMES, REVIEW_NAMES, chain
 from injector.templates.sandbox_operations import METHODS
-from injector.templates.source_map import first_offset
+from injector.templates.source_map import first_offset, line_start
 
 _NO_ATTRIBUTES = "is not available; to count or collect use a filter: length, sum, map or join"
 #: Nodes of Jinja's syntax tree that templates may not hold, with what is said about them.
@@ -31,28 +32,30 @@ CALLED = {"namespace": f"namespace() {_NO_ATTRIBUTES}"}
 RESERVED = frozenset(("self", "super", "varargs", "kwargs"))
 
 
+#: What is wrong in a text, and its offset.
+Fault = tuple[str, int]
+
+
+@dataclass(eq=False)
 class ForbiddenError(Exception):
     """Something that authors may not write. `word` is what to point at in the expression that begins at `code`.
 
     `help` and `mistake` are those of its Diagnostic.
     """
 
-    def __init__(
-        self,
-        message: str,
-        code: int,
-        *,
-        rule: str = "syntax",
-        word: str = "",
-        help: str = "",  # noqa: A002  the field's own name
-        mistake: tuple[Any, ...] = (),
-    ) -> None:
-        super().__init__(message)
-        self.code = code
-        self.rule = rule
-        self.word = word
-        self.help = help
-        self.mistake = mistake
+    message: str
+    code: int
+    rule: str = "syntax"
+    word: str = ""
+    help: str = ""
+    mistake: tuple[Any, ...] = ()
+
+
+@dataclass(eq=False)
+class UnknownNameError(ForbiddenError):
+    """A name that there is not."""
+
+    rule: str = "name"
 
 
 def unknown_method(name: str, target: nodes.Getattr) -> ForbiddenError:
@@ -60,18 +63,24 @@ def unknown_method(name: str, target: nodes.Getattr) -> ForbiddenError:
     code = first_offset(target)
     if chain(target.node) == ("params",) and name != "has_key":  # of mappings in older Pythons
         return ForbiddenError(f"params.{name} is a value; write it without ()", code, word=name)
-    message, near = f"no method {name}() here", suggestion(name, METHODS)
-    return ForbiddenError(message, code, rule="name", word=name, help=near, mistake=("attached", name))
+    return UnknownNameError(
+        f"no method {name}() here", code, word=name, help=suggestion(name, METHODS), mistake=("attached", name)
+    )
 
 
 def unknown_name(kind: str, node: nodes.Filter | nodes.Test, known: Collection[str]) -> ForbiddenError:
     """The error about a filter or a test (`kind`) that there is not; `known` are those that there are."""
     if isinstance(node.node, nodes.Call) and node.node.node == nodes.Name("include", "load"):
         message, mistake = "there is no function include() here", ("call", "include")
-        return ForbiddenError(message, first_offset(node), rule="name", mistake=mistake)
-    near = suggestion(node.name, filter(str.isidentifier, known))
+        return UnknownNameError(message, first_offset(node), mistake=mistake)
     message, mistake = f"no {kind} named {node.name} here", ("attached", node.name)
-    return ForbiddenError(message, node.lineno, rule="name", word=node.name, help=near, mistake=mistake)
+    return UnknownNameError(
+        message,
+        node.lineno,
+        word=node.name,
+        help=suggestion(node.name, filter(str.isidentifier, known)),
+        mistake=mistake,
+    )
 
 
 #: The tags that templates may use.
@@ -135,14 +144,14 @@ def explain_jinja(words: str, text: str, offset: int) -> ForbiddenError:
         message, at = _explained(kind, values, words, text, begin, offset)
         if kind == "unknown-tag" and not values[0].startswith(("end", "el")):
             near = suggestion(values[0], _TAGS)
-    if twice := _BEGINS_TWICE.search(text, text.rfind("\n", 0, offset) + 1, offset + 1):
+    if twice := _BEGINS_TWICE.search(text, line_start(text, offset), offset + 1):
         message, at, near = "within {{ }} no other {{ or {% can begin", twice.end(), "write one pair of braces"
     return ForbiddenError(message, at + 1, help=near, mistake=("syntax", kind, *values))
 
 
 def _place_of_go(kind: str, values: tuple[str, ...], text: str, begin: int, offset: int) -> int | None:
     """The place of a Go template's block, which Jinja may have read as a value, or of another hole; None for none."""
-    start = text.rfind("\n", 0, offset) + 1
+    start = line_start(text, offset)
     if kind == "unknown-tag" and values[0].startswith("end") and not values[1]:
         return max((block.start() for block in _GO_BLOCK.finditer(text, 0, offset)), default=None)
     if kind in ("open-block", "open-comment") or not is_go(text[start:].partition("\n")[0]):
@@ -152,7 +161,7 @@ def _place_of_go(kind: str, values: tuple[str, ...], text: str, begin: int, offs
     return begin if text.startswith("{%", begin) and kind == "wrong-token" else offset
 
 
-def _explained(kind: str, values: tuple[str, ...], words: str, text: str, begin: int, offset: int) -> tuple[str, int]:
+def _explained(kind: str, values: tuple[str, ...], words: str, text: str, begin: int, offset: int) -> Fault:
     opened = text[begin : begin + 2] if begin >= 0 else ""
     closing = {"{%": "%}"}.get(opened, "}}")
     open_string = kind == "wrong-character" and values[0] in "\"'"
@@ -186,7 +195,7 @@ def deepest(text: str) -> int:
     return deepest_yet[1]
 
 
-def _expected(wanted: str, symbol: str, text: str, begin: int, offset: int) -> tuple[str, int]:
+def _expected(wanted: str, symbol: str, text: str, begin: int, offset: int) -> Fault:
     closing = {**TOKENS, "name": "a name"}.get(wanted, f"`{wanted}`")
     unexpected = TOKENS.get(symbol, f"`{symbol}`")
     is_end = closing in ("}}", "%}")
@@ -217,13 +226,13 @@ def _unknown_tag(name: str, inner: str) -> str:
     return f"there is no tag `{name}` here"
 
 
-def _unclosed(text: str, offset: int) -> tuple[str, int]:
+def _unclosed(text: str, offset: int) -> Fault:
     """The innermost block that is open at the file's end; tags within comments and raw blocks do not count."""
-    open_tags: list[tuple[str, int]] = []
+    open_tags = []
     blanked = re.sub(r"\{#.*?#\}|\{%-?\s*raw.*?endraw\s*-?%\}", lambda m: " " * len(m[0]), text, flags=re.DOTALL)
     for tag in _TAG.finditer(blanked):
-        name, rest = tag[1], tag[2]
-        if name in ("if", "for", "macro", "call", "with") or (name == "set" and "=" not in rest):
+        name = tag[1]
+        if name in ("if", "for", "macro", "call", "with") or (name == "set" and "=" not in tag[2]):
             open_tags.append((name, tag.start()))
         elif name.startswith("end") and open_tags:
             open_tags.pop()
@@ -275,25 +284,25 @@ def undefined(
     """
     short = name[:60]
     if re.match(rf"{re.escape(name)}\s*\(", expression):
-        near = suggestion(name, known - NAMES, "the functions and macros are")
         message = f"there is no function {short}() here"
-        return ForbiddenError(message, code, rule="name", help=near, mistake=("call", name))
+        return UnknownNameError(
+            message, code, help=suggestion(name, known - NAMES, "the functions and macros are"), mistake=("call", name)
+        )
     if key := dotted_key(line, name):
-        return ForbiddenError(key, code, rule="name")
-    go_hole = rf"\{{\{{-?\s*{name}\b" + ("" if name in _GO_WORDS else r"\s+[.$]\w")
-    if re.search(go_hole, line):
+        return UnknownNameError(key, code)
+    if re.search(rf"\{{\{{-?\s*{name}\b" + ("" if name in _GO_WORDS else r"\s+[.$]\w"), line):
         return ForbiddenError(_LOOKS_LIKE_GO, code, mistake=("name", name))
     if dashed := re.search(rf"params\.([\w-]+-{re.escape(name)}(?:-\w+)*)", line):
-        return ForbiddenError(_subtracted(dashed[1]), code, rule="name")
+        return UnknownNameError(_subtracted(dashed[1]), code)
     message, mistake = f"`{short}` is not defined", ("name", name)
     if name in parameters:
-        return ForbiddenError(message, code, rule="name", help=f"did you mean params.{name}?")
+        return UnknownNameError(message, code, help=f"did you mean params.{name}?")
     if spelling := nearest(name, known):
         to_do = f"did you mean {spelling}?"
     else:
         declare = f"declare a parameter `{short.replace('_', '-').lower()}` in template.yaml"
         to_do = f"{declare} and write params.{short.lower()}; besides params, you can use: {_AVAILABLE}"
-    return ForbiddenError(message, code, rule="name", help=to_do, mistake=mistake)
+    return UnknownNameError(message, code, help=to_do, mistake=mistake)
 
 
 _KINDS = {

@@ -85,20 +85,15 @@ def _round(value: Any, precision: Any = 0, method: Any = "common") -> float:
     if type(precision) is not int or not -_DIGITS <= precision <= _DIGITS:
         raise FaultError(f"round: the precision has to be an integer from -{_DIGITS} to {_DIGITS}")
     try:
-        return float(_JINJA["round"](value, precision, method))
+        return float(JINJA_FILTERS["round"](value, precision, method))
     except (OverflowError, ValueError, FilterArgumentError) as error:
         raise FaultError(f"round: {error}") from None
 
 
 def _case(name: str) -> Callable[[Any], str]:
-    def change(value: Any) -> str:
-        return str(getattr(scalar_text(value), name)())
-
-    return change
+    return lambda value: str(getattr(scalar_text(value), name)())
 
 
-_JINJA: dict[str, Any] = dict(JINJA_FILTERS)
-_JINJA_TESTS: dict[str, Any] = dict(JINJA_TESTS)
 #: How many digits a number may be rounded to, behind the point or before it: no float has more.
 _DIGITS = 20
 
@@ -151,8 +146,8 @@ def _bounded(function: Any, prepare: Callable[[Any], Any]) -> Callable[..., Any]
     return bounded
 
 
-_map_all = _bounded(_JINJA["map"], compared)
-_map_attribute = _bounded(_JINJA["map"], lambda value: (operand if isinstance(value, list) else compared)(value))
+_map_all = _bounded(JINJA_FILTERS["map"], compared)
+_map_attribute = _bounded(JINJA_FILTERS["map"], lambda value: (operand if isinstance(value, list) else compared)(value))
 
 
 @wraps(_map_all)
@@ -181,18 +176,15 @@ FILTERS: dict[str, Callable[..., Any]] = {
     **{name: _QUOTING[name] for name in EMBEDDED},
     "json_quote": _json_text,
     **{name: _bounded(function, operand) for name, function in _OWN.items()},
-    **{name: _bounded(_JINJA[name], compared) for name in _FROM_JINJA},
+    **{name: _bounded(JINJA_FILTERS[name], compared) for name in _FROM_JINJA},
     # What these leave alone is neither read nor paid for, see `dependencies`.
-    "first": _bounded(_JINJA["first"], lambda value: compared(value[:1] if isinstance(value, list) else value)),
+    "first": _bounded(JINJA_FILTERS["first"], lambda value: compared(value[:1] if isinstance(value, list) else value)),
     "map": _map,
     "default": _default,
     "d": _default,
 }
-TEXT_FILTERS: dict[str, Callable[..., Any]] = {
-    **FILTERS,
-    **_QUOTING,
-}
-TESTS: dict[str, Callable[..., Any]] = {
-    name: _JINJA_TESTS[name] if name in ("defined", "undefined") else _bounded(_JINJA_TESTS[name], compared)
+TEXT_FILTERS = {**FILTERS, **_QUOTING}
+TESTS = {
+    name: JINJA_TESTS[name] if name in ("defined", "undefined") else _bounded(JINJA_TESTS[name], compared)
     for name in _TESTS
 }

@@ -145,7 +145,7 @@ def _without_dollar(text: str) -> str:
 #: https://opentelemetry.io/docs/collector/configuration/#environment-variables: `$$` is a dollar
 #: https://docs.fluentbit.io/manual/administration/configuring-fluent-bit/yaml/environment-variables-section: no escape
 #: https://docs.fluentd.org/filter/record_transformer#record-directive: no escape
-EXPANSIONS: dict[str, Callable[[str], str]] = {
+EXPANSIONS = {
     "fluent-bit": _without_dollar,
     "fluentd": _without_dollar,
     "otelcol": lambda text: text.replace("$", "$$"),
@@ -201,7 +201,7 @@ def concat(pieces: Iterable[str]) -> Text:
 
 def document(pieces: Iterable[str], run: Run) -> str:
     """The whole rendered text, bounded piece by piece."""
-    parts: list[str] = []
+    parts = []
     length = 0
     for piece in pieces:
         length += len(piece)

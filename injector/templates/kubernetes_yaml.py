@@ -26,9 +26,13 @@ class TooMuchError(ConstructorError):
     """A document with more values, or deeper ones, than is allowed."""
 
 
-_WORDS: dict[str, bool | None] = {
-    **{w: True for word in ("y", "yes", "true", "on") for w in (word, word.capitalize(), word.upper())},
-    **{w: False for word in ("n", "no", "false", "off") for w in (word, word.capitalize(), word.upper())},
+_WORDS = {
+    **{
+        spelling: value
+        for value, words in ((True, ("y", "yes", "true", "on")), (False, ("n", "no", "false", "off")))
+        for word in words
+        for spelling in (word, word.capitalize(), word.upper())
+    },
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
 }
 _SPECIAL = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
@@ -65,16 +69,13 @@ def compose(text: str) -> Node | None:
             raise TooMuchError(None, None, f"values are nested more than {DEPTH} levels deep", mark)
         loader = _Loader(text)
         try:
-            node: Node | None = loader.get_single_node()
+            node = loader.get_single_node()
             return node
         finally:
             loader.dispose()
     except UnicodeEncodeError:
         raise ConstructorError(
-            None,
-            None,
-            "the text holds an incomplete character (half of a surrogate pair); write the character itself",
-            None,
+            problem="the text holds an incomplete character (half of a surrogate pair); write the character itself"
         ) from None
 
 
@@ -208,7 +209,7 @@ class Builder:
         return self.tagged(node, self.text(node, not node.style))
 
     def _pairs(self, node: Node) -> dict[Any, Any]:
-        pairs: dict[Any, Any] = {}
+        pairs = {}
         merged: list[Node] = []
         for key_node, value_node in node.value:
             if key_node.tag == _PLAIN and key_node.value == "<<":
@@ -232,8 +233,7 @@ class Builder:
         if id(node) in self._within:
             raise _error(node, "an alias contains itself")
         if self._depth >= DEPTH:
-            problem = f"values are nested more than {DEPTH} levels deep"
-            raise TooMuchError(None, None, problem, node.start_mark)
+            raise TooMuchError(None, None, f"values are nested more than {DEPTH} levels deep", node.start_mark)
         self._within.add(id(node))
         self._depth += 1
 

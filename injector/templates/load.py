@@ -8,6 +8,7 @@ from typing import Any
 
 from injector.errors import TemplateError
 from injector.names import is_dns_label, suggestion
+from injector.pods.context import StringMap
 from injector.templates.manifest import Manifest
 from injector.templates.program import Program
 from injector.templates.template import LARGEST, MANIFEST, OVERLAY, Template
@@ -16,7 +17,7 @@ from injector.templates.template import LARGEST, MANIFEST, OVERLAY, Template
 TemplateSources = Mapping[str, Mapping[str, str]]
 
 
-def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Template:
+def load_template(name: str, sources: StringMap, origin: str = "") -> Template:
     """A template from its files' texts by name. `origin` says for people where they came from.
 
     Raises TemplateError with the place of whatever is wrong.
@@ -28,8 +29,13 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
         )
     for file in (MANIFEST, OVERLAY):
         if file not in relevant:
-            near = suggestion(file, relevant, "the files are")
-            raise TemplateError(name, f"there is no {file}", rule="file", origin=origin, help=near)
+            raise TemplateError(
+                name,
+                f"there is no {file}",
+                rule="file",
+                origin=origin,
+                help=suggestion(file, relevant, "the files are"),
+            )
     size = sum(len(text.encode()) for text in relevant.values())
     if size > LARGEST:
         raise TemplateError(
@@ -62,16 +68,22 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
             )
     manifest.finish()
     roots = {OVERLAY: "", **{spec.template: spec.syntax for spec in fields["files"].values()}}
-    program = Program(name, relevant, roots, [p.variable for p in fields["parameters"].values()], origin)
-    return Template(name=name, sources=relevant, digest=_digest(relevant), origin=origin, program=program, **fields)
+    return Template(
+        name=name,
+        sources=relevant,
+        digest=_digest(relevant),
+        origin=origin,
+        program=Program(name, relevant, roots, [p.variable for p in fields["parameters"].values()], origin),
+        **fields,
+    )
 
 
-def relevant_sources(sources: Mapping[str, str]) -> dict[str, str]:
+def relevant_sources(sources: StringMap) -> dict[str, str]:
     """The files that decide what a template does, sorted."""
     return {file: sources[file] for file in sorted(sources) if file != "README.md"}
 
 
-def _digest(sources: Mapping[str, str]) -> str:
+def _digest(sources: StringMap) -> str:
     """12 hex digits of everything that decides what a template does."""
     content = sha256()
     for file, text in sources.items():

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import yaml
 
-from injector.diagnostics import Place, spoken_path
+from injector.diagnostics import Path, Place, spoken_path
 from injector.errors import LimitError, TemplateError
 from injector.names import cut, hint, is_dns_label, legal_name, shortened, suggestion
+from injector.pods.context import Object, StringMap, Strings
 from injector.pods.selectors import SelectorError, check_selector
 from injector.templates.families import make_family
 from injector.templates.holes import EXPANSIONS
@@ -37,7 +38,7 @@ class Manifest:
     Mistakes that do not depend on one another are collected; `finish` raises them.
     """
 
-    def __init__(self, name: str, sources: Mapping[str, str], origin: str = "") -> None:
+    def __init__(self, name: str, sources: StringMap, origin: str = "") -> None:
         self._name = name
         self._origin = origin
         self._sources = sources
@@ -47,18 +48,22 @@ class Manifest:
             data = None if self._node is None else Builder(10_000).value(self._node)
         except yaml.YAMLError as error:
             message, offset = explain_yaml(error, self._text, lambda at: str(place_at(MANIFEST, self._text, at).line))
-            place = place_at(MANIFEST, self._text, offset)
-            rule = "limit" if isinstance(error, TooMuchError) else "yaml"
-            raise TemplateError(name, message, place, rule=rule, origin=origin) from None
+            raise TemplateError(
+                name,
+                message,
+                place_at(MANIFEST, self._text, offset),
+                rule="limit" if isinstance(error, TooMuchError) else "yaml",
+                origin=origin,
+            ) from None
         if not isinstance(data, dict):
             self.refuse((), "template.yaml has to be a mapping with `description:` and `parameters:`")
-        self._data: dict[str, Any] = data
+        self._data = data
         self._wrong: list[TemplateError] = []
         for key in data:
             if key not in _KEYS:
                 with self.collecting():
-                    message, near = f"unknown key {shortened(key)}", suggestion(str(key), _KEYS)
-                    self.refuse((key,), message, help_=near, mistake=("key", str(key)))
+                    message = f"unknown key {shortened(key)}"
+                    self.refuse((key,), message, help_=suggestion(str(key), _KEYS), mistake=("key", str(key)))
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
@@ -77,7 +82,7 @@ class Manifest:
 
     def refuse(
         self,
-        path: tuple[Any, ...],
+        path: Path,
         message: str,
         *,
         rule: str = "",
@@ -85,10 +90,15 @@ class Manifest:
         mistake: tuple[Any, ...] = (),
     ) -> NoReturn:
         """Raise TemplateError at the key or item that a path leads to."""
-        place = yaml_place(MANIFEST, self._text, self._node, path)
         rule = rule or ("parameter" if path[:1] == ("parameters",) else "manifest")
         raise TemplateError(
-            self._name, cut(message), place, rule=rule, origin=self._origin, help=help_, mistake=mistake
+            self._name,
+            cut(message),
+            yaml_place(MANIFEST, self._text, self._node, path),
+            rule=rule,
+            origin=self._origin,
+            help=help_,
+            mistake=mistake,
         ) from None
 
     def text(self, key: str) -> str:
@@ -98,14 +108,14 @@ class Manifest:
             self.refuse((key,), f"{key} has to be a string; put it in quotes")
         return (value or "").strip()
 
-    def choice(self, key: str, choices: tuple[str, ...]) -> Any:
+    def choice(self, key: str, choices: Strings) -> Any:
         """One of some choices, the first where there is none."""
         value = self._data.get(key)
         if value is not None and value not in choices:
             self.refuse((key,), f"{key} is {shortened(value)}; it has to be {' or '.join(choices)}")
         return value or choices[0]
 
-    def selector(self, key: str) -> dict[str, Any] | None:
+    def selector(self, key: str) -> Object | None:
         """A label selector."""
         value = self._data.get(key)
         if value is not None:
@@ -116,7 +126,7 @@ class Manifest:
                 self.refuse(at, f"{spoken_path(at)}: {found.message}", help_=found.help, mistake=found.mistake)
         return value
 
-    def strings(self, path: tuple[str, ...], default: tuple[str, ...]) -> tuple[str, ...]:
+    def strings(self, path: Strings, default: Strings) -> Strings:
         """A list of strings."""
         value: Any = self._data
         for step in path:
@@ -124,11 +134,12 @@ class Manifest:
         if value is None:
             return default
         if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-            message, mistake = f"{'.'.join(path)} has to be a list of strings", ("keyword-value", path[-1], value)
-            self.refuse(path, message, mistake=mistake)
+            self.refuse(
+                path, f"{'.'.join(path)} has to be a list of strings", mistake=("keyword-value", path[-1], value)
+            )
         return tuple(value)
 
-    def mapping(self, key: str, example: str) -> dict[str, Any]:
+    def mapping(self, key: str, example: str) -> Object:
         """A mapping of mappings. `example` is one of these."""
         value = self._data.get(key)
         if value is None:
@@ -143,7 +154,7 @@ class Manifest:
 
     def parameters(self) -> dict[str, Parameter]:
         """The parameters by name."""
-        by_name: dict[str, Parameter] = {}
+        by_name = {}
         declared = self._data.get("parameters")
         if isinstance(declared, dict) and isinstance(declared.get("type"), str) and "properties" in declared:
             message = "move what is below `properties:` to directly below `parameters:`, and leave `type:` out"
@@ -158,14 +169,16 @@ class Manifest:
                     self.refuse(("parameters", name), f"{message}; rename one")
         return by_name
 
-    def _parameter(self, name: str, declaration: dict[str, Any]) -> Parameter:
+    def _parameter(self, name: str, declaration: Object) -> Parameter:
         self._check_parameter_name(name)
         try:
             parameter = make_parameter(name, declaration)
             return make_family(parameter) if name.endswith(FAMILY) else parameter
         except DeclarationError as error:
-            path, message = ("parameters", name, *error.path), f"parameter `{name}`: {error.message}"
-            self.refuse(path, message, rule=error.rule, help_=error.help, mistake=error.mistake)
+            message = f"parameter `{name}`: {error.message}"
+            self.refuse(
+                ("parameters", name, *error.path), message, rule=error.rule, help_=error.help, mistake=error.mistake
+            )
         except (RecursionError, OverflowError, LimitError):
             message = f"parameter `{name}`: its schema is too deep or too large, or takes too much time to check"
             self.refuse(("parameters", name), message, rule="limit")
@@ -175,13 +188,16 @@ class Manifest:
             return
         plain = legal_name(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", str(name)))
         family = f", or {plain}-* for all that begin so" if "*" in name else ""
-        near = f"write {plain}{family}" if _PARAMETER.match(plain) else ""
         allowed = "a-z, 0-9 and -, with a letter in front"
-        self.refuse(("parameters", name), f"{shortened(name)} is not a parameter's name: {allowed}", help_=near)
+        self.refuse(
+            ("parameters", name),
+            f"{shortened(name)} is not a parameter's name: {allowed}",
+            help_=f"write {plain}{family}" if _PARAMETER.match(plain) else "",
+        )
 
     def files(self) -> dict[str, FileSpec]:
         """The config files by name."""
-        specs: dict[str, FileSpec] = {}
+        specs = {}
         for name, item in self.mapping("files", "{template: app.conf.j2}").items():
             with self.collecting():
                 specs[name] = self._file(name, item)
@@ -193,7 +209,7 @@ class Manifest:
                     self.refuse(("files", spec.name), message)
         return specs
 
-    def _file(self, name: str, item: dict[str, Any]) -> FileSpec:
+    def _file(self, name: str, item: Object) -> FileSpec:
         at = ("files", name)
         if not FILE.match(name) or name in (".", ".."):
             self.refuse(
@@ -205,8 +221,10 @@ class Manifest:
         source = self._source(name, item)
         validate = self.strings((*at, "validate"), ())
         if validate and not (validate[0].strip() and any("{path}" in word for word in validate)):
-            message = 'validate has to be a program and its arguments, with "{path}" for the path of the file'
-            self.refuse((*at, "validate"), message)
+            self.refuse(
+                (*at, "validate"),
+                'validate has to be a program and its arguments, with "{path}" for the path of the file',
+            )
         for number, word in enumerate(validate):
             if "\0" in word:
                 self.refuse((*at, "validate", number), f"{shortened(word)} has a NUL in it, which no command can have")
@@ -214,15 +232,18 @@ class Manifest:
             self.refuse((*at, "template"), f"{OVERLAY} renders the overlay; name another file as `template`")
         return FileSpec(name, source, validate, self._syntax(name, source, item.get("syntax")))
 
-    def _source(self, name: str, item: dict[str, Any]) -> str:
+    def _source(self, name: str, item: Object) -> str:
         """The file that renders a config file."""
         source = item.get("template", f"{name}.j2")
         if isinstance(source, str) and source in self._sources and source != MANIFEST:
             return source
         files = [file for file in self._sources if file not in (MANIFEST, OVERLAY)]
-        message = f"there is no file {shortened(source)} in this folder, which could render {name}"
-        near = suggestion(str(source), files, "the files are")
-        self.refuse(("files", name, "template"), message, rule="file", help_=near)
+        self.refuse(
+            ("files", name, "template"),
+            f"there is no file {shortened(source)} in this folder, which could render {name}",
+            rule="file",
+            help_=suggestion(str(source), files, "the files are"),
+        )
 
     def _syntax(self, name: str, source: str, declared: Any) -> str:
         """The syntax of a text file: the one under `syntax:`, or the one that its name or its source's name tells.
@@ -235,8 +256,11 @@ class Manifest:
         syntaxes = sorted(SYNTAXES if is_text else EXPANSIONS)
         if declared not in syntaxes:
             kind = "a syntax" if is_text else "a program that expands ${...} in a YAML or JSON file"
-            near = suggestion(str(declared), syntaxes)
-            self.refuse(("files", name, "syntax"), f"{shortened(declared)} is not {kind}", help_=near)
+            self.refuse(
+                ("files", name, "syntax"),
+                f"{shortened(declared)} is not {kind}",
+                help_=suggestion(str(declared), syntaxes),
+            )
         return str(declared)
 
     def redirects(self) -> dict[str, str]:
@@ -245,8 +269,10 @@ class Manifest:
         if value is None:
             return {}
         if not isinstance(value, dict) or not all(map(is_dns_label, (*value, *value.values()))):
-            message = "redirects has to be a mapping of containers' names, such as {envoy-redirect: envoy-sidecar}"
-            self.refuse(("redirects",), message)
+            self.refuse(
+                ("redirects",),
+                "redirects has to be a mapping of containers' names, such as {envoy-redirect: envoy-sidecar}",
+            )
         return value
 
     def applies_to(self) -> AppliesTo:
@@ -259,19 +285,21 @@ class Manifest:
         for key in value:
             if key not in FOR:
                 self.refuse(("for", key), f"unknown key {shortened(key)}", help_=suggestion(str(key), FOR))
-        rules: dict[str, tuple[str, ...]] = {}
+        rules = {}
         for key, rule in FOR.items():
             rules[key] = self.strings(("for", key), rule.default)
             if not rules[key]:
                 self.refuse(("for", key), f"for.{key} is empty; it has to name at least one, such as {rule.example}")
             for number, word in enumerate(rules[key]):
                 if not rule.word.fullmatch(word):
-                    message = f"for.{key}: {shortened(word)} is not valid; name each, such as {rule.example}"
-                    self.refuse(("for", key, number), message)
+                    self.refuse(
+                        ("for", key, number),
+                        f"for.{key}: {shortened(word)} is not valid; name each, such as {rule.example}",
+                    )
         return AppliesTo(rules["apiGroups"], rules["apiVersions"], rules["resources"], rules["operations"])
 
 
-def manifest_place(template: Template, path: Sequence[str | int], *, key: bool = True) -> Place:
+def manifest_place(template: Template, path: Path, *, key: bool = True) -> Place:
     """The place of a key (or of its value) of template.yaml, as in ("parameters", "app-port", "default").
 
     Of the nearest parent where there is no such key.

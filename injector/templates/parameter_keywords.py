@@ -10,12 +10,12 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import re2
 
+from injector.diagnostics import Path
 from injector.library_messages import re2_message
 from injector.names import is_dns_label
 
@@ -35,8 +35,7 @@ _IMAGE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(NamedTuple):
     """A format: `allows(value)` for a value of the schema's type, and what it takes, to follow "must be"."""
 
     words: str
@@ -44,10 +43,7 @@ class Format:
 
 
 def _text(pattern: str, longest: int = 1024) -> Callable[[object], bool]:
-    def allows(value: object) -> bool:
-        return isinstance(value, str) and len(value) <= longest and re.match(pattern, value, re.ASCII) is not None
-
-    return allows
+    return lambda text: isinstance(text, str) and len(text) <= longest and bool(re.match(pattern, text, re.ASCII))
 
 
 def _quantity(value: object) -> bool:
@@ -71,7 +67,7 @@ def _cidr(value: object) -> bool:
     return value.rpartition("/")[2].isdecimal()
 
 
-FORMATS: dict[str, Format] = {
+FORMATS = {
     "quantity": Format("a Kubernetes quantity such as 100m, 0.5 or 64Mi", _quantity),
     "duration": Format("a duration such as 500ms, 10s or 1h30m", _text(_DURATION, 64)),
     "cidr": Format("an address range such as 10.0.0.0/8 or fd00::/8", _cidr),
@@ -155,7 +151,7 @@ KEYWORDS = frozenset(
 )  # fmt: skip
 
 
-def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
     """The schemas right within one, with their paths."""
     for key, value in schema.items():
         if key in ONE:
@@ -166,7 +162,7 @@ def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[tuple[Any, ...], Any
             yield from (((key, name), inner) for name, inner in value.items())
 
 
-def keyword_values(schema: Any, keyword: str, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def keyword_values(schema: Any, keyword: str, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Every value of a keyword in a schema with its path."""
     if not isinstance(schema, Mapping):
         return
@@ -176,7 +172,7 @@ def keyword_values(schema: Any, keyword: str, path: tuple[Any, ...] = ()) -> Ite
         yield from keyword_values(inner, keyword, (*path, *steps))
 
 
-def patterns_in(schema: Any) -> Iterator[tuple[tuple[Any, ...], str]]:
+def patterns_in(schema: Any) -> Iterator[tuple[Path, str]]:
     """Every regular expression in a schema with its path."""
     yield from keyword_values(schema, "pattern")
     for path, patterns in keyword_values(schema, "patternProperties"):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from injector.diagnostics import Path
 from injector.names import did_you_mean, nearest, quotes_help, shortened, suggestion
 from injector.templates.parameter_keywords import (
     FORMATS,
@@ -16,7 +18,7 @@ from injector.templates.parameter_keywords import (
     subschemas,
 )
 from injector.templates.parameter_values import LONGEST_VALUE, wrong_with
-from injector.templates.template import SETTERS, UNSET, Parameter
+from injector.templates.template import SETTERS, UNSET, JsonSchema, Parameter
 from injector.templates.value_check import ValueCheck, format_checker
 
 TYPES = ("string", "integer", "number", "boolean", "array", "object")
@@ -28,27 +30,18 @@ _SLASHES = re.compile(r"/(.+)/([a-z]*)", re.DOTALL)
 MAY_SET = "may-set"
 
 
+@dataclass(eq=False)
 class DeclarationError(ValueError):
     """What is wrong in the declaration of a parameter: the path within it, and what its Diagnostic says."""
 
-    def __init__(
-        self,
-        path: tuple[Any, ...],
-        message: str,
-        help: str = "",  # noqa: A002  the field's own name
-        *,
-        rule: str = "parameter",
-        mistake: tuple[Any, ...] = (),
-    ) -> None:
-        super().__init__(path, message)
-        self.path = path
-        self.message = message
-        self.help = help
-        self.rule = rule
-        self.mistake = mistake
+    path: Path
+    message: str
+    help: str = ""
+    rule: str = "parameter"
+    mistake: tuple[Any, ...] = ()
 
 
-def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool = False) -> Parameter:
+def make_parameter(name: str, declaration: JsonSchema, *, checked: bool = False) -> Parameter:
     """A parameter from its declaration in template.yaml; `checked` is for a schema within one that was checked.
 
     Raises DeclarationError.
@@ -82,7 +75,7 @@ def make_parameter(name: str, declaration: Mapping[str, Any], *, checked: bool =
     return parameter
 
 
-def _check_type(name: str, declaration: Mapping[str, Any]) -> None:
+def _check_type(name: str, declaration: JsonSchema) -> None:
     kind = declaration.get("type")
     if kind in TYPES:
         return
@@ -91,26 +84,27 @@ def _check_type(name: str, declaration: Mapping[str, Any]) -> None:
         raise DeclarationError((), "it has no type, and parameters are declared below it", mistake=mistake)
     _check_keywords({k: v for k, v in declaration.items() if k != "required"}, _OURS)
     near = nearest(str(kind), TYPES)
-    message, help_ = f"type must be one of {', '.join(TYPES)}", did_you_mean(near)
-    raise DeclarationError(("type",), message, help_, mistake=mistake)
+    raise DeclarationError(("type",), f"type must be one of {', '.join(TYPES)}", did_you_mean(near), mistake=mistake)
 
 
-def _check_flags(declaration: Mapping[str, Any]) -> None:
+def _check_flags(declaration: JsonSchema) -> None:
     """Refuse a `required` or `secret` that is not true or false; a list of required keys is the schema's."""
     for key, types in (("required", bool | list | None), ("secret", bool | None)):
         if not isinstance(value := declaration.get(key), types):
-            message = f"{key} is {shortened(value)}; it has to be true or false"
-            raise DeclarationError((key,), message, quotes_help(value, ("boolean",)))
+            raise DeclarationError(
+                (key,), f"{key} is {shortened(value)}; it has to be true or false", quotes_help(value, ("boolean",))
+            )
 
 
-def _check_formats(schema: Mapping[str, Any]) -> None:
+def _check_formats(schema: JsonSchema) -> None:
     for path, name in keyword_values(schema, "format"):
         if not isinstance(name, str) or name not in FORMATS:
-            message, near = f"unknown format {shortened(name)}", suggestion(str(name), FORMATS)
-            raise DeclarationError(path, message, near, mistake=("format", str(name)))
+            raise DeclarationError(
+                path, f"unknown format {shortened(name)}", suggestion(str(name), FORMATS), mistake=("format", str(name))
+            )
 
 
-def _check_schema(schema: Mapping[str, Any]) -> None:
+def _check_schema(schema: JsonSchema) -> None:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
@@ -122,21 +116,24 @@ def _check_schema(schema: Mapping[str, Any]) -> None:
         if error.validator == "type":
             kind = error.validator_value if isinstance(error.validator_value, str) else "schema, such as {type: string}"
             message = f"{key} is {shortened(error.instance)}; it has to be of type {kind}"
-        mistake = ("keyword-value", key, error.instance)
-        raise DeclarationError(tuple(error.absolute_path), message, mistake=mistake) from None
+        raise DeclarationError(
+            tuple(error.absolute_path), message, mistake=("keyword-value", key, error.instance)
+        ) from None
 
 
-def _check_rest(schema: Mapping[str, Any]) -> None:
+def _check_rest(schema: JsonSchema) -> None:
     """Refuse what JSON Schema allows, and what lets no value through."""
     for path, values in keyword_values(schema, "enum"):
         if not values:
             raise DeclarationError(path, "enum is an empty list, so no value is allowed")
     if "required" in schema and schema["type"] != "object":
-        message = f"`required` with a list is only for an object, and this parameter is of type {schema['type']}"
-        raise DeclarationError(("required",), message)
+        raise DeclarationError(
+            ("required",),
+            f"`required` with a list is only for an object, and this parameter is of type {schema['type']}",
+        )
 
 
-def _check_patterns(schema: Mapping[str, Any]) -> None:
+def _check_patterns(schema: JsonSchema) -> None:
     for path, pattern in patterns_in(schema):
         slashes, default = _SLASHES.fullmatch(pattern), schema.get("default")
         if slashes and isinstance(default, str) and not default.startswith("/"):
@@ -146,8 +143,10 @@ def _check_patterns(schema: Mapping[str, Any]) -> None:
             compiled(pattern)
         except ValueError as error:
             explanation, *rule = error.args
-            message, mistake = f"the pattern {shortened(pattern)} {explanation}", ("pattern", pattern)
-            raise DeclarationError(path, message, rule="".join(rule) or "parameter", mistake=mistake) from None
+            message = f"the pattern {shortened(pattern)} {explanation}"
+            raise DeclarationError(
+                path, message, rule="".join(rule) or "parameter", mistake=("pattern", pattern)
+            ) from None
 
 
 def _check_default(parameter: Parameter, default: Any) -> None:
@@ -157,8 +156,7 @@ def _check_default(parameter: Parameter, default: Any) -> None:
         raise DeclarationError(("required",), message, "leave one of them out")
     if is_text and len(default) > LONGEST_VALUE:
         message = f"the default has {len(default)} characters, and a value has at most {LONGEST_VALUE}"
-        to_do = "write this text into a file of the template, under files"
-        raise DeclarationError(path, message, to_do, rule="limit")
+        raise DeclarationError(path, message, "write this text into a file of the template, under files", rule="limit")
     fault = wrong_with(parameter, default)
     if fault is not None:
         mistake: tuple[Any, ...] = ("value", parameter, default, "")
@@ -168,7 +166,7 @@ def _check_default(parameter: Parameter, default: Any) -> None:
         raise DeclarationError(path, message, quotes_help(default, (parameter.type,)), mistake=mistake)
 
 
-def _check_keywords(schema: Any, also: Iterable[str] = (), path: tuple[Any, ...] = ()) -> None:
+def _check_keywords(schema: Any, also: Iterable[str], path: Path = ()) -> None:
     """Refuse a keyword that is not there, anywhere in a schema. Raises DeclarationError.
 
     `also` are further ones that may stand in the outermost schema.
@@ -181,9 +179,12 @@ def _check_keywords(schema: Any, also: Iterable[str] = (), path: tuple[Any, ...]
             to_do, first = "leave it out", schema.get(before)
             if schema[key] is None and isinstance(first, str):
                 to_do = f"write {before}: [{first}, {key}]"
-            help_ = did_you_mean(near, to_do)
-            message = f"unknown key {shortened(str(key))[1:-1]}"
-            raise DeclarationError((*path, key), message, help_, mistake=("keyword", str(key)))
+            raise DeclarationError(
+                (*path, key),
+                f"unknown key {shortened(str(key))[1:-1]}",
+                did_you_mean(near, to_do),
+                mistake=("keyword", str(key)),
+            )
     for steps, inner in subschemas(schema):
         _check_keywords(inner, (), (*path, *steps))
 
@@ -211,13 +212,15 @@ def _is_open(value: Any, setters: tuple[str, ...]) -> bool:
     return value is not None
 
 
-def _check_enum(declaration: Mapping[str, Any]) -> None:
+def _check_enum(declaration: JsonSchema) -> None:
     """Refuse an enum whose values are all of another type than the parameter's, such as YAML's booleans on and off."""
     values, kind = declaration.get("enum"), declaration.get("type")
     if not isinstance(values, list) or not values or kind not in ("string", "integer", "number"):
         return
     fits = [isinstance(value, str) == (kind == "string") for value in (*values, declaration.get("default", values[0]))]
     if None not in values and not all(fits) and not (fits.pop() and any(fits)):
-        message = f"the enum holds {shortened(values)} as YAML reads it, and the type is {kind}"
-        to_do = "put each value in quotes" if kind == "string" else "write each value without quotes"
-        raise DeclarationError(("enum",), message, to_do)
+        raise DeclarationError(
+            ("enum",),
+            f"the enum holds {shortened(values)} as YAML reads it, and the type is {kind}",
+            "put each value in quotes" if kind == "string" else "write each value without quotes",
+        )

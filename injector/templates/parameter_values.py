@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from injector.names import WANTED, cut, flow_value, shortened
-from injector.pods.context import filled, mapping
+from injector.pods.context import filled, mapping, mapping_at
 from injector.templates.parameter_keywords import FORMATS, LONGEST
-from injector.templates.template import UNSET, Parameter
+from injector.templates.template import UNSET, JsonSchema, Parameter
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -74,7 +74,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,19}\Z")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?\Z")
 
 
-def _read(text: str, schema: Mapping[str, Any]) -> Any:
+def _read(text: str, schema: JsonSchema) -> Any:
     """The value that a string stands for, or UNSET where it stands for none of the type."""
     kind = schema.get("type", "string")
     if kind == "integer":
@@ -90,12 +90,12 @@ def _read(text: str, schema: Mapping[str, Any]) -> Any:
     return _read_items(text, schema) if kind == "array" else text
 
 
-def _read_items(text: str, schema: Mapping[str, Any]) -> Any:
+def _read_items(text: str, schema: JsonSchema) -> Any:
     if text.lstrip().startswith("["):
         return _json(text, list)
     if text.count(",") > 2 * _MOST:
         raise ValueError(f"must hold no more than {_MOST} values")
-    inner = mapping(schema.get("items"))
+    inner = mapping_at(schema, "items")
     values = [_read(part.strip(), inner) for part in text.split(",") if part.strip()]
     return UNSET if any(value is UNSET for value in values) else values
 
@@ -151,9 +151,9 @@ def _words(parameter: Parameter, value: Any, error: ValidationError) -> str:
     return cut(f"{part}{_mistake(error, whole=not steps)}", _LONGEST_WORDS) + actual
 
 
-def _mistake(error: ValidationError, *, whole: bool) -> str:
+def _mistake(error: ValidationError, whole: bool) -> str:
     """The mistake by its keyword, to follow the name of what has it; `whole` where that is the parameter itself."""
-    instance: Any = error.instance
+    instance = error.instance
     schema = mapping(error.schema)
     if list(error.absolute_schema_path)[-2:-1] == ["propertyNames"]:
         return f"has the key {shortened(instance)}, which must be {allowed({'type': 'string', **schema})}"
@@ -164,7 +164,7 @@ def _mistake(error: ValidationError, *, whole: bool) -> str:
     return f"must be {allowed(schema)}" if whole or _says_what(schema) else f"is wrong: {error.message[:120]}"
 
 
-def _mistake_of_keyword(error: ValidationError, schema: Mapping[str, Any]) -> str:
+def _mistake_of_keyword(error: ValidationError, schema: JsonSchema) -> str:
     """The mistake where its keyword alone says it; else empty."""
     value: Any = error.validator_value
     instance: Any = error.instance
@@ -187,7 +187,7 @@ def _says_what(schema: Any) -> bool:
     return isinstance(schema, Mapping) and not {"type", "enum", "const", "format", "pattern"}.isdisjoint(schema)
 
 
-def allowed(schema: Mapping[str, Any]) -> str:
+def allowed(schema: JsonSchema) -> str:
     """What a schema takes, in words that follow "must be"."""
     if "const" in schema:
         return shortened(schema["const"])
@@ -212,7 +212,7 @@ def allowed(schema: Mapping[str, Any]) -> str:
     return f"{text}, each {allowed(items)}" if kind == "array" and isinstance(items, Mapping) else text
 
 
-def _limits(schema: Mapping[str, Any]) -> list[str]:
+def _limits(schema: JsonSchema) -> list[str]:
     """The keywords that bound a value, each in words."""
     bounds = schema.keys() & {"minimum", "maximum"}
     limits = [
@@ -227,7 +227,7 @@ def _limits(schema: Mapping[str, Any]) -> list[str]:
     return limits
 
 
-def _example(schema: Mapping[str, Any]) -> str:
+def _example(schema: JsonSchema) -> str:
     """The first example of a value whose schema says little to people; "" for none."""
     examples = schema.get("examples")
     if not examples or not ("pattern" in schema or schema.get("type") in ("array", "object")):

@@ -18,6 +18,7 @@ from injector.caches import IdentityCache
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import SEARCHES, cut, nearest, shortened, suggestion, to_write
+from injector.pods.context import Object, StringMap, Strings
 from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.families import declared_parameter, shown_name, similar_names
@@ -35,10 +36,10 @@ class Resolved:
     `given` names the parameters whose value, or a member of it, settings or the namespace gave.
     """
 
-    values: dict[str, Any]
+    values: Object
     warnings: tuple[Diagnostic, ...] = ()
     origins: dict[str, str] = field(default_factory=dict)
-    given: tuple[str, ...] = ()
+    given: Strings = ()
 
     def digests(self, template: Template) -> dict[str, str]:
         """Of each value that settings or the namespace gave, by the parameter's name; secret ones are left out."""
@@ -48,8 +49,8 @@ class Resolved:
 
 def resolve(
     template: Template,
-    annotations: Mapping[str, str],
-    namespace_annotations: Mapping[str, str],
+    annotations: StringMap,
+    namespace_annotations: StringMap,
     settings: Settings,
     overrides: Mapping[str, Any] | None = None,
     subject: str = "pod",
@@ -83,9 +84,9 @@ def resolve(
         _Source("", f"--param {template.name}.", overrides or {}),
     )
     warnings: list[Diagnostic] = []
-    single, families = _choose(template, sources, warnings, guarded=guarded)
+    single, families = _choose(template, sources, warnings, guarded)
     values, origins = _read_all(template, single, families, warnings)
-    _check_missing(template, origins, suffix, warnings, guarded=guarded)
+    _check_missing(template, origins, suffix, warnings, guarded)
     result = Resolved(values, tuple(warnings), origins, _given(single, families))
     return cache.put(template, result) if cache is not None and plain else result
 
@@ -98,6 +99,9 @@ class _Raw(NamedTuple):
     setter: str
 
 
+_Raws = Mapping[str, _Raw]
+
+
 class _Source(NamedTuple):
     """What may give values: who sets them there ("": anybody), the words before a name, the values by their keys."""
 
@@ -108,13 +112,13 @@ class _Source(NamedTuple):
 
 
 def _choose(
-    template: Template, sources: Iterable[_Source], warnings: list[Diagnostic], *, guarded: bool
+    template: Template, sources: Iterable[_Source], warnings: list[Diagnostic], guarded: bool
 ) -> tuple[dict[str, _Raw], dict[str, dict[str, _Raw]]]:
     """The value of the last source that has one and may set the parameter, and those of each family by its members.
 
     `warnings` gets what has no effect.
     """
-    single: dict[str, _Raw] = {}
+    single = {}
     families: dict[str, dict[str, _Raw]] = {}
     parameters = template.parameters
     more = 0
@@ -124,24 +128,31 @@ def _choose(
                 continue
             name = key[len(prefix) :]
             parameter = declared_parameter(parameters, name)
-            if parameter and (not setter or setter in parameter.settable(guarded=guarded)):
+            if parameter and (not setter or setter in parameter.settable(guarded)):
                 origin = f"{label}{name}"
                 if parameter.member is None:
                     single[name] = _Raw(origin, raw, setter)
                 else:
-                    members = _members(template, parameter, name, _Raw(origin, raw, setter))
-                    families.setdefault(parameter.name, {}).update(members)
+                    families.setdefault(parameter.name, {}).update(
+                        _members(template, parameter, name, _Raw(origin, raw, setter))
+                    )
             elif len(warnings) < SEARCHES:
-                warnings.append(_unused(name, label, parameters, guarded=guarded))
+                warnings.append(_unused(name, label, parameters, guarded))
             else:
                 more += 1
     if more:
-        message = f"{more} more parameters of template {template.name} do not exist or may not be set"
-        warnings.append(Diagnostic("unknown-parameter", "warning", message, fields={"more": more}))
+        warnings.append(
+            Diagnostic(
+                "unknown-parameter",
+                "warning",
+                f"{more} more parameters of template {template.name} do not exist or may not be set",
+                fields={"more": more},
+            )
+        )
     return single, families
 
 
-def _given(single: Mapping[str, _Raw], families: Mapping[str, Mapping[str, _Raw]]) -> tuple[str, ...]:
+def _given(single: _Raws, families: Mapping[str, _Raws]) -> Strings:
     """The parameters whose value, or a member of it, settings or the namespace gave."""
     setters = {name: {raw.setter} for name, raw in single.items()}
     setters |= {name: {raw.setter for raw in members.values()} for name, members in families.items()}
@@ -150,12 +161,12 @@ def _given(single: Mapping[str, _Raw], families: Mapping[str, Mapping[str, _Raw]
 
 def _read_all(
     template: Template,
-    single: Mapping[str, _Raw],
-    families: Mapping[str, Mapping[str, _Raw]],
+    single: _Raws,
+    families: Mapping[str, _Raws],
     warnings: list[Diagnostic],
-) -> tuple[dict[str, Any], dict[str, str]]:
+) -> tuple[Object, dict[str, str]]:
     """The typed values by their names in templates, and where each came from; "" for a parameter without a value."""
-    values: dict[str, Any] = {}
+    values = {}
     origins: dict[str, str] = {}
     for name, parameter in template.parameters.items():
         if name in single:
@@ -174,7 +185,7 @@ def _read_all(
 
 
 def _check_missing(
-    template: Template, origins: Mapping[str, str], suffix: str, warnings: list[Diagnostic], *, guarded: bool
+    template: Template, origins: StringMap, suffix: str, warnings: list[Diagnostic], guarded: bool
 ) -> None:
     """Refuse required parameters without a value; the warning of a misspelt one helps with it."""
     missing = [parameter for name, parameter in template.parameters.items() if parameter.required and not origins[name]]
@@ -188,7 +199,7 @@ def _check_missing(
     raise InjectionError(
         Reason.BAD_PARAMETER,
         f"template {template.name} needs {needs}",
-        help="; ".join((*_where_to_set(missing, suffix, guarded=guarded), *misspelt)),
+        help="; ".join((*_where_to_set(missing, suffix, guarded), *misspelt)),
         fields={"template": template.name, "parameter": names[0], "missing": names, **_allowed(missing[0])},
     )
 
@@ -204,10 +215,13 @@ def _read(template: Template, parameter: Parameter, name: str, origin: str, raw:
             message = f"the value of {origin} is not allowed; it is secret, so it is not shown. It must be "
             message, fields["value"] = f"{message}{allowed(parameter.schema)}", ""
         choices = [] if parameter.secret else [str(choice) for choice in parameter.schema.get("enum", ())]
-        near = nearest(str(raw), choices, cutoff=0.7)
-        help_ = to_write(near)
-        mistake = () if parameter.secret else ("value", parameter, raw, origin)
-        raise InjectionError(Reason.BAD_PARAMETER, message, help=help_, fields=fields, mistake=mistake) from None
+        raise InjectionError(
+            Reason.BAD_PARAMETER,
+            message,
+            help=to_write(nearest(str(raw), choices, cutoff=0.7)),
+            fields=fields,
+            mistake=() if parameter.secret else ("value", parameter, raw, origin),
+        ) from None
 
 
 def _odd_items(parameter: Parameter, value: Any, origin: str, raw: Any) -> Iterator[Diagnostic]:
@@ -224,8 +238,8 @@ def _odd_items(parameter: Parameter, value: Any, origin: str, raw: Any) -> Itera
             return
     if len(value) == 1 and _OPTION.search(raw) and "=-" not in raw:
         message = f"{origin} = {shortened(raw)} is a list with one item, which contains spaces"
-        advice, fields = "separate items with commas", {"parameter": parameter.name}
-        yield Diagnostic("joined-arguments", "warning", message, advice, fields=fields)
+        advice = "separate items with commas"
+        yield Diagnostic("joined-arguments", "warning", message, advice, fields={"parameter": parameter.name})
 
 
 def _members(template: Template, family: Parameter, name: str, raw: _Raw) -> dict[str, _Raw]:
@@ -236,15 +250,13 @@ def _members(template: Template, family: Parameter, name: str, raw: _Raw) -> dic
     return {f"{family.name[:-1]}{member}": raw._replace(value=value) for member, value in members.items()}
 
 
-def _family(
-    template: Template, family: Parameter, members: Mapping[str, _Raw], origins: dict[str, str]
-) -> tuple[str, dict[str, Any]]:
+def _family(template: Template, family: Parameter, members: _Raws, origins: dict[str, str]) -> tuple[str, Object]:
     """Where a family's members come from, and their values by name, those of its default that nobody gives as well.
 
     `origins` is added to. Its members are in the order of their names, so that equal ones give equal files.
     """
     assert family.member is not None  # noqa: S101
-    value: dict[str, Any] = dict(family.default) if family.default is not UNSET else {}
+    value = dict(family.default) if family.default is not UNSET else {}
     for name, (origin, raw, _setter) in members.items():
         value[name.removeprefix(family.name[:-1])] = _read(
             template, replace(family.member, name=name), name, origin, raw
@@ -262,7 +274,7 @@ def only(parameter: Parameter) -> str:
     return f"only {' and '.join(f'the {who}' for who in parameter.setters)}"
 
 
-def _allowed(parameter: Parameter) -> dict[str, Any]:
+def _allowed(parameter: Parameter) -> Object:
     """The keywords of its schema that say in a word or a number what it takes."""
     return {
         key: parameter.schema[key]
@@ -271,15 +283,15 @@ def _allowed(parameter: Parameter) -> dict[str, Any]:
     }
 
 
-def _unused(name: str, source: str, parameters: Mapping[str, Parameter], *, guarded: bool) -> Diagnostic:
+def _unused(name: str, source: str, parameters: Mapping[str, Parameter], guarded: bool) -> Diagnostic:
     """A warning of a name that does not apply: there is no such parameter, or it may not be set there."""
     parameter = declared_parameter(parameters, name)
     names = similar_names(parameters, name)
     fields = {"parameter": name, "nearest": nearest(name, names)}
     if parameter is None:
-        message, near = f"{source}{cut(name, 40)}: no such parameter", suggestion(name, names)
-        return Diagnostic("unknown-parameter", "warning", message, near, fields=fields)
-    allowed_ = parameter.settable(guarded=guarded)
+        message = f"{source}{cut(name, 40)}: no such parameter"
+        return Diagnostic("unknown-parameter", "warning", message, suggestion(name, names), fields=fields)
+    allowed_ = parameter.settable(guarded)
     cause = f"{only(parameter)} may set it"
     if allowed_ != parameter.setters:
         cause = "pods of a required namespace may not set it; set it on the namespace or in the settings"
@@ -296,9 +308,9 @@ def _meant(parameter: Parameter, unused: Iterable[Diagnostic]) -> str:
     return ""
 
 
-def _where_to_set(missing: Iterable[Parameter], suffix: str, *, guarded: bool) -> Iterator[str]:
+def _where_to_set(missing: Iterable[Parameter], suffix: str, guarded: bool) -> Iterator[str]:
     """One sentence for each parameter."""
     for parameter in missing:
-        setters, name = parameter.settable(guarded=guarded), shown_name(parameter)
+        setters, name = parameter.settable(guarded), shown_name(parameter)
         place = next((place for place in ("pod", "namespace") if place in setters), "")
         yield f"set annotation {suffix}{name} of the {place}" if place else f"an admin sets {name} in the settings"

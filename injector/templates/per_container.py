@@ -28,8 +28,9 @@ def joined_overlays(parts: Sequence[Part]) -> tuple[Object, tuple[Path, ...]]:
     """One overlay of all, and the paths of its `!default`. Raises OverlayError where they differ outside of `"*"`."""
     first = parts[0]
     if any(_shared(part.overlay) != _shared(first.overlay) for part in parts):
-        message = '`container` is each container of the app in turn: use it only within a container named "*"'
-        raise OverlayError(message, ("spec",))
+        raise OverlayError(
+            '`container` is each container of the app in turn: use it only within a container named "*"', ("spec",)
+        )
     lists: dict[str, list[Any]] = {}
     paths = [path for path in first.defaults if len(path) < 3 or path[1] not in CONTAINER_LISTS]
     for part in parts:

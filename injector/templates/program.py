@@ -18,6 +18,7 @@ from injector.caches import Memo
 from injector.diagnostics import Place
 from injector.errors import TemplateError
 from injector.names import cut, hint
+from injector.pods.context import StringMap, Strings
 from injector.templates import syntax
 from injector.templates.dependencies import (
     ASSIGNABLE,
@@ -26,11 +27,19 @@ from injector.templates.dependencies import (
     REVIEW_NAMES,
     Facts,
     NamePath,
+    NamePaths,
     normal_paths,
     shortest_paths,
 )
 from injector.templates.environment import FUNCTIONS, Environment
-from injector.templates.expression_errors import ForbiddenError, deepest, explain_jinja, not_declared, undefined
+from injector.templates.expression_errors import (
+    ForbiddenError,
+    UnknownNameError,
+    deepest,
+    explain_jinja,
+    not_declared,
+    undefined,
+)
 from injector.templates.quoted_places import BARE, END, START
 from injector.templates.source_map import Tagged, Tags, begin_with_first, expression_at, normal, place_at, word_at
 from injector.templates.structure import CLOSE, OPEN, TAG, Structure
@@ -69,21 +78,20 @@ class Root:
     document: bool
     syntax: str
     template: JinjaTemplate
-    reads: tuple[NamePath, ...]
-    key: tuple[NamePath, ...]
-    names: tuple[str, ...]
+    reads: NamePaths
+    key: NamePaths
+    names: Strings
     structures: Memo[Structure] = field(default_factory=lambda: Memo(_STRUCTURES))
     #: What came out, by the values of what that render read, and what else can be told from it.
     renders: Memo[Any] = field(default_factory=lambda: Memo(_RENDERS))
     #: What renders were seen to read, each a part of `key`: a few, as a template has few ways through it.
-    ways: list[tuple[NamePath, ...]] = field(default_factory=list)
+    ways: list[NamePaths] = field(default_factory=list)
     #: What the texts of a document hold, each as the one item of a tuple; None where nobody asks for it.
     values: Memo[tuple[Any]] | None = None
 
-    def way(self, paths_read: Set[NamePath]) -> tuple[int, tuple[NamePath, ...]]:
+    def way(self, paths_read: Set[NamePath]) -> tuple[int, NamePaths]:
         """The number of a render's way through the template, found by what it read, and all paths that matter on it."""
-        params = {path for path in self.key if path[0] == "params"}
-        way = shortest_paths(params | paths_read, frozenset(self.names))
+        way = shortest_paths({path for path in self.key if path[0] == "params"} | paths_read, frozenset(self.names))
         if way not in self.ways:
             if len(self.ways) >= _WAYS:
                 way = self.key
@@ -98,10 +106,10 @@ class Program:
     def __init__(
         self,
         name: str,
-        sources: Mapping[str, str],
-        roots: Mapping[str, str],
+        sources: StringMap,
+        roots: StringMap,
         parameters: Iterable[str],
-        origin: str = "",
+        origin: str,
     ) -> None:
         """Check and compile. `roots` are the sources that are rendered, with their syntax (see `Root`).
 
@@ -111,8 +119,12 @@ class Program:
         for file, text in self._sources.items():
             reserved = _RESERVED.search(text)
             if reserved:
-                message = "the characters U+FDD0 to U+FDD2 are for the injector's own use"
-                self._refuse(file, ForbiddenError(message, reserved.start() + 1))
+                self._refuse(
+                    file,
+                    ForbiddenError(
+                        "the characters U+FDD0 to U+FDD2 are for the injector's own use", reserved.start() + 1
+                    ),
+                )
         self.roots = {source: self._root(source, of_text) for source, of_text in roots.items()}
 
     def _begin(self, name: str, origin: str, sources: dict[str, str], parameters: frozenset[str]) -> None:
@@ -158,7 +170,7 @@ class Program:
         return frozenset(name for root in self.roots.values() for name in root.names)
 
     @property
-    def review_names(self) -> tuple[str, ...]:
+    def review_names(self) -> Strings:
         """Those of them that are of the review itself, such as `user`; sorted."""
         return tuple(sorted(REVIEW_NAMES & self.names))
 
@@ -200,7 +212,7 @@ class Program:
         """The text of the expression that begins at an offset of a file."""
         return "" if offset is None else expression_at(self._sources.get(file, ""), offset)
 
-    def parameters_at(self, file: str, offset: int | None) -> tuple[str, ...]:
+    def parameters_at(self, file: str, offset: int | None) -> Strings:
         """The parameters, by their names in templates, in the expression that begins at an offset of a file."""
         names = re.findall(r"\bparams\.(\w+)", self.expression(file, offset))
         return tuple(name for name in dict.fromkeys(names) if name in self._parameters)
@@ -214,14 +226,13 @@ class Program:
         used = self._reachable(environment, loader, source)
         if document and (tab := tab_in(self._sources[source])) is not None:
             self._refuse(source, ForbiddenError(TAB, tab + 1, rule="yaml"))
-        shared: set[str] = set().union(*(loader.facts[f].assigned for f in used))
-        beyond_loops: set[str] = set().union(*(loader.facts[f].beyond_loops for f in used))
+        shared = set().union(*(loader.facts[f].assigned for f in used))
+        beyond_loops = set().union(*(loader.facts[f].beyond_loops for f in used))
         reads: set[NamePath] = set()
         for file in used:
             facts = loader.facts[file]
             # a file that others include sees what those have set
-            visible = shared if file != source else facts.lasting
-            self._check_names(file, loader, visible, beyond_loops)
+            self._check_names(file, loader, shared if file != source else facts.lasting, beyond_loops)
             if facts.warns and source != "overlay.yaml.j2":
                 self._refuse(file, ForbiddenError("warn() is for overlay.yaml.j2 only", facts.warns))
             each = facts.names.get(CONTAINER)
@@ -252,22 +263,22 @@ class Program:
                     f"`{name}` has a value only inside the loop or macro that sets it, not here; move this "
                     "expression into that loop or macro"
                 )
-                self._refuse(file, ForbiddenError(text, facts.outside[name], rule="name", word=name))
+                self._refuse(file, UnknownNameError(text, facts.outside[name], word=name))
             names = NAMES | set(FUNCTIONS) | facts.assigned
             line, expression = self.place(file, code - 1).text, self.expression(file, code - 1)
             self._refuse(file, undefined(name, code, line, expression, names, self._parameters))
         for name in sorted((loader.undeclared[file] & facts.assigned & facts.outside.keys()) - beyond_loops):
             text = f"`{name}` is set within a loop, and has no value after it; {_NO_LOOP}"
-            self._refuse(file, ForbiddenError(text, facts.outside[name], rule="name", word=name))
+            self._refuse(file, UnknownNameError(text, facts.outside[name], word=name))
         for parameter, code in facts.params.items():
             if parameter not in self._parameters:
                 text = not_declared(parameter, self.expression(file, code - 1), self._parameters)
-                self._refuse(file, ForbiddenError(text, code, rule="name", word=parameter))
+                self._refuse(file, UnknownNameError(text, code, word=parameter))
         for (imported, name), code in facts.imports.items():
             lasting = loader.facts[imported].lasting
             if name not in lasting:
                 text = f"{imported} has no macro `{name}`{hint(name, lasting, 'it has')}"
-                self._refuse(file, ForbiddenError(text, code, rule="name", word=name))
+                self._refuse(file, UnknownNameError(text, code, word=name))
 
     def _reachable(self, environment: Environment, loader: _Loader, source: str) -> list[str]:
         reachable = [source]
@@ -281,13 +292,16 @@ class Program:
             environment.get_template(source)
         except TemplateSyntaxError as error:
             file = error.name or source
-            words, offset = error.message or "", error.lineno - 1
-            self._refuse(file, explain_jinja(words, self._sources[file], offset))
+            self._refuse(file, explain_jinja(error.message or "", self._sources[file], error.lineno - 1))
         except ForbiddenError as error:
             self._refuse(source, error)
         except (RecursionError, SyntaxError):  # of Python's own parser, which compiles what Jinja made
-            message = "expressions or blocks are nested too deep"
-            self._refuse(source, ForbiddenError(message, deepest(self._sources[source]) + 1, rule="limit"))
+            self._refuse(
+                source,
+                ForbiddenError(
+                    "expressions or blocks are nested too deep", deepest(self._sources[source]) + 1, rule="limit"
+                ),
+            )
 
     def _parse(self, environment: Environment, loader: _Loader, source: str) -> nodes.Template:
         tree = environment.parse(self._sources[source], source)
@@ -298,10 +312,9 @@ class Program:
 
     def _refuse(self, file: str, error: ForbiddenError) -> NoReturn:
         place = self.place(file, error.code - 1 if error.code else None, error.word)
-        message = cut(str(error)) + ("" if error.rule == "yaml" else in_comment(place))
         raise TemplateError(
             self._name,
-            message,
+            cut(error.message) + ("" if error.rule == "yaml" else in_comment(place)),
             place,
             rule=error.rule,
             origin=self._origin,
@@ -312,7 +325,7 @@ class Program:
 
 def in_comment(place: Place) -> str:
     """What to add to a message about a hole in a comment of YAML's, or of most other files."""
-    commented = place.text.lstrip().startswith("#") and not place.text.lstrip().startswith("#}")
+    commented = re.match(r"\s*#(?!\})", place.text)
     return "; {{ }} in a # comment is rendered as well, {{ }} in {# ... #} is not" if commented else ""
 
 

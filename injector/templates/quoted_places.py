@@ -24,7 +24,7 @@ as well, and where a key, an option, a tag or a command begins it may hold only 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from injector.budget import charge
 from injector.errors import FaultError
@@ -101,11 +101,9 @@ _FAULTS = {
     "comment": "is in a comment; take it out of the comment",
     "escape": "is directly after a backslash, which escapes its first quote; remove the backslash",
     "expansion": "is directly after a $, which gives its quotes another meaning; remove the $",
-    "here": ("is in a here-document, where its quotes are part of the text; write the text as a quoted string instead"),
-    "word": (
-        "is inside a word, where nginx does not read quotes; apply `| quote` to the whole word, for example {{ "
-        '("http://" ~ params.host) | quote }}'
-    ),
+    "here": "is in a here-document, where its quotes are part of the text; write the text as a quoted string instead",
+    "word": "is inside a word, where nginx does not read quotes; apply `| quote` to the whole word, for example {{ "
+    '("http://" ~ params.host) | quote }}',
 }
 #: Of a line, no more than this is looked at before a value without quotes.
 _NEAR = 300
@@ -128,7 +126,7 @@ _OF_LITERALS = (
 _OF_LINES = ((lambda before: not re.search("[=:]|\\A\\s*[#;!]", before), re.compile(r"[^=:]*\Z"), "a key"),)
 #: By syntax: whether what stands on the line before a value makes its place one for a name, what a name there holds,
 #: and what it is called.
-_NAMES: dict[str, tuple[tuple[Callable[[str], object], re.Pattern[str], str], ...]] = {
+_NAMES = {
     "env": ((lambda before: "=" not in before, _WORD, "the name of a variable"),),
     "hcl": _OF_LITERALS,
     "ini": _OF_LINES,
@@ -208,7 +206,7 @@ def _in_other(text: str, parts: re.Pattern[str]) -> Iterator[tuple[str, int]]:
 def _in_shell(text: str) -> Iterator[tuple[str, int]]:
     """The kinds of the wrong places in a script, and where values stand in them; `$(...)` within `"` begins anew."""
     within: list[str] = []  # what is open: `"`, `(` of a substitution or a group, a backtick
-    ends: list[str] = []  # of the here-documents that begin with the next line
+    ends = []  # of the here-documents that begin with the next line
     at = 0
     while part := (_SHELL_DOUBLE if within[-1:] == ['"'] else _SHELL).search(text, at):
         at, kind, start = part.end(), str(part.lastgroup), max(part[0].find(START), 0) + part.start()

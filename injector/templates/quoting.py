@@ -114,33 +114,6 @@ def json_quote(value: Any) -> str:
     return re.sub(r"[^\x20-\x7e]|[<>&]", lambda m: _utf16(m[0]), msgspec.json.encode(value).decode())
 
 
-def nginx_quote(value: Any) -> str:
-    """One parameter of an nginx directive, in double quotes."""
-    text = _string(value)
-    _refuse(text, _CONTROL.search(text), "a control character")
-    _refuse(text, "$" in text, "a $, which nginx takes for a variable")
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def ini_value(value: Any) -> str:
-    """The right side of `key = value` in an INI file."""
-    text = _string(value)
-    _refuse(text, _CONTROL.search(text), "a control character")
-    _refuse(text, text != text.strip(), "a space at the beginning or the end")
-    _refuse(
-        text, text[:1] in ("'", '"', "[") or text[-1:] in ("'", '"'), "a quote or bracket at the beginning or the end"
-    )
-    _refuse(text, re.search(r"[;#%$\\]", text), "one of ; # % $ \\")
-    return text
-
-
-def shell_quote(value: Any) -> str:
-    """One word of a POSIX shell, in single quotes."""
-    text = _string(value)
-    _refuse(text, "\0" in text, "a NUL")
-    return "'" + text.replace("'", "'\"'\"'") + "'"
-
-
 def _toml(text: str) -> str:
     # https://toml.io/en/v1.0.0#string: JSON's escapes, but a character above U+FFFF in one
     text = msgspec.json.encode(text).decode()
@@ -159,41 +132,39 @@ def _lua(text: str) -> str:
     return '"' + "".join(escaped) + '"'
 
 
-def _iptables(value: Any) -> str:
-    text = _string(value)
-    _refuse(text, _CONTROL.search(text), "a control character")
-    _refuse(text, text[:1] in ("-", "!"), "a - or ! in front, which iptables takes for an option")
-    _refuse(text, len(text.encode(errors="replace")) > _LONGEST_WORD, f"more than {_LONGEST_WORD} bytes")
+def _double_quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _env(value: Any) -> str:
-    text = _string(value)
-    if _HARMLESS.match(text):
-        return text
-    _refuse(text, _CONTROL.search(text), "a control character")
-    _refuse(text, re.search(r"['\\$]", text), "one of ' \\ $, which readers of dotenv files read in different ways")
-    return f"'{text}'"
+def _iptables(text: str) -> str:
+    _refuse(text, len(text.encode(errors="replace")) > _LONGEST_WORD, f"more than {_LONGEST_WORD} bytes")
+    return _double_quoted(text)
 
 
-def _properties(value: Any) -> str:
+def _properties(text: str) -> str:
     # https://docs.oracle.com/en/java/javase/21/docs/api/java.base/java/util/Properties.html#load(java.io.Reader)
-    text = _string(value)
-    _refuse_expanded(text)
     return re.sub(r"[^\x21-\x7e]|[\\#!=:]", lambda m: f"\\{m[0]}" if m[0] in "\\#!=: " else _utf16(m[0]), text)
 
 
-def _xml(value: Any) -> str:
-    text = _string(value)
-    _refuse_expanded(text)
-    _refuse(text, _NO_XML.search(text), "a character that XML has no way to write")
+def _xml(text: str) -> str:
     return re.sub("[&<>\"'\t\n\r\x7f-\x9f\u2028\u2029]", lambda m: f"&#{ord(m[0])};", text)
 
 
-def _plain(value: Any) -> str:
-    text = _string(value)
-    _refuse(text, _CONTROL.search(text), "a control character")
-    return text
+def _of_text(write: Callable[[str], str], *refused: tuple[str | re.Pattern[str], str]) -> Callable[[Any], str]:
+    """A language for texts: how it writes one, and what such a text cannot hold."""
+
+    def write_text(value: Any) -> str:
+        text = _string(value)
+        for pattern, kind in refused:
+            _refuse(text, re.search(pattern, text), kind)
+        return write(text)
+
+    return write_text
+
+
+#: What a line cannot hold.
+_CONTROLS = (_CONTROL, "a control character")
+_EXPANDED = (r"[$#]\{", "${ or #{, which many readers expand even if it is escaped")
 
 
 def _literal(string: Callable[[str], str], around: str, pair: str) -> Callable[[Any], str]:
@@ -214,7 +185,7 @@ def _literal(string: Callable[[str], str], around: str, pair: str) -> Callable[[
     return write
 
 
-LITERALS: dict[str, Callable[[Any], str]] = {
+LITERALS = {
     "hcl": _literal(_hcl, "[]", "{}:{}"),
     "json": json_quote,
     "lua": _literal(_lua, "{}", "[{}]={}"),
@@ -223,14 +194,24 @@ LITERALS: dict[str, Callable[[Any], str]] = {
 #: What `quote` writes, by the syntax of the file.
 SYNTAXES: dict[str, Callable[[Any], str]] = {
     **LITERALS,
-    "env": _env,
-    "ini": ini_value,
-    "iptables": _iptables,
-    "nginx": nginx_quote,
-    "plain": _plain,
-    "properties": _properties,
-    "sh": shell_quote,
-    "xml": _xml,
+    "env": _of_text(
+        lambda text: text if _HARMLESS.match(text) else f"'{text}'",
+        _CONTROLS,
+        (r"['\\$]", "one of ' \\ $, which readers of dotenv files read in different ways"),
+    ),
+    "ini": _of_text(
+        str,
+        _CONTROLS,
+        (r"\A\s|\s\Z", "a space at the beginning or the end"),
+        (r"""\A['"\[]|['"]\Z""", "a quote or bracket at the beginning or the end"),
+        (r"[;#%$\\]", "one of ; # % $ \\"),
+    ),
+    "iptables": _of_text(_iptables, _CONTROLS, (r"\A[-!]", "a - or ! in front, which iptables takes for an option")),
+    "nginx": _of_text(_double_quoted, _CONTROLS, (r"\$", "a $, which nginx takes for a variable")),
+    "plain": _of_text(str, _CONTROLS),
+    "properties": _of_text(_properties, _EXPANDED),
+    "sh": _of_text(lambda text: "'" + text.replace("'", "'\"'\"'") + "'", ("\0", "a NUL")),
+    "xml": _of_text(_xml, _EXPANDED, (_NO_XML, "a character that XML has no way to write")),
 }
 #: The filters that name a syntax themselves, and which.
 NAMED = {"ini_value": "ini", "json_quote": "json", "nginx_quote": "nginx", "shell_quote": "sh"}
@@ -262,10 +243,6 @@ def _string(value: Any) -> str:
 def _refuse(text: str, match: object, kind: str) -> None:
     if match:
         raise FaultError(f"{shortened(text)} holds {kind}; it cannot be written here safely")
-
-
-def _refuse_expanded(text: str) -> None:
-    _refuse(text, re.search(r"[$#]\{", text), "${ or #{, which many readers expand even if it is escaped")
 
 
 def _utf16(character: str) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from hashlib import blake2b
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -15,7 +14,7 @@ from injector.caches import Memo
 from injector.diagnostics import Path, Place
 from injector.errors import FaultError, InjectionError, LimitError
 from injector.names import kind_of
-from injector.pods.context import Object, mapping, sequence
+from injector.pods.context import Object, Strings, mapping_at, sequence
 from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.keyed_pointers import escape, pointer_to
 from injector.pods.overlay import EVERY_CONTAINER, name_of, take_defaults
@@ -36,16 +35,15 @@ from injector.templates.yaml_writer import YamlDocument
 _S = TypeVar("_S", bound=Structure)
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
+class Rendered(NamedTuple):
     """An overlay, which nobody changes, what the template warned of, and the names of the containers it defines.
 
     `defaults` are keyed pointers into the overlay at which `!default` stands, `default_paths` the same as paths.
     """
 
     overlay: Object
-    warnings: tuple[str, ...]
-    containers: tuple[str, ...]
+    warnings: Strings
+    containers: Strings
     defaults: frozenset[str] = frozenset()
     default_paths: tuple[Path, ...] = ()
 
@@ -60,7 +58,7 @@ def render_overlay(template: Template, context: Context) -> Rendered:
     containers = list(app_containers(context)) if each else []
     if len(containers) < 2:
         return cast(Rendered, _remembered(template, root, context, _overlay))
-    overlays: list[Rendered] = [
+    overlays = [
         _remembered(template, root, msgspec.structs.replace(context, container=container), _overlay)
         for _, container in containers
     ]
@@ -72,9 +70,13 @@ def render_overlay(template: Template, context: Context) -> Rendered:
         overlay, paths = joined_overlays(parts)
     except OverlayError as error:
         raise failure(template, root, variables_of(root, context), error) from None
-    warnings = tuple(dict.fromkeys(warning for rendered in overlays for warning in rendered.warnings))
-    defaults = frozenset(pointer_to(overlay, path) for path in paths)
-    return Rendered(overlay, warnings, overlays[0].containers, defaults, paths)
+    return Rendered(
+        overlay,
+        tuple(dict.fromkeys(warning for rendered in overlays for warning in rendered.warnings)),
+        overlays[0].containers,
+        frozenset(pointer_to(overlay, path) for path in paths),
+        paths,
+    )
 
 
 def render_files(template: Template, context: Context) -> dict[str, str]:
@@ -89,7 +91,7 @@ def file_value(template: Template, context: Context, name: str) -> Any:
     remembered = None if root.values is None else root.values.get(_file(template, context, source))
     if remembered is not None:
         return remembered[0]
-    job = _Job(template, root, variables_of(root, context))
+    job = _Job(template, root, variables_of(root, context), Run(syntax=root.syntax))
     token = current.set(job.run)
     try:
         return _structure(job, _document_class(root)).fill(job.run.values)
@@ -131,7 +133,7 @@ class Trace:
         value = Structure(self._tagged.text, replace=self._source == OVERLAY).fill(self._tagged.run.values)
         return {} if self._source == OVERLAY and value is None else take_defaults(value)[0]
 
-    def place(self, path: Sequence[str | int], key: bool = False) -> Place:
+    def place(self, path: Path, key: bool = False) -> Place:
         """The place of the value that a path of keys and list indices leads to, or of its key.
 
         Of the nearest parent where there is no such value; for a text file of its beginning.
@@ -151,16 +153,12 @@ class Trace:
 _PATCH, _DATA = partial(Structure, replace=True), partial(Structure, replace=False)
 
 
-@dataclass(slots=True)
-class _Job:
+class _Job(msgspec.Struct):
     template: Template
     root: Root
-    variables: dict[str, Any]
-    run: Run = field(init=False)
+    variables: Object
+    run: Run
     structure: Structure | None = None
-
-    def __post_init__(self) -> None:
-        self.run = Run(syntax=self.root.syntax)
 
     def kept(self, result: Any, way: Sequence[NamePath]) -> _Kept:
         """What to remember of the render, for those who read the same."""
@@ -184,8 +182,7 @@ class _Job:
             raise
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(NamedTuple):
     """The result of a render, and the work that it took; for an overlay with strings to fill in later, also how."""
 
     result: Any
@@ -195,7 +192,7 @@ class _Kept:
     values: tuple[Any, ...] = ()
     later: Sequence[tuple[int, NamePath]] = ()
 
-    def of(self, template: Template, variables: dict[str, Any]) -> tuple[Any, int]:
+    def of(self, template: Template, variables: Object) -> tuple[Any, int]:
         """The result for another pod's values, and the work. Raises what a render would raise, without the place."""
         if self.structure is None:
             return self.result, self.spent + (self.size >> 2)
@@ -216,7 +213,7 @@ def _overlay(job: _Job) -> tuple[Rendered, int]:
     return _rendered(job.template, structure, run.values, tuple(run.warnings)), 4 * run.size
 
 
-def _rendered(template: Template, structure: Structure, values: Sequence[Any], warnings: tuple[str, ...]) -> Rendered:
+def _rendered(template: Template, structure: Structure, values: Sequence[Any], warnings: Strings) -> Rendered:
     value = structure.fill(values)
     paths: tuple[Path, ...] = ()
     if structure.defaults:
@@ -226,8 +223,7 @@ def _rendered(template: Template, structure: Structure, values: Sequence[Any], w
         value = {}
     if not isinstance(value, dict):
         kind = "a partial pod" if only_pods else "a partial object"
-        message = f"the overlay is {kind_of(value)}; it has to be {kind}, with `spec:` or `metadata:`"
-        raise OverlayError(message, ())
+        raise OverlayError(f"the overlay is {kind_of(value)}; it has to be {kind}, with `spec:` or `metadata:`", ())
     (check_overlay if only_pods else check_object_overlay)(value)
     for path in paths:
         if path in _WHOLE:
@@ -235,16 +231,15 @@ def _rendered(template: Template, structure: Structure, values: Sequence[Any], w
     pointers = (
         pointer_to(value, path) if only_pods else "".join(f"/{escape(step)}" for step in path) for path in paths
     )
-    defaults = frozenset(pointers)
-    return Rendered(value, warnings, _containers(value), defaults, paths)
+    return Rendered(value, warnings, _containers(value), frozenset(pointers), paths)
 
 
 #: Where `!default` cannot stand: here the pod always has something.
 _WHOLE = ((), ("metadata",), ("spec",), *(("spec", name) for name in CONTAINER_LISTS))
 
 
-def _containers(overlay: Object) -> tuple[str, ...]:
-    spec = mapping(overlay.get("spec"))
+def _containers(overlay: Object) -> Strings:
+    spec = mapping_at(overlay, "spec")
     names = (name_of(item) for field in ("containers", "initContainers") for item in sequence(spec.get(field)))
     return tuple(name for name in names if name is not None and name != EVERY_CONTAINER)
 
@@ -294,7 +289,7 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
                 break  # rendered, it says where
             charge(work)
             return result
-    job = _Job(template, root, variables)
+    job = _Job(template, root, variables, Run(syntax=root.syntax))
     token = current.set(job.run)
     try:
         result, size = make(job)
@@ -320,7 +315,7 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
     return result
 
 
-def _key(number: int, way: Sequence[NamePath], variables: dict[str, Any]) -> bytes | None:
+def _key(number: int, way: Sequence[NamePath], variables: Object) -> bytes | None:
     """A digest of everything that is read on a way through a root; None where that cannot be encoded."""
     try:
         encoded = msgspec.msgpack.encode([*(read(variables[path[0]], path) for path in way), number])

@@ -15,6 +15,7 @@ from injector.diagnostics import Path, Place
 from injector.errors import TOO_LARGE, FaultError, InjectionError, LimitError, TemplateError
 from injector.library_messages import undefined_message
 from injector.names import WANTED, hint, kind_of, nearest
+from injector.pods.context import Object
 from injector.pods.fields import POD, fields_of
 from injector.pods.shape import OverlayError
 from injector.reasons import Reason
@@ -25,6 +26,9 @@ from injector.templates.program import Program, Root, in_comment
 from injector.templates.sandbox_operations import DICT_METHODS, LIST_METHODS, STRING_METHODS
 from injector.templates.template import Parameter, Template
 from injector.templates.yaml_errors import explain_yaml
+
+#: A file of the template and an offset in it; None for an offset that is not known.
+FileOffset = tuple[str, int | None]
 
 
 class RenderError(InjectionError):
@@ -42,13 +46,14 @@ class RenderError(InjectionError):
         place: Place,
         *,
         rule: str,
-        path: Path = (),
-        undefined: bool = False,
-        params: tuple[str, ...] = (),
-        mistake: tuple[Any, ...] = (),
+        path: Path,
+        undefined: bool,
+        params: tuple[str, ...],
+        mistake: tuple[Any, ...],
     ) -> None:
-        located = replace(place, origin=template.name)
-        super().__init__(Reason.TEMPLATE_FAILED, message, path=path, place=located, mistake=mistake)
+        super().__init__(
+            Reason.TEMPLATE_FAILED, message, path=path, place=replace(place, origin=template.name), mistake=mistake
+        )
         self.place = place
         self.rule = rule
         self.undefined = undefined
@@ -70,14 +75,16 @@ class RenderError(InjectionError):
 
     def as_template_error(self) -> TemplateError:
         """This error as a mistake of the template, for its author."""
-        place = replace(self.place, origin=self.template.origin)
-        return TemplateError.of(self.template.name, replace(self.diagnostic, code=self.rule, place=place))
+        return TemplateError.of(
+            self.template.name,
+            replace(self.diagnostic, code=self.rule, place=replace(self.place, origin=self.template.origin)),
+        )
 
 
-def failure(template: Template, root: Root, variables: dict[str, Any], error: Exception) -> RenderError:
+def failure(template: Template, root: Root, variables: Object, error: Exception) -> RenderError:
     """Any error of a render of `root` as one with its place."""
     program, word, rule = template.program, "", _rule(error)
-    at: tuple[str, int | None] | None
+    at: FileOffset | None
     if isinstance(error, yaml.YAMLError | OverlayError) or (isinstance(error, FaultError) and error.offset is not None):
         message, at = _in_text(program, root, variables, error)
     else:
@@ -90,10 +97,16 @@ def failure(template: Template, root: Root, variables: dict[str, Any], error: Ex
     if rule == "value" and "name" in _FIXED.get(whole, ()):
         message = f"`{whole}` is a mapping; write {whole}.name"
     message = message[:300] + ("" if rule == "yaml" else in_comment(place))
-    undefined = isinstance(error, UndefinedError)
     path, mistake = (error.path, error.mistake) if isinstance(error, OverlayError) else ((), ())
     return RenderError(
-        template, message, place, rule=rule, path=path, undefined=undefined, params=params, mistake=mistake
+        template,
+        message,
+        place,
+        rule=rule,
+        path=path,
+        undefined=isinstance(error, UndefinedError),
+        params=params,
+        mistake=mistake,
     )
 
 
@@ -109,8 +122,8 @@ def _rule(error: Exception) -> str:
 
 
 def _in_text(
-    program: Program, root: Root, variables: dict[str, Any], error: yaml.YAMLError | OverlayError | FaultError
-) -> tuple[str, tuple[str, int | None] | None]:
+    program: Program, root: Root, variables: Object, error: yaml.YAMLError | OverlayError | FaultError
+) -> tuple[str, FileOffset | None]:
     """The message of an error in what a root renders, with the author's file and offset."""
     message = " ".join(str(error).split())
     try:
@@ -131,7 +144,7 @@ def _in_text(
     return program.joined_lines(*source, message) if source else (message, None)
 
 
-def _in_expression(template: Template, error: Exception) -> tuple[str, tuple[str, int | None], str]:
+def _in_expression(template: Template, error: Exception) -> tuple[str, FileOffset, str]:
     """The message of an error in an expression of the template, its file and offset, and the word that it is about."""
     at = (_repeated if isinstance(error, RecursionError) else frame)(error.__traceback__)
     if isinstance(error, FaultError) and error.source is not None and not at[0]:
@@ -249,20 +262,20 @@ def _words(error: Exception) -> str:
     return explain_python(error)
 
 
-def frame(traceback: TracebackType | None) -> tuple[str, int | None]:
+def frame(traceback: TracebackType | None) -> FileOffset:
     """The innermost file and offset of the template in a traceback."""
     return next(reversed(_frames(traceback)), ("", None))
 
 
-def _repeated(traceback: TracebackType | None) -> tuple[str, int | None]:
+def _repeated(traceback: TracebackType | None) -> FileOffset:
     """The first file and offset that come again in a traceback: where a recursion goes round."""
     frames = _frames(traceback)
     return next((frame for at, frame in enumerate(frames) if frame in frames[:at]), ("", None))
 
 
-def _frames(traceback: TracebackType | None) -> list[tuple[str, int | None]]:
+def _frames(traceback: TracebackType | None) -> list[FileOffset]:
     """The files and offsets of the template in a traceback, the innermost last."""
-    frames: list[tuple[str, int | None]] = []
+    frames = []
     while traceback is not None:
         compiled = traceback.tb_frame.f_globals.get("__jinja_template__")
         if compiled is not None:

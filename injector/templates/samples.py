@@ -12,10 +12,10 @@ from typing import Any
 from injector.pods.context import Cluster, Namespace, Object, Workload
 from injector.pods.resource_kinds import Resource, request_fields
 from injector.templates.parameter_values import value_of
-from injector.templates.template import UNSET, Parameter, Template
+from injector.templates.template import UNSET, JsonSchema, Parameter, Template
 from injector.templates.variables import Context, tcp_ports
 
-_WEB: Object = {"name": "web", "image": "example.com/web:1", "ports": [{"containerPort": 8080, "name": "http"}]}
+_WEB = {"name": "web", "image": "example.com/web:1", "ports": [{"containerPort": 8080, "name": "http"}]}
 _METRICS: Object = {
     "name": "metrics",
     "image": "example.com/metrics:1",
@@ -48,7 +48,7 @@ _PODS = Resource("", "v1", "pods")
 #: How many requests are tried that are not the creation of a pod.
 _OBJECTS = 12
 
-_VALUES: dict[str, Any] = {
+_VALUES = {
     "string": "sample",
     "integer": 8080,
     "number": 1.5,
@@ -71,7 +71,7 @@ def sample_contexts(template: Template) -> Iterator[Context]:
 
     Parameters are at their defaults, or at a likely value where they are required.
     """
-    params: dict[str, Any] = {}
+    params = {}
     for parameter in template.parameters.values():
         value = None
         if parameter.default is not UNSET:
@@ -86,7 +86,7 @@ def sample_contexts(template: Template) -> Iterator[Context]:
     yield from _objects(template, params)
 
 
-def _pods(template: Template, params: dict[str, Any]) -> Iterator[Context]:
+def _pods(template: Template, params: Object) -> Iterator[Context]:
     for number, pod in enumerate(SAMPLES):
         containers = pod["spec"]["containers"]
         yield Context(
@@ -104,7 +104,7 @@ def _pods(template: Template, params: dict[str, Any]) -> Iterator[Context]:
         )
 
 
-def _objects(template: Template, params: dict[str, Any]) -> Iterator[Context]:
+def _objects(template: Template, params: Object) -> Iterator[Context]:
     """A request of each operation on the first few resources, about an object that says next to nothing."""
     covered = template.applies_to
     kinds = [Resource(covered.api_groups[0], covered.api_versions[0], name) for name in covered.resources]
@@ -143,7 +143,7 @@ def has_example(parameter: Parameter) -> bool:
     return any({"examples", "enum", "const"} & schema.keys() for schema in schemas)
 
 
-def _names(schema: Mapping[str, Any]) -> Iterator[str]:
+def _names(schema: JsonSchema) -> Iterator[str]:
     """What the author says that a key may be."""
     names = schema.get("propertyNames")
     if isinstance(names, Mapping):

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from jinja2 import Undefined
@@ -111,7 +110,7 @@ def each(value: Any, units: int = 1, names: int = 1) -> Any:
 
 
 #: What to do about what a loop cannot go over, by its type.
-_IN_PLACE_OF_A_LIST: dict[type, str] = {
+_IN_PLACE_OF_A_LIST = {
     str: '; declare the parameter as `type: array`, or write x.split(",")',
     int: "; to loop that many times, write range(x)",
     bool: "; write {% if x %}",
@@ -176,15 +175,7 @@ def split(value: Any, separator: Any = None, maxsplit: int = -1) -> list[str]:
 
 
 #: Calls that the check of a template puts in place of Jinja's own code. Authors cannot write a name with a colon.
-INTERNAL: dict[str, Callable[..., Any]] = {
-    "check:compared": compared,
-    "check:each": each,
-    "check:joined": joined,
-    "check:later": later,
-    "check:matched": matched,
-    "check:method": method,
-    "check:read": note_read,
-    "check:sliced": sliced,
-    "check:spend": spend,
-    "check:weigh": weigh,
+INTERNAL = {
+    f"check:{function.__name__}": function
+    for function in (compared, each, joined, later, matched, method, note_read, sliced, spend, weigh)
 }

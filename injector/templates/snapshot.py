@@ -12,7 +12,7 @@ from injector.caches import IdentityCache, OverlayCaches
 from injector.diagnostics import Diagnostic, Path, Place, Severity
 from injector.errors import InjectorError, SettingsError, TemplateError
 from injector.names import nearest, shortened, suggestion
-from injector.pods.context import Cluster, Namespace
+from injector.pods.context import Cluster, Namespace, StringMap, Strings
 from injector.pods.selectors import SelectorError, check_selector, matches
 from injector.settings import Settings
 from injector.templates.families import declared_parameter, similar_names
@@ -31,10 +31,8 @@ Trial = Callable[[Mapping[str, Files], Mapping[str, str]], Mapping[str, Template
 class Catalog:
     """Templates by name. Immutable."""
 
-    __slots__ = ("_selecting", "_templates", "injected_names")
-
     def __init__(self, templates: Iterable[Template] = ()) -> None:
-        self._templates: dict[str, Template] = {t.name: t for t in sorted(templates, key=lambda t: t.name)}
+        self._templates = {t.name: t for t in sorted(templates, key=lambda t: t.name)}
         injected = [t for t in self._templates.values() if not t.why_not_injected]
         #: The names of those that pods can be given by injection, sorted.
         self.injected_names = tuple(t.name for t in injected)
@@ -45,7 +43,7 @@ class Catalog:
         """The template of a name, or None."""
         return self._templates.get(name)
 
-    def matching(self, labels: Mapping[str, str], namespace: Namespace) -> tuple[Template, ...]:
+    def matching(self, labels: StringMap, namespace: Namespace) -> tuple[Template, ...]:
         """The templates whose selector a pod's labels fulfil, of those that its namespace may use, by name."""
         return tuple(
             t
@@ -57,12 +55,12 @@ class Catalog:
         """The templates of these names that there are, each once, in the order of the names."""
         return tuple(self._templates[name] for name in dict.fromkeys(names) if name in self._templates)
 
-    def missing(self, names: Iterable[str]) -> tuple[str, ...]:
+    def missing(self, names: Iterable[str]) -> Strings:
         """Those of these names that no template has, each once."""
         return tuple(name for name in dict.fromkeys(names) if name not in self._templates)
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> Strings:
         """Every template's name, sorted."""
         return tuple(self._templates)
 
@@ -106,7 +104,7 @@ def build_snapshot(
     cluster: Cluster,
     previous: Snapshot | None = None,
     *,
-    origins: Mapping[str, str] | None = None,
+    origins: StringMap | None = None,
     trial: Trial | None = None,
     load: Callable[[str, Files, str], Template] = load_template,
 ) -> Snapshot:
@@ -165,7 +163,7 @@ def _check_settings(
         if template is None:
             continue
         for key, value in values.items():
-            path: Path = ("parameters", name, key)
+            path = ("parameters", name, key)
             parameter = declared_parameter(template.parameters, key)
             if parameter is None:
                 problems.append(_unknown("parameter", key, path, similar_names(template.parameters, key), "error"))
@@ -178,15 +176,32 @@ def _check_settings(
                 value_of(one, value)
             except ValueError as error:
                 message, fields = f"{shortened(value)}: {error}", {"value": value}
-                mistake = () if one.secret else ("value", one, value, "setting ")
-                problems.append(Diagnostic("bad-parameter", "error", message, "", path, _NOWHERE, fields, mistake))
+                problems.append(
+                    Diagnostic(
+                        "bad-parameter",
+                        "error",
+                        message,
+                        "",
+                        path,
+                        _NOWHERE,
+                        fields,
+                        () if one.secret else ("value", one, value, "setting "),
+                    )
+                )
     return problems, warnings
 
 
 def _unknown(noun: str, name: str, path: Path, names: Iterable[str], severity: Severity) -> Diagnostic:
     """A name in the settings that is not a template's or no parameter's."""
-    message, fields = f"there is no {noun} {shortened(name)}", {"value": name, "nearest": nearest(name, names)}
-    return Diagnostic(f"unknown-{noun}", severity, message, suggestion(name, names), path, _SETTINGS, fields)
+    return Diagnostic(
+        f"unknown-{noun}",
+        severity,
+        f"there is no {noun} {shortened(name)}",
+        suggestion(name, names),
+        path,
+        _SETTINGS,
+        {"value": name, "nearest": nearest(name, names)},
+    )
 
 
 def _selector_mistakes(settings: Settings) -> Iterator[Diagnostic]:

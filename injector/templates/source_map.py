@@ -15,16 +15,16 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import yaml
 from jinja2 import Template as JinjaTemplate
 from jinja2 import TemplateSyntaxError, nodes
 from jinja2.lexer import Lexer
 
-from injector.diagnostics import Place
+from injector.diagnostics import Path, Place
 from injector.library_messages import jinja_message
 from injector.templates.holes import Run, current, document
 from injector.templates.kubernetes_yaml import Builder, Node, YAMLError, compose, index
@@ -40,6 +40,11 @@ def normal(text: str) -> str:
     return _LINE_END.sub("\n", text) if "\r" in text else text
 
 
+def line_start(text: str, offset: int) -> int:
+    """Where the line begins in which an offset lies."""
+    return text.rfind("\n", 0, offset) + 1
+
+
 def place_at(file: str, text: str, offset: int | None) -> Place:
     """The place of an offset in a file's normal text; one behind the end is where the text's last word ends.
 
@@ -49,7 +54,7 @@ def place_at(file: str, text: str, offset: int | None) -> Place:
         return Place(file)
     if offset >= len(text):
         offset = len(text.rstrip())
-    start = text.rfind("\n", 0, offset) + 1
+    start = line_start(text, offset)
     end = text.find("\n", offset)
     if start == 0 and text.startswith("\ufeff"):  # a byte order mark, which no editor counts
         start, offset = 1, max(offset, 1)
@@ -70,7 +75,7 @@ _Entry = tuple[Node, Node]
 
 def _entry_at(node: Node | None, path: Sequence[Any], key_of: Callable[[Node], Any]) -> _Entry | None:
     """The nodes at the end of a path, or those of the nearest parent; None where there is nothing at all."""
-    entry: _Entry | None = (node, node) if node else None
+    entry = (node, node) if node else None
     for step in path:
         inner = entry and _entry(entry[1], step, key_of)
         if not inner:
@@ -161,8 +166,7 @@ def expression_at(text: str, offset: int) -> str:
 _TAG = re.compile(f"{OPEN}{TAG}([0-9]+){CLOSE}|[{START}{END}{BARE}]")
 
 
-@dataclass(frozen=True, slots=True)
-class TaggedPiece:
+class TaggedPiece(NamedTuple):
     """A piece of the author's text, or a hole (whose `length` is 0), in a file from an offset on."""
 
     file: str
@@ -170,11 +174,10 @@ class TaggedPiece:
     length: int = 0
 
 
-@dataclass(slots=True)
-class Tags:
+class Tags(msgspec.Struct):
     """The pieces by the numbers of their tags; files add theirs as they are compiled."""
 
-    pieces: list[TaggedPiece] = field(default_factory=list)
+    pieces: list[TaggedPiece] = []
 
     def tag(self, tree: nodes.Template, file: str, text: str) -> None:
         """Put a tag before everything that a file writes; `text` is the file's, as `normal` has it."""
@@ -206,8 +209,8 @@ class Tagged:
         finally:
             current.reset(token)
         self.text = without_marks(TAGGED.sub("", text))
-        self._starts: list[int] = []
-        self._pieces: list[TaggedPiece] = []
+        self._starts = []
+        self._pieces = []
         removed = 0
         for tag in _TAG.finditer(text):
             number = int(tag[1] or -1)
@@ -228,7 +231,7 @@ class Tagged:
         """Where in the rendered text a hole stands, at or behind an offset; that offset where it does not."""
         return max(self.text.find(f"{OPEN}{number}{CLOSE}", after), after)
 
-    def offset_of(self, path: Sequence[str | int], *, key: bool = False) -> int:
+    def offset_of(self, path: Path, *, key: bool) -> int:
         """Where in the rendered YAML or JSON a value, or its key, begins; its nearest parent where it is not there."""
         entry = _entry_at(_composed(self.text), path, self._key)
         return index(self.text, entry[not key].start_mark) if entry else 0

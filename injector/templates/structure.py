@@ -11,9 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence, Set
 from copy import copy
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import yaml
 
 from injector.errors import FaultError, LimitError
@@ -54,24 +54,26 @@ def scalar_text(value: Any) -> str:
     raise FaultError(f"{kind_of(value)} is used inside a string; {to_do}")
 
 
-@dataclass(slots=True, eq=False)
-class FillPlan:
+#: What stands in the holes, by their numbers.
+Values = Sequence[Any]
+
+
+class FillPlan(msgspec.Struct, eq=False):
     """A part of a document that holds holes; `offset` is where it begins in the rendered text."""
 
     offset: int
 
-    def fill(self, values: Sequence[Any]) -> Any:
+    def fill(self, values: Values) -> Any:
         """The part with values in its holes. Raises FaultError with the offset."""
         raise NotImplementedError
 
 
-@dataclass(slots=True, eq=False)
 class WholePlan(FillPlan):
     """A hole that is a whole value."""
 
     index: int
 
-    def fill(self, values: Sequence[Any]) -> Any:
+    def fill(self, values: Values) -> Any:
         """The value with its own type."""
         value = values[self.index]
         if type(value) is Quoted:
@@ -82,18 +84,17 @@ class WholePlan(FillPlan):
         return value
 
 
-@dataclass(slots=True, eq=False)
 class MixedPlan(FillPlan):
     """A string with holes in it: texts, and behind each but the last the number of the hole that follows it."""
 
     texts: Sequence[str]
     indices: Sequence[int]
 
-    def fill(self, values: Sequence[Any]) -> str:
+    def fill(self, values: Values) -> str:
         """The string."""
         pieces = list(self.texts[:1])
         index = -1
-        quoted: list[int] = []
+        quoted = []
         try:
             for index, text in zip(self.indices, self.texts[1:], strict=True):
                 value = values[index]
@@ -114,19 +115,18 @@ def _script(text: str, quoted: Sequence[int], offset: int) -> str:
     return without_marks(text)
 
 
-@dataclass(slots=True, eq=False)
 class MappingPlan(FillPlan):
     """A mapping with holes in keys or values; a key whose value turns out null is left out."""
 
     entries: list[tuple[str | MixedPlan, Any, bool]]
-    plain: frozenset[str] = field(init=False)
+    plain: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.plain = frozenset(key for key, _, _ in self.entries if isinstance(key, str))
 
-    def fill(self, values: Sequence[Any]) -> dict[str, Any]:
+    def fill(self, values: Values) -> dict[str, Any]:
         """The mapping."""
-        result: dict[str, Any] = {}
+        result = {}
         for key, value, holes in self.entries:
             if holes:
                 value = value.fill(values)
@@ -142,13 +142,12 @@ class MappingPlan(FillPlan):
         return result
 
 
-@dataclass(slots=True, eq=False)
 class ItemsPlan(FillPlan):
     """A list with holes in its items."""
 
     items: list[Any]
 
-    def fill(self, values: Sequence[Any]) -> Any:
+    def fill(self, values: Values) -> Any:
         """The list."""
         result = [item.fill(values) if isinstance(item, FillPlan) else item for item in self.items]
         if None in result:
@@ -158,14 +157,13 @@ class ItemsPlan(FillPlan):
         return result
 
 
-@dataclass(slots=True, eq=False)
 class TaggedPlan(FillPlan):
     """A `!replace` or `!default` whose value holds holes."""
 
     plan: FillPlan
     tag: type[Replace | Default]
 
-    def fill(self, values: Sequence[Any]) -> Any:
+    def fill(self, values: Values) -> Any:
         """The tag, or None for a null: only a written `!replace null` takes a field away, not a value not given."""
         value = self.plan.fill(values)
         return None if value is None else self.tag(value)
@@ -187,24 +185,24 @@ class Structure:
         self.defaults = builder.defaults
         self._often = {index: times for index, times in builder.used.items() if times > 1}
 
-    def filled(self, values: Sequence[Any], later: Set[int]) -> Structure:
+    def filled(self, values: Values, later: Set[int]) -> Structure:
         """This structure with values in its holes but for those `later`; only for values that can be filled in."""
         structure = copy(self)
         structure.root = _filled(self.root, values, later)
         return structure
 
-    def check_size(self, values: Sequence[Any]) -> None:
+    def check_size(self, values: Values) -> None:
         """Raises LimitError where values that stand in several holes make the document too large."""
         if self._often and sum(weight(values[i]) * times for i, times in self._often.items()) > OUTPUT:
             raise LimitError(f"the output is larger than {OUTPUT} characters")
 
-    def fill(self, values: Sequence[Any]) -> Any:
+    def fill(self, values: Values) -> Any:
         """The document with values in its holes. Raises FaultError."""
         self.check_size(values)
         return self.root.fill(values) if isinstance(self.root, FillPlan) else self.root
 
 
-def _filled(plan: Any, values: Sequence[Any], later: Set[int]) -> Any:
+def _filled(plan: Any, values: Values, later: Set[int]) -> Any:
     """A part with values in all but some holes; a part without such a hole can be shared by all results."""
     if isinstance(plan, WholePlan):
         return plan if plan.index in later else plan.fill(values)
@@ -279,8 +277,9 @@ class _Builder(Builder):
     def make_mapping(self, pairs: dict[Any, Any], node: Node) -> Any:
         for key, value in node.value if getattr(node, "flow_style", False) else ():
             if value.start_mark.index == value.end_mark.index and (run_together := _RUN_TOGETHER.match(key.value)):
-                problem = f"a space is missing after the colon of {run_together[1]}:"
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+                raise yaml.MarkedYAMLError(
+                    problem=f"a space is missing after the colon of {run_together[1]}:", problem_mark=key.start_mark
+                )
         entries = [(k, v, isinstance(v, FillPlan)) for k, v in pairs.items() if v is not None]
         if any(holes or isinstance(k, FillPlan) for k, _, holes in entries):
             return MappingPlan(node.start_mark.index, entries)

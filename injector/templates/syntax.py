@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from jinja2 import nodes
+from jinja2.nodes import Const, Expr, Filter, Getattr, Name, Node
 from jinja2.visitor import NodeTransformer
 
 from injector.names import hint, suggestion
@@ -34,6 +35,7 @@ from injector.templates.expression_errors import (
     REFUSED,
     RESERVED,
     ForbiddenError,
+    UnknownNameError,
     unknown_method,
     unknown_name,
 )
@@ -70,7 +72,7 @@ class _Checker(NodeTransformer):
         self._modules: set[str] = set()
         self._loops = 0
 
-    def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:
+    def generic_visit(self, node: Node, *args: Any, **kwargs: Any) -> Node:
         name = type(node).__name__
         if name not in _ALLOWED:
             raise ForbiddenError(
@@ -80,7 +82,7 @@ class _Checker(NodeTransformer):
 
     # ------------------------------------------------------------------------------------- holes within strings
 
-    def visit_Const(self, node: nodes.Const) -> nodes.Node:
+    def visit_Const(self, node: Const) -> Node:
         if isinstance(node.value, str) and "{{" in node.value:
             self.facts.strings.append((node.value, node.lineno))
         return node
@@ -100,10 +102,11 @@ class _Checker(NodeTransformer):
 
     # ---------------------------------------------------------------------------------------- names and paths
 
-    def visit_Name(self, node: nodes.Name) -> nodes.Node:
+    def visit_Name(self, node: Name) -> Node:
         if node.name in RESERVED or node.name.startswith("__"):
-            mistake = ("call", node.name)
-            raise ForbiddenError(f"`{node.name}` is not available in templates", node.lineno, mistake=mistake)
+            raise ForbiddenError(
+                f"`{node.name}` is not available in templates", node.lineno, mistake=("call", node.name)
+            )
         if node.ctx == "load":
             self.facts.read(node.name, node.lineno, in_loop=self._loops > 0)
             return self._marked(node, {(node.name,)}) if node.name in NAMES else node
@@ -112,16 +115,16 @@ class _Checker(NodeTransformer):
         self.facts.assign(node.name, in_loop=self._loops > 0)
         return node
 
-    def visit_Getattr(self, node: nodes.Getattr) -> nodes.Node:
+    def visit_Getattr(self, node: Getattr) -> Node:
         return self._path(node) or self.generic_visit(node)
 
-    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:
+    def visit_Getitem(self, node: nodes.Getitem) -> Node:
         if isinstance(node.arg, nodes.Slice):
-            parts = [part or nodes.Const(None) for part in (node.arg.start, node.arg.stop, node.arg.step)]
+            parts = [part or Const(None) for part in (node.arg.start, node.arg.stop, node.arg.step)]
             return self._checked("sliced", [self.visit(n) for n in (node.node, *parts)], node.lineno)
         return self._path(node) or self.generic_visit(node)
 
-    def _path(self, node: nodes.Expr) -> Any:
+    def _path(self, node: Expr) -> Any:
         """Note a chain of constant names such as `object.metadata.labels`, so that only that part is in the key."""
         path = chain(node)
         if path is None or path[0] not in PATH_ROOTS:
@@ -132,59 +135,62 @@ class _Checker(NodeTransformer):
     def _marked(self, node: Any, paths: Iterable[NamePath]) -> Any:
         """A node that tells the rendering what it read when it comes there; all parameters are in every key."""
         read = normal_paths(path for path in paths if path[0] != "params")
-        return self._checked("read", [node, nodes.Const(read)], node.lineno) if read else node
+        return self._checked("note_read", [node, Const(read)], node.lineno) if read else node
 
-    def visit_Output(self, node: nodes.Output) -> nodes.Node:
+    def visit_Output(self, node: nodes.Output) -> Node:
         node.nodes = [self._later(hole) or self.visit(hole) for hole in node.nodes]
         return node
 
-    def _later(self, hole: nodes.Expr) -> nodes.Expr | None:
+    def _later(self, hole: Expr) -> Expr | None:
         """A hole of a document whose string is not part of a result's key: it is written into the remembered result."""
         written = only_written(hole) if self._document else None
         if written is None:
             return None
         value, path, instead = written
         self.facts.note(path, {path}, first_offset(hole))
-        return self._checked("later", [value, nodes.Const(path), nodes.Const(instead)], hole.lineno)
+        return self._checked("later", [value, Const(path), Const(instead)], hole.lineno)
 
     # ------------------------------------------------------------------------------------------------- calls
 
-    def visit_Call(self, node: nodes.Call) -> nodes.Node:
+    def visit_Call(self, node: nodes.Call) -> Node:
         if node.dyn_args is not None or node.dyn_kwargs is not None:
             raise ForbiddenError("* and ** in calls are not available", node.lineno)
         target = node.node
-        if isinstance(target, nodes.Name) and target.name in FUNCTIONS:
+        if isinstance(target, Name) and target.name in FUNCTIONS:
             if mistake := never_works(target.name, node):
                 raise ForbiddenError(mistake, first_offset(node), rule="value")
             if target.name == "warn":
                 self.facts.warns = node.lineno
-        if isinstance(target, nodes.Name) and target.name in NAMES - ASSIGNABLE:
-            message = CALLED.get(target.name, f"`{target.name}` is a value here; write it without ()")
-            raise ForbiddenError(message, first_offset(node), word=target.name)
-        if isinstance(target, nodes.Getattr) and not self._is_module(target):
+        if isinstance(target, Name) and target.name in NAMES - ASSIGNABLE:
+            raise ForbiddenError(
+                CALLED.get(target.name, f"`{target.name}` is a value here; write it without ()"),
+                first_offset(node),
+                word=target.name,
+            )
+        if isinstance(target, Getattr) and not self._is_module(target):
             return self._method_call(node, target)
         return self.generic_visit(node)
 
-    def _method_call(self, node: nodes.Call, target: nodes.Getattr) -> nodes.Node:
+    def _method_call(self, node: nodes.Call, target: Getattr) -> Node:
         name, path = target.attr, chain(target)
         # of a name that there is not, the name is the mistake; where another file sets it, the render finds this
         if name not in METHODS and not (path and path[0] not in NAMES | FUNCTIONS.keys() | self.facts.assigned):
             raise unknown_method(name, target)
-        arguments = [target.node, nodes.Const(name), *node.args]
+        arguments = [target.node, Const(name), *node.args]
         called = self._checked("method", [self.visit(n) for n in arguments], node.lineno)
         called.kwargs = [self.visit(k) for k in node.kwargs]
         return called
 
-    def _is_module(self, target: nodes.Getattr) -> bool:
-        return isinstance(target.node, nodes.Name) and (target.node.name in self._modules or target.node.name == "loop")
+    def _is_module(self, target: Getattr) -> bool:
+        return isinstance(target.node, Name) and (target.node.name in self._modules or target.node.name == "loop")
 
-    def visit_CallBlock(self, node: nodes.CallBlock) -> nodes.Node:
+    def visit_CallBlock(self, node: nodes.CallBlock) -> Node:
         target = node.call.node
-        if not isinstance(target, nodes.Name) and not (isinstance(target, nodes.Getattr) and self._is_module(target)):
+        if not isinstance(target, Name) and not (isinstance(target, Getattr) and self._is_module(target)):
             raise ForbiddenError("{% call %} needs a macro", node.lineno)
         return self._spending(node)
 
-    def visit_Filter(self, node: nodes.Filter) -> nodes.Node:
+    def visit_Filter(self, node: Filter) -> Node:
         if node.node is None:
             raise ForbiddenError(
                 "{% set x | filter %} is not available; apply the filter where you use the value", node.lineno
@@ -197,43 +203,42 @@ class _Checker(NodeTransformer):
         self._known("filter", node, self._filters)
         return node
 
-    def visit_Test(self, node: nodes.Test) -> nodes.Node:
+    def visit_Test(self, node: nodes.Test) -> Node:
         self._known("test", node, TESTS)
         return self.generic_visit(node)
 
-    def _known(self, kind: str, node: nodes.Filter | nodes.Test, available: dict[str, Any]) -> None:
+    def _known(self, kind: str, node: Filter | nodes.Test, available: dict[str, Any]) -> None:
         if node.dyn_args is not None or node.dyn_kwargs is not None:
             raise ForbiddenError("* and ** in calls are not available", node.lineno)
         name = node.name
         if name not in available:
             raise unknown_name(kind, node, available)
-        if name in ("map", "select", "reject", "selectattr", "rejectattr") and isinstance(node, nodes.Filter):
+        if name in ("map", "select", "reject", "selectattr", "rejectattr") and isinstance(node, Filter):
             self._named_by_argument(node)
 
-    def _named_by_argument(self, node: nodes.Filter) -> None:
+    def _named_by_argument(self, node: Filter) -> None:
         """`map("upper")`: the name of a filter or test in a string has to be known too."""
         position = 1 if node.name.endswith("attr") else 0
         if len(node.args) <= position:
             return
         argument = node.args[position]
         kind, available = ("filter", self._filters) if node.name == "map" else ("test", TESTS)
-        if not isinstance(argument, nodes.Const) or argument.value not in available:
-            name = str(argument.value) if isinstance(argument, nodes.Const) else "this"
-            raise ForbiddenError(
+        if not isinstance(argument, Const) or argument.value not in available:
+            name = str(argument.value) if isinstance(argument, Const) else "this"
+            raise UnknownNameError(
                 f"{node.name}: no {kind} named {name} here{hint(name, available)}",
                 argument.lineno or node.lineno,
-                rule="name",
             )
 
     # -------------------------------------------------------------- what Jinja's own code would not check
 
-    def visit_Assign(self, node: nodes.Assign | nodes.AssignBlock) -> nodes.Node:
-        self.facts.lasting.update(name.name for name in node.find_all(nodes.Name) if name.ctx == "store")
+    def visit_Assign(self, node: nodes.Assign | nodes.AssignBlock) -> Node:
+        self.facts.lasting.update(name.name for name in node.find_all(Name) if name.ctx == "store")
         return self.generic_visit(node)
 
     visit_AssignBlock = visit_Assign
 
-    def visit_For(self, node: nodes.For) -> nodes.Node:
+    def visit_For(self, node: nodes.For) -> Node:
         if node.recursive:
             raise ForbiddenError("recursive loops are not available; use a macro that calls itself", node.lineno)
         units = 10 + _size(node.body)
@@ -241,17 +246,17 @@ class _Checker(NodeTransformer):
         if parts := parts_read(node, node.iter, NAMES):
             self.facts.note(*parts, first_offset(node.iter))
             # the same, but the list itself is not a key of the result
-            over, node.iter = node.iter, nodes.Const(None)
+            over, node.iter = node.iter, Const(None)
             self.generic_visit(node)
             node.iter = self._marked(over, parts[1])
         else:
             self.generic_visit(node)
         self._loops -= 1
         names = len(node.target.items) if isinstance(node.target, nodes.Tuple) else 1
-        node.iter = self._checked("each", [node.iter, nodes.Const(units), nodes.Const(names)], node.lineno)
+        node.iter = self._checked("each", [node.iter, Const(units), Const(names)], node.lineno)
         return node
 
-    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:
+    def visit_Compare(self, node: nodes.Compare) -> Node:
         constants = compared_with_constants(node)
         if constants and constants[0] in PATH_ROOTS:
             self.facts.note(constants[:-1], {constants}, first_offset(node.expr))
@@ -265,37 +270,37 @@ class _Checker(NodeTransformer):
             operand.expr = self._compared(operand.expr)
         return node
 
-    def _compared(self, node: nodes.Expr) -> nodes.Expr:
-        return node if isinstance(node, nodes.Const) else self._checked("compared", [node], node.lineno)
+    def _compared(self, node: Expr) -> Expr:
+        return node if isinstance(node, Const) else self._checked("compared", [node], node.lineno)
 
-    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
+    def visit_Concat(self, node: nodes.Concat) -> Node:
         pieces = nodes.List([self.visit(n) for n in node.nodes], lineno=node.lineno)
         return self._checked("joined", [pieces], node.lineno)
 
-    def visit_List(self, node: nodes.List | nodes.Dict | nodes.Tuple) -> nodes.Node:
+    def visit_List(self, node: nodes.List | nodes.Dict | nodes.Tuple) -> Node:
         self.generic_visit(node)
         is_target = isinstance(node, nodes.Tuple) and node.ctx == "store"
         return node if is_target else self._checked("weigh", [node], node.lineno)
 
     visit_Dict = visit_Tuple = visit_List
 
-    def _checked(self, name: str, arguments: list[Any], code: int) -> nodes.Filter:
+    def _checked(self, name: str, arguments: list[Any], code: int) -> Filter:
         first, *rest = arguments
-        return nodes.Filter(first, f"check:{name}", rest, [], None, None, lineno=code)
+        return Filter(first, f"check:{name}", rest, [], None, None, lineno=code)
 
     # ------------------------------------------------------------------------------------------ other files
 
-    def visit_Include(self, node: nodes.Include) -> nodes.Node:
+    def visit_Include(self, node: nodes.Include) -> Node:
         node.with_context = True
         return self._file(node)
 
-    def visit_Import(self, node: nodes.Import) -> nodes.Node:
+    def visit_Import(self, node: nodes.Import) -> Node:
         node.with_context = True  # a module without context would be shared between renders
         self._modules.add(node.target)
         self._assign(node.target, node.lineno)
         return self._file(node)
 
-    def visit_FromImport(self, node: nodes.FromImport) -> nodes.Node:
+    def visit_FromImport(self, node: nodes.FromImport) -> Node:
         node.with_context = True
         for name in node.names:
             self._assign(name if isinstance(name, str) else name[1], node.lineno)
@@ -305,37 +310,36 @@ class _Checker(NodeTransformer):
             self.facts.imports[node.template.value, own] = node.lineno  # type: ignore[attr-defined]
         return node
 
-    def _spending(self, node: nodes.Template | nodes.Macro | nodes.CallBlock) -> nodes.Node:
+    def _spending(self, node: nodes.Template | nodes.Macro | nodes.CallBlock) -> Node:
         """Make each run of a file, macro or call block charge units for its size."""
         # a file costs more to begin than a macro, which is charged as a call as well
-        units = nodes.Const((15 if isinstance(node, nodes.Template) else 1) + _size(node.body))
+        units = Const((15 if isinstance(node, nodes.Template) else 1) + _size(node.body))
         self.generic_visit(node)
         node.body.insert(0, nodes.Output([self._checked("spend", [units], node.lineno)], lineno=node.lineno))
         return node
 
     visit_Template = _spending
 
-    def visit_Macro(self, node: nodes.Macro) -> nodes.Node:
+    def visit_Macro(self, node: nodes.Macro) -> Node:
         self._assign(node.name, node.lineno)
         return self._spending(node)
 
     def _assign(self, name: str, code: int) -> None:
-        self.visit_Name(nodes.Name(name, "store", lineno=code))
+        self.visit_Name(Name(name, "store", lineno=code))
         self.facts.lasting.add(name)
 
-    def _file(self, node: nodes.Include | nodes.Import | nodes.FromImport) -> nodes.Node:
-        name = node.template.value if isinstance(node.template, nodes.Const) else None
+    def _file(self, node: nodes.Include | nodes.Import | nodes.FromImport) -> Node:
+        name = node.template.value if isinstance(node.template, Const) else None
         if not isinstance(name, str):
             message = 'the name of the included file has to be a string in quotes, such as "_file.j2"'
             raise ForbiddenError(message, node.template.lineno, rule="file")
         if name not in self._files:
             message = f'no file "{name}" in this template, which can include only the .j2 files of its own folder'
-            near = suggestion(name, self._files)
-            raise ForbiddenError(message, node.template.lineno, rule="file", help=near)
+            raise ForbiddenError(message, node.template.lineno, rule="file", help=suggestion(name, self._files))
         self.facts.includes.setdefault(name, node.template.lineno)
         return node
 
 
-def _size(body: list[nodes.Node]) -> int:
+def _size(body: list[Node]) -> int:
     """Roughly how long it takes to go through some nodes once, in units of work."""
-    return sum(1 for part in body for _ in part.find_all(nodes.Expr)) // 8
+    return sum(1 for part in body for _ in part.find_all(Expr)) // 8

@@ -9,7 +9,7 @@ from enum import Enum
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from injector.pods.context import Object, Request
+from injector.pods.context import Object, Request, StringMap, Strings
 
 if TYPE_CHECKING:
     from injector.templates.program import Program
@@ -20,7 +20,7 @@ OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "CONNECT")
 class RuleKey(NamedTuple):
     """A key of `for`: what is meant without it, what each word of its list has to be, and an example."""
 
-    default: tuple[str, ...]
+    default: Strings
     word: re.Pattern[str]
     example: str
 
@@ -46,10 +46,10 @@ class AppliesTo:
     https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-rules
     """
 
-    api_groups: tuple[str, ...] = ("",)
-    api_versions: tuple[str, ...] = ("v1",)
-    resources: tuple[str, ...] = ("pods",)
-    operations: tuple[str, ...] = ("CREATE",)
+    api_groups: Strings = ("",)
+    api_versions: Strings = ("v1",)
+    resources: Strings = ("pods",)
+    operations: Strings = ("CREATE",)
 
     def covers(self, request: Request) -> bool:
         """Whether a request is one of these."""
@@ -109,6 +109,10 @@ FAMILY: Final = "-*"
 UNSET: Final = _Unset.UNSET
 
 
+#: A JSON Schema; the declaration of a parameter is one with a few keywords of ours.
+JsonSchema = Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """One parameter: its JSON Schema, and its default, `UNSET` where it has none.
@@ -118,11 +122,11 @@ class Parameter:
     """
 
     name: str
-    schema: Mapping[str, Any]
+    schema: JsonSchema
     description: str = ""
     default: Any = UNSET
     required: bool = False
-    setters: tuple[str, ...] = SETTERS  #: those of `SETTERS` who may set it
+    setters: Strings = SETTERS  #: those of `SETTERS` who may set it
     open: bool = False  #: whether pods of a `required` namespace may set it too
     check: Any = field(default=None, repr=False, compare=False)  #: a `value_check.ValueCheck` of the schema
     member: Parameter | None = None
@@ -137,7 +141,7 @@ class Parameter:
         """The name in templates: `params.<variable>`."""
         return self.name.removesuffix(FAMILY).replace("-", "_")
 
-    def settable(self, *, guarded: bool) -> tuple[str, ...]:
+    def settable(self, guarded: bool) -> Strings:
         """Who may set it; with `guarded`, as in a `required` namespace, a pod may only if the parameter is open."""
         return tuple(who for who in self.setters if who != "pod") if guarded and not self.open else self.setters
 
@@ -147,8 +151,7 @@ class Parameter:
         return str(self.schema["type"])
 
 
-@dataclass(frozen=True, slots=True)
-class FileSpec:
+class FileSpec(NamedTuple):
     """A config file: its name in the ConfigMap, the source that renders it, the command that validates it (or none).
 
     `syntax` is that of a text file (a key of `quoting.SYNTAXES`), for YAML and JSON what expands their strings (one of
@@ -157,31 +160,31 @@ class FileSpec:
 
     name: str
     template: str
-    validate: tuple[str, ...] = ()
+    validate: Strings = ()
     syntax: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Template:
     """A template as loaded from its sources; equal when its name and its sources are."""
 
     name: str
-    sources: Mapping[str, str]
+    sources: StringMap
     digest: str
-    description: str = field(default="", compare=False)
-    parameters: Mapping[str, Parameter] = field(default_factory=dict, compare=False)
-    files: Mapping[str, FileSpec] = field(default_factory=dict, compare=False)
-    delivery: Literal["configmap", "annotation"] = field(default="configmap", compare=False)
-    host_network: Literal["skip", "inject"] = field(default="skip", compare=False)
-    selector: Object | None = field(default=None, compare=False)
-    namespaces: Object | None = field(default=None, compare=False)
-    overridable: frozenset[str] = field(default=frozenset(), compare=False)
-    shared: tuple[str, ...] = field(default=(), compare=False)  #: volumes that other containers may mount
+    description: str
+    parameters: Mapping[str, Parameter]
+    files: Mapping[str, FileSpec]
+    delivery: Literal["configmap", "annotation"]
+    host_network: Literal["skip", "inject"]
+    selector: Object | None
+    namespaces: Object | None
+    overridable: frozenset[str]
+    shared: Strings  #: volumes that other containers may mount
     #: The sidecar to which an init container redirects the pod's traffic, by the name of the init container.
-    redirects: Mapping[str, str] = field(default_factory=dict, compare=False)
-    applies_to: AppliesTo = field(default=AppliesTo(), compare=False)
-    origin: str = field(default="", compare=False)  #: where it came from, for people: a folder, a ConfigMap
-    program: Program = field(default=None, repr=False, compare=False)  # type: ignore[assignment]
+    redirects: StringMap
+    applies_to: AppliesTo
+    origin: str  #: where it came from, for people: a folder, a ConfigMap
+    program: Program = field(repr=False)
 
     def shares(self, volume: str) -> bool:
         """Whether containers of others may mount this volume of the template's; a `*` stands for any text."""
@@ -194,6 +197,9 @@ class Template:
             return f"it is for {self.applies_to.words}"
         review_names = self.program.review_names
         return f"it reads `{review_names[0]}`, which can differ between the pods of a workload" if review_names else ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Template) and (self.name, self.sources) == (other.name, other.sources)
 
     def __hash__(self) -> int:
         return hash((self.name, self.digest))

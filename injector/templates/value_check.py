@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
+
 from injector.names import hint, shortened
 from injector.pods.context import mapping
 from injector.templates.parameter_keywords import FIRST, FORMATS, LISTS, LONGEST, MAPPINGS, ONE, found
@@ -22,31 +24,30 @@ if TYPE_CHECKING:
     from jsonschema import FormatChecker
     from jsonschema.exceptions import ValidationError
 
+    Mistakes: TypeAlias = Iterator[ValidationError]
 
-class ValueCheck:
+
+class ValueCheck(msgspec.Struct):
     """What checks values against a schema; made of it when the first value comes, and again after unpickling."""
 
-    __slots__ = ("_ordered", "_schema", "_validator")
-
-    def __init__(self, schema: Mapping[str, Any]) -> None:
-        self._schema = schema
-        self._ordered: Any = None
-        self._validator: Any = None
+    schema: Mapping[str, Any]
+    ordered: Any = None
+    validator: Any = None
 
     def __reduce__(self) -> tuple[type[ValueCheck], tuple[Mapping[str, Any]]]:
-        return ValueCheck, (self._schema,)
+        return ValueCheck, (self.schema,)
 
-    def errors(self, value: Any) -> Iterator[ValidationError]:
+    def errors(self, value: Any) -> Mistakes:
         """What is wrong with a value, cheap checks first."""
-        if self._ordered is None:
-            self._ordered = _ordered(self._schema)
-        if _plainly_fits(value, self._ordered):
+        if self.ordered is None:
+            self.ordered = _ordered(self.schema)
+        if _plainly_fits(value, self.ordered):
             return iter(())
-        if self._validator is None:
+        if self.validator is None:
             from referencing import Registry
 
-            self._validator = _validator_class()(self._ordered, format_checker=format_checker(), registry=Registry())
-        errors: Iterator[ValidationError] = self._validator.iter_errors(value)
+            self.validator = _validator_class()(self.ordered, format_checker=format_checker(), registry=Registry())
+        errors: Iterator[ValidationError] = self.validator.iter_errors(value)
         return errors
 
 
@@ -65,7 +66,7 @@ _TYPES = {"string": (str,), "integer": (int,), "number": (int, float), "boolean"
 _NOTES = frozenset(("type", "title", "description", "default", "examples", "deprecated"))
 _Test: TypeAlias = Callable[[Any, Any], bool]
 _FORMAT: Mapping[str, _Test] = {"format": lambda value, form: FORMATS[form].allows(value)}
-_NUMBER: Mapping[str, _Test] = {
+_NUMBER = {
     **_FORMAT,
     "minimum": operator.ge,
     "maximum": operator.le,
@@ -95,7 +96,7 @@ _TESTS: Mapping[str, Mapping[str, _Test]] = {
 def _ordered(schema: Any) -> Any:
     if not isinstance(schema, Mapping):
         return schema
-    ordered: dict[str, Any] = {}
+    ordered = {}
     # required comes last: a misspelled key is unknown and missing, and its author sees the first of the two
     order = (*FIRST, *(key for key in schema if key not in FIRST and key != "required"), "required")
     for key in [key for key in order if key in schema]:
@@ -127,7 +128,7 @@ def _mistake(message: str, **more: Any) -> ValidationError:
     return ValidationError(message, **more)
 
 
-def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
+def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Mistakes:
     if isinstance(instance, str):
         if len(instance) > LONGEST:
             yield _mistake(f"is longer than {LONGEST} characters, the most that can be checked against a pattern")
@@ -135,7 +136,7 @@ def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterat
             yield _mistake(f"{shortened(instance)} does not match {pattern}")
 
 
-def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: Any) -> Mistakes:
     for name, value in mapping(instance).items():
         if len(name) > LONGEST:
             yield _mistake(
@@ -147,7 +148,7 @@ def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: An
                 yield from validator.descend(value, inner, path=name, schema_path=pattern)
 
 
-def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: Any) -> Mistakes:
     patterns = schema.get("patternProperties", ())
     for name, value in mapping(instance).items():
         if name in schema.get("properties", ()) or (patterns and len(name) > LONGEST):
@@ -162,27 +163,24 @@ def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: 
             yield from validator.descend(value, allowed, path=name)
 
 
-def _unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+def _unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> Mistakes:
     # jsonschema's own compares each with each where items are mappings: that takes minutes for an annotation's worth
     if unique and isinstance(instance, list) and len(set(map(_canonical, instance))) < len(instance):
         yield _mistake("has a duplicate item; each item must appear only once")
 
 
-def _enum(validator: Any, values: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+def _enum(validator: Any, values: Any, instance: Any, schema: Any) -> Mistakes:
     if _canonical(instance) not in values.known:
         yield _mistake(f"{shortened(instance)} is not one of {shortened(list(values))}")
 
 
-def _any_of(
-    validator: Any, schemas: Any, instance: Any, schema: Any, most: int = sys.maxsize
-) -> Iterator[ValidationError]:
+def _any_of(validator: Any, schemas: Any, instance: Any, schema: Any, most: int = sys.maxsize) -> Mistakes:
     # the first mistake by each is enough to know, and to tell
     errors = [next(validator.descend(instance, inner, schema_path=n), None) for n, inner in enumerate(schemas)]
     fits = errors.count(None)
     if not 1 <= fits <= most:
         message = "is valid under more than one" if fits else "is not valid under any"
-        context = [] if fits else errors
-        yield _mistake(f"{shortened(instance)} {message} of the given schemas", context=context)
+        yield _mistake(f"{shortened(instance)} {message} of the given schemas", context=[] if fits else errors)
 
 
 def _canonical(value: Any) -> str:

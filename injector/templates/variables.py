@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from injector.pods.context import Cluster, Namespace, Object, Workload, mappings
+from injector.pods.context import Cluster, Namespace, Object, Workload, mappings_at
 from injector.pods.fields import CONTAINER_LISTS
 from injector.templates.dependencies import CONTAINER
 from injector.templates.program import Root
@@ -23,7 +23,7 @@ class Context(msgspec.Struct, frozen=True):
     that of the app which a render is for (see `per_container`).
     """
 
-    params: dict[str, Any]
+    params: Object
     object: Object
     namespace: Namespace
     workload: Workload
@@ -51,7 +51,7 @@ def app_containers(context: Context) -> Iterator[tuple[str, Object]]:
 def tcp_ports(containers: Sequence[Object]) -> Iterator[int]:
     """The TCP ports that the app's containers declare, in order."""
     for container in containers:
-        for port in mappings(container.get("ports")):
+        for port in mappings_at(container, "ports"):
             number = port.get("containerPort")
             if type(number) is int and (port.get("protocol") or "TCP") == "TCP":
                 yield number
@@ -64,7 +64,7 @@ def for_one(context: Context) -> Context:
     )
 
 
-def variables_of(root: Root, context: Context) -> dict[str, Any]:
+def variables_of(root: Root, context: Context) -> Object:
     """What a root sees of a context: the names that it reads."""
     variables = {name: _VARIABLES[name](context) for name in root.names}
     if "object" in variables:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 import yaml
 
 from injector.library_messages import yaml_message
-from injector.templates.expression_errors import is_go
+from injector.templates.expression_errors import Fault, is_go
 from injector.templates.kubernetes_yaml import index
+from injector.templates.source_map import line_start
 from injector.templates.structure import OPEN
 
 _TAB = re.compile(r"^ *\t", re.MULTILINE)
@@ -33,6 +34,8 @@ _COMMENT = re.compile(
 _PROGRAM = re.compile(r"(?:\s|//[^\n]*\n)*(?=local\s+\w+\s*=|function\s*\()")
 #: The line of an offset, for people.
 LineOf = Callable[[int], str]
+#: Tags that join lines: the offset of each, what is wrong, and what to write.
+Joins = Iterator[tuple[int, str, str]]
 #: What is said of a tab that indents.
 TAB = "tabs cannot be used here; YAML is indented with spaces only"
 _NO_KEY = "this line is no `key: value`, `- item` or # comment; is a colon, a space or a text's indentation missing?"
@@ -101,7 +104,7 @@ def explain_yaml(error: yaml.YAMLError, text: str, line_of: LineOf) -> tuple[str
     return _misplaced_quote(text, looked_at, line_of) or _of_kind(kind, values, text, at, start, line_of)
 
 
-def _misplaced_quote(text: str, at: int, line_of: LineOf) -> tuple[str, int] | None:
+def _misplaced_quote(text: str, at: int, line_of: LineOf) -> Fault | None:
     """What is wrong if a text in quotes ends at an offset, or before it and has several lines; None if none does."""
     try:
         for token in yaml.scan(text, Loader=yaml.CSafeLoader):
@@ -122,9 +125,7 @@ def _misplaced_quote(text: str, at: int, line_of: LineOf) -> tuple[str, int] | N
     return None
 
 
-def _of_kind(
-    kind: str, values: tuple[str, ...], text: str, at: int, start: int | None, line_of: LineOf
-) -> tuple[str, int]:
+def _of_kind(kind: str, values: tuple[str, ...], text: str, at: int, start: int | None, line_of: LineOf) -> Fault:
     """What is wrong by the kind of a mistake."""
     if kind == "no-key":
         return _no_key(text, at, start, line_of), at
@@ -136,7 +137,7 @@ def _of_kind(
     return _plain(kind, values, text, at, begin, line_of(begin))
 
 
-def _plain(kind: str, values: tuple[str, ...], text: str, at: int, begin: int, line: str) -> tuple[str, int]:
+def _plain(kind: str, values: tuple[str, ...], text: str, at: int, begin: int, line: str) -> Fault:
     """What is wrong where a sentence says it; `line` is that of what was begun."""
     above = text.rfind("\n", 0, max(text.rfind("\n", 0, at), 0)) + 1
     if kind in ("open-bracket", "no-value") and (comment := _COMMENT.search(text, min(begin, above), at + 2)):
@@ -150,11 +151,10 @@ def _plain(kind: str, values: tuple[str, ...], text: str, at: int, begin: int, l
     if kind == "open-bracket" and character == ":" and text[:at].rstrip().endswith(":"):
         return _NEEDS_QUOTES, at
     sentence = TAB if kind == "no-token" and character == "\t" else _SENTENCES[kind]
-    message = sentence.format(*values, line=line, character=character)
-    return message, begin if kind in _AT_THE_START else at
+    return sentence.format(*values, line=line, character=character), begin if kind in _AT_THE_START else at
 
 
-def _no_colon(text: str, begin: int) -> tuple[str, int]:
+def _no_colon(text: str, begin: int) -> Fault:
     """What is wrong with a line that is no YAML; of a here-document of a shell, the first that is not indented."""
     word = text[begin:].partition("\n")[0].strip()
     here = re.search(rf"^( *).*<<-?[ \t]*[\"']?{re.escape(word)}\b.*\n", text[:begin], re.MULTILINE) if word else None
@@ -175,7 +175,7 @@ def _no_colon(text: str, begin: int) -> tuple[str, int]:
 
 
 def _no_key(text: str, at: int, start: int | None, line_of: LineOf) -> str:
-    line = text.rfind("\n", 0, at) + 1
+    line = line_start(text, at)
     if text[line:at].strip(" -"):
         return "the value ended before this point; put the whole value in quotes, or put what follows on a new line"
     if start is None:
@@ -194,12 +194,12 @@ def _no_key(text: str, at: int, start: int | None, line_of: LineOf) -> str:
     return _NO_KEY
 
 
-def _no_mapping(text: str, at: int) -> tuple[str, int]:
+def _no_mapping(text: str, at: int) -> Fault:
     """What is wrong with a colon where no key can be, by the line above."""
-    line = text.rfind("\n", 0, at) + 1
+    line = line_start(text, at)
     if re.search(r":[ \t]", text[line:at]):
         return _NEEDS_QUOTES, at
-    start = text.rfind("\n", 0, max(line - 1, 0)) + 1
+    start = line_start(text, max(line - 1, 0))
     above = text[start:line]
     column = len(above) - len(above.lstrip(" "))
     if ":" not in above:
@@ -246,7 +246,7 @@ def _blanked(match: re.Match[str]) -> str:
     return re.sub(r"[^\n]", "x" if match["hole"] else " ", match[0])
 
 
-def lost_line_ends(text: str, *, document: bool) -> Iterator[tuple[int, str, str]]:
+def lost_line_ends(text: str, *, document: bool) -> Joins:
     """Each tag that joins a line with the next or the one before: its offset, what is wrong, and what to write.
 
     In YAML and JSON a dash takes the next line's indentation as well. A tag or comment at the end of a line takes the
@@ -264,7 +264,7 @@ def lost_line_ends(text: str, *, document: bool) -> Iterator[tuple[int, str, str
         before, offset = line, offset + len(line)
 
 
-def _dashes(line: str, before: str, following: str, first: int, last: int) -> Iterator[tuple[int, str, str]]:
+def _dashes(line: str, before: str, following: str, first: int, last: int) -> Joins:
     """The dashes of a line's first and last tag, which stand at these offsets."""
     stripped = line.strip()
     if stripped.startswith("{%-") and _holds_text(before):
@@ -274,7 +274,7 @@ def _dashes(line: str, before: str, following: str, first: int, last: int) -> It
         yield last, "the dash in -%} removes the indentation of the next line", "write %}"
 
 
-def _at_the_end(line: str, following: str, tag: str, at: int, *, document: bool) -> Iterator[tuple[int, str, str]]:
+def _at_the_end(line: str, following: str, tag: str, at: int, document: bool) -> Joins:
     """The tag or comment with which a line ends."""
     if following.strip() and _holds_text(line) and not _ENDS_A_DEFINITION.match(tag):
         message = f"{tag[:40]} at the end of a line removes the line break, so the next line is joined to this line"
@@ -284,14 +284,14 @@ def _at_the_end(line: str, following: str, tag: str, at: int, *, document: bool)
         yield at, message, instead
 
 
-def joined_lines(text: str, offset: int) -> tuple[str, int] | None:
+def joined_lines(text: str, offset: int) -> Fault | None:
     """What is wrong, and where, if tags make one line of several in a YAML text that fails at an offset; else None."""
-    start = text.rfind("\n", 0, offset) + 1
+    start = line_start(text, offset)
     line = text[start:].partition("\n")[0]
     if _LOOP.search(line):
         message = "this loop writes all its items into one line; put {% for %} and {% endfor %} on lines of their own"
         return message, start + len(line) - len(line.lstrip())
-    above = text.rfind("\n", 0, max(start - 1, 0)) + 1
+    above = line_start(text, max(start - 1, 0))
     for at, reason, to_do in lost_line_ends(text[above : start + len(line)], document=True):
         if above + at < start and not _DASH.search(text, above + at, start):
             return f"{reason}; {to_do}", above + at

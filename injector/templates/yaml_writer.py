@@ -7,15 +7,17 @@ JSON strings everywhere else. It does the one thing needed for config files, and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from itertools import groupby
 from typing import Any, TypeAlias
 
-from injector.templates.structure import FillPlan, ItemsPlan, MappingPlan, Structure
+from injector.templates.structure import FillPlan, ItemsPlan, MappingPlan, Structure, Values
 
+#: The lines of a document; a _Hole stands for those that depend on values.
+Lines: TypeAlias = list[Any]
 #: Appends the lines of a value: value, indent, lines, what the first line starts with.
-_Write: TypeAlias = Callable[[Any, str, list[Any], str], None]
+_Write: TypeAlias = Callable[[Any, str, Lines, str], None]
 #: What writes the value of a part with holes, the part, and where it stands.
 _Hole: TypeAlias = tuple[_Write, FillPlan, str, str]
 
@@ -51,10 +53,10 @@ class YamlDocument(Structure):
             else:
                 self._pieces.extend(run)
 
-    def text(self, values: Sequence[Any]) -> str:
+    def text(self, values: Values) -> str:
         """What `dump` makes of the document with values in its holes. Raises FaultError."""
         self.check_size(values)
-        lines: list[str] = []
+        lines = []
         for piece in self._pieces:
             if isinstance(piece, str):
                 lines.append(piece)
@@ -70,9 +72,9 @@ class YamlDocument(Structure):
         return dump(self.fill(values))
 
 
-def _lines(value: Any) -> list[Any]:
+def _lines(value: Any) -> Lines:
     """The lines of a document; a _Hole stands for those that depend on values."""
-    lines: list[Any] = []
+    lines: Lines = []
     inner = _inner(value)
     if isinstance(inner, dict):
         _mapping(inner, "", lines, "")
@@ -94,20 +96,20 @@ def _inner(value: Any) -> dict[Any, Any] | list[Any] | None:
     return None if isinstance(value, FillPlan) else value or None
 
 
-def _mapping(value: dict[Any, Any], indent: str, lines: list[Any], start: str) -> None:
+def _mapping(value: dict[Any, Any], indent: str, lines: Lines, start: str) -> None:
     """The lines of a mapping; `start` is what its first line starts with."""
     for key, item in value.items():
         _entry(_string(key), item, indent, lines, start)
         start = indent
 
 
-def _list(value: list[Any], indent: str, lines: list[Any], start: str) -> None:
+def _list(value: list[Any], indent: str, lines: Lines, start: str) -> None:
     for item in value:
         _item(item, indent, lines, start)
         start = indent
 
 
-def _entry(name: str, item: Any, indent: str, lines: list[Any], start: str) -> None:
+def _entry(name: str, item: Any, indent: str, lines: Lines, start: str) -> None:
     within, head, deeper = indent, f"{start}{name}:", indent + "  "
     inner = _inner(item)
     if inner is None and isinstance(item, FillPlan):
@@ -126,7 +128,7 @@ def _entry(name: str, item: Any, indent: str, lines: list[Any], start: str) -> N
         _list(inner, within, lines, within)
 
 
-def _item(item: Any, indent: str, lines: list[Any], start: str) -> None:
+def _item(item: Any, indent: str, lines: Lines, start: str) -> None:
     inner = _inner(item)
     if isinstance(inner, dict):
         _mapping(inner, indent + "  ", lines, f"{start}- ")

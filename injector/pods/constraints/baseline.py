@@ -8,8 +8,8 @@ from __future__ import annotations
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.names import shown_value
 from injector.pods.constraints.handlers import HOOKS, PROBES
-from injector.pods.constraints.pod_view import PodView, Violations, level_violation
-from injector.pods.context import Object, mapping, mappings, sequence, string_field
+from injector.pods.constraints.pod_view import PodView, Violations, level_violation, volume_path
+from injector.pods.context import Object, mapping, mapping_at, mappings_at, sequence, string_field
 
 _LEVEL = "baseline"
 _CAPABILITIES = frozenset(
@@ -59,15 +59,11 @@ def find(parts: PodView, minor: int, *, hardened: bool) -> Violations:
     for volume in parts.touched_volumes:
         if volume.get("hostPath") is not None:
             yield level_violation(
-                _LEVEL,
-                ("spec", "volumes", Key(string_field(volume.get("name")))),
-                "hostPath is not allowed",
-                "use another volume",
-                field="hostPath",
+                _LEVEL, volume_path(volume), "hostPath is not allowed", "use another volume", "hostPath"
             )
     for container in parts.touched:
         body, path = container.body, container.path
-        for port in mappings(body.get("ports")):
+        for port in mappings_at(body, "ports"):
             if port.get("hostPort") not in (None, 0):
                 yield _refused((*path, "ports"), port["hostPort"], field="hostPort", subject="hostPort ")
         if minor >= 34:
@@ -79,35 +75,33 @@ def find(parts: PodView, minor: int, *, hardened: bool) -> Violations:
             yield from _profiles(path, security, minor)
 
 
-def _refused(path: Path, value: object, help_: str = "drop it", *, field: str = "", subject: str = "") -> Diagnostic:
+def _refused(path: Path, value: object, help_: str = "drop it", field: str = "", subject: str = "") -> Diagnostic:
     """A value that the level refuses, of the field at the end of the path, or of one below it."""
-    return level_violation(
-        _LEVEL, path, f"{subject}{shown_value(value)} is not allowed", help_, field=field or str(path[-1]), value=value
-    )
+    return level_violation(_LEVEL, path, f"{subject}{shown_value(value)} is not allowed", help_, field, value=value)
 
 
 def _pod(parts: PodView, minor: int) -> Violations:
     for field in ("hostNetwork", "hostPID", "hostIPC"):
         if parts.spec.get(field) is True:
             yield _refused(("spec", field), True)
-    security = mapping(parts.spec.get("securityContext"))
+    security = mapping_at(parts.spec, "securityContext")
     path = ("spec", "securityContext")
     yield from _profiles(path, security, minor)
-    for sysctl in mappings(security.get("sysctls")):
+    for sysctl in mappings_at(security, "sysctls"):
         name = sysctl.get("name")
         if not isinstance(name, str) or _SYSCTLS.get(name, 1000) > minor:
             yield _refused((*path, "sysctls"), name)
-    for key, value in mapping(parts.metadata.get("annotations")).items():
+    for key, value in mapping_at(parts.metadata, "annotations").items():
         if isinstance(key, str) and key.startswith(_APP_ARMOR_ANNOTATION):
             allowed = value in ("", "runtime/default") or string_field(value).startswith("localhost/")
             if not allowed:
                 yield _refused(("metadata", "annotations", Key(key)), value, "use runtime/default")
 
 
-def _container(path: Path, security: Object, *, own_users: bool) -> Violations:
+def _container(path: Path, security: Object, own_users: bool) -> Violations:
     if security.get("privileged") is True:
         yield _refused((*path, "privileged"), True)
-    for capability in sequence(mapping(security.get("capabilities")).get("add")):
+    for capability in sequence(mapping_at(security, "capabilities").get("add")):
         if isinstance(capability, str) and capability not in _CAPABILITIES:
             yield _refused((*path, "capabilities", "add"), capability, "remove it, or use another template")
     proc = security.get("procMount")
@@ -118,26 +112,26 @@ def _container(path: Path, security: Object, *, own_users: bool) -> Violations:
 def _profiles(path: Path, security: Object, minor: int) -> Violations:
     """Controls that hold for a pod's security context as for a container's."""
     for field in ("appArmorProfile", "seccompProfile"):
-        kind = mapping(security.get(field)).get("type")
+        kind = mapping_at(security, field).get("type")
         if kind is not None and kind not in PROFILES:
             yield _refused((*path, field, "type"), kind, f"use {' or '.join(PROFILES)}", field=field)
-    linux = mapping(security.get("seLinuxOptions"))
+    linux = mapping_at(security, "seLinuxOptions")
     kind = linux.get("type") or ""
     if isinstance(kind, str) and _SELINUX_TYPES.get(kind, 1000) > minor:
         yield _refused((*path, "seLinuxOptions", "type"), kind, field="seLinuxOptions")
     for field in ("user", "role"):
         if linux.get(field):
             yield _refused((*path, "seLinuxOptions", field), linux[field])
-    if mapping(security.get("windowsOptions")).get("hostProcess") is True:
+    if mapping_at(security, "windowsOptions").get("hostProcess") is True:
         yield _refused((*path, "windowsOptions", "hostProcess"), True)
 
 
 def _hosts(base_path: Path, body: Object) -> Violations:
-    hooks = mapping(body.get("lifecycle"))
-    owners: list[tuple[Path, object]] = [((*base_path, name), body[name]) for name in PROBES if name in body]
+    hooks = mapping_at(body, "lifecycle")
+    owners = [((*base_path, name), body[name]) for name in PROBES if name in body]
     owners += [((*base_path, "lifecycle", name), hooks[name]) for name in HOOKS if name in hooks]
     for path, owner in owners:
         for kind in ("httpGet", "tcpSocket"):
-            host = mapping(mapping(owner).get(kind)).get("host")
+            host = mapping_at(mapping(owner), kind).get("host")
             if host:
                 yield _refused((*path, kind, "host"), host)

@@ -10,7 +10,7 @@ from typing import Any
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.names import WANTED, quotes_help, shown_value
 from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, chosen_members, invalid, wrong_value
-from injector.pods.context import Object, mapping, mappings
+from injector.pods.context import Object, mapping, mappings_at
 from injector.pods.fields import CONTAINER, Field
 from injector.pods.keyed_pointers import has_key, step_of
 
@@ -48,9 +48,9 @@ def find(parts: PodView) -> Violations:
 
 
 def _environment(container: ContainerView) -> Violations:
-    for variable in mappings(container.body.get("env")):
+    for variable in mappings_at(container.body, "env"):
         yield from _variable((*container.path, "env"), variable)
-    for bulk in mappings(container.body.get("envFrom")):
+    for bulk in mappings_at(container.body, "envFrom"):
         sources = chosen_members(bulk, _BULK_SOURCES)
         if len(sources) != 1:
             yield invalid(
@@ -97,7 +97,7 @@ def _reference(path: Path, value: object) -> Violations:
 # answers 400. Null counts as absent; a field that Kubernetes does not have is passed over.
 
 #: The Python types of a kind's values. Quantities are no matter of types alone.
-_TYPES: dict[str, tuple[type, ...]] = {
+_TYPES = {
     "string": (str,),
     "integer": (int,),
     "boolean": (bool,),
@@ -145,7 +145,7 @@ def _typed(place: _Place, value: Object, field: Field) -> Violations:
 
 
 def _wrong(place: _Place, name: str, value: object, expected: str, kind: str, index: int | None = None) -> Diagnostic:
-    path: list[str | int] = [*place[0].path]
+    path = [*place[0].path]
     field = CONTAINER
     for step in place[1:]:
         if type(step) is str:
@@ -156,6 +156,10 @@ def _wrong(place: _Place, name: str, value: object, expected: str, kind: str, in
                 path.append(Key(step_of(step, field)))
             field = field.element
     quotes = quotes_help(value, (kind,))
-    help_, mistake = f"it must be {expected}{f'; {quotes}' if quotes else ''}", () if quotes else ("shape", value)
-    at = (*path, name) if index is None else (*path, name, index)
-    return invalid(at, f"it is {shown_value(value)}", help_, mistake, value=value)
+    return invalid(
+        (*path, name) if index is None else (*path, name, index),
+        f"it is {shown_value(value)}",
+        f"it must be {expected}{f'; {quotes}' if quotes else ''}",
+        () if quotes else ("shape", value),
+        value=value,
+    )

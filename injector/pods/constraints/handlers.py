@@ -9,7 +9,7 @@ from injector.diagnostics import Path
 from injector.names import shown_value
 from injector.pods.constraints.pod_view import PodView, Violations, chosen_members, invalid, wrong_value
 from injector.pods.constraints.ports import PORT_NAME, is_port_number
-from injector.pods.context import Object, mapping
+from injector.pods.context import Object, mapping, mapping_at
 from injector.pods.field_rules import RULES
 
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
@@ -32,7 +32,7 @@ def find(parts: PodView) -> Violations:
                 threshold = probe.get("successThreshold")
                 if name != "readinessProbe" and isinstance(threshold, int) and threshold not in (0, 1):
                     yield wrong_value((*path, "successThreshold"), threshold, "it must be 1")
-        hooks = mapping(body.get("lifecycle"))
+        hooks = mapping_at(body, "lifecycle")
         for name in HOOKS:
             hook = hooks.get(name)
             if isinstance(hook, dict):
@@ -72,7 +72,7 @@ def _numbers(path: Path, name: str, probe: Object) -> Violations:
 
 
 def _sleep(path: Path, hook: Object, spec: Object) -> Violations:
-    seconds = mapping(hook.get("sleep")).get("seconds")
+    seconds = mapping_at(hook, "sleep").get("seconds")
     grace = spec.get("terminationGracePeriodSeconds")
     if not isinstance(grace, int) or isinstance(grace, bool):
         grace = _GRACE_SECONDS

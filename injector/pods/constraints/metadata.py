@@ -12,7 +12,7 @@ from typing import Any
 from injector.diagnostics import Key
 from injector.names import is_dns_label, is_label_key, is_label_value, shown_value
 from injector.pods.constraints.pod_view import PodView, Violations, invalid, violation
-from injector.pods.context import Object, mapping
+from injector.pods.context import Object, mapping, mapping_at
 from injector.reasons import Reason
 
 _MOST_BYTES = 256 * 1024
@@ -20,9 +20,9 @@ _MOST_BYTES = 256 * 1024
 
 def find(parts: PodView) -> Violations:
     """What is wrong with annotations and labels that the base does not have with that value."""
-    before = mapping(mapping(parts.base).get("metadata"))
+    before = mapping_at(mapping(parts.base), "metadata")
     for field in ("annotations", "labels"):
-        entries, old = mapping(parts.metadata.get(field)), mapping(before.get(field))
+        entries, old = mapping_at(parts.metadata, field), mapping_at(before, field)
         if entries is old:
             continue
         for key, value in entries.items():
@@ -57,7 +57,7 @@ def _entry(field: str, key: object, value: object) -> Violations:
         )
 
 
-def _is_key(key: str, *, lower: bool) -> bool:
+def _is_key(key: str, lower: bool) -> bool:
     prefix, slash, name = key.rpartition("/")
     if lower:  # annotation keys are compared in lower case
         prefix = prefix.lower()
@@ -87,9 +87,12 @@ def find_names(parts: PodView) -> Violations:
         owners[container.name] = container.list_name
     for container in parts.touched:
         if (bad := _bad_name(container.body.get("name"))) is not None:
-            name = container.body.get("name")
-            path = container.path if container.name else container.path[:-1]
-            yield invalid(path, bad, "rename the container", value=name)
+            yield invalid(
+                container.path if container.name else container.path[:-1],
+                bad,
+                "rename the container",
+                value=container.body.get("name"),
+            )
         elif container.name in twice:
             first, second = twice[container.name]
             place = f"in spec.{first} and spec.{second}" if first != second else "there twice"
@@ -105,8 +108,12 @@ def _volume_names(parts: PodView) -> Violations:
     for volume in parts.touched_volumes:
         name = volume.get("name")
         if (bad := _bad_name(name)) is not None:
-            path = ("spec", "volumes", Key(name)) if isinstance(name, str) and name else ("spec", "volumes")
-            yield invalid(path, bad, "rename the volume", value=name)
+            yield invalid(
+                ("spec", "volumes", Key(name)) if isinstance(name, str) and name else ("spec", "volumes"),
+                bad,
+                "rename the volume",
+                value=name,
+            )
         elif count[name] > 1:
             yield invalid(("spec", "volumes"), f"two volumes are called {shown_value(name)}", "rename one", twice=name)
 

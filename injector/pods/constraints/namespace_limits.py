@@ -12,9 +12,9 @@ from decimal import Decimal
 from typing import Any
 
 from injector.diagnostics import Path
-from injector.pods.constraints.pod_view import PodView, Violations, violation
+from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, violation
 from injector.pods.constraints.requests_and_limits import Amounts, Ask, amounts, asking, pod_ask, pod_level
-from injector.pods.context import Namespace, Object, mapping, mappings, sequence, string_field
+from injector.pods.context import Namespace, Object, mapping_at, mappings_at, sequence, string_field
 from injector.pods.differences import ResourceDefaults
 from injector.pods.quantity import format_quantity
 from injector.reasons import Reason
@@ -54,8 +54,7 @@ def _given(namespace: Namespace) -> Iterator[Ask]:
 def find(parts: PodView, namespace: Namespace) -> Violations:
     """What the namespace's LimitRanges refuse in touched containers, and in the pod as a whole."""
     container_defaults = defaults(namespace)
-    touched = {(container.list_name, container.name) for container in parts.touched}
-    containers = [(c, ask) for c, ask in asking(parts.spec, container_defaults) if (c.list_name, c.name) in touched]
+    containers = _touched(parts, container_defaults)
     for container, ask in containers:
         yield from _defaults_fit(container.path, ask)
     for name, item in _items(namespace, "Container"):
@@ -65,6 +64,12 @@ def find(parts: PodView, namespace: Namespace) -> Violations:
     for name, item in _items(namespace, "Pod"):
         whole = whole or pod_ask(parts.spec, container_defaults)
         yield from _bounds(name, ("spec",), whole, item)
+
+
+def _touched(parts: PodView, container_defaults: Ask | None) -> list[tuple[ContainerView, Ask]]:
+    """The touched containers with what each asks for."""
+    touched = {(container.list_name, container.name) for container in parts.touched}
+    return [(c, ask) for c, ask in asking(parts.spec, container_defaults) if (c.list_name, c.name) in touched]
 
 
 def _defaults_fit(path: Path, ask: Ask) -> Violations:
@@ -77,12 +82,11 @@ def _defaults_fit(path: Path, ask: Ask) -> Violations:
 
 
 def _bounds(name: str, path: Path, ask: Ask, item: Object) -> Violations:
-    for resource, least in amounts(item.get("min")).items():
-        yield from _compare(name, path, resource, "request", ask.requests.get(resource), least, "minimum")
-        yield from _compare(name, path, resource, "limit", ask.limits.get(resource, least), least, "minimum")
-    for resource, most in amounts(item.get("max")).items():
-        yield from _compare(name, path, resource, "limit", ask.limits.get(resource), most, "maximum")
-        yield from _compare(name, path, resource, "request", ask.requests.get(resource, most), most, "maximum")
+    for key, side, first, second in (("min", "minimum", "request", "limit"), ("max", "maximum", "limit", "request")):
+        for resource, bound in amounts(item.get(key)).items():
+            for bounded, unset in ((first, None), (second, bound)):
+                amount = getattr(ask, f"{bounded}s").get(resource, unset)
+                yield from _compare(name, path, resource, bounded, amount, bound, side)
     for resource, most in amounts(item.get("maxLimitRequestRatio")).items():
         request, limit = ask.requests.get(resource), ask.limits.get(resource)
         fields: dict[str, Any] = {"limit_range": name, "resource": resource}
@@ -125,8 +129,8 @@ def _compare(
 def _items(namespace: Namespace, kind: str) -> Iterator[tuple[str, Object]]:
     for limit_range in namespace.limit_ranges:
         if isinstance(limit_range, dict):
-            name = string_field(mapping(limit_range.get("metadata")).get("name"))
-            for item in mappings(mapping(limit_range.get("spec")).get("limits")):
+            name = string_field(mapping_at(limit_range, "metadata").get("name"))
+            for item in mappings_at(mapping_at(limit_range, "spec"), "limits"):
                 if item.get("type") == kind:
                     yield name, item
 
@@ -141,14 +145,14 @@ _UNPREFIXED = ("cpu", "memory", "ephemeral-storage")
 def find_over_quota(parts: PodView, base: Object, namespace: Namespace) -> Violations:
     """What the namespace's quotas refuse in a pod, as against `base`, the pod without any injection."""
     container_defaults = defaults(namespace)
-    before, after = mapping(base.get("spec")), parts.spec
+    before, after = mapping_at(base, "spec"), parts.spec
     used_before, used_after = _counted(before, container_defaults), _counted(after, container_defaults)
     for quota in namespace.quotas:
         if not isinstance(quota, dict) or not _covers(quota, after, container_defaults):
             continue
-        spec, status = mapping(quota.get("spec")), mapping(quota.get("status"))
-        hard, used = amounts(status.get("hard") or spec.get("hard")), amounts(status.get("used"))
-        name = string_field(mapping(quota.get("metadata")).get("name"))
+        status = mapping_at(quota, "status")
+        hard, used = amounts(status.get("hard") or mapping_at(quota, "spec").get("hard")), amounts(status.get("used"))
+        name = string_field(mapping_at(quota, "metadata").get("name"))
         yield from _unstated(parts, name, hard, container_defaults)
         counted = used_before if _covers(quota, before, container_defaults) else {}
         for resource, most in hard.items():
@@ -172,21 +176,19 @@ def _unstated(parts: PodView, quota: str, hard: Amounts, container_defaults: Ask
     needed = [resource for resource in _STATED if resource in hard]
     if not needed:
         return
-    touched = {(container.list_name, container.name) for container in parts.touched}
     whole = _named(pod_level(parts.spec))
-    for container, ask in asking(parts.spec, container_defaults):
-        if (container.list_name, container.name) in touched:
-            stated = _named(ask)
-            missing = [resource for resource in needed if resource not in whole and resource not in stated]
-            if missing:
-                yield violation(
-                    Reason.QUOTA,
-                    (*container.path, "resources"),
-                    f"quota {quota} requires {', '.join(missing)}",
-                    "set it in the template",
-                    quota=quota,
-                    missing=tuple(missing),
-                )
+    for container, ask in _touched(parts, container_defaults):
+        stated = {**whole, **_named(ask)}
+        missing = tuple(resource for resource in needed if resource not in stated)
+        if missing:
+            yield violation(
+                Reason.QUOTA,
+                (*container.path, "resources"),
+                f"quota {quota} requires {', '.join(missing)}",
+                "set it in the template",
+                quota=quota,
+                missing=missing,
+            )
 
 
 def _counted(spec: Object, container_defaults: Ask | None) -> Amounts:
@@ -205,9 +207,9 @@ def _named(ask: Ask) -> Amounts:
 
 def _covers(quota: Object, spec: Object, container_defaults: Ask | None) -> bool:
     """Whether every scope of a quota covers the pod."""
-    limits = mapping(quota.get("spec"))
-    expressions = mappings(mapping(limits.get("scopeSelector")).get("matchExpressions"))
-    scopes: list[tuple[object, object, list[object]]] = [
+    limits = mapping_at(quota, "spec")
+    expressions = mappings_at(mapping_at(limits, "scopeSelector"), "matchExpressions")
+    scopes = [
         *((scope, "Exists", []) for scope in sequence(limits.get("scopes"))),
         *((e.get("scopeName"), e.get("operator"), sequence(e.get("values"))) for e in expressions),
     ]

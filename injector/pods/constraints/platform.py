@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from injector.diagnostics import Path
 from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, chosen_members, invalid, wrong_value
-from injector.pods.context import mapping, sequence
+from injector.pods.context import mapping_at, sequence
 
 _NOT_ON_WINDOWS = (
     "allowPrivilegeEscalation",
@@ -39,9 +39,9 @@ _NOT_FOR_LINUX = "it is not for a Linux pod"
 
 def find(parts: PodView) -> Violations:
     """What is wrong with the security contexts of touched containers and with the pod's namespaces."""
-    system = mapping(parts.spec.get("os")).get("name")
+    system = mapping_at(parts.spec, "os").get("name")
     for container in parts.unproven:
-        security = mapping(container.body.get("securityContext"))
+        security = mapping_at(container.body, "securityContext")
         if security:
             yield from _container(container, security, system, parts.spec.get("hostUsers"))
     if parts.base is None or parts.base.get("spec") is not parts.spec:
@@ -49,7 +49,7 @@ def find(parts: PodView) -> Violations:
 
 
 def _pod(spec: dict[str, object], system: object) -> Violations:
-    security = mapping(spec.get("securityContext"))
+    security = mapping_at(spec, "securityContext")
     yield from _of_system(("spec", "securityContext"), security, system, _NOT_ON_WINDOWS_POD)
     if system == "windows":
         for field in chosen_members(spec, ("shareProcessNamespace", "hostPID", "hostIPC", "hostUsers")):
@@ -90,7 +90,7 @@ def _container(container: ContainerView, security: dict[str, object], system: ob
         if isinstance(value, int) and not 0 <= value < 2**31:
             yield wrong_value((*path, field), value, "it must be 0 to 2147483647")
     for field in ("seccompProfile", "appArmorProfile"):
-        profile = mapping(security.get(field))
+        profile = mapping_at(security, field)
         if profile and (profile.get("type") == "Localhost") != bool(profile.get("localhostProfile")):
             yield invalid(
                 (*path, field),
@@ -108,7 +108,7 @@ def _container(container: ContainerView, security: dict[str, object], system: ob
                 "drop one",
                 field="privileged",
             )
-        if "CAP_SYS_ADMIN" in sequence(mapping(security.get("capabilities")).get("add")):
+        if "CAP_SYS_ADMIN" in sequence(mapping_at(security, "capabilities").get("add")):
             yield invalid(
                 path, "CAP_SYS_ADMIN cannot go with allowPrivilegeEscalation false", "drop one", field="capabilities"
             )

@@ -13,7 +13,7 @@ from injector.budget import charge
 from injector.caches import IdentityCache
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.names import shown_value
-from injector.pods.context import Object, mapping, mappings, sequence, string_field
+from injector.pods.context import Object, mapping, mapping_at, mappings_at, sequence, string_field
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS
 from injector.pods.keyed_pointers import has_key, step_of
 from injector.reasons import Reason
@@ -48,47 +48,38 @@ class PodView:
     `sound` remembers containers without a violation, because the same template's container comes with many pods.
     """
 
-    __slots__ = (
-        "_sound",
-        "_such",
-        "base",
-        "containers",
-        "metadata",
-        "spec",
-        "touched",
-        "touched_volumes",
-        "unproven",
-        "volumes",
-        "windows",
-    )
-
     def __init__(
         self, pod: Object, base: Object | None = None, sound: IdentityCache[tuple[Any, ...]] | None = None
     ) -> None:
         self._sound = sound or IdentityCache()
         self.base = base
-        self.spec = mapping(pod.get("spec"))
-        self.metadata = mapping(pod.get("metadata"))
-        before = mapping(mapping(base).get("spec"))
+        self.spec = mapping_at(pod, "spec")
+        self.metadata = mapping_at(pod, "metadata")
+        before = mapping_at(mapping(base), "spec")
         unchanged = {id(item) for field in (*CONTAINER_LISTS, "volumes") for item in sequence(before.get(field))}
         self.containers = [
             ContainerView(list_name, string_field(body.get("name")), body)
             for list_name in CONTAINER_LISTS
-            for body in mappings(self.spec.get(list_name))
+            for body in mappings_at(self.spec, list_name)
         ]
         self.touched = [container for container in self.containers if id(container.body) not in unchanged]
         charge(len(self.containers) + 16 * len(self.touched))
         self._such = tuple((type(value), value) for value in map(self.spec.get, _COUNTING))
         self.unproven = [c for c in self.touched if self._sound.get(c.body) != (c.list_name, self._such)]
-        self.volumes = mappings(self.spec.get("volumes"))
+        self.volumes = mappings_at(self.spec, "volumes")
         charge(len(self.volumes))
         self.touched_volumes = [volume for volume in self.volumes if id(volume) not in unchanged]
-        self.windows = mapping(self.spec.get("os")).get("name") == "windows"
+        self.windows = mapping_at(self.spec, "os").get("name") == "windows"
 
     def prove(self) -> None:
         """Remember that nothing was found in the containers that were unproven."""
         for container in self.unproven:
             self._sound.put(container.body, (container.list_name, self._such))
+
+
+def volume_path(volume: Object) -> Path:
+    """Where a volume is: `spec.volumes[data]`."""
+    return ("spec", "volumes", Key(string_field(volume.get("name"))))
 
 
 def item_path(owner: Path, field: str, item: Object) -> Path:
@@ -117,9 +108,10 @@ def wrong_value(path: Path, value: object, help_: str) -> Diagnostic:
     return invalid(path, f"it is {shown_value(value)}", help_, value=value)
 
 
-def level_violation(level: str, path: Path, message: str, help_: str, **fields: Any) -> Diagnostic:
+def level_violation(level: str, path: Path, message: str, help_: str, field: str = "", **fields: Any) -> Diagnostic:
     """A violation of a Pod Security level. `field` is what it is about: the end of the path, or a field below it."""
-    return violation(Reason.POD_SECURITY, path, message, help_, level=level, **fields)
+    field = field or str(path[-1])
+    return violation(Reason.POD_SECURITY, path, message, help_, level=level, field=field, **fields)
 
 
 def fault(diagnostic: Diagnostic) -> tuple[Any, ...]:

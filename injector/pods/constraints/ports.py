@@ -12,7 +12,7 @@ import re
 from injector.diagnostics import Diagnostic, Path, spoken_path
 from injector.names import shown_value
 from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, invalid, item_path, violation
-from injector.pods.context import Object, mappings
+from injector.pods.context import Object, mappings_at
 from injector.reasons import Reason
 
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
@@ -33,7 +33,7 @@ def find(parts: PodView) -> Violations:
     for container in parts.containers:
         if not container.stays:
             continue
-        for port in mappings(container.body.get("ports")):
+        for port in mappings_at(container.body, "ports"):
             for key in _bindings(port):
                 first = listeners.setdefault(key, container)
                 if first.body is not container.body and (id(first.body) in touched or id(container.body) in touched):
@@ -42,7 +42,7 @@ def find(parts: PodView) -> Violations:
 
 def _own(container: ContainerView, on_host: bool) -> Violations:
     names: set[str] = set()
-    for port in mappings(container.body.get("ports")):
+    for port in mappings_at(container.body, "ports"):
         path = item_path(container.path, "ports", port)
         number, host, name = port.get("containerPort"), port.get("hostPort"), port.get("name")
         if not is_port_number(number):

@@ -15,7 +15,7 @@ from injector.budget import SMALL, charge
 from injector.diagnostics import Path
 from injector.names import did_you_mean, nearest, shown_value
 from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, invalid, wrong_value
-from injector.pods.context import Object, mapping, mappings, string_field
+from injector.pods.context import Object, mapping, mapping_at, mappings_at, string_field
 from injector.pods.quantity import format_quantity, parse_quantity
 
 Amounts = dict[str, Decimal]
@@ -53,7 +53,7 @@ def asking(spec: Object, defaults: Ask | None = None) -> list[tuple[ContainerVie
     containers = [
         ContainerView(field, string_field(body.get("name")), body)
         for field in ("initContainers", "containers")
-        for body in mappings(spec.get(field))
+        for body in mappings_at(spec, field)
     ]
     charge(len(containers))
     return [(container, _container_ask(container.body, defaults)) for container in containers]
@@ -83,7 +83,7 @@ def pod_ask(spec: Object, defaults: Ask | None = None) -> Ask:
 
 def pod_level(spec: Object) -> Ask:
     """A pod's own `spec.resources`, or a container's."""
-    resources = mapping(spec.get("resources"))
+    resources = mapping_at(spec, "resources")
     return Ask(amounts(resources.get("requests")), amounts(resources.get("limits")))
 
 
@@ -130,8 +130,8 @@ def find(parts: PodView) -> Violations:
 
 def _container(container: ContainerView, resources: dict[str, object]) -> Violations:
     path = (*container.path, "resources")
-    requests: dict[str, Decimal] = {}
-    limits: dict[str, Decimal] = {}
+    requests: Amounts = {}
+    limits: Amounts = {}
     yield from _quantities((*path, "requests"), resources.get("requests"), requests)
     yield from _quantities((*path, "limits"), resources.get("limits"), limits)
     names = requests.keys() | limits.keys()
@@ -153,7 +153,7 @@ def _container(container: ContainerView, resources: dict[str, object]) -> Violat
             )
 
 
-def _quantities(path: Path, amounts: object, quantities: dict[str, Decimal]) -> Violations:
+def _quantities(path: Path, amounts: object, quantities: Amounts) -> Violations:
     """What is wrong with requests or limits by themselves; `quantities` gets those that can be read."""
     for name, value in mapping(amounts).items():
         if not isinstance(name, str) or value is None:  # the API server reads null as 0
@@ -199,7 +199,11 @@ def _within_pod(parts: PodView) -> Violations:
             most = own.limits[name]
             if ask.limits[name] > most:
                 limit, whole = format_quantity(ask.limits[name]), format_quantity(most)
-                path, message = (*container.path, "resources", "limits", name), f"{limit} is above the pod's {whole}"
+                message = f"{limit} is above the pod's {whole}"
                 yield invalid(
-                    path, f"{message} (spec.resources)", "lower the first or raise the second", value=limit, most=whole
+                    (*container.path, "resources", "limits", name),
+                    f"{message} (spec.resources)",
+                    "lower the first or raise the second",
+                    value=limit,
+                    most=whole,
                 )

@@ -6,13 +6,15 @@ Rules: Kubernetes docs, "Pod Security Standards", Restricted.
 
 from __future__ import annotations
 
-from injector.diagnostics import Diagnostic, Key, Path
+from functools import partial
+
+from injector.diagnostics import Path
 from injector.names import shown_value
 from injector.pods.constraints.baseline import PROFILES
-from injector.pods.constraints.pod_view import PodView, Violations, level_violation
-from injector.pods.context import Object, mapping, sequence, string_field
+from injector.pods.constraints.pod_view import PodView, Violations, level_violation, volume_path
+from injector.pods.context import Object, mapping_at, sequence
 
-_LEVEL = "restricted"
+_refused = partial(level_violation, "restricted")
 _SET_IT = "set it in the template"
 _VOLUMES = (
     "configMap",
@@ -32,7 +34,7 @@ def find(parts: PodView, minor: int, server: int) -> Violations:
     `minor` is the version of the standard, `server` that of the API server: version 1.33 allowed image volumes in
     every version of the standard.
     """
-    security = mapping(parts.spec.get("securityContext"))
+    security = mapping_at(parts.spec, "securityContext")
     own_users = parts.spec.get("hostUsers") is False and minor >= 35
     if not own_users:
         if security.get("runAsNonRoot") is False:
@@ -40,7 +42,7 @@ def find(parts: PodView, minor: int, server: int) -> Violations:
         yield from _root_user(("spec", "securityContext"), security)
     yield from _volumes(parts, server)
     for container in parts.touched:
-        own = mapping(container.body.get("securityContext"))
+        own = mapping_at(container.body, "securityContext")
         path = (*container.path, "securityContext")
         if not own_users:
             stated = own.get("runAsNonRoot")
@@ -56,48 +58,28 @@ def _volumes(parts: PodView, server: int) -> Violations:
     for volume in parts.touched_volumes:
         sources = [key for key, value in volume.items() if key != "name" and value is not None]
         if sources and not any(key in allowed for key in sources):
-            yield level_violation(
-                _LEVEL,
-                ("spec", "volumes", Key(string_field(volume.get("name")))),
-                f"{sources[0]} is not allowed",
-                f"use one of {', '.join(allowed)}",
-                field=sources[0],
-            )
+            message, help_ = f"{sources[0]} is not allowed", f"use one of {', '.join(allowed)}"
+            yield _refused(volume_path(volume), message, help_, sources[0])
 
 
 def _hardening(path: Path, own: Object, of_pod: Object) -> Violations:
     if own.get("allowPrivilegeEscalation") is not False:
         yield _refused((*path, "allowPrivilegeEscalation"), "it must be false", _SET_IT)
     unset = own.get("seccompProfile") is None
-    if unset and mapping(of_pod.get("seccompProfile")).get("type") not in PROFILES:
-        yield level_violation(
-            _LEVEL,
-            (*path, "seccompProfile", "type"),
-            f"it must be {' or '.join(PROFILES)}",
-            _SET_IT,
-            field="seccompProfile",
-        )
+    if unset and mapping_at(of_pod, "seccompProfile").get("type") not in PROFILES:
+        message = f"it must be {' or '.join(PROFILES)}"
+        yield _refused((*path, "seccompProfile", "type"), message, _SET_IT, "seccompProfile")
     yield from _capabilities(path, own)
 
 
-def _refused(path: Path, message: str, help_: str) -> Diagnostic:
-    return level_violation(_LEVEL, path, message, help_, field=str(path[-1]))
-
-
 def _capabilities(path: Path, security: Object) -> Violations:
-    capabilities = mapping(security.get("capabilities"))
+    capabilities = mapping_at(security, "capabilities")
     if "ALL" not in sequence(capabilities.get("drop")):
         yield _refused((*path, "capabilities", "drop"), "it must have ALL", _SET_IT)
     for capability in sequence(capabilities.get("add")):
         if isinstance(capability, str) and capability != "NET_BIND_SERVICE":
-            yield level_violation(
-                _LEVEL,
-                (*path, "capabilities", "add"),
-                f"{shown_value(capability)} is not allowed",
-                "only NET_BIND_SERVICE is",
-                field="add",
-                value=capability,
-            )
+            message = f"{shown_value(capability)} is not allowed"
+            yield _refused((*path, "capabilities", "add"), message, "only NET_BIND_SERVICE is", value=capability)
 
 
 def _root_user(path: Path, security: Object) -> Violations:

@@ -7,10 +7,18 @@ from __future__ import annotations
 
 import re
 
-from injector.diagnostics import Key, Path
+from injector.diagnostics import Path
 from injector.names import shown_value
-from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, invalid, item_path, wrong_value
-from injector.pods.context import Object, mapping, mappings, string_field
+from injector.pods.constraints.pod_view import (
+    ContainerView,
+    PodView,
+    Violations,
+    invalid,
+    item_path,
+    volume_path,
+    wrong_value,
+)
+from injector.pods.context import Object, mapping, mapping_at, mappings_at, string_field
 from injector.pods.fields import SPEC
 from injector.pods.quantity import parse_quantity
 
@@ -29,11 +37,11 @@ def find(parts: PodView) -> Violations:
     """What is wrong with touched volumes and with the mounts of touched containers."""
     for volume in parts.touched_volumes:
         sources = sorted(key for key, value in volume.items() if key != "name" and value is not None)
-        path = ("spec", "volumes", Key(string_field(volume.get("name"))))
+        path = volume_path(volume)
         if len(sources) > 1:
             yield invalid(path, f"it has {' and '.join(sources)}", "a volume has one source", sources=tuple(sources))
         yield from _source(path, volume)
-        for entry in mappings(mapping(volume.get("projected")).get("sources")):
+        for entry in mappings_at(mapping_at(volume, "projected"), "sources"):
             projected = [key for key in _PROJECTIONS if entry.get(key) is not None]
             if len(projected) > 1:
                 yield invalid(
@@ -53,7 +61,7 @@ def _source(path: Path, volume: Object) -> Violations:
     for source, field in _NAMED.items():
         if volume.get(source) is not None and not mapping(volume[source]).get(field):
             yield invalid((*path, source, field), "it is missing", "set it", ("missing", volume[source]))
-    size = mapping(volume.get("emptyDir")).get("sizeLimit")
+    size = mapping_at(volume, "emptyDir").get("sizeLimit")
     if size is not None:
         size_path = (*path, "emptyDir", "sizeLimit")
         try:
@@ -62,7 +70,7 @@ def _source(path: Path, volume: Object) -> Violations:
         except ValueError as error:
             yield invalid(size_path, str(error), "", ("quantity", "sizeLimit", size), value=size)
     for source in ("configMap", "downwardAPI", "projected", "secret"):
-        mode = mapping(volume.get(source)).get("defaultMode")
+        mode = mapping_at(volume, source).get("defaultMode")
         if isinstance(mode, int) and not 0 <= mode <= 0o777:
             help_ = f"write {octal}" if (octal := meant_mode(mode)) else "it must be 0 to 511 (octal 0777)"
             yield wrong_value((*path, source, "defaultMode"), mode, help_)
@@ -77,10 +85,10 @@ def meant_mode(mode: int) -> str | None:
 
 
 def _mounts(container: ContainerView, volumes: dict[str, Object]) -> Violations:
-    paths: set[str] = set()
-    devices = {string_field(device.get("name")) for device in mappings(container.body.get("volumeDevices"))}
+    paths = set()
+    devices = {string_field(device.get("name")) for device in mappings_at(container.body, "volumeDevices")}
     for field, key in (("volumeMounts", "mountPath"), ("volumeDevices", "devicePath")):
-        for mount in mappings(container.body.get(field)):
+        for mount in mappings_at(container.body, field):
             name, path = mount.get("name"), mount.get(key)
             place = item_path(container.path, field, mount)
             yield from _volume(place, field, volumes.get(string_field(name)), name, string_field(name) in devices)
@@ -128,7 +136,7 @@ def _propagation(container: ContainerView, place: Path, path: object, propagatio
             **fields,
             value=propagation,
         )
-    privileged = mapping(container.body.get("securityContext")).get("privileged") is True
+    privileged = mapping_at(container.body, "securityContext").get("privileged") is True
     if propagation == "Bidirectional" and not privileged:
         yield invalid(
             place, f"mountPropagation {propagation} at {shown_value(path)} needs a privileged container", **fields

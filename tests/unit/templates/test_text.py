@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 
 from injector.errors import FaultError, InjectionError, TemplateError
 from injector.templates.holes import Run, current
-from injector.templates.quoting import check_harmless, ini_value, json_quote, nginx_quote, shell_quote
+from injector.templates.quoting import SYNTAXES, check_harmless, json_quote
 from tests.messages import Golden
 from tests.unit.templates.build import file, overlay
 from tests.unit.templates.hostile import HOSTILE
 
+ini_value, nginx_quote, shell_quote = (SYNTAXES[syntax] for syntax in ("ini", "nginx", "sh"))
 _TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=40) | st.sampled_from(
     [value for value in HOSTILE if len(value) < 1000]
 )
