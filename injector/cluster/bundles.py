@@ -27,7 +27,7 @@ from injector.cluster.pause import is_paused
 from injector.cluster.reflector import Reflector, Timing
 from injector.cluster.rotation import Bundle
 from injector.cluster.x509 import pem_of, read_certificates
-from injector.pods.context import Object, Strings, mapping_at
+from injector.pods.context import Object, mapping_at
 
 #: Under this name the API server notes who wrote the field.
 FIELD_MANAGER = "sidecar-injector-certificates"
@@ -55,7 +55,7 @@ class Configuration(NamedTuple):
     name: str
     version: str
     entries: tuple[BundleEntry, ...]
-    writers: Strings
+    writers: tuple[str, ...]
     left: bool = False
 
     @property
@@ -214,7 +214,7 @@ def _left(webhooks: list[Object], metadata: Object) -> set[str]:
     }
 
 
-def _writers(metadata: Object) -> Strings:
+def _writers(metadata: Object) -> tuple[str, ...]:
     """Who else owns a `caBundle`, by `managedFields`; with no owner left, who changed the object last."""
     owners, last = [], ("", "")
     for field in metadata.get("managedFields") or ():

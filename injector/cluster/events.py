@@ -20,7 +20,7 @@ from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.tasks import Background, Backoff, remember
 from injector.diagnostics import printable_lines
-from injector.pods.context import Object, Strings, filled
+from injector.pods.context import Object, filled
 
 if TYPE_CHECKING:
     from injector.telemetry import Metrics
@@ -82,7 +82,7 @@ class Events(Background):
         self._sent, self._repeated, self._dropped, self._failed = (
             metrics.events.cell(result) for result in ("sent", "repeated", "dropped", "failed")
         )
-        self._recent: OrderedDict[Strings, float] = OrderedDict()
+        self._recent: OrderedDict[tuple[str, ...], float] = OrderedDict()
         self._waiting: deque[tuple[Object, int]] = deque()  # and how often it was tried
         self._news = asyncio.Event()
         self._trouble = ""
@@ -115,7 +115,7 @@ class Events(Background):
         self._waiting.append((self._event(about, reason, note, action, key) | {"type": event_type}, 0))
         self._news.set()
 
-    def _event(self, about: About, reason: str, note: str, action: str, key: Strings) -> Object:
+    def _event(self, about: About, reason: str, note: str, action: str, key: tuple[str, ...]) -> Object:
         now = datetime.datetime.now(datetime.UTC)
         # Replicas that see the same at the same time choose the same name, and one of them finds it taken.
         slot = "" if about.version else str(int(now.timestamp() // max(self._pace.again, 1)))

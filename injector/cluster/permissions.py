@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from injector.cluster.installation import GROUP, RESOURCES, Installation
-from injector.pods.context import Strings, filled
+from injector.pods.context import filled
 
 #: Where the certificate comes from: the setting `certificates.source`.
 CertificateSourceName = Literal["files", "builtin", "cert-manager", "csr"]
@@ -25,13 +25,13 @@ class Permission(NamedTuple):
     the injector runs without the feature. `reason` is one line for people.
     """
 
-    resources: Strings
-    verbs: Strings
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
     feature: str
     reason: str
     group: str = ""
     everywhere: bool = True
-    names: Strings = ()
+    names: tuple[str, ...] = ()
     optional: bool = False
 
     def rule(self) -> dict[str, list[str]]:

@@ -8,13 +8,13 @@ https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from injector.budget import charge
 from injector.diagnostics import Diagnostic
 from injector.names import shown_value
-from injector.pods.context import Names, Object, mapping, mapping_at, mappings_at, sequence, without
+from injector.pods.context import Object, mapping, mapping_at, mappings_at, sequence, without
 from injector.pods.differences import (
     SHOWN,
     TOKEN_PATH,
@@ -40,15 +40,15 @@ class Permitted(NamedTuple):
     which the pod has to have a value, and may have any.
     """
 
-    app: Names
-    overridable: Mapping[str, Names] = {}
-    private: Mapping[str, Names] = {}
+    app: Collection[str]
+    overridable: Mapping[str, Collection[str]] = {}
+    private: Mapping[str, Collection[str]] = {}
     resources: ResourceDefaults | None = None
     resized: bool = False
-    defaults: Names = ()
+    defaults: Collection[str] = ()
 
 
-def skeleton(pod: Object, app: Names) -> Object:
+def skeleton(pod: Object, app: Collection[str]) -> Object:
     """A pod with no more than what templates build upon: the app containers' names, `spec.os` and `spec.resources`.
 
     Merge all overlays into it, in order, to get the `expected` pod of `protected_differences`.
@@ -63,7 +63,7 @@ def skeleton(pod: Object, app: Names) -> Object:
 
 
 def protected_differences(
-    actual: Object, expected: Object, permitted: Permitted, *, replaced: Names
+    actual: Object, expected: Object, permitted: Permitted, *, replaced: Collection[str]
 ) -> tuple[Diagnostic, ...]:
     """What the pod lacks of its sidecars, or changes or adds in them; empty when all is well.
 
@@ -173,7 +173,7 @@ def _sidecar(
     yield from _unset(have, expected, overridable, pointer)
 
 
-def _unset(have: Object, expected: Object, overridable: Names, pointer: str) -> _Findings:
+def _unset(have: Object, expected: Object, overridable: Collection[str], pointer: str) -> _Findings:
     """Fields that a pod may set as it likes, but has to set."""
     for name in expected.keys() & set(overridable):
         if have.get(name) is None and not CONTAINER.fields[name].means_nothing(expected[name]):

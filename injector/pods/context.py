@@ -13,10 +13,6 @@ import msgspec
 Object = dict[str, Any]
 #: A JSON list, likewise.
 Items = list[Any]
-#: Several strings in their order, names to look for among, and strings by their names.
-Strings = tuple[str, ...]
-Names = Collection[str]
-StringMap = Mapping[str, str]
 _NOTHING: Object = {}
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from injector.diagnostics import Diagnostic, Key
 from injector.names import did_you_mean, nearest
-from injector.pods.context import Namespace, Object, Request, Strings
+from injector.pods.context import Namespace, Object, Request
 from injector.pods.selectors import matches
 from injector.pods.shape import string_map
 from injector.reasons import Effect, Reason
@@ -30,7 +30,7 @@ class Step(NamedTuple):
     """
 
     reason: Reason
-    evidence: Strings
+    evidence: tuple[str, ...]
     fits: bool
     overruled: bool = False
 
@@ -69,7 +69,7 @@ class _Subject(msgspec.Struct, frozen=True):
     label: str | None
     says: tuple[tuple[str, str], ...]
 
-    def said(self, values: Strings, kind: str) -> _Sight:
+    def said(self, values: tuple[str, ...], kind: str) -> _Sight:
         key = self.settings.inject_key
         for place, value in self.says:
             if value.strip().lower() in values:

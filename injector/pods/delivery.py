@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from injector.errors import InjectionError
-from injector.pods.context import Object, StringMap, Workload, filled, mapping, mapping_at, mappings_at, without
+from injector.pods.context import Object, Workload, filled, mapping, mapping_at, mappings_at, without
 from injector.reasons import Reason
 from injector.settings import Settings
 
@@ -64,7 +65,9 @@ def file_annotation(template: str, file: str, settings: Settings) -> str:
     return f"{settings.prefix}/{template}.{file}"
 
 
-def by_annotation(overlay: Object, config_map_name: str, template: str, files: StringMap, settings: Settings) -> Object:
+def by_annotation(
+    overlay: Object, config_map_name: str, template: str, files: Mapping[str, str], settings: Settings
+) -> Object:
     """The overlay with the ConfigMap's volume turned into a downwardAPI volume over the pod's annotations.
 
     A source of a projected volume likewise. Variables cannot be changed in this way: raises InjectionError with
@@ -92,7 +95,7 @@ def by_annotation(overlay: Object, config_map_name: str, template: str, files: S
     return turned
 
 
-def _downward(volume: Any, config_map_name: str, annotations: StringMap) -> Any:
+def _downward(volume: Any, config_map_name: str, annotations: Mapping[str, str]) -> Any:
     projected = mapping_at(mapping(volume), "projected")
     sources = projected.get("sources")
     if isinstance(sources, list):
@@ -106,7 +109,7 @@ def _downward(volume: Any, config_map_name: str, annotations: StringMap) -> Any:
     return {**without(volume, ("configMap",)), "downwardAPI": downward}
 
 
-def _downward_items(listed: Any, annotations: StringMap) -> list[Object]:
+def _downward_items(listed: Any, annotations: Mapping[str, str]) -> list[Object]:
     """The items of a volume's ConfigMap, or all of its files, each as one that reads the file's annotation."""
     items = []
     listed = listed or [{"key": name, "path": name} for name in annotations]

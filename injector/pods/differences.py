@@ -20,7 +20,7 @@ from injector.budget import SMALL, charge
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import shown_value
-from injector.pods.context import Items, Names, Object, mapping, mapping_at
+from injector.pods.context import Items, Object, mapping, mapping_at
 from injector.pods.fields import CONTAINER_LISTS, Field
 from injector.pods.keyed_pointers import escape, item_fault, mount_path, path_of, steps_of
 from injector.pods.quantity import parse_quantity
@@ -276,7 +276,7 @@ class Differences(msgspec.Struct):
     is what lies in `silent` ones, parts that a template only has a default for.
     """
 
-    claimed: Names
+    claimed: Collection[str]
     silent: set[str] = set()
     found: list[Diagnostic] = []
 

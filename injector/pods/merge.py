@@ -6,7 +6,7 @@ that the diff after it can skip what is identical.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import msgspec
@@ -16,7 +16,7 @@ from injector.caches import IdentityCache, OverlayCaches
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import shown_value
-from injector.pods.context import Items, Names, Object, Strings, without
+from injector.pods.context import Items, Object, without
 from injector.pods.differences import SHOWN, Differences, is_below, no_key, says_the_same, without_fillings
 from injector.pods.env_order import with_new_variables
 from injector.pods.fields import POD, Field
@@ -37,7 +37,7 @@ class Merged(msgspec.Struct, frozen=True):
 
     pod: Object
     differences: tuple[Diagnostic, ...]
-    replaced: Strings
+    replaced: tuple[str, ...]
     placement: Placement
 
 
@@ -45,11 +45,11 @@ def merge(
     pod: Object,
     overlay: Overlay,
     *,
-    app: Names,
+    app: Collection[str],
     placement: Placement,
-    claimed: Names = (),
+    claimed: Collection[str] = (),
     caches: OverlayCaches | None = None,
-    defaults: Names = (),
+    defaults: Collection[str] = (),
 ) -> Merged:
     """The pod with everything of the overlay that it lacks.
 
@@ -82,7 +82,7 @@ def merge(
 class _Merger(msgspec.Struct):
     """One merge: what it needs to know on the way down, and what it collects."""
 
-    app: Names
+    app: Collection[str]
     placement: Placement
     differences: Differences
     tagged: bool

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from injector.caches import IdentityCache
 from injector.diagnostics import Path
-from injector.pods.context import Object, StringMap, mapping, without
+from injector.pods.context import Object, mapping, without
 from injector.pods.fields import CONTAINER_LISTS
 
 #: A partial pod. Values anywhere in it may be `Replace`; lists name their elements by merge key.
@@ -94,7 +94,7 @@ def patch_of(item: Any) -> tuple[Overlay, Callable[[str], bool]]:
 
 
 def with_mirrors(
-    overlay: Overlay, mirrors: StringMap, cache: IdentityCache[tuple[Overlay, dict[str, str]]]
+    overlay: Overlay, mirrors: Mapping[str, str], cache: IdentityCache[tuple[Overlay, dict[str, str]]]
 ) -> tuple[Overlay, dict[str, str]]:
     """The overlay with its images from mirrors, and the images that changed: as the template has them, and as they are.
 
@@ -106,7 +106,7 @@ def with_mirrors(
     return cache.get(overlay) or cache.put(overlay, _with_mirrors(overlay, mirrors))
 
 
-def _with_mirrors(overlay: Overlay, mirrors: StringMap) -> tuple[Overlay, dict[str, str]]:
+def _with_mirrors(overlay: Overlay, mirrors: Mapping[str, str]) -> tuple[Overlay, dict[str, str]]:
     replaced = {}
 
     def named(image: Any) -> Any:
@@ -133,7 +133,7 @@ def _with(value: Any, key: str, change: Callable[[Any], Any]) -> Any:
     return {**value, key: Replace(change(inner.value)) if type(inner) is Replace else change(inner)}
 
 
-def mirrored_image(image: str, mirrors: StringMap) -> str:
+def mirrored_image(image: str, mirrors: Mapping[str, str]) -> str:
     """An image by the name that it has at the mirror of the longest beginning that fits; else the image as it is.
 
     Where a name has no registry, a node's runtime takes Docker Hub's, so `nginx:1` is `docker.io/library/nginx:1`:

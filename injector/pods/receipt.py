@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from injector.budget import charge
-from injector.pods.context import Object, StringMap, Strings, mapping, mapping_at
+from injector.pods.context import Object, mapping, mapping_at
 from injector.pods.fields import POD, Field
 from injector.pods.keyed_pointers import escape, steps_of, steps_to, unescape
 from injector.pods.patch import changes
@@ -49,11 +49,11 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     version: int
     generation: str
     templates: dict[str, str]
-    added: Strings = ()
+    added: tuple[str, ...] = ()
     replaced: dict[str, Any] = {}
-    created: Strings = ()
+    created: tuple[str, ...] = ()
     parameters: dict[str, dict[str, Any]] = {}
-    guaranteed: Strings = ()
+    guaranteed: tuple[str, ...] = ()
     label: dict[str, str | None] = {}
     values: dict[str, dict[str, str]] | None = None
     mac: str = ""
@@ -73,7 +73,7 @@ def make_receipt(
     base: Object,
     final: Object,
     generation: str,
-    templates: StringMap,
+    templates: Mapping[str, str],
     parameters: Mapping[str, dict[str, Any]] | None = None,
     values: dict[str, dict[str, str]] | None = None,
     status_label: str = "",

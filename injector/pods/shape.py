@@ -6,7 +6,7 @@ line may be anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +14,7 @@ from injector.budget import SMALL, charge
 from injector.diagnostics import Key, Path, spoken_path
 from injector.errors import InjectionError
 from injector.names import is_dns_label, kind_of, quotes_help, shortened
-from injector.pods.context import Names, Object, Strings, mapping_at
+from injector.pods.context import Object, mapping_at
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Overlay, Replace, bare_value, name_of, plain
 from injector.reasons import Reason
@@ -162,7 +162,7 @@ def _no_directive(value: Overlay, path: Path) -> None:
             )
 
 
-def _named_once(spec: Overlay, lists: Strings) -> None:
+def _named_once(spec: Overlay, lists: tuple[str, ...]) -> None:
     """Refuse two of one name, of which merging would make one."""
     places: dict[str, Path] = {}
     for field in lists:
@@ -199,7 +199,9 @@ def _check_selecting(item: Overlay, name: str | None, path: Path) -> None:
                 raise OverlayError(f"{shortened(entry)} is not the name of a container", (*path, field, position))
 
 
-def unknown_fields(overlay: Overlay, field: Field = POD, path: Path = ()) -> Iterator[tuple[Path, Names, object]]:
+def unknown_fields(
+    overlay: Overlay, field: Field = POD, path: Path = ()
+) -> Iterator[tuple[Path, Collection[str], object]]:
     """The fields in an overlay that Kubernetes does not have and drops, by path, each with the fields that exist there,
     and its value.
 
@@ -234,7 +236,7 @@ def check_object_overlay(overlay: Overlay) -> None:
     _need(overlay.get("metadata") or {}, ("metadata",), ("annotations", "labels"), dict)
 
 
-def _need(owner: Overlay, path: Strings, fields: Strings, kind: type) -> None:
+def _need(owner: Overlay, path: tuple[str, ...], fields: tuple[str, ...], kind: type) -> None:
     for field in fields:
         value = owner.get(field)
         if value is not None:

@@ -6,7 +6,7 @@ Authors always write `containers:`. Kubernetes documentation, "Sidecar Container
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ import msgspec
 from injector.caches import OverlayCaches
 from injector.diagnostics import Key
 from injector.errors import InjectionError
-from injector.pods.context import Items, Names, Object, StringMap, Strings, mapping_at, mappings_at, sequence
+from injector.pods.context import Items, Object, mapping_at, mappings_at, sequence
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, bare_value, name_of
 from injector.reasons import Reason
 
@@ -27,12 +27,12 @@ class Placement(msgspec.Struct, frozen=True):
     """
 
     native: bool
-    redirects: StringMap = {}
-    setup: Strings = ()
-    sidecars: Strings = ()
+    redirects: Mapping[str, str] = {}
+    setup: tuple[str, ...] = ()
+    sidecars: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, native: bool, redirects: Iterable[StringMap]) -> Placement:
+    def of(cls, native: bool, redirects: Iterable[Mapping[str, str]]) -> Placement:
         """The placement for the first template, from the `redirects` of each."""
         return cls(native, {init: sidecar for redirect in redirects for init, sidecar in redirect.items()})
 
@@ -57,7 +57,7 @@ class Placement(msgspec.Struct, frozen=True):
             (first if sidecar is None else behind.get(sidecar, last)).append(name)
         return [*first, *(name for sidecar in self.sidecars for name in (sidecar, *behind[sidecar])), *last]
 
-    def arranged(self, present: Sequence[str], missing: Sequence[str], last: Names) -> list[int]:
+    def arranged(self, present: Sequence[str], missing: Sequence[str], last: Collection[str]) -> list[int]:
         """Where to insert the missing init containers among the present ones, which keep their order.
 
         The result is the new order as numbers: present containers first count from 0, the missing ones continue. The
@@ -136,7 +136,7 @@ def _names(pod: Object, field: str) -> set[Any]:
     return {item["name"] for item in mappings_at(mapping_at(pod, "spec"), field) if type(item.get("name")) is str}
 
 
-def _check_setup(setup_items: Items, in_containers: Names) -> None:
+def _check_setup(setup_items: Items, in_containers: Collection[str]) -> None:
     for item in setup_items:
         name = name_of(item)
         if name in in_containers and name != EVERY_CONTAINER:
@@ -149,7 +149,7 @@ def _check_setup(setup_items: Items, in_containers: Names) -> None:
             )
 
 
-def _new_names(items: Items, existing: Strings) -> Strings:
+def _new_names(items: Items, existing: tuple[str, ...]) -> tuple[str, ...]:
     names = dict.fromkeys(name for item in items if (name := name_of(item)) not in (None, EVERY_CONTAINER))
     before = frozenset(existing)
     return tuple(name for name in names if name is not None and name not in before)

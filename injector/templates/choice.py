@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ import msgspec
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import SEARCHES, cut, nearest, shortened, suggestion, template_name, to_write
-from injector.pods.context import Namespace, Object, StringMap, mapping, mappings, mappings_at
+from injector.pods.context import Namespace, Object, mapping, mappings, mappings_at
 from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map
 from injector.reasons import Effect, Reason
@@ -82,7 +82,7 @@ def choose(
 
 
 def misspelt_annotations(
-    kind: str, entries: StringMap, settings: Settings, templates: Sequence[Template] = ()
+    kind: str, entries: Mapping[str, str], settings: Settings, templates: Sequence[Template] = ()
 ) -> Iterator[Diagnostic]:
     """Annotations or labels with the injector's prefix that mean nothing, and are spelled nearly as one that does.
 
@@ -110,7 +110,7 @@ def misspelt_annotations(
         yield Diagnostic("unknown-annotation", "warning", message, fields={"more": more})
 
 
-def _lost(whose: str, annotations: StringMap, settings: Settings, catalog: Catalog) -> Iterator[Diagnostic]:
+def _lost(whose: str, annotations: Mapping[str, str], settings: Settings, catalog: Catalog) -> Iterator[Diagnostic]:
     """Annotations for parameters of templates that do not exist: most likely a typing mistake."""
     ending = settings.parameter_suffix("")
     unknown = [(key, key[:at]) for key in annotations if (at := key.find(ending)) > 0 and not catalog.get(key[:at])]

@@ -8,7 +8,6 @@ from typing import Any
 
 from injector.errors import TemplateError
 from injector.names import is_dns_label, suggestion
-from injector.pods.context import StringMap
 from injector.templates.manifest import Manifest
 from injector.templates.program import Program
 from injector.templates.template import LARGEST, MANIFEST, OVERLAY, Template
@@ -17,7 +16,7 @@ from injector.templates.template import LARGEST, MANIFEST, OVERLAY, Template
 TemplateSources = Mapping[str, Mapping[str, str]]
 
 
-def load_template(name: str, sources: StringMap, origin: str = "") -> Template:
+def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Template:
     """A template from its files' texts by name. `origin` says for people where they came from.
 
     Raises TemplateError with the place of whatever is wrong.
@@ -78,12 +77,12 @@ def load_template(name: str, sources: StringMap, origin: str = "") -> Template:
     )
 
 
-def relevant_sources(sources: StringMap) -> dict[str, str]:
+def relevant_sources(sources: Mapping[str, str]) -> dict[str, str]:
     """The files that decide what a template does, sorted."""
     return {file: sources[file] for file in sorted(sources) if file != "README.md"}
 
 
-def _digest(sources: StringMap) -> str:
+def _digest(sources: Mapping[str, str]) -> str:
     """12 hex digits of everything that decides what a template does."""
     content = sha256()
     for file, text in sources.items():

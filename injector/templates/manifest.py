@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -12,7 +12,7 @@ import yaml
 from injector.diagnostics import Path, Place, spoken_path
 from injector.errors import LimitError, TemplateError
 from injector.names import cut, hint, is_dns_label, legal_name, shortened, suggestion
-from injector.pods.context import Object, StringMap, Strings
+from injector.pods.context import Object
 from injector.pods.selectors import SelectorError, check_selector
 from injector.templates.families import make_family
 from injector.templates.holes import EXPANSIONS
@@ -38,7 +38,7 @@ class Manifest:
     Mistakes that do not depend on one another are collected; `finish` raises them.
     """
 
-    def __init__(self, name: str, sources: StringMap, origin: str = "") -> None:
+    def __init__(self, name: str, sources: Mapping[str, str], origin: str = "") -> None:
         self._name = name
         self._origin = origin
         self._sources = sources
@@ -108,7 +108,7 @@ class Manifest:
             self.refuse((key,), f"{key} has to be a string; put it in quotes")
         return (value or "").strip()
 
-    def choice(self, key: str, choices: Strings) -> Any:
+    def choice(self, key: str, choices: tuple[str, ...]) -> Any:
         """One of some choices, the first where there is none."""
         value = self._data.get(key)
         if value is not None and value not in choices:
@@ -126,7 +126,7 @@ class Manifest:
                 self.refuse(at, f"{spoken_path(at)}: {found.message}", help_=found.help, mistake=found.mistake)
         return value
 
-    def strings(self, path: Strings, default: Strings) -> Strings:
+    def strings(self, path: tuple[str, ...], default: tuple[str, ...]) -> tuple[str, ...]:
         """A list of strings."""
         value: Any = self._data
         for step in path:

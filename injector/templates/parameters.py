@@ -18,7 +18,7 @@ from injector.caches import IdentityCache
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import SEARCHES, cut, nearest, shortened, suggestion, to_write
-from injector.pods.context import Object, StringMap, Strings
+from injector.pods.context import Object
 from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.families import declared_parameter, shown_name, similar_names
@@ -39,7 +39,7 @@ class Resolved:
     values: Object
     warnings: tuple[Diagnostic, ...] = ()
     origins: dict[str, str] = field(default_factory=dict)
-    given: Strings = ()
+    given: tuple[str, ...] = ()
 
     def digests(self, template: Template) -> dict[str, str]:
         """Of each value that settings or the namespace gave, by the parameter's name; secret ones are left out."""
@@ -49,8 +49,8 @@ class Resolved:
 
 def resolve(
     template: Template,
-    annotations: StringMap,
-    namespace_annotations: StringMap,
+    annotations: Mapping[str, str],
+    namespace_annotations: Mapping[str, str],
     settings: Settings,
     overrides: Mapping[str, Any] | None = None,
     subject: str = "pod",
@@ -152,7 +152,7 @@ def _choose(
     return single, families
 
 
-def _given(single: _Raws, families: Mapping[str, _Raws]) -> Strings:
+def _given(single: _Raws, families: Mapping[str, _Raws]) -> tuple[str, ...]:
     """The parameters whose value, or a member of it, settings or the namespace gave."""
     setters = {name: {raw.setter} for name, raw in single.items()}
     setters |= {name: {raw.setter for raw in members.values()} for name, members in families.items()}
@@ -185,7 +185,7 @@ def _read_all(
 
 
 def _check_missing(
-    template: Template, origins: StringMap, suffix: str, warnings: list[Diagnostic], guarded: bool
+    template: Template, origins: Mapping[str, str], suffix: str, warnings: list[Diagnostic], guarded: bool
 ) -> None:
     """Refuse required parameters without a value; the warning of a misspelt one helps with it."""
     missing = [parameter for name, parameter in template.parameters.items() if parameter.required and not origins[name]]

@@ -18,7 +18,6 @@ from injector.caches import Memo
 from injector.diagnostics import Place
 from injector.errors import TemplateError
 from injector.names import cut, hint
-from injector.pods.context import StringMap, Strings
 from injector.templates import syntax
 from injector.templates.dependencies import (
     ASSIGNABLE,
@@ -80,7 +79,7 @@ class Root:
     template: JinjaTemplate
     reads: NamePaths
     key: NamePaths
-    names: Strings
+    names: tuple[str, ...]
     structures: Memo[Structure] = field(default_factory=lambda: Memo(_STRUCTURES))
     #: What came out, by the values of what that render read, and what else can be told from it.
     renders: Memo[Any] = field(default_factory=lambda: Memo(_RENDERS))
@@ -106,8 +105,8 @@ class Program:
     def __init__(
         self,
         name: str,
-        sources: StringMap,
-        roots: StringMap,
+        sources: Mapping[str, str],
+        roots: Mapping[str, str],
         parameters: Iterable[str],
         origin: str,
     ) -> None:
@@ -170,7 +169,7 @@ class Program:
         return frozenset(name for root in self.roots.values() for name in root.names)
 
     @property
-    def review_names(self) -> Strings:
+    def review_names(self) -> tuple[str, ...]:
         """Those of them that are of the review itself, such as `user`; sorted."""
         return tuple(sorted(REVIEW_NAMES & self.names))
 
@@ -212,7 +211,7 @@ class Program:
         """The text of the expression that begins at an offset of a file."""
         return "" if offset is None else expression_at(self._sources.get(file, ""), offset)
 
-    def parameters_at(self, file: str, offset: int | None) -> Strings:
+    def parameters_at(self, file: str, offset: int | None) -> tuple[str, ...]:
         """The parameters, by their names in templates, in the expression that begins at an offset of a file."""
         names = re.findall(r"\bparams\.(\w+)", self.expression(file, offset))
         return tuple(name for name in dict.fromkeys(names) if name in self._parameters)

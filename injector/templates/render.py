@@ -14,7 +14,7 @@ from injector.caches import Memo
 from injector.diagnostics import Path, Place
 from injector.errors import FaultError, InjectionError, LimitError
 from injector.names import kind_of
-from injector.pods.context import Object, Strings, mapping_at, sequence
+from injector.pods.context import Object, mapping_at, sequence
 from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.keyed_pointers import escape, pointer_to
 from injector.pods.overlay import EVERY_CONTAINER, name_of, take_defaults
@@ -42,8 +42,8 @@ class Rendered(NamedTuple):
     """
 
     overlay: Object
-    warnings: Strings
-    containers: Strings
+    warnings: tuple[str, ...]
+    containers: tuple[str, ...]
     defaults: frozenset[str] = frozenset()
     default_paths: tuple[Path, ...] = ()
 
@@ -213,7 +213,7 @@ def _overlay(job: _Job) -> tuple[Rendered, int]:
     return _rendered(job.template, structure, run.values, tuple(run.warnings)), 4 * run.size
 
 
-def _rendered(template: Template, structure: Structure, values: Sequence[Any], warnings: Strings) -> Rendered:
+def _rendered(template: Template, structure: Structure, values: Sequence[Any], warnings: tuple[str, ...]) -> Rendered:
     value = structure.fill(values)
     paths: tuple[Path, ...] = ()
     if structure.defaults:
@@ -238,7 +238,7 @@ def _rendered(template: Template, structure: Structure, values: Sequence[Any], w
 _WHOLE = ((), ("metadata",), ("spec",), *(("spec", name) for name in CONTAINER_LISTS))
 
 
-def _containers(overlay: Object) -> Strings:
+def _containers(overlay: Object) -> tuple[str, ...]:
     spec = mapping_at(overlay, "spec")
     names = (name_of(item) for field in ("containers", "initContainers") for item in sequence(spec.get(field)))
     return tuple(name for name in names if name is not None and name != EVERY_CONTAINER)

@@ -12,7 +12,7 @@ from injector.caches import IdentityCache, OverlayCaches
 from injector.diagnostics import Diagnostic, Path, Place, Severity
 from injector.errors import InjectorError, SettingsError, TemplateError
 from injector.names import nearest, shortened, suggestion
-from injector.pods.context import Cluster, Namespace, StringMap, Strings
+from injector.pods.context import Cluster, Namespace
 from injector.pods.selectors import SelectorError, check_selector, matches
 from injector.settings import Settings
 from injector.templates.families import declared_parameter, similar_names
@@ -43,7 +43,7 @@ class Catalog:
         """The template of a name, or None."""
         return self._templates.get(name)
 
-    def matching(self, labels: StringMap, namespace: Namespace) -> tuple[Template, ...]:
+    def matching(self, labels: Mapping[str, str], namespace: Namespace) -> tuple[Template, ...]:
         """The templates whose selector a pod's labels fulfil, of those that its namespace may use, by name."""
         return tuple(
             t
@@ -55,12 +55,12 @@ class Catalog:
         """The templates of these names that there are, each once, in the order of the names."""
         return tuple(self._templates[name] for name in dict.fromkeys(names) if name in self._templates)
 
-    def missing(self, names: Iterable[str]) -> Strings:
+    def missing(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of these names that no template has, each once."""
         return tuple(name for name in dict.fromkeys(names) if name not in self._templates)
 
     @property
-    def names(self) -> Strings:
+    def names(self) -> tuple[str, ...]:
         """Every template's name, sorted."""
         return tuple(self._templates)
 
@@ -104,7 +104,7 @@ def build_snapshot(
     cluster: Cluster,
     previous: Snapshot | None = None,
     *,
-    origins: StringMap | None = None,
+    origins: Mapping[str, str] | None = None,
     trial: Trial | None = None,
     load: Callable[[str, Files, str], Template] = load_template,
 ) -> Snapshot:

@@ -9,7 +9,7 @@ from enum import Enum
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from injector.pods.context import Object, Request, StringMap, Strings
+from injector.pods.context import Object, Request
 
 if TYPE_CHECKING:
     from injector.templates.program import Program
@@ -20,7 +20,7 @@ OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "CONNECT")
 class RuleKey(NamedTuple):
     """A key of `for`: what is meant without it, what each word of its list has to be, and an example."""
 
-    default: Strings
+    default: tuple[str, ...]
     word: re.Pattern[str]
     example: str
 
@@ -46,10 +46,10 @@ class AppliesTo:
     https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-rules
     """
 
-    api_groups: Strings = ("",)
-    api_versions: Strings = ("v1",)
-    resources: Strings = ("pods",)
-    operations: Strings = ("CREATE",)
+    api_groups: tuple[str, ...] = ("",)
+    api_versions: tuple[str, ...] = ("v1",)
+    resources: tuple[str, ...] = ("pods",)
+    operations: tuple[str, ...] = ("CREATE",)
 
     def covers(self, request: Request) -> bool:
         """Whether a request is one of these."""
@@ -126,7 +126,7 @@ class Parameter:
     description: str = ""
     default: Any = UNSET
     required: bool = False
-    setters: Strings = SETTERS  #: those of `SETTERS` who may set it
+    setters: tuple[str, ...] = SETTERS  #: those of `SETTERS` who may set it
     open: bool = False  #: whether pods of a `required` namespace may set it too
     check: Any = field(default=None, repr=False, compare=False)  #: a `value_check.ValueCheck` of the schema
     member: Parameter | None = None
@@ -141,7 +141,7 @@ class Parameter:
         """The name in templates: `params.<variable>`."""
         return self.name.removesuffix(FAMILY).replace("-", "_")
 
-    def settable(self, guarded: bool) -> Strings:
+    def settable(self, guarded: bool) -> tuple[str, ...]:
         """Who may set it; with `guarded`, as in a `required` namespace, a pod may only if the parameter is open."""
         return tuple(who for who in self.setters if who != "pod") if guarded and not self.open else self.setters
 
@@ -160,7 +160,7 @@ class FileSpec(NamedTuple):
 
     name: str
     template: str
-    validate: Strings = ()
+    validate: tuple[str, ...] = ()
     syntax: str = ""
 
 
@@ -169,7 +169,7 @@ class Template:
     """A template as loaded from its sources; equal when its name and its sources are."""
 
     name: str
-    sources: StringMap
+    sources: Mapping[str, str]
     digest: str
     description: str
     parameters: Mapping[str, Parameter]
@@ -179,9 +179,9 @@ class Template:
     selector: Object | None
     namespaces: Object | None
     overridable: frozenset[str]
-    shared: Strings  #: volumes that other containers may mount
+    shared: tuple[str, ...]  #: volumes that other containers may mount
     #: The sidecar to which an init container redirects the pod's traffic, by the name of the init container.
-    redirects: StringMap
+    redirects: Mapping[str, str]
     applies_to: AppliesTo
     origin: str  #: where it came from, for people: a folder, a ConfigMap
     program: Program = field(repr=False)

@@ -82,11 +82,12 @@ def _defaults_fit(path: Path, ask: Ask) -> Violations:
 
 
 def _bounds(name: str, path: Path, ask: Ask, item: Object) -> Violations:
-    for key, side, first, second in (("min", "minimum", "request", "limit"), ("max", "maximum", "limit", "request")):
-        for resource, bound in amounts(item.get(key)).items():
-            for bounded, unset in ((first, None), (second, bound)):
-                amount = getattr(ask, f"{bounded}s").get(resource, unset)
-                yield from _compare(name, path, resource, bounded, amount, bound, side)
+    for resource, least in amounts(item.get("min")).items():
+        yield from _compare(name, path, resource, "request", ask.requests.get(resource), least, "minimum")
+        yield from _compare(name, path, resource, "limit", ask.limits.get(resource, least), least, "minimum")
+    for resource, most in amounts(item.get("max")).items():
+        yield from _compare(name, path, resource, "limit", ask.limits.get(resource), most, "maximum")
+        yield from _compare(name, path, resource, "request", ask.requests.get(resource, most), most, "maximum")
     for resource, most in amounts(item.get("maxLimitRequestRatio")).items():
         request, limit = ask.requests.get(resource), ask.limits.get(resource)
         fields: dict[str, Any] = {"limit_range": name, "resource": resource}
