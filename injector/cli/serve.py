@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,17 +10,17 @@ from typing import Any
 
 import click
 
-from injector.cli.options import EXISTING_FILE, Option, option
 from injector.errors import SettingsError
 from injector.settings import Settings
 
 _LOOPBACK = ("127.0.0.1", "localhost")
 
 
-def _option(names: str, metavar: str, help_text: str, **more: Any) -> Option:
+def _option(names: str, metavar: str, help_text: str, **more: Any) -> Callable[[Any], Any]:
     """An option that is an environment variable as well, and says so."""
     variable = names.split()[0].removeprefix("--").replace("-", "_").upper()
-    return option(names, metavar, help_text, envvar=f"INJECTOR_{variable}", show_envvar=True, **more)
+    more |= {"envvar": f"INJECTOR_{variable}", "show_envvar": True}
+    return click.option(*names.split(), metavar=metavar or None, help=help_text, **more)
 
 
 @click.command()
@@ -33,7 +34,7 @@ def _option(names: str, metavar: str, help_text: str, **more: Any) -> Option:
     "FILE",
     "The settings file. Changes take effect without a restart, except those of server, certificates, retryRefused "
     "and the list of paths.",
-    type=EXISTING_FILE,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
 )
 @_option(
     "--templates-dir templates_dirs",
