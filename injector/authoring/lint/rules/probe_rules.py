@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from injector.authoring.lint.rules._values import asked_ports, declared, usual
 from injector.authoring.lint.subject import Finding, Subject
+from injector.pods.context import mapping
 
 SEVERITY = "warning"
 
-#: What Kubernetes takes when a probe does not say.
-_DEFAULT_SECONDS = 10
-_MOST_SECONDS = 3
-_HELP = {
-    "periodSeconds": "write periodSeconds: 1, and for failureThreshold the number of seconds that the start may take",
-    "initialDelaySeconds": "leave initialDelaySeconds out",
-}
+#: What delays the app, in seconds: the field, what Kubernetes takes where a probe does not say, and what to do.
+_DELAYS = (
+    (
+        "periodSeconds",
+        10,
+        "write periodSeconds: 1, and for failureThreshold the number of seconds that the start may take",
+    ),
+    ("initialDelaySeconds", 0, "leave initialDelaySeconds out"),
+)
 
 
 def startup_probe(subject: Subject) -> Iterator[Finding]:
-    """A sidecar has no startupProbe.
+    """A sidecar has no startupProbe, and no parameter adds one.
 
-    Why: native sidecars start before the app. The containers after a sidecar wait for its `startupProbe`, but not
-    for its `readinessProbe`. Without a startupProbe the app starts before its proxy listens, and the app's first
-    connections fail. https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/
+    Why: native sidecars start before the app. The containers after a sidecar wait for its `startupProbe` and for the
+    end of its `postStart` hook, but not for its `readinessProbe`. With neither of them the app starts before its proxy
+    listens, and the app's first connections fail.
+    https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/
+
+    An app that does not use its sidecar in its first moments does not need to wait. But whoever uses the template may
+    know better: add the startupProbe if a parameter says so, such as `wait`.
 
     Bad:
         # overlay.yaml.j2
@@ -46,9 +54,15 @@ def startup_probe(subject: Subject) -> Iterator[Finding]:
     Proof: the API server accepts a sidecar without a probe; the mistake is a race between two programs, which a
     test would not always see.
     """
+    holding = {
+        path
+        for rendering in subject.renderings
+        for path, container in rendering.sidecars()
+        if "startupProbe" in container or "postStart" in mapping(container.get("lifecycle"))
+    }
     for rendering in subject.renderings:
         for path, container in rendering.sidecars():
-            if "startupProbe" not in container:
+            if path not in holding:
                 yield Finding(
                     f"container `{container.get('name')}` has no startupProbe, so the app does not wait for it",
                     rendering.overlay.place(path),
@@ -94,16 +108,14 @@ def slow_start(subject: Subject) -> Iterator[Finding]:
     """
     for rendering in usual(subject):
         for path, container in rendering.sidecars():
-            probe = container.get("startupProbe")
-            if not isinstance(probe, dict):
-                continue
-            for field, default in (("periodSeconds", _DEFAULT_SECONDS), ("initialDelaySeconds", 0)):
+            probe = mapping(container.get("startupProbe"))
+            for field, default, advice in _DELAYS:
                 seconds = probe.get(field, default)
-                if isinstance(seconds, int) and seconds > _MOST_SECONDS:
+                if probe and isinstance(seconds, int) and seconds > 3:
                     yield Finding(
                         f"{field} {seconds} holds back the app for up to {seconds} s more than the sidecar needs",
                         rendering.overlay.place((*path, "startupProbe", field), key=field in probe),
-                        _HELP[field],
+                        advice,
                     )
 
 
@@ -146,8 +158,8 @@ def readiness_probe(subject: Subject) -> Iterator[Finding]:
 
     Proof: the API server accepts a sidecar without a probe; the mistake shows only when the program hangs.
     """
-    if not _in_front(subject):
-        return
+    if not any(re.match("upstream|app-.*port", name) for name in subject.template.parameters):
+        return  # nothing of the template sends to the app
     for rendering in subject.renderings:
         for path, container in rendering.sidecars():
             if container.get("ports") and "readinessProbe" not in container:
@@ -194,19 +206,9 @@ def undeclared_port(subject: Subject) -> Iterator[Finding]:
                     yield Finding(
                         f"container `{container.get('name')}` does not declare port {port}, which the kubelet probes",
                         rendering.overlay.place((*path, *port_path)),
-                        (
-                            "add it to the container's ports, so that the injector can report a conflict with the "
-                            "same port in a pod"
-                        ),
+                        "add it to the container's ports, so that the injector can report a conflict with the "
+                        "same port in a pod",
                     )
 
 
 RULES = (readiness_probe, slow_start, startup_probe, undeclared_port)
-
-
-def _in_front(subject: Subject) -> bool:
-    """Whether the template sends anything to the app, by the names of its parameters."""
-    return any(
-        name.startswith("upstream") or (name.startswith("app-") and "port" in name)
-        for name in subject.template.parameters
-    )
