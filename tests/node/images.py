@@ -106,6 +106,8 @@ def gallery(folder: Path) -> Path:
         ("agones-sdk", "sdk-server", "usr/local/bin/sdk-server", []),
     ):
         if file := parts.find(program):
+            if program == "envoy":
+                images.append(Image("envoyproxy/envoy:distroless-v1.40.0", [libraries, {path: file}]))
             config = {"Entrypoint": [f"/{path}"]} if program in _ENTRY_POINTS else {}
             images.append(Image(default(template), [libraries, *more, {path: file}], config))
     made_of = [(image.name, _identity(image)) for image in images]
