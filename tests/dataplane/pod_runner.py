@@ -7,10 +7,11 @@
         running.output("envoy-sidecar")
 
 Init containers run one after another and must succeed; one with `restartPolicy: Always` keeps running, and its
-startupProbe holds back what follows; then the containers start. Each has the user, capabilities, read-only root,
-volumes, environment and command of its spec; its programs are this machine's. Volumes: configMap, secret
-with its items, emptyDir, downwardAPI for annotations, and the projected token of a service account. Probes but those by
-exec go from outside to the pod's address, as kubelet's do. Whatever was started is ended, by its own process id.
+startupProbe, or the end of its postStart hook, holds back what follows; then the containers start, and the pod is ready
+when all of them answer. Each has the user, capabilities, read-only root, volumes, environment and command of its spec;
+its programs are this machine's. Volumes: configMap, secret with its items, emptyDir, downwardAPI for annotations, and
+the projected token of a service account. Probes but those by exec go from outside to the pod's address, as kubelet's
+do. Whatever was started is ended, by its own process id.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -93,17 +94,20 @@ class RunningPod:
     # ------------------------------------------------------------------------------------------------ life
 
     def start(self) -> None:
-        """All of the pod, in kubelet's order. Raises PodFailed."""
+        """All of the pod, in kubelet's order, until it is ready. Raises PodFailed."""
+        running: list[Object] = []
         for container in self.spec.get("initContainers", []):
             if container.get("restartPolicy") == "Always":
                 self.launch(container)
                 self.await_start(container["name"])
+                running.append(container)
             else:
                 self.run_init(container["name"])
         for container in self.spec["containers"]:
             self.launch(container)
-        for container in self.spec["containers"]:
-            self.await_start(container["name"])
+        for container in [*running, *self.spec["containers"]]:
+            probes = [probe for probe in ("startupProbe", "readinessProbe", "livenessProbe") if probe in container]
+            self._await_probes(container["name"], probes[:1])
 
     def run_init(self, name: str) -> None:
         """One init container, to its end. Raises PodFailed when it fails."""
@@ -116,11 +120,27 @@ class RunningPod:
             raise PodFailed(f"init container {name} ended with {code}: {self.errors(name)}")
 
     def await_start(self, name: str) -> None:
-        """Until the startup probe of a container succeeds. Raises PodFailed when it ends or takes too long."""
-        if "startupProbe" not in self.container(name):
-            return
+        """Until what follows may start: the startup probe of a container has succeeded, or its hook has ended. Raises
+        PodFailed when the container ends or takes too long.
+        """
+        container = self.container(name)
+        self._await_probes(name, ["startupProbe"] if "startupProbe" in container else [])
+        if hook := container.get("lifecycle", {}).get("postStart"):
+            self._await(name, lambda: Path("/proc", str(self.process(name)), "root").readlink() != Path("/"))
+            with subprocess.Popen(self._line_within(name, hook["exec"]["command"])) as running:
+                try:
+                    self._await(name, lambda: running.poll() is not None)
+                finally:
+                    running.kill()
+            if running.returncode:
+                raise PodFailed(f"the hook of container {name} ended with {running.returncode}: {self.errors(name)}")
+
+    def _await_probes(self, name: str, probes: list[str]) -> None:
+        self._await(name, lambda: all(self.probe(name, probe) for probe in probes))
+
+    def _await(self, name: str, done: Callable[[], bool]) -> None:
         end = time.monotonic() + _LIMIT
-        while not self.probe(name, "startupProbe"):
+        while not done():
             if self._processes[name].poll() is not None:
                 raise PodFailed(f"container {name} ended with {self._processes[name].returncode}: {self.errors(name)}")
             if time.monotonic() > end:
@@ -167,6 +187,10 @@ class RunningPod:
         """The folder of a volume, before the pod starts."""
         return self._volumes[name]
 
+    def started(self, name: str) -> bool:
+        """Whether a container has been started."""
+        return name in self._processes
+
     def process(self, name: str) -> int:
         """The process id of a container's first process."""
         return self._processes[name].pid
@@ -204,13 +228,18 @@ class RunningPod:
 
     def run_within(self, name: str, *command: str, seconds: float = _PATIENCE) -> subprocess.CompletedProcess[str]:
         """A command in the file system of a container that runs, as its user."""
-        user = self._security(self.container(name), "runAsUser", 0)
-        group = self._security(self.container(name), "runAsGroup", user)
-        line = ["nsenter", f"--target={self.process(name)}", "--mount", "--root", "--wd", f"--setuid={user}"]
-        line += [f"--setgid={group}", "--", *command]
+        line = self._line_within(name, command)
         return subprocess.run(line, capture_output=True, text=True, timeout=seconds, check=False)
 
     # ------------------------------------------------------------------------------------------------ within
+
+    def _line_within(self, name: str, command: Sequence[str]) -> list[str]:
+        user = self._security(self.container(name), "runAsUser", 0)
+        group = self._security(self.container(name), "runAsGroup", user)
+        line = ["nsenter", f"--target={self.process(name)}", "--mount", "--net", "--root", "--wd", f"--setuid={user}"]
+        program = Path(command[0]).name
+        words = [f"/parts/{program}" if program in _PARTS else command[0], *command[1:]]
+        return [*line, f"--setgid={group}", "--", *words]
 
     def _port(self, name: str, port: int | str) -> int:
         if isinstance(port, int):

@@ -139,7 +139,6 @@ def test_probes_of_app_and_envoy_answer(pod: RunningPod) -> None:
         ("app", "readinessProbe"),
         ("app", "livenessProbe"),
         ("app", "startupProbe"),
-        ("envoy-sidecar", "startupProbe"),
         ("envoy-sidecar", "readinessProbe"),
     ):
         assert pod.probe(container, probe), (container, probe)

@@ -55,7 +55,6 @@ def test_probes_of_app_and_envoy_answer(pod: RunningPod) -> None:
     for container, probe in (
         ("app", "readinessProbe"),
         ("app", "livenessProbe"),
-        ("envoy-sidecar", "startupProbe"),
         ("envoy-sidecar", "readinessProbe"),
     ):
         assert pod.probe(container, probe), (container, probe)

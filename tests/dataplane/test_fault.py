@@ -95,7 +95,6 @@ def test_probes_and_the_apps_own_port_are_untouched(run: Run) -> None:
         for container, probe in (
             ("app", "readinessProbe"),
             ("app", "livenessProbe"),
-            ("fault", "startupProbe"),
             ("fault", "readinessProbe"),
         ):
             assert pod.probe(container, probe), (container, probe)

@@ -151,8 +151,7 @@ def test_an_address_in_a_header_is_not_believed(parts: Parts) -> None:
 
 def test_probes_and_metrics(parts: Parts) -> None:
     pod, _ = parts
-    assert pod.probe("oauth2-proxy-sidecar", "startupProbe") and pod.probe("oauth2-proxy-sidecar", "readinessProbe")
-    assert pod.probe("app", "readinessProbe")
+    assert pod.probe("oauth2-proxy-sidecar", "readinessProbe") and pod.probe("app", "readinessProbe")
     page = call(pod.network.outside, pod.network.pod.ipv6, METRICS, "/metrics")
     assert b"oauth2_proxy_requests_total" in page.body
     assert call(pod.network.outside, pod.network.pod.ipv6, PORT, "/ping").status == 200
@@ -236,9 +235,9 @@ def test_a_provider_whose_authority_is_our_own(run: Run, tmp_path: Path, ours: b
                 pod.start()
 
 
-def test_without_the_provider_the_pod_does_not_start(run: Run) -> None:
-    with run("oauth2-proxy", parameters(), start=False, secrets={"web-login": SECRET}) as pod:
+@pytest.mark.parametrize("wait", [True, False])
+def test_without_the_provider_the_pod_is_not_ready(run: Run, wait: bool) -> None:
+    with run("oauth2-proxy", parameters(wait=wait), start=False, secrets={"web-login": SECRET}) as pod:
         with pytest.raises(PodFailed, match="oauth2-proxy"):
             pod.start()
-        with pytest.raises(KeyError):  # the app has not been started
-            pod.process("app")
+        assert pod.started("app") != wait

@@ -135,7 +135,7 @@ def test_an_exporter_that_needs_the_app_does_not_keep_it_from_starting(run: Run)
 def test_variables_configure_it_and_the_app_may_wait_for_it(run: Run) -> None:
     variables = {"SCRAPE_URI": "http://127.0.0.1:18081/status", "CONST_LABELS": "shop=one", "LISTEN_ADDRESS": ":9200"}
     parameters = {**EXPORTER, "port": "9200", "env": variables, "wait": "true", "health-path": "/"}
-    with run("nginx", also={NAME: parameters}) as pod:
+    with run("nginx", {"wait": True}, also={NAME: parameters}) as pod:
         assert [container["name"] for container in pod.spec["initContainers"]] == ["nginx-sidecar", NAME]
         assert pod.probe(NAME, "startupProbe")
         families = scraped(pod)

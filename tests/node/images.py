@@ -1,8 +1,9 @@
 """The images of a node, made without a registry, as OCI archives (OCI Image Layout), for the node's own registry.
 
-Those of the gallery have the names that the templates give by default, with a layer of Debian packages and one with the
-program. The injector's own is what buildah makes of the Dockerfile; the two images that the Dockerfile begins with
-are made of Debian packages too, under the names of the real ones.
+Those of the gallery have the names that the templates give by default, with layers of Debian's files and one with the
+program. Where the real image has no shell, neither has this one; where it has one, this one has that shell and no more.
+The injector's own is what buildah makes of the Dockerfile; the two images that the Dockerfile begins with are made of
+Debian packages too, under the names of the real ones.
 """
 
 from __future__ import annotations
@@ -80,6 +81,10 @@ def gallery(folder: Path) -> Path:
     """The archive with the app's image, the sandbox's, and those of the templates whose programs are here."""
     app = folder / f"app-{parts.app_key()}"
     base = folder / "roots" / "programs"
+    libraries = _files(base, "lib*/*.so*", "lib/*-linux-gnu/*.so*", "usr/lib/*-linux-gnu/*.so*")
+    # Ubuntu's shell in Envoy's image, and what Alpine has in Vault's; the others are without, as distroless ones are.
+    bash = {"bin/bash": Path("/bin/bash"), **_files(base, "bin/sleep"), **_files(Path("/"), "lib/*/libtinfo.so.6*")}
+    shell = _files(base, "bin/sh", "bin/dash", "bin/ls", "bin/cat", "bin/sleep")
     images = [
         Image(APP, [{"app": app}], {"Entrypoint": ["/app"], "User": "1000:1000"}),
         Image(SANDBOX, [{"app": app}], {"Entrypoint": ["/app", "sleep"], "User": "65535:65535"}),
@@ -91,20 +96,28 @@ def gallery(folder: Path) -> Path:
         Image("nginx/nginx-prometheus-exporter:1.5.1", [base], {"Entrypoint": ["prometheus-nginx-exporter"]}),
         *(Image(name, [{"app": app}], {"Entrypoint": ["/app"]}) for name in _APPS),
     ]
-    for template, program, path in (
-        ("envoy", "envoy", "usr/local/bin/envoy"),
-        ("oauth2-proxy", "oauth2-proxy", "usr/local/bin/oauth2-proxy"),
-        ("cloud-sql-proxy", "cloud-sql-proxy", "cloud-sql-proxy"),
-        ("otel-collector", "otelcol", "otelcol"),
-        ("vault-agent", "vault", "bin/vault"),
-        ("fluent-bit", "fluent-bit", "fluent-bit/bin/fluent-bit"),
-        ("agones-sdk", "sdk-server", "usr/local/bin/sdk-server"),
+    for template, program, path, more in (
+        ("envoy", "envoy", "usr/local/bin/envoy", [bash]),
+        ("oauth2-proxy", "oauth2-proxy", "usr/local/bin/oauth2-proxy", []),
+        ("cloud-sql-proxy", "cloud-sql-proxy", "cloud-sql-proxy", []),
+        ("otel-collector", "otelcol", "otelcol", []),
+        ("vault-agent", "vault", "bin/vault", [shell]),
+        ("fluent-bit", "fluent-bit", "fluent-bit/bin/fluent-bit", []),
+        ("agones-sdk", "sdk-server", "usr/local/bin/sdk-server", []),
     ):
         if file := parts.find(program):
+            if program == "envoy":
+                images.append(Image("envoyproxy/envoy:distroless-v1.40.0", [libraries, {path: file}]))
             config = {"Entrypoint": [f"/{path}"]} if program in _ENTRY_POINTS else {}
-            images.append(Image(default(template), [base, {path: file}], config))
+            images.append(Image(default(template), [libraries, *more, {path: file}], config))
     made_of = [(image.name, _identity(image)) for image in images]
     return _kept(folder / "images", "gallery", [Path(__file__).read_text(), made_of], lambda to: write(images, to))
+
+
+def _files(root: Path, *patterns: str) -> dict[str, Path]:
+    """The files of a folder, by their paths in it."""
+    found = [file for pattern in patterns for file in sorted(root.glob(pattern)) if file.is_file()]
+    return {str(file.relative_to(root)): file for file in found}
 
 
 def _identity(image: Image) -> list[Any]:

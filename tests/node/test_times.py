@@ -11,15 +11,18 @@ from typing import Any
 import pytest
 
 from tests import parts
+from tests.cluster.api import Object
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.objects import IMAGE
 from tests.cluster.processes import eventually
-from tests.node.calls import ENABLED, Try, is_ready, sidecar_names
+from tests.node.calls import ENABLED, Try, is_ready, sidecar_names, wait_until_ready
 from tests.node.images import default
 from tests.node.installation import Installation
 from tests.node.servers import cloud_sql, provider, vault
+from tests.node.trace import steps, talkative
 
 TIMES = 20
+_TRACES = 5  #: pods of which the median is shown
 _HELPER = {"name": "helper", "image": IMAGE, "env": '{"PORT": "9090"}', "ports": "[9090]", "probe-path": "/"}
 _EXPORTER = {
     "image": default("nginx"),
@@ -48,6 +51,25 @@ KINDS: dict[str, tuple[str, dict[str, str]]] = {
 }
 _PROGRAMS = {"fluent-bit": "fluent-bit", "agones-sdk": "sdk-server"}
 _SERVERS = {"oauth2-proxy": provider, "vault-agent": vault, "cloud-sql-proxy": cloud_sql}
+#: A sidecar of a program that listens at once, in three ways.
+_PLAIN: Object = {
+    "name": "helper",
+    "image": IMAGE,
+    "restartPolicy": "Always",
+    "env": [{"name": "PORT", "value": "9090"}],
+}
+_PROBE = {"httpGet": {"path": "/", "port": 9090}, "periodSeconds": 1}
+_HOOK = {"postStart": {"exec": {"command": ["/app", "get", "http://127.0.0.1:9090/"]}}}
+TRACED: dict[str, tuple[str, dict[str, str], list[Object]]] = {
+    "no sidecar": ("none", {}, []),
+    "a sidecar without startup probe": ("none", {}, [_PLAIN]),
+    "a sidecar with a startup probe": ("none", {}, [{**_PLAIN, "startupProbe": _PROBE}]),
+    "a sidecar with a `postStart` hook": ("none", {}, [{**_PLAIN, "lifecycle": _HOOK}]),
+    "envoy with `intercept: redirect`": ("envoy", {}, []),
+    "envoy with `intercept: ports`": ("envoy", {"intercept": "ports"}, []),
+    "nginx": ("nginx", {}, []),
+    "fluent-bit": ("fluent-bit", {"output": "stdout"}, []),
+}
 
 
 def start_once(start: Try, templates: str, name: str, **given: Any) -> tuple[float, float]:
@@ -60,10 +82,15 @@ def start_once(start: Try, templates: str, name: str, **given: Any) -> tuple[flo
     scheduled = time.time()
     eventually("it is Ready", lambda: is_ready(get()), 90, every=0.02)
     ready = time.time()
+    return first_line(start, name).timestamp() - scheduled, ready - created
+
+
+def first_line(start: Try, name: str) -> datetime:
+    """When the app of the pod printed its first line. The pod is deleted."""
     words = ["logs", "-n", start.space, name, "-c", "app", "--timestamps"]
-    first = datetime.fromisoformat(start.node.kubectl(*words).stdout.split()[0]).timestamp()
+    first = datetime.fromisoformat(start.node.kubectl(*words).stdout.split()[0])
     start.node.kubectl("delete", "pod", "-n", start.space, name, "--grace-period=1", "--wait=false")
-    return first - scheduled, ready - created
+    return first
 
 
 @pytest.mark.soak(minutes=3)
@@ -87,3 +114,29 @@ def test_what_a_start_costs(
     for index, span in enumerate(("to the first line", "to Ready")):
         with_it, without = (statistics.median(one[index] for one in found[key]) for key in ("with", "without"))
         record_property(span, f"{with_it:.1f} s, without {without:.1f} s")
+
+
+@pytest.mark.soak(minutes=3)
+@pytest.mark.parametrize("what", TRACED)
+def test_where_the_time_of_a_start_goes(
+    injector: Installation, namespace: NamespaceFactory, what: str, record_property: Callable[[str, object], None]
+) -> None:
+    """trace of a start with {what}"""
+    templates, parameters, sidecars = TRACED[what]
+    if templates in _PROGRAMS:
+        parts.require(_PROGRAMS[templates])
+    start = Try(injector, namespace)
+    start.space = start.make_space(ENABLED)
+    found: list[dict[str, datetime]] = []
+    with talkative(start.node):
+        for number in range(_TRACES):
+            name = f"traced-{number}"
+            own = {"sidecar.injector/inject": "false"} if templates == "none" else {}
+            start.make(templates, name, None, parameters, own, initContainers=sidecars)
+            made = wait_until_ready(start.api, start.space, name)
+            found.append({**steps(start.node, made), "first line of the app": first_line(start, name)})
+    seconds = [{step: (at - one["added"]).total_seconds() for step, at in one.items()} for one in found]
+    median = sorted(seconds, key=lambda one: one["first line of the app"])[_TRACES // 2]
+    for step, at in sorted(median.items(), key=lambda one: one[1]):
+        if step != "added":
+            record_property(step, f"{at:.2f}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from injector.authoring.lint.rules._values import asked_ports, declared
 from injector.authoring.lint.subject import Findings, Subject
+from injector.pods.context import mapping_at
 
 SEVERITY = "warning"
 
@@ -17,11 +18,15 @@ _HELP = {
 
 
 def startup_probe(subject: Subject) -> Findings:
-    """A sidecar has no startupProbe.
+    """A sidecar has no startupProbe, and no parameter adds one.
 
-    Why: native sidecars start before the app. The containers after a sidecar wait for its `startupProbe`, but not
-    for its `readinessProbe`. Without a startupProbe the app starts before its proxy listens, and the app's first
-    connections fail. https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/
+    Why: native sidecars start before the app. The containers after a sidecar wait for its `startupProbe` and for the
+    end of its `postStart` hook, but not for its `readinessProbe`. With neither of them the app starts before its proxy
+    listens, and the app's first connections fail.
+    https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/
+
+    An app that does not use its sidecar in its first moments does not need to wait. But whoever uses the template may
+    know better: add the startupProbe if a parameter says so, such as `wait`.
 
     Bad:
         # overlay.yaml.j2
@@ -44,9 +49,15 @@ def startup_probe(subject: Subject) -> Findings:
     Proof: the API server accepts a sidecar without a probe; the mistake is a race between two programs, which a
     test would not always see.
     """
+    holding = {
+        path
+        for rendering in subject.renderings
+        for path, container in rendering.sidecars()
+        if "startupProbe" in container or "postStart" in mapping_at(container, "lifecycle")
+    }
     for rendering in subject.renderings:
         for path, container in rendering.sidecars():
-            if "startupProbe" not in container:
+            if path not in holding:
                 yield rendering.finding(
                     f"container `{container.get('name')}` has no startupProbe, so the app does not wait for it",
                     path,
