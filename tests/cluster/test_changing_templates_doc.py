@@ -17,10 +17,12 @@ from tests.cluster.installed import Installed
 from tests.cluster.objects import deployment, pod
 from tests.cluster.processes import eventually
 from tests.cluster.server import PROJECT
+from tests.silence import needs_words
 
 PAGE = (PROJECT / "docs" / "changing-templates.md").read_text()
 
 
+@needs_words
 def test_each_step(control_plane: ControlPlane, namespace: NamespaceFactory, room: None, tmp_path: Path) -> None:
     api = control_plane.api
     (tmp_path / "server").mkdir()
