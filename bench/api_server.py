@@ -1,7 +1,8 @@
-"""What a real API server waits for the webhook, by its own metric, and write docs/benchmark-api-server.md.
+"""What a real API server waits for the webhook, by its own metric, and what many clients at a time wait for a pod.
 
-Beside the injector the Go webhook that answers a constant is called for the same pods, in a namespace of its own; both
-by dry runs, so that nothing of the pods stays.
+Writes docs/benchmark-api-server.md. Beside the injector the Go webhook that answers a constant is called for the same
+pods, in a namespace of its own; in another one nobody is called. The API server counts its calls by dry runs, so that
+nothing of the pods stays; the clients create pods, which no node runs.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from statistics import median
+from statistics import mean, median, quantiles
 from typing import Any
 
 from bench.processes import constant, floor
@@ -22,6 +25,7 @@ from bench.provenance import ROOT, written_by
 from bench.reviews import HOST
 from bench.workloads import workload
 from tests import parts
+from tests.cluster.api import path
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.objects import wait_until_in_force, webhook, webhook_configuration
 from tests.cluster.server import InjectorServer
@@ -48,6 +52,11 @@ def _replicas(pods: int) -> Iterator[dict[str, Any]]:
     return (workload(0) for _ in range(pods))
 
 
+#: Beside those of `CASES`, where many clients create pods.
+NO_WEBHOOK = Case("no webhook", "none", _new)
+#: How many clients create pods at the same time.
+CLIENTS = (10, 50)
+
 CASES = (
     Case("a Go webhook that decodes the pod and answers a constant", "constant", _new),
     Case("a replica of a pod seen before", "injector", _replicas),
@@ -72,13 +81,24 @@ def _cluster(folder: Path, go: list[str]) -> Iterator[ControlPlane]:
         with floor(folder / "constant", go) as (_, port):
             urls = {"injector": server.client_config()["url"], "constant": f"https://127.0.0.1:{port}/mutate"}
             for name, url in urls.items():
-                cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-                cluster.wait_for_default_account(name)
+                _namespace(cluster, name)
                 called = webhook(_NAMES[name], {"url": url, "caBundle": server.ca_bundle}, name)
                 cluster.api.create(webhook_configuration(name, called))
+            _namespace(cluster, NO_WEBHOOK.webhook)
             wait_until_in_force(cluster)
             yield cluster
         process.stop()
+
+
+def _namespace(cluster: ControlPlane, name: str) -> None:
+    cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    cluster.wait_for_default_account(name)
+
+
+def _created(case: Case, pods: int) -> Iterator[dict[str, Any]]:
+    """The pods of a case as an API server takes them."""
+    for pod in case.pods(pods):
+        yield {**pod, "spec": {**pod["spec"], "serviceAccountName": "default", "serviceAccount": "default"}}
 
 
 def _milliseconds(cluster: ControlPlane, case: Case, pods: int) -> float:
@@ -91,11 +111,43 @@ def _milliseconds(cluster: ControlPlane, case: Case, pods: int) -> float:
         return cluster.metric(f"{_DURATION}_sum", name=name), cluster.metric(f"{_DURATION}_count", name=name)
 
     seconds, calls = so_far()
-    for pod in case.pods(pods):
-        spec = {**pod["spec"], "serviceAccountName": "default", "serviceAccount": "default"}
-        cluster.api.create({**pod, "spec": spec}, case.webhook, dry_run=True)
+    for pod in _created(case, pods):
+        cluster.api.create(pod, case.webhook, dry_run=True)
     more_seconds, more_calls = so_far()
     return 1000 * (more_seconds - seconds) / (more_calls - calls)
+
+
+def _waits(cluster: ControlPlane, clients: Executor, case: Case, pods: int) -> tuple[float, float, float]:
+    """What clients wait for a pod, in milliseconds: the average, the 95th and the 99th percentile."""
+
+    def create(pod: dict[str, Any]) -> float:
+        began = time.perf_counter()
+        cluster.api.create(pod, case.webhook)
+        return 1000 * (time.perf_counter() - began)
+
+    waits = list(clients.map(create, _created(case, pods)))
+    cluster.api.call("DELETE", f"{path('Pod', case.webhook)}?gracePeriodSeconds=0")
+    shares = quantiles(waits, n=100)
+    return mean(waits), shares[94], shares[98]
+
+
+def _rows(cluster: ControlPlane, clients: int, rounds: int, pods: int) -> Iterator[str]:
+    """What so many clients wait without a webhook, and how much longer with each."""
+    cases = (NO_WEBHOOK, *CASES)
+    found: dict[str, list[tuple[float, float, float]]] = {case.title: [] for case in cases}
+    with ThreadPoolExecutor(clients) as pool:
+        for number in range(rounds + 1):
+            for case in cases:
+                waits = _waits(cluster, pool, case, pods)
+                if number:
+                    found[case.title].append(waits)
+    alone = found[NO_WEBHOOK.title]
+    for title, rounds_of in found.items():
+        base = [(0.0, 0.0, 0.0)] * rounds if title == NO_WEBHOOK.title else alone
+        more = [[a - b for a, b in zip(*pair, strict=True)] for pair in zip(rounds_of, base, strict=True)]
+        sign = "" if title == NO_WEBHOOK.title else "+"
+        figures = " | ".join(f"{median(column):{sign}.1f}" for column in zip(*more, strict=True))
+        yield f"| {clients} | {title} | {figures} |"
 
 
 def main() -> None:
@@ -115,6 +167,7 @@ def main() -> None:
                 taken = _milliseconds(cluster, case, options.pods)
                 if number:  # the first round makes connections and fills memories
                     found[case.title].append(taken)
+        rows = [row for clients in CLIENTS for row in _rows(cluster, clients, options.rounds, 2 * options.pods)]
         minor = cluster.minor
     least = median(found[CASES[0].title])
     page = "\n".join(
@@ -129,6 +182,17 @@ def main() -> None:
             "| | ms a call | against the Go webhook |",
             "| --- | ---: | ---: |",
             *(f"| {title} | {median(all_):.2f} | {median(all_) / least:.2f} |" for title, all_ in found.items()),
+            "",
+            "## Many clients",
+            "",
+            "What a client waits until its pod is created, while others create pods as well, in milliseconds: without "
+            "a webhook, and how much longer with each. API server, etcd, webhooks and clients share this machine's "
+            "cores, so most of it is waiting for a core. "
+            f"Medians of {options.rounds} rounds of {2 * options.pods} pods, each beside the same without a webhook.",
+            "",
+            "| clients | | average | 95th percentile | 99th percentile |",
+            "| ---: | --- | ---: | ---: | ---: |",
+            *rows,
             "",
         ]
     )
