@@ -107,7 +107,7 @@ class RunningPod:
             self.launch(container)
         for container in [*running, *self.spec["containers"]]:
             probes = [probe for probe in ("startupProbe", "readinessProbe", "livenessProbe") if probe in container]
-            self._await_probes(container["name"], probes[:1])
+            self._await_probes(container["name"], probes[:1], again=container in running)
 
     def run_init(self, name: str) -> None:
         """One init container, to its end. Raises PodFailed when it fails."""
@@ -135,14 +135,18 @@ class RunningPod:
             if running.returncode:
                 raise PodFailed(f"the hook of container {name} ended with {running.returncode}: {self.errors(name)}")
 
-    def _await_probes(self, name: str, probes: list[str]) -> None:
-        self._await(name, lambda: all(self.probe(name, probe) for probe in probes))
+    def _await_probes(self, name: str, probes: list[str], *, again: bool = False) -> None:
+        self._await(name, lambda: all(self.probe(name, probe) for probe in probes), again=again)
 
-    def _await(self, name: str, done: Callable[[], bool]) -> None:
+    def _await(self, name: str, done: Callable[[], bool], *, again: bool = False) -> None:
+        """With `again` a container that has ended starts anew, as kubelet does with a native sidecar."""
         end = time.monotonic() + _LIMIT
         while not done():
             if self._processes[name].poll() is not None:
-                raise PodFailed(f"container {name} ended with {self._processes[name].returncode}: {self.errors(name)}")
+                if not again:
+                    code = self._processes[name].returncode
+                    raise PodFailed(f"container {name} ended with {code}: {self.errors(name)}")
+                self.launch(self.container(name))
             if time.monotonic() > end:
                 raise PodFailed(f"container {name} does not start: {self.errors(name)}")
             time.sleep(0.02)
