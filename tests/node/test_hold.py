@@ -63,7 +63,7 @@ def test_the_first_request(
             start.make("envoy", name, asking, {"intercept": intercept}, restartPolicy="Never")
             get = partial(start.api.get, "Pod", name, start.space)
             ended = eventually("it ends", lambda get=get: _if_ended(get()), 300, every=0.1)
-            carried.append("X-Request-Id" in start.log(ended, "app"))
+            carried.append("X-Forwarded-Proto" in start.log(ended, "app"))  # which only Envoy adds
             start.node.kubectl("delete", "pod", "-n", start.space, name, "--grace-period=1", "--wait=false")
     record_property("requests through Envoy", f"{sum(carried)} of {len(carried)}")
     assert all(carried)
