@@ -100,7 +100,10 @@ def _says_why(start: Try, record_property: Callable[[str, object], None], image:
 
     found = eventually("the pod says what is wrong", state, 300)
     record_property("seconds until it does", f"{time.monotonic() - begin:.0f}")
-    record_property("state", f"{found['reason']}: {found.get('message', '')}")
+    [sidecar] = [one for one in get()["spec"]["initContainers"] if one["name"] == SIDECAR]
+    script = " ".join(sidecar["lifecycle"]["postStart"]["exec"]["command"])
+    why = found.get("message", "").replace(script, "HOOK").partition(" failed - ")[2]
+    record_property("state", f"{found['reason']}: {' '.join(why.split())}")
     events = start.api.list("Event", start.space, fieldSelector="involvedObject.name=web")
     assert "FailedPostStartHook" in {event["reason"] for event in events}
     assert "running" not in statuses(get())["app"]["state"]
