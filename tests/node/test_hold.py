@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -100,10 +101,8 @@ def _says_why(start: Try, record_property: Callable[[str, object], None], image:
 
     found = eventually("the pod says what is wrong", state, 300)
     record_property("seconds until it does", f"{time.monotonic() - begin:.0f}")
-    [sidecar] = [one for one in get()["spec"]["initContainers"] if one["name"] == SIDECAR]
-    script = " ".join(sidecar["lifecycle"]["postStart"]["exec"]["command"])
-    why = found.get("message", "").replace(script, "HOOK").partition(" failed - ")[2]
-    record_property("state", f"{found['reason']}: {' '.join(why.split())}")
+    said = re.sub(r"(?s).* failed - error: (command '.*' )?(.*), message: .*", r"\2", found.get("message", ""))
+    record_property("state", f"{found['reason']}: {' '.join(said.split())}")
     events = start.api.list("Event", start.space, fieldSelector="involvedObject.name=web")
     assert "FailedPostStartHook" in {event["reason"] for event in events}
     assert "running" not in statuses(get())["app"]["state"]
