@@ -37,7 +37,7 @@ def settings(text: str) -> dict[str, Any]:
     return config_map("sidecar-injector", {"settings.yaml": text}, {"app.kubernetes.io/name": "sidecar-injector"})
 
 
-def ask(app: Served, obj: Any, old: Any = None, operation: str = "CREATE", seconds: int = 10) -> dict[str, Any]:
+def ask(app: Served, obj: Any, old: Any = None, operation: str = "CREATE", seconds: int = 30) -> dict[str, Any]:
     body = review(obj, resource=CONFIG_MAPS, operation=operation, namespace="injector")
     if old is not None:
         body["request"]["oldObject"] = old
