@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from injector.cli.manifest_writer import dump_json, dump_yaml
+from injector.cli.manifest_writer import dump_json, dump_yaml, line_text
 from injector.pods.overlay import Replace
 from injector.templates.kubernetes_yaml import load_manifest
 from injector.templates.yaml_writer import dump
@@ -139,3 +139,11 @@ def test_a_tag_reads_back_with_the_type_of_its_value(value):
 def test_a_tag_is_written_as_authors_write_it():
     assert dump_yaml({"imagePullPolicy": Replace("Always")}) == "imagePullPolicy: !replace Always\n"
     assert dump_yaml({"env": [{"name": "A", "value": Replace("5")}]}) == "env:\n- name: A\n  value: !replace '5'\n"
+
+
+@pytest.mark.parametrize("flow", [True, False])
+@given(texts=st.lists(st.text(max_size=100) | st.just(", a long text: of many words" * 9), max_size=3))
+def test_a_value_on_one_line_is_on_one_line(flow: bool, texts: list[str]) -> None:
+    line = line_text(texts, flow=flow)
+    assert len(line.splitlines()) == 1
+    assert yaml.safe_load(line) == texts
