@@ -95,7 +95,7 @@ def name_help(diagnostic: Diagnostic, name: str) -> str:
     expression = line[at:]
     if go := re.search(rf"\{{\{{-?\s*{re.escape(name)}\b(?!\s*\()", line) and go_help(line, diagnostic.place.file, at):
         return go
-    if words.HOLDERS.fullmatch(name):
+    if name in words.HOLDERS:
         field = re.match(r"\w+\.(?:parameters\.)?(\w+)\b(?!\()", expression)
         variable = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", field[1]).lower() if field else "x"
         return f"write params.{variable}, and declare the parameter `{variable.replace('_', '-')}` in template.yaml"

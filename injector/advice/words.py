@@ -139,7 +139,7 @@ VALUES = by_word(
     }
 )
 #: Names of what holds the parameters elsewhere.
-HOLDERS = re.compile("[Vv]alues|vars?|local|inputs|config|settings|args|parameters")
+HOLDERS = frozenset(("values", "Values", "vars", "var", "local", "inputs", "config", "settings", "args", "parameters"))
 #: Tags of other languages, with ours.
 TAGS = by_word(
     {
@@ -159,10 +159,12 @@ TAGS = by_word(
     }
 )
 #: Functions of Sprig that have what they are about as their last operand.
-_SUBJECT_LAST = re.compile(
-    "default|ternary|join|split|splitList|trunc|substr|contains|has|hasPrefix|hasSuffix|trimPrefix|trimSuffix|replace"
-    "|required|n?indent"
-)
+_SUBJECT_LAST = frozenset(
+    (
+        "default", "ternary", "join", "split", "splitList", "trunc", "substr", "contains", "has", "hasPrefix",
+        "hasSuffix", "trimPrefix", "trimSuffix", "replace", "required", "indent", "nindent",
+    )
+)  # fmt: skip
 #: A text in quotes, a number or a boolean.
 _LITERAL = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`|-?[0-9.]+|true|false")
 _VERB = re.compile(r"%[-+0-9.]*[sdvqift]|\{\d*\}")
@@ -174,7 +176,7 @@ def subject_first(name: str, operands: Sequence[str], *, prefix: bool = False) -
 
     In Go's notation (`prefix`) some have it last, as in `default 80 .Values.port`; in brackets some people keep that.
     """
-    if _SUBJECT_LAST.fullmatch(name) and len(operands) > 1 and (prefix or _LITERAL.fullmatch(operands[0])):
+    if name in _SUBJECT_LAST and len(operands) > 1 and (prefix or _LITERAL.fullmatch(operands[0])):
         return [operands[-1], *operands[:-1]]
     return list(operands)
 

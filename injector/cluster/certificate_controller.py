@@ -11,11 +11,11 @@ import base64
 import binascii
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from time import monotonic
 from typing import NamedTuple
 
-import msgspec
 import structlog
 from cryptography.x509 import Certificate
 
@@ -48,7 +48,8 @@ _MANAGERS = 8
 OnTrouble = Callable[[str, str], None]
 
 
-class CertificateController(msgspec.Struct):
+@dataclass(eq=False)
+class CertificateController:
     """The leader's work, one piece at a time. Make a new one for each leadership: its memory is about one only.
 
     `leading` is asked before each write. `now` is the API server's time, because the API server checks certificates: a
@@ -65,12 +66,12 @@ class CertificateController(msgspec.Struct):
     settle_seconds: float
     write_seconds: float
     on_trouble: OnTrouble = lambda kind, message: None
-    _settling: tuple[Certificate | None, float] = (None, 0.0)
-    _right: dict[str, frozenset[Certificate]] = {}
-    _backoffs: dict[str, RepairBackoff] = {}
-    _managers: set[str] = set()
     #: What is wrong now, by kind, one sentence each.
-    failures: dict[str, str] = {}
+    failures: dict[str, str] = field(default_factory=dict, init=False)
+    _settling: tuple[Certificate | None, float] = field(default=(None, 0.0), init=False)
+    _right: dict[str, frozenset[Certificate]] = field(default_factory=dict, init=False)
+    _backoffs: dict[str, RepairBackoff] = field(default_factory=dict, init=False)
+    _managers: set[str] = field(default_factory=set, init=False)
 
     async def work(self, state: CertificateState) -> bool:
         """Look whether there is something to do, and do one thing; `state` is the watched copy of the Secret.
