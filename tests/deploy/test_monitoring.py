@@ -234,6 +234,19 @@ def dashboard(major: int = 4) -> dict[str, Any]:
     return found
 
 
+def test_pods_are_counted_by_the_labels_of_the_settings() -> None:
+    settings = {"statusLabel": "example.com/sidecarState", "namespaceLabel": {"key": "Mesh-In"}}
+
+    def queries(settings: dict[str, Any]) -> str:
+        objects = Helm().objects({**BOTH, "settings": settings})
+        return str(one(objects, "ConfigMap", f"{NAME}-dashboard")["data"][f"{NAME}.json"])
+
+    assert 'kube_pod_labels{label_sidecar_injector_status!=\\"\\"}' in queries({})
+    ours = queries(settings)
+    assert 'label_example_com_sidecar_state=\\"\\"' in ours and 'label_mesh_in=~\\"enabled|required\\"' in ours
+    assert "kube_pod_labels" not in queries({"statusLabel": ""})
+
+
 @pytest.mark.programs
 def test_both_helms_make_the_same_dashboard() -> None:
     assert dashboard(3) == dashboard(4)

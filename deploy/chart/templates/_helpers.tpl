@@ -68,3 +68,8 @@ labels:
 {{- end -}}
 {{- toYaml (merge (dict "certificates" $certificates) .Values.settings) -}}
 {{- end }}
+
+{{- /* A label's name as kube-state-metrics writes it: label_ in front, in snake case. */}}
+{{- define "injector.stateMetricsLabel" -}}
+label_{{ regexReplaceAll "([a-z0-9])([A-Z])" (regexReplaceAll "\\W" . "_") "${1}_${2}" | lower }}
+{{- end }}
