@@ -83,8 +83,8 @@ def test_a_fleet(
         generation = "the server has the new template"
         eventually(generation, lambda: "logger:2" in str(api.create(pod("try"), shop, dry_run=True)))
         for name in ("web", "early"):
-            words = next(line for line in (*first["restart"], *second["restart"]) if f"/{name} " in line).split(" && ")
-            control_plane.kubectl(*words[0].split()[1:])
+            printed = restart.format(name, shop)  # both were found in the answers above
+            control_plane.kubectl(*printed.split(" && ")[0].split()[1:])
             wait_until_available(api, name, shop)
 
         def up_to_date() -> bool:
