@@ -33,6 +33,7 @@ __all__ = [
     "GETTERS",
     "NODE",
     "OPTIONAL",
+    "OTHER_NODE",
     "PROGRAMS",
     "app_key",
     "begin_to_get",
@@ -53,6 +54,9 @@ CONTROL_PLANE = "control-plane"
 
 NODE = "node"
 """A folder as well: what a node with real pods takes. Only root can have it made, and use it."""
+
+OTHER_NODE = "NODE_ASSETS"
+"""In the environment: a folder that build-node made of another Kubernetes, as KUBEBUILDER_ASSETS is a control plane."""
 
 _CONTROL_PLANE_FILES = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "kwok", "kwok-stages.yaml")
 
@@ -216,6 +220,8 @@ def _find_control_plane() -> Path | None:
 def _find_node() -> Path | None:
     names = ("coredns", f"app-{app_key()}", "roots/python-nonroot")
     folders = _by_version(cache() / NODE, "v*")
+    if given := os.environ.get(OTHER_NODE):
+        folders.insert(0, Path(given))
     return next((folder for folder in folders if all((folder / name).exists() for name in names)), None)
 
 
