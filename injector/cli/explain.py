@@ -61,6 +61,9 @@ def explain(targets: tuple[str, ...], options: CommonOptions, strict: bool, verb
     shows the result and its reason, then what is added, and where each parameter's value came from. If a pod gets no
     sidecar, the output also shows every step of the decision and what the step saw.
 
+    Of a pod in a cluster, it also shows which sidecars are not ready, and why. Exits with 1 if a pod is not created,
+    starts without a sidecar that it should get, or has a sidecar that failed.
+
     For manifests, a namespace counts as enabled unless the input or --namespace-label says otherwise.
 
     For a cluster, the command uses the cluster's current settings and templates. It repeats the decision with them; the
@@ -173,7 +176,7 @@ def _live(names: list[str], options: CommonOptions) -> list[Explanation]:
     from injector.cli.explanation import explanation_of
 
     # The Kubernetes client takes a while to import; files need none.
-    from injector.cli.live_setup import age_notes, entries_of_paths, live_sources, webhook_notes
+    from injector.cli.live_setup import age_notes, entries_of_paths, event_notes, live_sources, webhook_notes
     from injector.cli.manifest_objects import metadata_of
     from injector.pods.context import Namespace
     from injector.pods.workloads import pod_template
@@ -196,17 +199,18 @@ def _live(names: list[str], options: CommonOptions) -> list[Explanation]:
                 raise DocumentError(
                     f"{name}: has no pod template, and the injector's settings define no paths for other objects"
                 )
-            explanations.append(
-                explanation_of(
-                    obj,
-                    space,
-                    sources,
-                    live.host,
-                    mistakes,
-                    user=options.user,
-                    resource=resource,
-                    entry_of=entries_of_paths(live),
-                    facts=facts,
-                )
+            explanation = explanation_of(
+                obj,
+                space,
+                sources,
+                live.host,
+                mistakes,
+                user=options.user,
+                resource=resource,
+                entry_of=entries_of_paths(live),
+                facts=facts,
             )
+            if explanation.unready:
+                explanation = replace(explanation, facts=(*event_notes(live, obj), *explanation.facts))
+            explanations.append(explanation)
     return explanations

@@ -16,6 +16,8 @@ from injector.cli.admission import Admission, AdmissionAnswer, admit_pod
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import metadata_of
 from injector.cli.pod_remarks import remarks_on
+from injector.cli.unready_sidecars import unready_sidecars
+from injector.diagnostics import Diagnostic
 from injector.inject import inject
 from injector.injection import Applied, Injection
 from injector.pods.context import Namespace, Object, filled, string_field
@@ -127,21 +129,24 @@ class Explanation:
     paths: tuple[PathTrail, ...] = ()
     recorded: Recorded | None = None
     assumed: str = ""  #: the label of the namespace that nothing says
+    unready: tuple[Diagnostic, ...] = ()  #: injected containers that are not ready
 
     @property
     def bad(self) -> bool:
-        """Whether the object would not be created, or its pods would not be, or would have no sidecar."""
+        """Whether the object or its pods would not be created, or lack their sidecar, or a sidecar has failed."""
         result = self.injection
         fails = result is not None and (
             result.effect in (Effect.REFUSE, Effect.MARK) or result.reason is Reason.MALFORMED_POD
         )
-        return fails or any(trail.refuses for trail in self.paths)
+        return fails or any(trail.refuses for trail in self.paths) or any(d.severity == "error" for d in self.unready)
 
     @property
     def warned(self) -> bool:
         """Whether there is anything to warn of."""
         results = [self.injection, *(trail.result for trail in self.paths)]
-        return bool(self.mistakes) or any(result.warning_lines for result in results if result is not None)
+        return bool(self.mistakes or self.unready) or any(
+            result.warning_lines for result in results if result is not None
+        )
 
     def as_data(self) -> Object:
         """For a program; keys are stable."""
@@ -151,6 +156,11 @@ class Explanation:
             data["paths"] = [trail.as_data() for trail in self.paths]
         if self.recorded is not None:
             data["recorded"] = self.recorded._asdict()
+        if self.unready:
+            data["unready"] = [
+                {"code": d.code, "severity": d.severity, **d.fields, "message": d.message, "help": d.help}
+                for d in self.unready
+            ]
         return {**data, "notes": [*self.mistakes, *self.facts]}
 
     def _of_paths(self) -> Object:
@@ -267,8 +277,8 @@ def explanation_of(
         trails = (*(trail for trail in trails if trail.asked), *of_pods)
     mistakes = [*mistakes, *_misspelt(pod, settings, [result, *(trail.result for trail in of_pods)])]
     new = _without_warnings(mistakes, [result])
-    recorded = _recorded(obj, settings)
-    return Explanation(name, origin, namespace, result, settings, new, tuple(facts), trails, recorded)
+    recorded, unready = _recorded(obj, settings), tuple(unready_sidecars(obj, namespace.name, settings))
+    return Explanation(name, origin, namespace, result, settings, new, tuple(facts), trails, recorded, unready=unready)
 
 
 def _without_warnings(mistakes: Sequence[str], results: Iterable[Injection | None]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
@@ -13,7 +13,7 @@ from injector.authoring.diagnostic_formats import json_text
 from injector.cli.explanation import DEFAULT, Explanation, PathTrail, parameters_of, telling_trail
 from injector.cli.pages import page_to_open
 from injector.cli.report import counted, parts_of, sentence_with_code
-from injector.diagnostics import page_address, printable
+from injector.diagnostics import Diagnostic, page_address, printable
 from injector.injection import Injection
 from injector.names import cut
 from injector.reasons import Effect, Reason
@@ -57,6 +57,7 @@ def _show(explanation: Explanation, verbose: bool) -> None:
     result = explanation.injection
     if result is not None:
         _show_injection(result, explanation)
+        _show_unready(explanation.unready)
     _show_paths(explanation)  # before the long lists: here is what most people came for
     _list("Notes", [*explanation.mistakes, *explanation.facts])
     if result is not None:
@@ -99,6 +100,10 @@ def _show_injection(result: Injection, explanation: Explanation) -> None:
     if result.effect is not Effect.INJECT:
         click.echo(f"  what to do: {page_to_open(page_address('reasons', str(result.reason)))}")
     _list("Warnings", [warning.warning_line for warning in result.warnings])
+
+
+def _show_unready(unready: Iterable[Diagnostic]) -> None:
+    _list("Sidecars that are not ready", [line for d in unready for line in (d.headline, f"  {d.help}")])
 
 
 def _show_steps(result: Injection) -> None:

@@ -16,7 +16,8 @@ from injector.cluster.pause import is_paused, words_of_pause
 from injector.errors import TemplateError
 from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import gallery_path, read_gallery
-from injector.pods.context import Namespace, Object, Request
+from injector.names import cut
+from injector.pods.context import Namespace, Object, Request, mapping_at
 from injector.pods.selectors import matches
 from injector.pods.shape import string_map
 from injector.policies.request import ObjectRequest
@@ -33,6 +34,8 @@ class PathEntry(NamedTuple):
     called: bool
 
 
+#: How many of a pod's Events are told.
+_EVENTS = 5
 #: The entry of a path, for a request about an object in a namespace.
 EntryOf = Callable[[str, ObjectRequest, Namespace], PathEntry]
 
@@ -141,6 +144,22 @@ def age_notes(live: BlockingClient, pod: Object, namespace: Namespace, settings:
                 f"the pod was created at {created}, before label {settings.namespace_label.key} was set at "
                 f"{entry['time']}: restart its workload (kubectl rollout restart)"
             )
+
+
+def event_notes(live: BlockingClient, pod: Object) -> Iterator[str]:
+    """The latest warnings among a pod's Events: what the states of its containers do not say of hooks, probes and
+    volumes.
+    """
+    path, uid = f"/api/v1/namespaces/{pod['metadata']['namespace']}/events", pod["metadata"]["uid"]
+    try:
+        events = list(live.objects(path, {"fieldSelector": f"type=Warning,involvedObject.uid={uid}"}))
+    except ClusterError as error:
+        yield f"the pod's Events cannot be read: {error}"
+        return
+    events.sort(key=lambda event: event.get("lastTimestamp") or event.get("eventTime") or "")
+    for event in events[-_EVENTS:]:
+        about = mapping_at(event, "involvedObject").get("fieldPath", "the pod")
+        yield f"Event {event.get('reason')}, {about}: {cut(event.get('message') or '')}"
 
 
 def webhook_notes(

@@ -128,3 +128,35 @@ def test_the_rights_of_the_page_are_enough_to_ask_a_cluster(
     assert command.run("inject", file, *asked, "not-there").code == 1
     [refused, *_] = [rules[:at] + rules[at + 1 :] for at in range(len(rules))]
     assert command.run("inject", file, *asked[:2], user_with(control_plane, *refused), "--namespace", ns).code == 1
+
+
+def test_a_sidecar_that_keeps_its_pod_from_running(
+    control_plane: ControlPlane, namespace: NamespaceFactory, installed: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "pod.yaml"
+    file.write_text(yaml.safe_dump(pod("web", nodeName=None)))  # on no node, so that nothing else writes its status
+    made = yaml.safe_load(command.run("inject", "--templates", "envoy", file).out)
+    ns = namespace()
+    uid = control_plane.api.create(made, ns)["metadata"]["uid"]
+    waiting = {"reason": "CrashLoopBackOff", "message": "back-off 40s restarting failed container=envoy-sidecar"}
+    ended = {"exitCode": 137, "reason": "OOMKilled", "containerID": "containerd://1"}
+    container = {"name": "envoy-sidecar", "image": "x", "imageID": "", "ready": False, "restartCount": 3}
+    states = {"state": {"waiting": waiting}, "lastState": {"terminated": ended}}
+    body = {"status": {"phase": "Pending", "initContainerStatuses": [{**container, **states}]}}
+    at = f"/api/v1/namespaces/{ns}/pods/web/status"
+    control_plane.api.call("PATCH", at, body, "application/merge-patch+json")
+    about = {"kind": "Pod", "namespace": ns, "name": "web", "uid": uid, "apiVersion": "v1"}
+    for number, (kind, reason) in enumerate((("Warning", "FailedPostStartHook"), ("Normal", "Pulled"))):
+        event = {"type": kind, "reason": reason, "message": "x", "involvedObject": about}
+        control_plane.api.create({"apiVersion": "v1", "kind": "Event", "metadata": {"name": f"e{number}"}, **event}, ns)
+    asked = ("explain", "pod/web", "-n", ns, "--output", "json", "--kubeconfig")
+    done = command.run(*asked, control_plane.kubeconfig)
+    [found] = json.loads(done.out)
+    [problem] = found["unready"]
+    assert (done.code, problem["container"], problem["reason"]) == (1, "envoy-sidecar", "CrashLoopBackOff")
+    assert (problem["lastReason"], problem["exitCode"], problem["restarts"]) == ("OOMKilled", 137, 3)
+    assert [note for note in found["notes"] if "FailedPostStartHook" in note]
+    assert not [note for note in found["notes"] if "Pulled" in note]
+    rules = [{"apiGroups": ["*"], "resources": ["pods", "namespaces", "configmaps"], "verbs": ["get", "list"]}]
+    [found] = json.loads(command.run(*asked, user_with(control_plane, *rules)).out)
+    assert [problem["container"] for problem in found["unready"]] == ["envoy-sidecar"]
