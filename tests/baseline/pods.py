@@ -83,6 +83,7 @@ PARAMETERS: dict[str, dict[str, tuple[str, ...]]] = {
         "admin-port": ("15010", "8080", "1023"),
         "inbound-port": ("8081", "15106"),
         "image": ("registry.example/envoy:v1", "envoy@sha256:1", "a b"),
+        "refuse-closed-ports": ("true", "false"),
         "retry-on": ("5xx", "5xx,reset", "never"),
         "memory-limit": ("128Mi", "1Mi", "lots"),
         "cpu-limit": ("500m", "0.5", "-1"),
