@@ -221,7 +221,7 @@ def pass_through(envoy: str, pod: Object, folder: Path) -> Iterator[str]:
         ports = dict(zip(("inbound", "outbound", "admin", "ready", "stats"), free_ports(5), strict=True))
         ports["app"] = app_port
         options = (f"envoy.{name}-port={port}" for name, port in ports.items())
-        sources = gather(CommonOptions(params=(*options, "envoy.intercept=ports", "envoy.ipv6=never")))
+        sources = gather(CommonOptions(params=(*options, "envoy.intercept=ports", "envoy.ipv6=false")))
         label = sources.settings.namespace_label
         namespace = Namespace(NAMESPACE, {label.key: label.enabled})
         result = inject(pod, namespace, sources.snapshot, names=["envoy"], overrides=sources.overrides)

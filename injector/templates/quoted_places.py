@@ -17,8 +17,8 @@ The scanners know the quotes and comments of each syntax, and no more of it:
 What `quote` writes for the other syntaxes has no quotes, and means the same everywhere on its line.
 
 A harmless value without quotes can still be more than one name: `PATH=/evil:` in front of `_URL=` in an env file is
-another variable, `--jump=ACCEPT` another option of iptables, `a.b` another table of TOML. So such a value carries marks
-as well, and where a key, an option, a tag or a command begins it may hold only what a name there holds.
+another variable, `a.b` another table of TOML. So such a value carries marks as well, and where a key, a tag or a
+command begins it may hold only what a name there holds.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ _PARTS = {
             r"(?P<here><<-?(?P<end>[\w-]+)\n.*?(?:\n[ \t]*(?P=end)(?![\w-])|\Z))",
             r"(?P<comment>#[^\n]*|//[^\n]*|/\*.*?(?:\*/|\Z))",
         ),
-        "iptables": (_DOUBLE, r"(?P<comment>(?<![^\n])[ \t]*#[^\n]*)"),
         "json": (_EITHER, r"(?P<template>`(?:\\.|[^`\\])*`?)", r"(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))"),
         "lua": (
             r"(?P<comment>--\[(?P<dashes>=*)\[.*?(?:\](?P=dashes)\]|\Z)|--[^\n]*)",
             r"(?P<long>\[(?P<level>=*)\[.*?(?:\](?P=level)\]|\Z))",
             _EITHER,
         ),
+        "nftables": (r'(?P<quotes>"[^"]*"?)', r"(?P<comment>#[^\n]*)"),
         "nginx": (_EITHER, r"(?P<comment>#[^\n]*)", r"(?P<word>(?![\s;{}])(?:\\.|\$\{|[^\s;{\\])+)"),
         "toml": (
             r'''(?P<long>"""(?:\\.|[^\\])*?(?:"""|\Z)|\'\'\'.*?(?:\'\'\'|\Z))''',
@@ -130,10 +130,6 @@ _NAMES = {
     "env": ((lambda before: "=" not in before, _WORD, "the name of a variable"),),
     "hcl": _OF_LITERALS,
     "ini": _OF_LINES,
-    "iptables": (
-        (lambda before: not before.strip(), _WORD, "a command"),
-        (lambda before: before[-1:].isspace(), re.compile(r"(?!-)"), "a value"),
-    ),
     "json": _OF_LITERALS,
     "lua": _OF_LITERALS,
     "properties": _OF_LINES,

@@ -9,7 +9,7 @@ filter a text file takes numbers, and strings of `A-Z a-z 0-9 . _ : / @ % + = , 
 | hcl, toml, lua | a literal of any value but null; a string in double quotes | hcl: control characters |
 | nginx | one parameter, in double quotes | control characters, `$` |
 | sh | one word, in single quotes | NUL |
-| iptables | one word of iptables-restore, in double quotes | control characters, a first `-` or `!`, 1000 characters |
+| nftables | a string, in double quotes | control characters, `"`, `$`, a last `*` |
 | env | a harmless string as it is, another in single quotes | control characters, `'`, `\`, `$` |
 | properties | a key or a value, with backslashes | `${`, `#{` |
 | xml | text, or an attribute's value where quotes stand around it | what XML cannot hold, `${`, `#{` |
@@ -17,9 +17,10 @@ filter a text file takes numbers, and strings of `A-Z a-z 0-9 . _ : / @ % + = , 
 | plain | one line of text as it is | control characters |
 
 A value is refused where the syntax, or one of the usual readers of it, has no way to write it. nginx expands `$name`
-within quotes and has no escape for it. The readers of dotenv files agree on nothing within quotes but plain characters.
-Spring, Log4j and Ant expand `${...}` and `#{...}` after the parser has taken every escape away. HCL of Vault and
-Consul (version 1) does not know `$${`, so `{` is written by its number, which both versions read.
+within quotes and has no escape for it, nor has nft for `"`, or for `$` in a log prefix, and a last `*` makes the name
+of an interface a pattern. The readers of dotenv files agree on nothing within quotes but plain characters. Spring,
+Log4j and Ant expand `${...}` and `#{...}` after the parser has taken every escape away. HCL of Vault and Consul
+(version 1) does not know `$${`, so `{` is written by its number, which both versions read.
 """
 
 from __future__ import annotations
@@ -51,8 +52,6 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MARKS = re.compile("[\ufdd0-\ufdd5]")
 #: What to do about a value that is not quoted, or quoted for another syntax.
 USE_QUOTE = "write `| quote`, without quotes around it"
-#: iptables-restore reads words of at most 1024 bytes.
-_LONGEST_WORD = 1000
 
 
 class Quoted(str):
@@ -136,11 +135,6 @@ def _double_quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _iptables(text: str) -> str:
-    _refuse(text, len(text.encode(errors="replace")) > _LONGEST_WORD, f"more than {_LONGEST_WORD} bytes")
-    return _double_quoted(text)
-
-
 def _properties(text: str) -> str:
     # https://docs.oracle.com/en/java/javase/21/docs/api/java.base/java/util/Properties.html#load(java.io.Reader)
     return re.sub(r"[^\x21-\x7e]|[\\#!=:]", lambda m: f"\\{m[0]}" if m[0] in "\\#!=: " else _utf16(m[0]), text)
@@ -206,8 +200,8 @@ SYNTAXES: dict[str, Callable[[Any], str]] = {
         (r"""\A['"\[]|['"]\Z""", "a quote or bracket at the beginning or the end"),
         (r"[;#%$\\]", "one of ; # % $ \\"),
     ),
-    "iptables": _of_text(_iptables, _CONTROLS, (r"\A[-!]", "a - or ! in front, which iptables takes for an option")),
     "nginx": _of_text(_double_quoted, _CONTROLS, (r"\$", "a $, which nginx takes for a variable")),
+    "nftables": _of_text('"{}"'.format, _CONTROLS, (r'["$]|\*\Z', 'a " or $, or a * at the end')),
     "plain": _of_text(str, _CONTROLS),
     "properties": _of_text(_properties, _EXPANDED),
     "sh": _of_text(lambda text: "'" + text.replace("'", "'\"'\"'") + "'", ("\0", "a NUL")),
@@ -265,7 +259,7 @@ _BY_NAME = tuple(
         (r"\.lua\Z", "lua"),
         (r"nginx.*\.conf\Z|\.nginx\Z", "nginx"),
         (r"\.(?:bash|sh)\Z", "sh"),
-        (r"\.(?:iptables|rules)\Z", "iptables"),
+        (r"\.nft\Z", "nftables"),
         (r"(?:\A|\.)env\Z", "env"),
         (r"\.properties\Z", "properties"),
         (r"\.xml\Z", "xml"),

@@ -82,11 +82,9 @@ def test_envoy(parameters: dict[str, Any], tmp_path: Path, net: Network, checked
         arguments = [a.replace("/etc/envoy/envoy.yaml", str(tmp_path / "both.yaml")) for a in container["args"]]
         _run(envoy, "--mode", "validate", *arguments)
         checked.add(files["listeners.yaml"])
-    for file, program in (("ipv4.rules", "iptables-restore"), ("ipv6.rules", "ip6tables-restore")):
-        if files[file].strip() and files[file] not in checked:
-            restore = str(require(program))
-            _run(ip, "netns", "exec", net.pod.name, restore, "--test", "--noflush", str(tmp_path / file))
-            checked.add(files[file])
+    if files["redirect.nft"] not in checked:
+        _run(ip, "netns", "exec", net.pod.name, str(require("nft")), "--check", "-f", str(tmp_path / "redirect.nft"))
+        checked.add(files["redirect.nft"])
 
 
 @pytest.mark.parametrize("parameters", _cases("nginx", {"rate-limit": 5}))

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from subprocess import CalledProcessError
 
 import pytest
 
@@ -26,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("programs")
 
 @pytest.fixture(scope="module")
 def programs() -> None:
-    for name in ("envoy", "iptables-restore", "ip6tables-restore"):
+    for name in ("envoy", "nft"):
         require(name)
 
 
@@ -175,12 +174,11 @@ def test_the_app_may_look_at_the_admin_interface_and_not_touch_it(pod: RunningPo
 
 
 def test_rules_restored_again_are_the_same(pod: RunningPod) -> None:
-    def rules() -> list[str]:
-        saved = [pod.network.pod.run(str(require(p)), "-t", "nat") for p in ("iptables-save", "ip6tables-save")]
-        return [line for text in saved for line in text.splitlines() if line.startswith("-A")]
+    def rules() -> str:
+        return pod.network.pod.run(str(require("nft")), "list", "ruleset")
 
     before = rules()
-    assert len(before) == 2 * 9
+    assert before.count(" redirect to ") == 4
     pod.run_init("envoy-redirect")
     assert rules() == before
 
@@ -210,11 +208,11 @@ def test_envoy_runs_without_privileges_on_a_read_only_root(pod: RunningPod) -> N
 
 
 def test_excluded_ports_and_ranges_pass_envoy_by(run: Run) -> None:
-    many = [*range(7000, 7018), GREETING_PORT, 81]  # more than the 15 of one multiport match
+    many = [*range(7000, 7018), GREETING_PORT, 81, 81]
     parameters = {
         "exclude-inbound-ports": many,
         "exclude-outbound-ports": many,
-        "exclude-outbound-ranges": ["192.0.2.0/24", "fd99::/64"],
+        "exclude-outbound-ranges": ["192.0.2.0/24", "192.0.0.0/16", "fd99::/64"],
         "exclude-inbound-ranges": ["198.51.100.0/24", "fd99::/64"],
     }
     with run("envoy", parameters) as pod, service(pod.network.outside, 81), service(pod.network.outside, 82):
@@ -251,24 +249,22 @@ def test_a_pod_without_a_workload_gets_its_files_by_annotation(run: Run) -> None
             assert "x-forwarded-for" in call(pod.network.outside, address, HTTP_PORT).json["headers"]
 
 
-def test_ipv6_never_leaves_it_alone(run: Run) -> None:
-    with run("envoy", {"ipv6": "never"}) as pod:
+def test_ipv6_can_be_left_alone(run: Run) -> None:
+    with run("envoy", {"ipv6": False, "exclude-outbound-ranges": ["fd99::/64"]}) as pod:
         assert "x-forwarded-for" not in call(pod.network.outside, pod.network.pod.ipv6, HTTP_PORT).json["headers"]
         assert "x-forwarded-for" in call(pod.network.outside, pod.network.pod.ipv4, HTTP_PORT).json["headers"]
 
 
-def test_ipv6_always_needs_no_find(run: Run) -> None:
-    with run("envoy", {"ipv6": "always"}) as pod:
-        programs = [container["command"][0] for container in pod.spec["initContainers"][1:3]]
-        assert programs == ["iptables-restore", "ip6tables-restore"]
-        assert "x-forwarded-for" in call(pod.network.outside, pod.network.pod.ipv6, HTTP_PORT).json["headers"]
+@pytest.mark.parametrize("ipv6", [True, False])
+def test_with_an_xds_server_ipv6_goes_through_envoy_where_the_pod_has_it(run: Run, ipv6: bool) -> None:
+    with run("envoy", {"xds-server": "10.99.0.1:18000"}, ipv6=ipv6) as pod:
+        for address in addresses(pod, "pod")[: 1 + ipv6]:
+            assert "x-forwarded-for" in call(pod.network.outside, address, HTTP_PORT).json["headers"]
 
 
-@pytest.mark.parametrize("rules", ["/etc/envoy/ipv4.rules", "/etc/envoy/ipv6.rules"])
-def test_rules_of_either_family_that_fail_fail_the_init_container(run: Run, rules: str) -> None:
+def test_rules_that_fail_fail_the_init_container(run: Run) -> None:
     with run("envoy", start=False) as pod:
-        command = pod.container("envoy-redirect")["command"]
-        command[command.index(rules)] = "/etc/envoy/envoy.yaml"  # no rules at all
+        pod.container("envoy-redirect")["command"][-1] = "/etc/envoy/envoy.yaml"  # no rules at all
         with pytest.raises(AssertionError, match="ended with 1"):
             pod.run_init("envoy-redirect")
 
@@ -315,14 +311,3 @@ def test_many_connections_do_not_block_the_probes(run: Run) -> None:
         finally:
             for connection in held:
                 connection.close()
-
-
-def test_legacy_iptables(run: Run) -> None:
-    legacy = require("iptables-legacy")
-    with run("envoy", {"redirect-backend": "legacy", "ipv6": "never"}, start=False) as pod:
-        try:
-            pod.network.pod.run(str(legacy), "-t", "nat", "-S")
-        except CalledProcessError:
-            pytest.skip("this kernel has no legacy iptables")
-        pod.start()
-        assert "x-forwarded-for" in call(pod.network.outside, pod.network.pod.ipv4, HTTP_PORT).json["headers"]

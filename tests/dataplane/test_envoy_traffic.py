@@ -83,7 +83,7 @@ def test_an_extra_cluster_is_reached_by_its_name(pod: RunningPod) -> None:
 
 
 def test_an_extra_cluster_under_redirect(run: Run) -> None:
-    require("iptables-restore")
+    require("nft")
     clusters = [{"name": "pay", "host": "10.99.0.1", "port": 81}]
     with (
         run("envoy", {"clusters": clusters}) as pod,

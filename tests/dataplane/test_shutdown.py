@@ -40,7 +40,7 @@ def way(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any], int]:
     template, parameters, port = WAYS[request.param]
     require(template if template == "nginx" else "envoy")
     if request.param == "envoy by redirect":
-        require("iptables-restore")
+        require("nft")
     return template, parameters, port
 
 
@@ -89,7 +89,7 @@ def test_a_plain_sidecar_stays_for_its_delay(run: Run, way: tuple[str, dict[str,
 
 def test_what_the_app_still_sends_leaves_by_envoy(run: Run) -> None:
     require("envoy")
-    require("iptables-restore")
+    require("nft")
     for native, parameters in ((True, {}), (False, {"shutdown-delay-seconds": DELAY})):
         with (
             run("envoy", parameters, native=native) as pod,

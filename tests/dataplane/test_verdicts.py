@@ -119,9 +119,8 @@ def test_lists_as_annotations() -> None:
     injection = injected("envoy", pod=pod)
     assert injection.warning_lines == ()
     files = injection.files[0].data
-    assert "--dports 5432,6379 -j RETURN" in files["ipv4.rules"]
-    assert "-d 10.0.0.0/8 -j RETURN" in files["ipv4.rules"]
-    assert "-d fd00::/8 -j RETURN" in files["ipv6.rules"]
+    for rule in ("tcp dport { 5432,6379 } return", "ip daddr 10.0.0.0/8 return", "ip6 daddr fd00::/8 return"):
+        assert rule in files["redirect.nft"]
     clusters = yaml.safe_load(files["envoy.yaml"])["static_resources"]["clusters"]
     assert (
         next(c for c in clusters if c["name"] == "extra-pay")["transport_socket"]["typed_config"]["sni"]
@@ -167,7 +166,7 @@ def test_only_the_redirect_has_a_privilege() -> None:
         assert context["readOnlyRootFilesystem"] is True
         assert context["allowPrivilegeEscalation"] is False
         assert context["capabilities"]["drop"] == ["ALL"]
-        privileged = container["name"].startswith("envoy-redirect")
+        privileged = container["name"] == "envoy-redirect"
         assert (context["runAsUser"] == 0) is privileged
         assert context["capabilities"].get("add", []) == (["NET_ADMIN"] if privileged else [])
         assert not {"sh", "bash", "-c"} & set(container["command"])
@@ -179,7 +178,7 @@ def test_only_the_redirect_has_a_privilege() -> None:
     [
         ("envoy", {}),
         ("envoy", {"intercept": "ports"}),
-        ("envoy", {"redirect-backend": "legacy"}),
+        ("envoy", {"ipv6": False}),
         ("nginx", {}),
         ("fault", {"direction": "both"}),
         ("prometheus-exporter", EXPORTER),

@@ -80,7 +80,7 @@ def full_name(name: str) -> str:
 def gallery(folder: Path) -> Path:
     """The archive with the app's image, the sandbox's, and those of the templates whose programs are here."""
     app = folder / f"app-{parts.app_key()}"
-    base = folder / "roots" / "programs"
+    base = folder / "roots" / "gallery"
     libraries = _files(base, "lib*/*.so*", "lib/*-linux-gnu/*.so*", "usr/lib/*-linux-gnu/*.so*")
     # Ubuntu's shell in Envoy's image, and what Alpine has in Vault's; the others are without, as distroless ones are.
     bash = {"bin/bash": Path("/bin/bash"), **_files(base, "bin/sleep"), **_files(Path("/"), "lib/*/libtinfo.so.6*")}

@@ -53,7 +53,7 @@ def machine() -> dict[str, object]:
         "mounts": sorted(row.split()[4] for row in Path("/proc/self/mountinfo").read_text().splitlines()),
         "links": said("ip", "-o", "link").count("\n"),
         "routes": said("ip", "route"),
-        "rules": [row for row in said("iptables-save").splitlines() if row[:1] in "-*"],
+        "rules": said("nft", "--stateless", "list", "ruleset"),
         "files": {place: sorted(Path(place).iterdir()) for place in PLACES if Path(place).is_dir()},
         "settings": [Path(file).read_text() for file in settings],
         "hostname": Path("/proc/sys/kernel/hostname").read_text(),

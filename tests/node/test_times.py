@@ -33,10 +33,6 @@ _EXPORTER = {
 #: By what stands in the row: the template, and its parameters.
 KINDS: dict[str, tuple[str, dict[str, str]]] = {
     "envoy with `intercept: redirect`": ("envoy", {}),
-    "envoy with `intercept: redirect`, IPv4 and IPv6 in two init containers (`ipv6: always`)": (
-        "envoy",
-        {"ipv6": "always"},
-    ),
     "envoy with `intercept: ports`": ("envoy", {"intercept": "ports"}),
     "fault": ("fault", {}),
     "nginx": ("nginx", {}),

@@ -62,10 +62,7 @@ _CONTROL_PLANE_FILES = ("etcd", "kube-apiserver", "kube-controller-manager", "ku
 
 #: The scripts beside this module, with their arguments, and the parts that each gets.
 GETTERS = {
-    "get-programs": (
-        *("nginx", "ip", "prometheus-nginx-exporter"),
-        *(f"{ip}tables{what}" for ip in ("ip", "ip6") for what in ("", "-restore", "-save")),
-    ),
+    "get-programs": ("nginx", "nft", "ip", "prometheus-nginx-exporter"),
     "build-control-plane": (CONTROL_PLANE, *_CONTROL_PLANE_FILES),
     **{
         f"build-program {name}": (name,)
@@ -126,7 +123,7 @@ def search_path() -> str:
     folders = [
         str(Path(sys.executable).parent),
         os.environ.get("PATH", os.defpath),
-        "/usr/sbin",  # not on everyone's PATH, and home of iptables and nginx
+        "/usr/sbin",  # not on everyone's PATH, and home of nft and nginx
         "/sbin",
         str(cache() / "debian" / "bin"),
         str(cache() / "programs"),
@@ -218,7 +215,7 @@ def _find_control_plane() -> Path | None:
 
 
 def _find_node() -> Path | None:
-    names = ("coredns", f"app-{app_key()}", "roots/python-nonroot")
+    names = ("coredns", f"app-{app_key()}", "roots/gallery", "roots/python-nonroot")
     folders = _by_version(cache() / NODE, "v*")
     if given := os.environ.get(OTHER_NODE):
         folders.insert(0, Path(given))

@@ -84,7 +84,7 @@ def test_the_newest_complete_control_plane_is_found(empty_machine: Path, monkeyp
 
 def test_a_node_is_found_with_the_program_that_its_pods_run_now(empty_machine: Path) -> None:
     folder = empty_machine / "node" / "v1.36.3"
-    for name in ("coredns", "roots/python-nonroot", "app-of-another-source"):
+    for name in ("coredns", "roots/gallery", "roots/python-nonroot", "app-of-another-source"):
         program(folder / name)
     assert parts.find(parts.NODE) is None
     program(folder / f"app-{parts.app_key()}")

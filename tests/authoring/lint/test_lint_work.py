@@ -40,7 +40,7 @@ def _counted(whole: Callable[..., Any], counts: Counter[str], what: Callable[...
 
 def test_a_file_is_rendered_where_something_differs_that_it_reads(calls: dict[str, Counter[str]]) -> None:
     injected = calls["injected"]["pods"]
-    assert 0 < calls["rendered"]["ipv4.rules.j2"] < injected / 4
+    assert 0 < calls["rendered"]["redirect.nft.j2"] < injected / 4
     assert 0 < calls["rendered"]["overlay.yaml.j2"] < injected / 2
 
 

@@ -38,7 +38,7 @@ def test_twenty_replicas_in_a_namespace_that_was_just_labelled(
         assert notes(each)[STATUS] == "injected"
     (files,) = generated(control_plane, ns)
     assert files["immutable"] is True
-    assert {"envoy.yaml", "ipv4.rules", "ipv6.rules"} <= files["data"].keys()
+    assert {"envoy.yaml", "redirect.nft"} <= files["data"].keys()
     (replica_set,) = api.list("ReplicaSet", ns)
     (owner,) = files["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["uid"]) == ("ReplicaSet", replica_set["metadata"]["uid"])

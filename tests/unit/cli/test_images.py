@@ -12,7 +12,11 @@ from injector.pods.overlay import mirrored_image
 from tests.command import run
 from tests.unit.cli.manifests import POD
 
-HUB = {"docker.io": "mirror.example/hub", "docker.io/rancher": "other.example:5000/r"}
+HUB = {
+    "docker.io": "mirror.example/hub",
+    "docker.io/rancher": "other.example:5000/r",
+    "registry.k8s.io": "mirror.example/k8s",
+}
 
 
 def images_of(text: str) -> dict[str, str]:
@@ -32,7 +36,7 @@ def mirrors(tmp_path: Path) -> Path:
     [
         ("nginx:1", "mirror.example/hub/library/nginx:1"),
         ("docker.io/envoyproxy/envoy:v1", "mirror.example/hub/envoyproxy/envoy:v1"),
-        ("rancher/klipper-lb@sha256:00", "other.example:5000/r/klipper-lb@sha256:00"),
+        ("rancher/a@sha256:00", "other.example:5000/r/a@sha256:00"),
         ("ranchers/a", "mirror.example/hub/ranchers/a"),
         ("quay.io/a/b:1", "quay.io/a/b:1"),
         ("localhost/a", "localhost/a"),

@@ -31,8 +31,8 @@ def file_shape(name: str, text: str, syntax: str = "") -> Any:
         return shape(tomllib.loads(text))
     if name.endswith(".conf"):
         return nginx_shape(text)
-    lines = [shlex.split(line) for line in text.splitlines() if not line.startswith("#")]
-    return [[word if index == 0 or word.startswith("-") else "" for index, word in enumerate(line)] for line in lines]
+    lines = [shlex.split(line) for line in text.splitlines() if not line.lstrip().startswith("#")]
+    return [(line[:1], len(line)) for line in lines]
 
 
 def nginx_shape(text: str) -> list[Any]:
