@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import statistics
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +13,7 @@ from functools import partial
 
 import pytest
 
+from tests import command
 from tests.cluster.api import Object
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.processes import eventually
@@ -70,6 +73,20 @@ def test_the_first_request(
     assert all(carried)
 
 
+@pytest.mark.soak(minutes=3)
+def test_what_an_app_misses_that_does_not_wait(start: Try, record_property: Callable[[str, object], None]) -> None:
+    """otel-collector without `wait`: from the app's first instruction until the Collector accepts a connection"""
+    seconds = []
+    for number in range(20):
+        name, dialling = f"dials-{number}", {"args": ["dial", "127.0.0.1:4317"], "readinessProbe": None}
+        start.make("otel-collector", name, dialling, {"endpoint": "https://otel:4317"}, restartPolicy="Never")
+        get = partial(start.api.get, "Pod", name, start.space)
+        ended = eventually("it ends", lambda get=get: _if_ended(get()), 300, every=0.1)
+        seconds.append(float(start.log(ended, "app")))
+        start.node.kubectl("delete", "pod", "-n", start.space, name, "--grace-period=1", "--wait=false")
+    record_property("seconds", f"{statistics.median(seconds):.3f}, at most {max(seconds):.3f}")
+
+
 def _if_ended(pod: Object) -> Object | None:
     return pod if pod["status"]["phase"] in ("Succeeded", "Failed") else None
 
@@ -106,6 +123,12 @@ def _says_why(start: Try, record_property: Callable[[str, object], None], image:
     events = start.api.list("Event", start.space, fieldSelector="involvedObject.name=web")
     assert "FailedPostStartHook" in {event["reason"] for event in events}
     assert "running" not in statuses(get())["app"]["state"]
+    words = ("explain", "pod/web", "-n", start.space, "--output", "json", "--kubeconfig", start.node.kubeconfig)
+    explained = command.run(*words)
+    [explanation] = json.loads(explained.out)
+    [unready] = explanation["unready"]
+    assert (explained.code, unready["code"], unready["container"]) == (1, "sidecar-not-ready", SIDECAR)
+    record_property("`injector explain`", " ".join(unready["message"].split()))
     begin = time.monotonic()
     start.node.kubectl("delete", "pod", "-n", start.space, "web", "--grace-period=1")
     record_property("seconds until it is deleted", f"{time.monotonic() - begin:.0f}")

@@ -34,6 +34,10 @@ _EXPORTER = {
 KINDS: dict[str, tuple[str, dict[str, str]]] = {
     "envoy with `intercept: redirect`": ("envoy", {}),
     "envoy with `intercept: ports`": ("envoy", {"intercept": "ports"}),
+    **{
+        f"envoy with `intercept: ports` and `cpu-limit: {limit}`": ("envoy", {"intercept": "ports", "cpu-limit": limit})
+        for limit in ("1000m", "200m", "50m")
+    },
     "fault": ("fault", {}),
     "nginx": ("nginx", {}),
     "oauth2-proxy": ("oauth2-proxy", {}),

@@ -2,6 +2,7 @@
 //
 //	app                serves HTTP on $PORT (8080) until SIGTERM, then answers what is under way
 //	app get URL...     asks each once, prints the answers and ends; fails with the first that is not below 400
+//	app dial ADDRESS   connects until somebody accepts, prints how long that took and ends
 //	app log FILE       writes a line into FILE ten times a second
 //	app grow           takes memory until it is killed
 //	app -text ANSWER   serves, and answers this
@@ -52,6 +53,19 @@ func getAll(urls []string) {
 		}
 	}
 	say("asked", len(urls))
+}
+
+func dial(address string) {
+	start := time.Now()
+	for {
+		connection, err := net.Dial("tcp", address)
+		if err == nil {
+			connection.Close()
+			fmt.Println(time.Since(start).Seconds())
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 func serve() {
@@ -158,6 +172,8 @@ func main() {
 		serve()
 	case "get":
 		getAll(rest)
+	case "dial":
+		dial(rest[0])
 	case "log":
 		log(rest[0])
 	case "grow":
