@@ -24,7 +24,7 @@ command begins it may hold only what a name there holds.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from injector.budget import charge
 from injector.errors import FaultError
@@ -126,7 +126,7 @@ _OF_LITERALS = (
 _OF_LINES = ((lambda before: not re.search("[=:]|\\A\\s*[#;!]", before), re.compile(r"[^=:]*\Z"), "a key"),)
 #: By syntax: whether what stands on the line before a value makes its place one for a name, what a name there holds,
 #: and what it is called.
-_NAMES = {
+_NAMES: dict[str, tuple[tuple[Callable[[str], object], re.Pattern[str], str], ...]] = {
     "env": ((lambda before: "=" not in before, _WORD, "the name of a variable"),),
     "hcl": _OF_LITERALS,
     "ini": _OF_LINES,
