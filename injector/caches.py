@@ -88,7 +88,7 @@ class IdentityCache(Generic[T]):
 class OverlayCaches:
     """What merges and constraints know of the parts of overlays."""
 
-    __slots__ = ("mirrored", "native_sidecars", "new_parts", "sealed_parts", "sound_containers", "tagged")
+    __slots__ = ("mirrored", "native_sidecars", "new_parts", "sealed_parts", "sound_parts", "tagged")
 
     def __init__(self) -> None:
         #: Overlays with their images from mirrors, and which images those were.
@@ -101,6 +101,5 @@ class OverlayCaches:
         self.sealed_parts: IdentityCache[tuple[Any, Any]] = IdentityCache(256)
         #: Whether an overlay holds a `Replace`.
         self.tagged: IdentityCache[bool] = IdentityCache()
-        #: Containers in which no constraint found anything, with the list they were in and the fields of the pod's
-        #: spec that count for a container. Only a few, because those that a template patches are the app's, and large.
-        self.sound_containers: IdentityCache[tuple[Any, ...]] = IdentityCache(16)
+        #: Fields of containers in which no constraint found anything, with all that counts for them beside themselves.
+        self.sound_parts: IdentityCache[tuple[Any, ...]] = IdentityCache(256)
