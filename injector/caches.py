@@ -88,7 +88,7 @@ class IdentityCache(Generic[T]):
 class OverlayCaches:
     """What merges and constraints know of the parts of overlays."""
 
-    __slots__ = ("mirrored", "native_sidecars", "new_parts", "sealed_parts", "sound_parts", "tagged")
+    __slots__ = ("mirrored", "native_sidecars", "new_parts", "sealed_parts", "sound_parts")
 
     def __init__(self) -> None:
         #: Overlays with their images from mirrors, and which images those were.
@@ -99,7 +99,5 @@ class OverlayCaches:
         self.new_parts: IdentityCache[tuple[Any, Any]] = IdentityCache(256)
         #: What sealed parts hold, as it is sealed, with the field that it was taken for.
         self.sealed_parts: IdentityCache[tuple[Any, Any]] = IdentityCache(256)
-        #: Whether an overlay holds a `Replace`.
-        self.tagged: IdentityCache[bool] = IdentityCache()
         #: Fields of containers in which no constraint found anything, with all that counts for them beside themselves.
         self.sound_parts: IdentityCache[tuple[Any, ...]] = IdentityCache(256)
