@@ -80,9 +80,9 @@ def _process(command: list[str], port: int, ca: str, log: Path) -> Iterator[int]
 def server(certificates: Path, *options: str, python: str = sys.executable) -> Iterator[tuple[int, int]]:
     """`injector serve --standalone` with logs and metrics on: (process id, port). Its log goes to a file.
 
-    `python` is that of the environment in which the injector is installed.
+    `python` is that of the environment in which the injector is installed; one in the working folder is not taken.
     """
-    command = [python, "-m", "injector", "serve", "--standalone", "--address", "127.0.0.1"]
+    command = [python, "-P", "-m", "injector", "serve", "--standalone", "--address", "127.0.0.1"]
     command += ["--metrics-port", str(free_port()), *options]
     with _named(certificates, command, "--port", "--cert", "--key") as found:
         yield found

@@ -173,6 +173,7 @@ def reapply(pod: Object, applied_pod: AppliedPod, receipt: Receipt, task: Inject
             claimed=receipt.added,
             caches=task.snapshot.caches,
             defaults=applied.defaults,
+            tagged=applied.tagged,
         )
         pod, placement = merged.pod, merged.placement
     return pod
@@ -256,7 +257,13 @@ def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> Ap
             raise with_origins(error, parameters) from None
         check_volumes(base, result.overlay, app.difference(result.containers), template.shares)
         merged = merge(
-            state, result.overlay, app=app, placement=placement, caches=task.snapshot.caches, defaults=result.defaults
+            state,
+            result.overlay,
+            app=app,
+            placement=placement,
+            caches=task.snapshot.caches,
+            defaults=result.defaults,
+            tagged=result.tagged,
         )
         state, placement = merged.pod, merged.placement
         applied.append(result)
@@ -325,5 +332,7 @@ def _render(
     overlay, mirrored = with_mirrors(rendered.overlay, task.settings.image_mirrors, task.snapshot.caches.mirrored)
     if maps and (template.delivery == "annotation" or (context.workload.owner is None and task.workload is None)):
         overlay, maps = by_annotation(overlay, generated.name, template.name, files, task.settings), ()
-    applied = Applied(template, parameters, overlay, rendered.containers, maps, rendered.defaults, mirrored)
+    applied = Applied(
+        template, parameters, overlay, rendered.containers, maps, rendered.defaults, mirrored, rendered.tagged
+    )
     return applied, rendered.warnings

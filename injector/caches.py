@@ -5,7 +5,7 @@ What a pure function makes of a short text (a quantity, a pattern, a digest) is 
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections import OrderedDict
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
@@ -66,7 +66,7 @@ class IdentityCache(Generic[T]):
     __slots__ = ("_items", "_limit")
 
     def __init__(self, limit: int = 64) -> None:
-        self._items: dict[int, tuple[Any, T]] = {}
+        self._items: OrderedDict[int, tuple[Any, T]] = OrderedDict()
         self._limit = limit
 
     def get(self, source: Any) -> T | None:
@@ -80,8 +80,7 @@ class IdentityCache(Generic[T]):
     def put(self, source: Any, result: T) -> T:
         """Remember the result, and give it back."""
         if len(self._items) >= self._limit:
-            with suppress(RuntimeError):  # a snapshot that is built in another thread has just changed it
-                self._items.pop(next(iter(self._items)), None)
+            self._items.popitem(last=False)
         self._items[id(source)] = (source, result)
         return result
 
@@ -89,7 +88,7 @@ class IdentityCache(Generic[T]):
 class OverlayCaches:
     """What merges and constraints know of the parts of overlays."""
 
-    __slots__ = ("mirrored", "native_sidecars", "new_parts", "sealed_parts", "sound_containers", "tagged")
+    __slots__ = ("mirrored", "native_sidecars", "new_parts", "sealed_parts", "sound_parts")
 
     def __init__(self) -> None:
         #: Overlays with their images from mirrors, and which images those were.
@@ -98,10 +97,7 @@ class OverlayCaches:
         self.native_sidecars: IdentityCache[dict[str, Any]] = IdentityCache()
         #: New containers, and lists of new elements, by the overlay's; with the field that they were made for.
         self.new_parts: IdentityCache[tuple[Any, Any]] = IdentityCache(256)
-        #: Elements of lists as receipts seal them, with the type that they were taken for.
-        self.sealed_parts: IdentityCache[tuple[str, Any]] = IdentityCache()
-        #: Whether an overlay holds a `Replace`.
-        self.tagged: IdentityCache[bool] = IdentityCache()
-        #: Containers in which no constraint found anything, with the list they were in and the fields of the pod's
-        #: spec that count for a container. Only a few, because those that a template patches are the app's, and large.
-        self.sound_containers: IdentityCache[tuple[Any, ...]] = IdentityCache(16)
+        #: What sealed parts hold, as it is sealed, with the field that it was taken for.
+        self.sealed_parts: IdentityCache[tuple[Any, Any]] = IdentityCache(256)
+        #: Fields of containers in which no constraint found anything, with all that counts for them beside themselves.
+        self.sound_parts: IdentityCache[tuple[Any, ...]] = IdentityCache(256)

@@ -7,7 +7,6 @@ the reason, which is what logs, metrics and audit annotations carry.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import msgspec
 
@@ -23,7 +22,7 @@ from injector.settings import Settings
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 
 
-class Step(NamedTuple):
+class Step(msgspec.Struct, frozen=True, gc=False):
     """One line of the decision table as it went for a pod: the reason it stands for, what it saw, whether it fits.
 
     `overruled` says that it fits, and that a `required` namespace goes on all the same.

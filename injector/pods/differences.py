@@ -10,7 +10,7 @@ https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -122,25 +122,25 @@ def may_be_filled_in(field: Field, value: Any, beside: Object) -> bool:
     return field.address == "ContainerPort.hostPort" and value == beside.get("containerPort")
 
 
-def without_fillings(value: Any, field: Field) -> Any:
+def without_fillings(value: Any, field: Field, within: Callable[[Any, Field], Any] | None = None) -> Any:
     """A value without what Kubernetes itself may have put into it or written in another way, quantities among that.
 
     The result is the same for a part as it was sent and as it comes back. `field` is the place that it stands at.
+    `within` does the same for what it holds.
     """
+    within = within or without_fillings
     kind = type(value)
     if (kind is dict or kind is list) and len(value) > SMALL:
         charge(len(value))
     if kind is dict:
         return {
-            key: without_fillings(item, below)
+            key: within(item, below)
             for key, item in value.items()
             if not (below := field.fields[key]).holds_quantities and not may_be_filled_in(below, item, value)
         }
     if kind is list:
         return [
-            without_fillings(item, field.element)
-            for item in value
-            if not (field.name == "volumeMounts" and is_token_mount(item))
+            within(item, field.element) for item in value if not (field.name == "volumeMounts" and is_token_mount(item))
         ]
     return value
 

@@ -123,7 +123,9 @@ class Field:
 
     def is_default(self, value: Any) -> bool:
         """Whether Kubernetes itself fills in this value where the field is absent."""
-        return any(value == default and type(value) is type(default) for default in self.defaults)
+        return bool(self.defaults) and any(
+            value == default and type(value) is type(default) for default in self.defaults
+        )
 
 
 _NOTHING_BELOW = _Below("", {})

@@ -50,12 +50,14 @@ def merge(
     claimed: Collection[str] = (),
     caches: OverlayCaches | None = None,
     defaults: Collection[str] = (),
+    tagged: bool = True,
 ) -> Merged:
     """The pod with everything of the overlay that it lacks.
 
     `app` names the containers that `"*"` stands for. `claimed` are keyed pointers of parts that an earlier injection
     added (`Receipt.added`): what others changed in them stays as well and is no difference worth telling. `caches` are
-    what merges of the same overlays remember. Another value of the pod's at one of `defaults` is no difference.
+    what merges of the same overlays remember. Another value of the pod's at one of `defaults` is no difference. An
+    overlay that is not `tagged` is known to hold no `!replace`.
     Merging into a pod that has it all gives back the same object, also after the API server filled in defaults.
 
     Raises InjectionError: INVALID_POD where the pod has a value of another shape than Kubernetes takes there,
@@ -64,11 +66,9 @@ def merge(
     caches = caches or OverlayCaches()
     placed, following = place(pod, overlay, placement, caches)
     fitted, changes = fit(pod, placed)
-    if (tagged := caches.tagged.get(overlay)) is None:
-        tagged = caches.tagged.put(overlay, holds_replace(overlay))
     differences = Differences(frozenset(claimed))
     differences.silent.update(in_pod(defaults, pod, app))
-    merger = _Merger(app, following, differences, tagged, caches.new_parts, [])
+    merger = _Merger(app, following, differences, tagged and holds_replace(overlay), caches.new_parts, [])
     for pointer, message, fields in changes:
         differences.report(pointer, message, **fields)
     return Merged(

@@ -7,6 +7,8 @@ by another, which does not know that snapshot. A seal then says that the receipt
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -15,7 +17,7 @@ import msgspec
 from injector.caches import IdentityCache, OverlayCaches
 from injector.pods.context import Object
 from injector.pods.differences import without_fillings
-from injector.pods.fields import POD
+from injector.pods.fields import POD, Field
 from injector.pods.keyed_pointers import PointerIndex, steps_to
 from injector.pods.receipt import Receipt, write_receipt
 from injector.pods.shape import string_map
@@ -40,12 +42,12 @@ def sealed_text(receipt: Receipt, pod: Object, namespace: str, seals: Seals | No
     """The annotation's text for a pod's receipt; with `seals` sealed, together with the parts that it names.
 
     The seal is about the text itself. A replica that does not know all of its fields can verify it all the same.
-    `caches` are the snapshot's: most parts are those of an overlay, which other pods have as well.
+    `caches` are the snapshot's: most parts, or what they hold, are those of an overlay, which other pods have as well.
     """
     text = write_receipt(receipt)
     if seals is None:
         return text
-    mac = seals.sign(namespace, f"{text}\0{_parts(receipt, pod, caches.sealed_parts)}")
+    mac = seals.sign(namespace, f"{text}\0{_parts(receipt, pod, partial(_remembered, caches.sealed_parts))}")
     return f'{text[:-1]}{_MAC}{mac}"}}' if mac else text
 
 
@@ -59,19 +61,20 @@ def is_sealed(receipt: Receipt, pod: Object, settings: Settings, namespace: str,
     head, _, mac = string_map(pod, "annotations").get(settings.receipt_key, "").rpartition(_MAC)
     if not mac.endswith('"}') or _overlaps(receipt):
         return False
-    return seals.verify(namespace, f"{head}}}\0{_parts(receipt, pod, IdentityCache())}", mac[:-2])
+    return seals.verify(namespace, f"{head}}}\0{_parts(receipt, pod, without_fillings)}", mac[:-2])
 
 
-def _parts(receipt: Receipt, pod: Object, known: IdentityCache[tuple[str, Any]]) -> str:
+def _parts(receipt: Receipt, pod: Object, sealed: Callable[[Any, Field], Any]) -> str:
     """What is sealed beside the receipt: its parts, and what it put in the place of other values.
 
-    Not sealed is what Kubernetes fills in on the way, and quantities, which Kubernetes writes in its own way. Nor is a
-    value that was null before: it is a whole list or map, into which others write as well.
+    Not sealed is what Kubernetes fills in on the way, and quantities, which Kubernetes writes in its own way: `sealed`
+    leaves these out of a value at a place. Nor is a value that was null before: it is a whole list or map, into which
+    others write as well.
     """
     insisted = [pointer for pointer, old in receipt.replaced.items() if old is not None]
     places = PointerIndex(pod)
-    parts = [_part(places, pointer, known) for pointer in (*receipt.added, *insisted)]
-    return msgspec.json.encode(parts, order="deterministic").decode()
+    parts = [_part(places, pointer, sealed) for pointer in (*receipt.added, *insisted)]
+    return _text(parts).decode()
 
 
 def _overlaps(receipt: Receipt) -> bool:
@@ -80,13 +83,23 @@ def _overlaps(receipt: Receipt) -> bool:
     return any(after[: len(one)] == one for one, after in pairwise(steps))
 
 
-def _part(places: PointerIndex, pointer: str, known: IdentityCache[tuple[str, Any]]) -> Any:
+def _part(places: PointerIndex, pointer: str, sealed: Callable[[Any, Field], Any]) -> Any:
     steps = steps_to(pointer) or [""]  # whoever writes a receipt may claim anything
     holder, value = POD.at(steps[:-1]), places.at(pointer)
     if holder.aligned:
-        field = holder.element
-        found = known.get(value)
-        if found is None or found[0] != field.type:  # an alias in YAML can put one object at places of two types
-            found = known.put(value, (field.type, without_fillings(value, field)))
-        return found[1]
-    return without_fillings({steps[-1]: value}, holder)
+        return without_fillings(value, holder.element, sealed)
+    return without_fillings({steps[-1]: value}, holder, sealed)
+
+
+def _text(value: Any) -> bytes:
+    return msgspec.json.encode(value, order="deterministic")
+
+
+def _remembered(known: IdentityCache[tuple[Field, msgspec.Raw]], value: Any, field: Field) -> Any:
+    """The value without what Kubernetes fills in; of a map or a list its JSON, made once."""
+    if type(value) not in (dict, list):
+        return value
+    found = known.get(value)
+    if found is None or found[0] is not field:  # an alias in YAML can put one object at two places
+        found = known.put(value, (field, msgspec.Raw(_text(without_fillings(value, field)))))
+    return found[1]

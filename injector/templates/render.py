@@ -38,7 +38,8 @@ _S = TypeVar("_S", bound=Structure)
 class Rendered(NamedTuple):
     """An overlay, which nobody changes, what the template warned of, and the names of the containers it defines.
 
-    `defaults` are keyed pointers into the overlay at which `!default` stands, `default_paths` the same as paths.
+    `defaults` are keyed pointers into the overlay at which `!default` stands, `default_paths` the same as paths. One
+    that is not `tagged` holds no `!replace`.
     """
 
     overlay: Object
@@ -46,6 +47,7 @@ class Rendered(NamedTuple):
     containers: tuple[str, ...]
     defaults: frozenset[str] = frozenset()
     default_paths: tuple[Path, ...] = ()
+    tagged: bool = True
 
 
 def render_overlay(template: Template, context: Context) -> Rendered:
@@ -231,7 +233,7 @@ def _rendered(template: Template, structure: Structure, values: Sequence[Any], w
     pointers = (
         pointer_to(value, path) if only_pods else "".join(f"/{escape(step)}" for step in path) for path in paths
     )
-    return Rendered(value, warnings, _containers(value), frozenset(pointers), paths)
+    return Rendered(value, warnings, _containers(value), frozenset(pointers), paths, structure.replaces)
 
 
 #: Where `!default` cannot stand: here the pod always has something.

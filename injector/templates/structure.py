@@ -172,17 +172,17 @@ class TaggedPlan(FillPlan):
 class Structure:
     """A parsed document, ready to be filled."""
 
-    __slots__ = ("_often", "defaults", "root")
+    __slots__ = ("_often", "defaults", "replaces", "root")
 
     def __init__(self, text: str, *, replace: bool) -> None:
-        """Parse a rendered text. `replace` allows `!replace` and `!default`; `defaults` tells whether one is there.
+        """Parse a rendered text. `replace` allows `!replace` and `!default`; `replaces` and `defaults` tell of one.
 
         Raises yaml.YAMLError with marks in that text.
         """
         builder = _Builder(replace)
         node = compose(text)
         self.root = None if node is None else builder.value(node)
-        self.defaults = builder.defaults
+        self.replaces, self.defaults = builder.replaces, builder.defaults
         self._often = {index: times for index, times in builder.used.items() if times > 1}
 
     def filled(self, values: Values, later: Set[int]) -> Structure:
@@ -242,7 +242,7 @@ class _Builder(Builder):
         super().__init__(DOCUMENT_VALUES)
         self.used: Counter[int] = Counter()
         self.tags = tuple(_OVERLAY_TAGS) if replace else ()
-        self.defaults = False
+        self.replaces = self.defaults = False
 
     def text(self, node: yaml.ScalarNode, plain: bool) -> Any:
         if OPEN not in node.value:
@@ -269,7 +269,7 @@ class _Builder(Builder):
         if node.tag not in self.tags:
             return super().tagged(node, built)
         tag = _OVERLAY_TAGS[node.tag]
-        self.defaults = self.defaults or tag is Default
+        self.replaces, self.defaults = self.replaces or tag is Replace, self.defaults or tag is Default
         if isinstance(built, FillPlan):
             return TaggedPlan(node.start_mark.index, built, tag)
         return None if tag is Default and built is None else tag(built)

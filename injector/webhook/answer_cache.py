@@ -103,10 +103,9 @@ class AnswerCache:
 
     def may_be_kept(self, volatile: tuple[bytes, ...], patch: bytes, answer: Answer) -> bool:
         """Whether an answer, and its patch as plain JSON, hold nothing of what the key leaves out."""
-        made = [patch, answer.tail, answer.line]
-        for file in answer.files:
-            made += (text.encode(errors="replace") for text in (file.name, *file.data.values()))
-        return not any(part in text for part in volatile for text in made)
+        texts = (text for file in answer.files for text in (file.name, *file.data.values()))
+        made = b"\0".join((patch, answer.tail, answer.line, *(text.encode(errors="replace") for text in texts)))
+        return not any(part in made for part in volatile)
 
     def forget(self) -> None:
         """Give no answer again that was given before: seals are made with another key now."""

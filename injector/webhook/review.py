@@ -159,7 +159,8 @@ def optional_object(raw: bytes) -> Object:
 
 def _shallow(raw: msgspec.Raw) -> Any:
     """A part of an object, checked for its depth before it is decoded. Parts that are not decoded need no check."""
-    _check_depth(bytes(raw), "request.object")
+    if len(memoryview(raw)) > DEEPEST:  # fewer bytes cannot open more levels
+        _check_depth(bytes(raw), "request.object")
     return _value_decoder.decode(raw)
 
 

@@ -60,7 +60,7 @@ def check_constraints(
     Raises InjectionError with INVALID_POD, CONFLICT, POD_SECURITY, QUOTA or TOO_LARGE; its diagnostic says where
     in the pod, what is wrong and what to do. Raises nothing else, whatever JSON the pods hold.
     """
-    parts = PodView(final, base, caches.sound_containers if caches is not None else None)
+    parts = PodView(final, base, caches.sound_parts if caches is not None else None)
     if next(_violations(parts, base, namespace, cluster), None) is None:
         parts.prove()
         return

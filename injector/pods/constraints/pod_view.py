@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from injector.budget import charge
+from injector.budget import SMALL, charge
 from injector.caches import IdentityCache
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.names import shown_value
@@ -44,8 +44,8 @@ _COUNTING = ("os", "hostUsers", "hostNetwork", "terminationGracePeriodSeconds")
 class PodView:
     """The parts of a pod. `touched...` are those that are not the very objects (`is`) of the pod given as `base`.
 
-    Without `base` everything counts as touched. `unproven` are the touched containers that still have to be checked:
-    `sound` remembers containers without a violation, because the same template's container comes with many pods.
+    Without `base` everything counts as touched. `unproven` are the touched containers with what of them still has to be
+    checked: `sound` remembers fields without a violation, because those of a template come with many pods.
     """
 
     def __init__(
@@ -65,16 +65,29 @@ class PodView:
         self.touched = [container for container in self.containers if id(container.body) not in unchanged]
         charge(len(self.containers) + 16 * len(self.touched))
         self._such = tuple((type(value), value) for value in map(self.spec.get, _COUNTING))
-        self.unproven = [c for c in self.touched if self._sound.get(c.body) != (c.list_name, self._such)]
+        self.unproven = [
+            c._replace(body={name: v for name, v in c.body.items() if not self._is_proven(c, name, v)})
+            for c in self.touched
+        ]
         self.volumes = mappings_at(self.spec, "volumes")
         charge(len(self.volumes))
         self.touched_volumes = [volume for volume in self.volumes if id(volume) not in unchanged]
         self.windows = mapping_at(self.spec, "os").get("name") == "windows"
 
     def prove(self) -> None:
-        """Remember that nothing was found in the containers that were unproven."""
+        """Remember that nothing was found in what was unproven; not of large fields, which are the app's."""
         for container in self.unproven:
-            self._sound.put(container.body, (container.list_name, self._such))
+            for name, value in container.body.items():
+                if type(value) in (dict, list) and len(value) <= SMALL:
+                    self._sound.put(value, self._proof(container, name))
+
+    def _is_proven(self, container: ContainerView, name: str, value: Any) -> bool:
+        known = self._sound.get(value)
+        return known is not None and known == self._proof(container, name)
+
+    def _proof(self, container: ContainerView, name: str) -> tuple[Any, ...]:
+        """All that decides, beside a list or map in a field, whether it has a violation by itself."""
+        return name, container.list_name, container.body.get("restartPolicy"), self._such
 
 
 def volume_path(volume: Object) -> Path:
