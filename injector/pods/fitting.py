@@ -131,12 +131,14 @@ def _container(item: Any, budget: _LeftOut, security: _LeftOut) -> Any:
     return item
 
 
-def keep_requests_below_limits(had: Object, container: Object) -> tuple[Object, tuple[tuple[str, str], ...]]:
+def keep_requests_below_limits(
+    had: Object, container: Object, *, replaced: bool = False
+) -> tuple[Object, tuple[tuple[str, str], ...]]:
     """The merged container with request and limit in order, and (path below it, sentence) for each that gave way.
 
     `had` is the container before the merge: what its author wrote stays, and the template's side gives way. The
     template's request comes down to the limit; the template's limit goes up to the author's request, unless it
-    overwrote a limit on purpose.
+    overwrote something on purpose (`replaced`).
     """
     resources = container.get("resources")
     requests, limits = _map(resources, "requests"), _map(resources, "limits")
@@ -146,7 +148,7 @@ def keep_requests_below_limits(had: Object, container: Object) -> tuple[Object, 
         request, limit = requests[name], limits[name]
         if not _above(request, limit) or (request, limit) == (had_requests.get(name), had_limits.get(name)):
             continue
-        if request == had_requests.get(name) and had_limits.get(name) is None:
+        if not replaced and request == had_requests.get(name) and had_limits.get(name) is None:
             limits = {**limits, name: request}
             changes.append(
                 (f"resources/limits/{escape(name)}", f"the template's {limit} is raised to the request {request}")

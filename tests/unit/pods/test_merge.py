@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from injector.caches import OverlayCaches
@@ -36,6 +36,15 @@ def into_app(fields, **of_app):
 
 
 @given(pods, overlays(), st.booleans())
+@example(
+    {"spec": {"containers": [{"name": "a", "image": "a", "resources": {"requests": {"cpu": "2"}}}]}},
+    {
+        "spec": {
+            "containers": [{"name": "a", "resources": Replace({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}})}],
+        }
+    },
+    False,
+)
 def test_merging_twice_is_merging_once_and_nothing_passed_in_changes(pod, overlay, native):
     app = [container["name"] for container in pod["spec"]["containers"]]
     before = copy.deepcopy((pod, overlay))
