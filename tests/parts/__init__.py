@@ -216,9 +216,8 @@ def _find_control_plane() -> Path | None:
 
 def _find_node() -> Path | None:
     names = ("coredns", f"app-{app_key()}", "roots/gallery", "roots/python-nonroot")
-    folders = _by_version(cache() / NODE, "v*")
-    if given := os.environ.get(OTHER_NODE):
-        folders.insert(0, Path(given))
+    given = os.environ.get(OTHER_NODE)
+    folders = [Path(given)] if given else _by_version(cache() / NODE, "v*")
     return next((folder for folder in folders if all((folder / name).exists() for name in names)), None)
 
 
