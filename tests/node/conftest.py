@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -90,4 +91,6 @@ def injector(node: Node) -> Installation:
     """The injector, installed by deploy/install.yaml, with both replicas Ready."""
     installation = Installation(node)
     installation.apply()
+    if parts.OTHER_NODE in os.environ:  # this node has native sidecars, but not each node that such a cluster allows
+        installation.configure("nativeSidecars: always\n")
     return installation

@@ -26,7 +26,9 @@ replicas, docs/coming-from, what a node leaves behind, and the time to start a p
 The seconds depend on the machine, so compare rows only with one another. Times to start are medians of 20 pods each,
 in turn: from scheduling to the first line of the app's log, and from creation to Ready. Of the gallery's sidecars only
 fluentd has no row: no image here has its program. A trace shows one pod, the median of five, when all images are on the
-node: each step in seconds since the kubelet learnt of the pod.
+node: each step in seconds since the kubelet learnt of the pod. Rows that end with a version are of an older Kubernetes
+with `nativeSidecars: always`. Its kubelet notices only once a second that a container has started or ended, so pods
+start later.
 
 Made on {machine}, with {kubernetes}:
 
