@@ -28,14 +28,20 @@ def unready_sidecars(pod: Object, namespace: str, settings: Settings) -> Iterato
     """A Diagnostic of each injected container that is not ready by the status of a pod: an error where it has failed, a
     warning where it may yet become ready.
 
-    Of containers that have only to wait, the first is told, if it is injected. What has ended well is left out.
+    Of containers that have only to wait, the first is told, if it is injected. What has ended well is left out, but a
+    native sidecar should not end before its pod: one whose hook failed may have.
     """
     own, target = _injected(pod, settings), f"-n {namespace} {metadata_of(pod).get('name')}"
+    native = _native(pod)
     unready = [
         _problem(container, field, target)
         for field in CONTAINER_LISTS
         for container in mappings_at(mapping_at(pod, "status"), f"{field[:-1]}Statuses")
-        if not container.get("ready") and mapping_at(mapping_at(container, "state"), "terminated").get("exitCode") != 0
+        if not container.get("ready")
+        and (
+            mapping_at(mapping_at(container, "state"), "terminated").get("exitCode") != 0
+            or container.get("name") in native
+        )
     ]
     for problem in unready:
         has_to_wait = problem.severity == "warning" and problem.fields["state"] == "waiting"
@@ -50,7 +56,12 @@ def _injected(pod: Object, settings: Settings) -> set[str]:
     names = {s[2] for s in claims if len(s) > 2 and s[1] in CONTAINER_LISTS and s[3:] in ([], ["image"])}
     if status.get("phase") not in ("Succeeded", "Failed"):
         return names
-    return names - {
+    return names - _native(pod)
+
+
+def _native(pod: Object) -> set[str]:
+    """The names of the pod's native sidecars."""
+    return {
         str(c.get("name")) for c in mappings_at(spec_of(pod), "initContainers") if c.get("restartPolicy") == "Always"
     }
 

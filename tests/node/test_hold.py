@@ -113,8 +113,9 @@ def _says_why(start: Try, record_property: Callable[[str, object], None], image:
     get = partial(start.api.get, "Pod", "web", start.space)
 
     def state() -> Object | None:
-        waiting: Object = statuses(get()).get(SIDECAR, {}).get("state", {}).get("waiting", {})
-        return waiting if waiting.get("reason") not in (None, "PodInitializing", "ContainerCreating") else None
+        found: Object = statuses(get()).get(SIDECAR, {}).get("state", {})
+        told: Object = found.get("terminated") or found.get("waiting", {})  # a program may end well when it is killed
+        return told if told.get("reason") not in (None, "PodInitializing", "ContainerCreating") else None
 
     found = eventually("the pod says what is wrong", state, 300)
     record_property("seconds until it does", f"{time.monotonic() - begin:.0f}")
@@ -128,6 +129,7 @@ def _says_why(start: Try, record_property: Callable[[str, object], None], image:
     [explanation] = json.loads(explained.out)
     [unready] = explanation["unready"]
     assert (explained.code, unready["code"], unready["container"]) == (1, "sidecar-not-ready", SIDECAR)
+    assert any("FailedPostStartHook" in note for note in explanation["notes"])
     record_property("`injector explain`", " ".join(unready["message"].split()))
     begin = time.monotonic()
     start.node.kubectl("delete", "pod", "-n", start.space, "web", "--grace-period=1")

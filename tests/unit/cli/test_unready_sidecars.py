@@ -99,12 +99,21 @@ def test_an_injected_container_that_is_not_ready(explained, what, golden):
     [
         ([READY, status_of("envoy-redirect", ended(0, "Completed"))], [status_of("web", ended(1))], "Running", []),
         ([READY, status_of("envoy-redirect", ended(1))], [status_of("web", INIT)], "Pending", ["envoy-redirect"]),
+        ([status_of("envoy-sidecar", ended(0, "Completed"))], [status_of("web", INIT)], "Pending", ["envoy-sidecar"]),
         ([status_of("envoy-sidecar", ended(137))], [status_of("web", ended(1))], "Failed", []),
         ([READY, status_of("envoy-redirect", ended(1))], [], "Failed", ["envoy-redirect"]),
         ([status_of("init", RUNNING), status_of("envoy-sidecar", INIT)], [], "Pending", []),
         ([], [], "Pending", []),
     ],
-    ids=["only the app", "the redirect", "over", "failed before it began", "an init container of the app", "no node"],
+    ids=[
+        "only the app",
+        "the redirect",
+        "ended well in its hook",
+        "over",
+        "failed before it began",
+        "an init container of the app",
+        "no node",
+    ],
 )
 def test_only_what_keeps_the_pod_from_running_is_told(explained, init, containers, phase, told):
     data = json.loads(explained(init, containers, phase, "--output", "json").out)[0]
