@@ -31,8 +31,7 @@ def unready_sidecars(pod: Object, namespace: str, settings: Settings) -> Iterato
     Of containers that have only to wait, the first is told, if it is injected. What has ended well is left out, but a
     native sidecar should not end before its pod: one whose hook failed may have.
     """
-    own, target = _injected(pod, settings), f"-n {namespace} {metadata_of(pod).get('name')}"
-    native = _native(pod)
+    own, native, target = _injected(pod, settings), _native(pod), f"-n {namespace} {metadata_of(pod).get('name')}"
     unready = [
         _problem(container, field, target)
         for field in CONTAINER_LISTS
@@ -67,11 +66,8 @@ def _native(pod: Object) -> set[str]:
 
 
 def _problem(container: Object, field: str, target: str) -> Diagnostic:
-    name, restarts, states = (
-        str(container.get("name")),
-        container.get("restartCount", 0),
-        mapping_at(container, "state"),
-    )
+    name, restarts = str(container.get("name")), container.get("restartCount", 0)
+    states = mapping_at(container, "state")
     state = next(iter(states), "waiting")
     details, before = mapping_at(states, state), mapping_at(mapping_at(container, "lastState"), "terminated")
     message, command = _spoken(state, details), f"kubectl logs {target} -c {name}"

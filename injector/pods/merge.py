@@ -177,7 +177,8 @@ class _Merger(msgspec.Struct):
         merged = self.mapping(have, overlay, field, pointer)
         if merged is have or "resources" not in overlay:
             return merged
-        fitted, changes = keep_requests_below_limits(have, merged, replaced=holds_replace(overlay["resources"]))
+        replaced = self.tagged and holds_replace(overlay["resources"])
+        fitted, changes = keep_requests_below_limits(have, merged, replaced=replaced)
         for path, message in changes:
             self.differences.report(f"{pointer}/{path}", message)
         return have if changes and same(have, fitted) else fitted

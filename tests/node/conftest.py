@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -87,10 +88,11 @@ def control_plane(node: Node) -> Node:
 
 
 @pytest.fixture(scope="session")
-def injector(node: Node) -> Installation:
+def injector(node: Node) -> Iterator[Installation]:
     """The injector, installed by deploy/install.yaml, with both replicas Ready."""
     installation = Installation(node)
     installation.apply()
-    if parts.OTHER_NODE in os.environ:  # this node has native sidecars, but not each node that such a cluster allows
-        installation.configure("nativeSidecars: always\n")
-    return installation
+    with ExitStack() as changed:
+        if parts.OTHER_NODE in os.environ:  # this node has native sidecars, but not each that such a cluster allows
+            changed.enter_context(installation.settings(nativeSidecars="always"))
+        yield installation
