@@ -38,6 +38,7 @@ _SECTIONS = {
         "check": "Check whether the injector of a cluster works, and say what to do if it does not.",
         "list": "List pods with their sidecars: current, outdated, failed, missing.",
         "templates": "List the injector's templates: version, age, state, and who uses them.",
+        "rollout": "Give workloads new pods, slowly, so that these have the current sidecars.",
         "pause": "Switch the injector off, without uninstalling it.",
         "resume": "Switch it on again.",
     },

@@ -11,7 +11,7 @@ https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -269,6 +269,10 @@ class BlockingClient:
             return [answer for answer in results if not isinstance(answer, BaseException)]
 
         return self._run(subject or path, ask())
+
+    def run(self, work: Callable[[Client], Coroutine[Any, Any, T]], subject: str) -> T:
+        """What comes of `work`, which may have several requests under way; messages call it `subject`."""
+        return self._run(subject, work(self._client))
 
     @property
     def authority(self) -> bytes:

@@ -1,0 +1,94 @@
+"""How far a rollout is: a line for each change, JSON for a program, and on a terminal also what is under way."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+import msgspec
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+
+from injector.cluster.rollout.plan import Plan
+from injector.cluster.rollout.steps import WorkloadStep
+from injector.diagnostics import Diagnostic, printable
+from injector.pods.context import Object, filled
+
+_COLOURS = {"error": "red", "warning": "yellow", "note": "green"}
+_COLUMNS = ("NAMESPACE", "WORKLOAD", "PODS", "METHOD", "WHY, AND WHAT LIMITS IT")
+
+
+class RolloutProgress:
+    """Tells on standard output what happens; `form` is text or json. Between `start()` and `stop()` a terminal shows
+    the workloads in hand on its last line.
+    """
+
+    def __init__(self, form: str) -> None:
+        self._json = form == "json"
+        terminal = sys.stdout.isatty() and not self._json
+        self._status = Status("", console=Console()) if terminal else None
+
+    def start(self) -> None:
+        """From now on a terminal shows what is under way."""
+        if self._status:
+            self._status.start()
+
+    def stop(self) -> None:
+        """Nothing is under way any more."""
+        if self._status:
+            self._status.stop()
+
+    def plan(self, plan: Plan) -> None:
+        """What is to be done, and what is left alone."""
+        if self._json:
+            self._event("plan", workloads=[w.as_data() for w in plan.workloads],
+                        leftAlone=[left.as_data() for left in plan.left_alone])  # fmt: skip
+            return
+        rows = [_COLUMNS]
+        for planned in plan.workloads:
+            affected = planned.affected
+            pods = f"{len(affected.pods)} {affected.state}" if affected.pods else "-"
+            begun = "begun by an earlier rollout" if planned.resumed and affected.pods else ""
+            why = "; ".join(filter(None, (affected.why, begun, planned.reason, planned.limits)))
+            rows.append((affected.namespace, affected.name, pods, planned.method, why))
+        widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+        for cells in rows if plan.workloads else ():
+            padded = (f"{printable(cell):<{width}}" for cell, width in zip(cells, widths, strict=True))
+            click.echo("  ".join(padded).rstrip())
+        if plan.left_alone:
+            click.echo("\nLeft alone:" if plan.workloads else "Left alone:")
+        for left in plan.left_alone:
+            click.echo(f"  {printable(left.namespace)} {printable(left.name)}: {printable(left.why)}")
+
+    def tell(self, diagnostic: Diagnostic) -> None:
+        """Something has happened."""
+        if self._json:
+            more = filled({"message": diagnostic.message, "help": diagnostic.help})
+            self._event(diagnostic.code, level=diagnostic.severity, **diagnostic.fields, **more)
+            return
+        fields = diagnostic.fields
+        name = f"{fields['namespace']} {fields['workload']}: " if "workload" in fields else ""
+        word = "" if diagnostic.severity == "note" else f"{diagnostic.severity}: "
+        sign = click.style(printable(f"{name}{word}"), fg=_COLOURS[diagnostic.severity])
+        lines = [f"{sign}{printable(diagnostic.message)}", *filter(None, [diagnostic.help])]
+        for number, line in enumerate(lines):
+            self._line(f"  {printable(line)}" if number else line)
+
+    def under_way(self, steps: Sequence[WorkloadStep], done: int, count: int) -> None:
+        """What the workloads in hand wait for."""
+        if self._status:
+            words = (f"{' '.join(s.planned.key)}: {s.waits_for or 'begins'}" for s in steps)
+            self._status.update(Text(printable(f"{done} of {count}; {'; '.join(words)}")))
+
+    def _line(self, text: str) -> None:
+        if self._status:
+            self._status.console.print(Text.from_ansi(text))
+        else:
+            click.echo(text)
+
+    def _event(self, name: str, **data: object) -> None:
+        event: Object = {"event": name, **data}
+        click.echo(msgspec.json.encode(event).decode())
+        sys.stdout.flush()

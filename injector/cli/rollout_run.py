@@ -1,0 +1,137 @@
+"""Carrying out a rollout's plan: whether the injector is ready for it, signals, pauses, and what to say in the end."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import signal
+from dataclasses import dataclass
+from functools import partial
+
+import click
+
+from injector.cli.checks.check_context import CheckContext
+from injector.cli.report import counted
+from injector.cli.rollout_progress import RolloutProgress
+from injector.cluster.blocking_client import BlockingClient, ClusterError
+from injector.cluster.client import Client
+from injector.cluster.pause import is_paused
+from injector.cluster.rollout.dry_run import NewPod, try_pod
+from injector.cluster.rollout.plan import PlannedWorkload
+from injector.cluster.rollout.rollouts import Limits, RolloutResult, Rollouts
+from injector.cluster.rollout.steps import WorkloadStep
+from injector.diagnostics import Diagnostic, Severity
+from injector.pods.context import Object, mapping_at
+from injector.settings import Settings
+
+#: Seconds between two looks at what is under way, for a terminal.
+_TICK = 0.25
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_GO_ON = "to go on, run the same command again"
+
+
+def injector_fault(live: BlockingClient, namespace: str | None) -> Diagnostic | None:
+    """Why no pod may be replaced now; None if nothing speaks against it, or if the user may not look.
+
+    The dry run of each workload's own pod looks at the same from the other side.
+    """
+    context = CheckContext(live, namespace)
+    check = "run injector check, which says what is wrong"
+    try:
+        if any(map(is_paused, context.entries.values())):
+            return Diagnostic("paused", "error", "the injector is paused", "run injector resume first")
+        deployment = context.deployment
+    except ClusterError as error:
+        if error.status not in (401, 403):
+            raise
+        return None
+    if deployment is None:
+        return None
+    status, desired = mapping_at(deployment, "status"), deployment["spec"].get("replicas", 1)
+    counts = [status.get(name, 0) for name in ("replicas", "updatedReplicas", "readyReplicas")]
+    seen = status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
+    if seen and counts == [desired] * 3 and desired:
+        return None
+    text = f"the injector's replicas are not all ready and of the newest version: {counts[2]} of {desired} are"
+    return Diagnostic("injector-not-ready", "error", text, check)
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutRun:
+    """How a plan is carried out: against which cluster, within which limits, and who is told."""
+
+    live: BlockingClient
+    settings: Settings
+    limits: Limits
+    progress: RolloutProgress
+    by: str
+    timeout: float
+
+    def carry_out(self, workloads: list[PlannedWorkload], *, ask: bool) -> int:
+        """The command's exit code. `ask`: somebody answers after a pause."""
+        current, skipped, run = 0, 0, secrets.token_hex(4)
+        while True:
+            result, interrupted = self.live.run(partial(self._work, workloads=workloads, run=run), "the rollout")
+            current, skipped = current + result.current, skipped + len(result.skipped)
+            paused = bool(result.left) and not interrupted and not result.stops
+            if not (paused and ask):
+                break
+            if not click.confirm(f"\n{counted(current, 'workload')} done, {len(result.left)} left. Go on?"):
+                break
+            workloads = result.left
+        left = len(result.left)
+        text = f"{counted(current, 'workload')} current, {skipped} skipped, {left} not begun"
+        code = "interrupted" if interrupted else "stopped" if result.stops else "paused" if paused else "finished"
+        unfinished = left or skipped or result.stops
+        severity: Severity = "error" if result.stops else "note"
+        fields = {"current": current, "skipped": skipped, "left": left}
+        self.progress.tell(Diagnostic(code, severity, f"{code}: {text}", _GO_ON if unfinished else "", fields=fields))
+        if interrupted:
+            return 130
+        return int(bool(result.stops or skipped))
+
+    async def _work(self, client: Client, workloads: list[PlannedWorkload], run: str) -> tuple[RolloutResult, bool]:
+        """The result, and whether a signal ended it: the first one begins with no further workload."""
+        loop, interrupted = asyncio.get_running_loop(), asyncio.Event()
+
+        async def expect(obj: Object, pod: Object) -> NewPod:
+            return await try_pod(client, obj, pod, self.settings)
+
+        def step_of(planned: PlannedWorkload) -> WorkloadStep:
+            return WorkloadStep(
+                client,
+                planned,
+                self.settings,
+                expect,
+                self.progress.tell,
+                run=run,
+                by=self.by,
+                timeout=self.timeout,
+            )
+
+        rollouts = Rollouts(workloads, self.limits, step_of, self.progress.tell)
+
+        def interrupt() -> None:
+            rollouts.stop()
+            interrupted.set()
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)
+            text = "the workloads in hand are finished, and no other is begun; the next signal ends the command at once"
+            self.progress.tell(Diagnostic("interrupting", "warning", text))
+
+        async def show() -> None:
+            while True:
+                self.progress.under_way([*rollouts.in_hand.values()], rollouts.result.current, len(workloads))
+                await asyncio.sleep(_TICK)
+
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, interrupt)
+        shown = asyncio.create_task(show())
+        self.progress.start()
+        try:
+            return await rollouts.run(), interrupted.is_set()
+        finally:
+            shown.cancel()
+            self.progress.stop()
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)

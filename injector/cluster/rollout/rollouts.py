@@ -1,0 +1,116 @@
+"""All workloads of a plan, a few at a time: the limits, the brake, and what is left when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from injector.cluster.api_error import ApiError
+from injector.cluster.rollout.plan import PlannedWorkload
+from injector.cluster.rollout.steps import RolloutStopError, SkippedError, Tell, WorkloadStep
+from injector.diagnostics import Diagnostic
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many workloads are worked on at a time: of all, and of a namespace; after how many of them it pauses."""
+
+    workloads: int = 1
+    per_namespace: int = 1
+    pause_after: int = 0
+
+
+@dataclass(slots=True)
+class RolloutResult:
+    """What became of the workloads: how many are current, what was skipped, what stopped it, and what is left."""
+
+    current: int = 0
+    skipped: list[Diagnostic] = field(default_factory=list)
+    stops: list[Diagnostic] = field(default_factory=list)
+    left: list[PlannedWorkload] = field(default_factory=list)
+
+
+class Rollouts:
+    """Works through a plan's workloads. The first goes alone: what is wrong with all of them is seen at one.
+
+    `step_of` makes the step of a workload. `stop()` begins with no further workload; those in hand are finished.
+    """
+
+    def __init__(
+        self,
+        workloads: list[PlannedWorkload],
+        limits: Limits,
+        step_of: Callable[[PlannedWorkload], WorkloadStep],
+        tell: Tell,
+    ) -> None:
+        self.in_hand: dict[asyncio.Task[None], WorkloadStep] = {}
+        self.result = RolloutResult()
+        self._waiting = deque(workloads)
+        self._limits, self._step_of, self._tell = limits, step_of, tell
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Begin with no further workload."""
+        self._stopping = True
+
+    async def run(self) -> RolloutResult:
+        """Until every workload is current, or something stops it, or it pauses."""
+        try:
+            while True:
+                while (planned := self._next()) is not None:
+                    step = self._step_of(planned)
+                    self.in_hand[asyncio.create_task(step.go())] = step
+                if not self.in_hand:
+                    break
+                done, _ = await asyncio.wait(self.in_hand, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    self._end(task, self.in_hand.pop(task))
+        finally:
+            for task in self.in_hand:
+                task.cancel()
+        self.result.left = [*self._waiting]
+        return self.result
+
+    def _next(self) -> PlannedWorkload | None:
+        """The workload that may begin now; None if none may."""
+        limits, result = self._limits, self.result
+        is_first = not result.current
+        if self._stopping or len(self.in_hand) >= (1 if is_first else limits.workloads):
+            return None
+        if limits.pause_after and result.current + len(self.in_hand) >= limits.pause_after:
+            return None
+        spaces = Counter(step.planned.affected.namespace for step in self.in_hand.values())
+        for planned in self._waiting:
+            if spaces[planned.affected.namespace] < limits.per_namespace:
+                self._waiting.remove(planned)
+                return planned
+        return None
+
+    def _end(self, task: asyncio.Task[None], step: WorkloadStep) -> None:
+        try:
+            task.result()
+            self.result.current += 1
+        except SkippedError as skipped:
+            self._skip(skipped.diagnostic)
+        except RolloutStopError as stop:
+            self._stop(stop.diagnostic)
+        except ApiError as error:
+            namespace, name = step.planned.key
+            fields = {"namespace": namespace, "workload": name}
+            if error.status == 404:
+                self._skip(Diagnostic("gone", "warning", "its object is gone", fields=fields))
+            elif error.denial == "no-permission":
+                self._skip(Diagnostic("no-permission", "warning", error.message, fields=fields))
+            else:
+                self._stop(Diagnostic("api-server", "error", str(error), fields=fields))
+
+    def _skip(self, diagnostic: Diagnostic) -> None:
+        self.result.skipped.append(diagnostic)
+        self._tell(diagnostic)
+
+    def _stop(self, diagnostic: Diagnostic) -> None:
+        self._stopping = True
+        self.result.stops.append(diagnostic)
+        self._tell(diagnostic)
