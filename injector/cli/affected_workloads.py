@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
 from injector.cli.fleet import Fleet, Row, pods_of
 from injector.cli.live_setup import live_sources
 from injector.cluster.blocking_client import BlockingClient, ClusterError
-from injector.cluster.rollout.dry_run import NewPod, receipt_of, try_pod
+from injector.cluster.rollout.dry_run import NewPod, injected_receipt, try_pod
 from injector.cluster.rollout.plan import (
     RESTARTED,
     ROLLOUT_API,
@@ -17,12 +17,12 @@ from injector.cluster.rollout.plan import (
     Plan,
     collection_path,
     grouped,
-    path_of,
+    workload_path,
 )
 from injector.cluster.rollout.rollout_marks import read_mark
 from injector.cluster.rollout.workload_health import is_live
 from injector.errors import DocumentError
-from injector.pods.context import Object, Workload
+from injector.pods.context import Namespace, Object, Workload
 from injector.pods.shape import string_map
 from injector.pods.workloads import workload_of_object, workload_of_pod
 from injector.settings import Settings
@@ -37,11 +37,6 @@ class Wanted(NamedTuple):
     template: str | None
     method: str
 
-    @property
-    def whole(self) -> bool:
-        """Whether every workload of the namespace is meant."""
-        return not (self.selector or self.template)
-
     def covers(self, row: Row) -> bool:
         """Whether a pod is meant."""
         if self.template is None:
@@ -55,87 +50,98 @@ def _templates(fields: Mapping[str, object]) -> Collection[object]:
     return names if isinstance(names, list) else ()
 
 
+#: A workload's namespace, kind and name.
+_Key = tuple[str, str, str]
+#: A pod: its namespace, workload, state, name, time of creation, and why it is in that state.
+_Pod = tuple[str, Workload, str, str, str, str]
+
+
 def plan_rollout(
     live: BlockingClient, wanted: Wanted, injector_namespace: str | None
 ) -> tuple[Plan, Settings, list[str]]:
     """The plan, the injector's settings, and notes for the user. Raises ClusterError."""
     sources, notes = live_sources(live, injector_namespace)
+    settings, seen = sources.settings, set[_Key]()
+    pods = _noted(pods_of(live, wanted.space, wanted.selector), seen)
     if sources.injector_namespace:
-        fleet = Fleet(sources.snapshot)
-        rows = (row for pod, of in pods_of(live, wanted.space, wanted.selector) if (row := fleet.row(pod, of)))
-        affected = [*grouped(_pod(row) for row in rows if row.state != "current" and wanted.covers(row))]
+        rows = _by_replay(pods, Fleet(sources.snapshot), wanted)
     else:
         notes.append("which pods are outdated is found by dry runs, which create nothing")
-        affected = [*grouped(_by_dry_runs(live, wanted, sources.settings))]
-    plan, objects = Plan(), _objects(live, wanted, affected, notes)
-    known = {(each.namespace, each.workload.kind, each.workload.name) for each in affected}
-    for each in affected:
-        path, obj = path_of(each), objects.get((each.namespace, each.workload.kind, each.workload.name))
+        rows = _by_dry_runs(pods, live, wanted, settings)
+    affected = {(each.namespace, each.workload.kind, each.workload.name): each for each in grouped(rows)}
+    plan, objects = Plan(), _objects(live, wanted.space, seen, notes)
+    begun = {key for key in objects.keys() & seen if read_mark(objects[key], settings)}
+    for key in begun - affected.keys():
+        affected[key] = AffectedWorkload(key[0], Workload(*key[1:]), "outdated", {}, "an earlier rollout began with it")
+    for key, each in affected.items():
+        path, obj = workload_path(each), objects.get(key)
         if obj is None:
             path, obj = _object_of(live, each, path)
-        plan.add(each, obj, path, wanted.method, resumed=bool(obj and read_mark(obj, sources.settings)))
-    for (namespace, kind, name), obj in objects.items():
-        if wanted.whole and (namespace, kind, name) not in known and read_mark(obj, sources.settings):
-            each = AffectedWorkload(
-                namespace, Workload(kind, name), "outdated", {}, "an earlier rollout has begun with it"
-            )
-            plan.add(each, obj, path_of(each), wanted.method, resumed=True)
+        plan.add(each, obj, path, wanted.method, resumed=key in begun)
     plan.sort()
-    return plan, sources.settings, notes
+    return plan, settings, notes
 
 
-def _pod(row: Row) -> tuple[str, Workload, str, str, str, str]:
-    return row.namespace, row.workload, row.state, row.pod, row.created, row.why
+def _noted(pods: Iterable[tuple[Object, Namespace]], seen: set[_Key]) -> Iterator[tuple[Object, Namespace]]:
+    """The pods, while their workloads are put into `seen`."""
+    for pod, namespace in pods:
+        workload = workload_of_pod(pod)
+        seen.add((namespace.name, workload.kind, workload.name))
+        yield pod, namespace
+
+
+def _by_replay(pods: Iterable[tuple[Object, Namespace]], fleet: Fleet, wanted: Wanted) -> Iterator[_Pod]:
+    """Pods that are not as the injector's settings and templates make them now."""
+    for pod, namespace in pods:
+        row = fleet.row(pod, namespace)
+        if row is not None and wanted.covers(row):
+            yield row.namespace, row.workload, row.state, row.pod, row.created, row.why
 
 
 def _by_dry_runs(
-    live: BlockingClient, wanted: Wanted, settings: Settings
-) -> Iterator[tuple[str, Workload, str, str, str, str]]:
+    pods: Iterable[tuple[Object, Namespace]], live: BlockingClient, wanted: Wanted, settings: Settings
+) -> Iterator[_Pod]:
     """Pods that are not as a pod of their workload that is created now: for who may not read the injector's settings.
 
     Raises ClusterError.
     """
-    new_pods: dict[tuple[str, str, str], NewPod] = {}
-    for pod, namespace in pods_of(live, wanted.space, wanted.selector):
-        workload = workload_of_pod(pod)
+    new_pods: dict[_Key, NewPod] = {}
+    for pod, namespace in pods:
+        workload, annotations = workload_of_pod(pod), string_map(pod, "annotations")
         if not is_live(pod) or workload.kind not in (*RESTARTED, "Rollout", "ReplicaSet"):
             continue
         key = (namespace.name, workload.kind, workload.name)
-        failed = string_map(pod, "annotations").get(settings.status_key) == "failed"
         if key not in new_pods:
             affected = AffectedWorkload(namespace.name, workload, "", {})
-            _, obj = _object_of(live, affected, path_of(affected))
-            new_pods[key] = NewPod(None)
-            if obj is not None:
-                trial = partial(try_pod, obj=obj, pod=pod, settings=settings)
-                new_pods[key] = live.run(trial, f"dry run of a pod of {affected.name} in namespace {namespace.name}")
-        bare = receipt_of(pod, settings) is None
-        state = "failed" if failed else "missing" if bare else "outdated"
-        if failed or (new_pods[key].receipt is not None and new_pods[key].differs(pod, settings)):
-            why = string_map(pod, "annotations").get(settings.reason_key) or "a pod created now has other sidecars"
-            if state in wanted.states:
-                metadata = pod["metadata"]
-                yield namespace.name, workload, state, metadata["name"], metadata["creationTimestamp"], why
+            _, obj = _object_of(live, affected, workload_path(affected))
+            subject = f"dry run of a pod of {affected.name} in namespace {namespace.name}"
+            trial = partial(try_pod, obj=obj or {}, pod=pod, settings=settings)
+            new_pods[key] = live.run(trial, subject)
+        state = "outdated" if injected_receipt(pod, settings) else "missing"
+        if annotations.get(settings.status_key) == "failed":
+            state = "failed"
+        elif new_pods[key].receipt is None or not new_pods[key].differs(pod, settings):
+            continue
+        if state in wanted.states:
+            reason = annotations.get(settings.reason_key) or "a pod created now has other sidecars"
+            yield namespace.name, workload, state, pod["metadata"]["name"], pod["metadata"]["creationTimestamp"], reason
 
 
-def _objects(
-    live: BlockingClient, wanted: Wanted, affected: list[AffectedWorkload], notes: list[str]
-) -> dict[tuple[str, str, str], Object]:
-    """The objects of workloads of the usual kinds that are affected or that a rollout has begun with."""
-    kinds = dict(RESTARTED)
-    if any(each.workload.kind == "Rollout" for each in affected):
-        kinds["Rollout"] = ROLLOUT_API
-    keys = {(each.namespace, each.workload.kind, each.workload.name) for each in affected}
-    found = {}
-    for kind, version in kinds.items():
+def _objects(live: BlockingClient, space: str, seen: Collection[_Key], notes: list[str]) -> dict[_Key, Object]:
+    """The objects of the workloads that have pods, of the usual kinds."""
+    kinds = {
+        kind: api for kind, api in (*RESTARTED.items(), ("Rollout", ROLLOUT_API)) if kind in {k for _, k, _ in seen}
+    }
+    objects = {}
+    for kind, api in kinds.items():
         try:
-            for obj in live.objects(collection_path(version, kind, wanted.space)):
+            for obj in live.objects(collection_path(api, kind, space)):
                 key = (obj["metadata"]["namespace"], kind, obj["metadata"]["name"])
-                if key in keys or any("/rollout" in name for name in string_map(obj, "annotations")):
-                    found[key] = {"kind": kind, "apiVersion": version, **obj}
+                if key in seen:
+                    objects[key] = {"kind": kind, "apiVersion": api, **obj}
         except ClusterError as error:
             notes.append(str(error))
-    return found
+    return objects
 
 
 def _object_of(live: BlockingClient, affected: AffectedWorkload, path: str) -> tuple[str, Object | None]:

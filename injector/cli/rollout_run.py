@@ -17,6 +17,7 @@ from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.client import Client
 from injector.cluster.pause import is_paused
 from injector.cluster.rollout.dry_run import NewPod, try_pod
+from injector.cluster.rollout.marked_workload import MarkedWorkload
 from injector.cluster.rollout.plan import PlannedWorkload
 from injector.cluster.rollout.rollouts import Limits, RolloutResult, Rollouts
 from injector.cluster.rollout.steps import WorkloadStep
@@ -94,20 +95,14 @@ class RolloutRun:
         """The result, and whether a signal ended it: the first one begins with no further workload."""
         loop, interrupted = asyncio.get_running_loop(), asyncio.Event()
 
-        async def expect(obj: Object, pod: Object) -> NewPod:
+        async def new_pod_of(obj: Object, pod: Object) -> NewPod:
             return await try_pod(client, obj, pod, self.settings)
 
         def step_of(planned: PlannedWorkload) -> WorkloadStep:
-            return WorkloadStep(
-                client,
-                planned,
-                self.settings,
-                expect,
-                self.progress.tell,
-                run=run,
-                by=self.by,
-                timeout=self.timeout,
-            )
+            marked = MarkedWorkload(client, planned, self.settings, run, self.by)
+            step = WorkloadStep(planned, marked, self.settings, new_pod_of, self.progress.tell)
+            step.timeout = step.patience = self.timeout
+            return step
 
         rollouts = Rollouts(workloads, self.limits, step_of, self.progress.tell)
 

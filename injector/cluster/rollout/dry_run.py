@@ -25,24 +25,25 @@ _OF_CONTROLLERS = ("pod-template-hash", "rollouts-pod-template-hash", "controlle
 
 
 class NewPod(NamedTuple):
-    """What a pod that is created now gets: a receipt, or why it would be without sidecars.
+    """What a pod that is created now gets: a receipt, or what refuses it to the pod.
 
-    `why` is empty where the injector was not called, or has nothing to give. `differing`: not all tries gave the same.
+    `refusal` is empty where the injector was not called, or has nothing to give. `differing`: not all tries gave the
+    same.
     """
 
     receipt: Receipt | None
-    why: str = ""
+    refusal: str = ""
     differing: bool = False
 
     def differs(self, pod: Object, settings: Settings) -> bool:
         """Whether a pod has other sidecars than this one."""
-        receipt = receipt_of(pod, settings)
+        receipt = injected_receipt(pod, settings)
         if receipt is None or self.receipt is None:
             return receipt is not self.receipt
         return digest_of(receipt) != digest_of(self.receipt)
 
 
-def receipt_of(pod: Object, settings: Settings) -> Receipt | None:
+def injected_receipt(pod: Object, settings: Settings) -> Receipt | None:
     """The receipt of a pod that is marked as injected."""
     injected = string_map(pod, "annotations").get(settings.status_key) == "injected"
     return read_receipt(pod, settings) if injected else None
@@ -55,16 +56,16 @@ async def try_pod(client: Client, obj: Object, pod: Object, settings: Settings) 
     path, body = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods", next_pod(obj, pod, settings)
     tries = (client.create(path, body, {"dryRun": "All"}) for _ in range(_TRIES))
     answers = await asyncio.gather(*tries, return_exceptions=True)
-    made = [answer for answer in answers if not isinstance(answer, BaseException)]
+    pods = [answer for answer in answers if not isinstance(answer, BaseException)]
     for error in answers:
         if isinstance(error, ApiError) and error.status in (400, 403, 422) and error.denial != "no-permission":
             return NewPod(None, error.message)
         if isinstance(error, BaseException):
             raise error
-    failed = [pod for pod in made if string_map(pod, "annotations").get(settings.status_key) == "failed"]
+    failed = [pod for pod in pods if string_map(pod, "annotations").get(settings.status_key) == "failed"]
     if failed:
         return NewPod(None, string_map(failed[0], "annotations").get(settings.reason_key) or "failed")
-    receipts = [receipt_of(pod, settings) for pod in made]
+    receipts = [injected_receipt(pod, settings) for pod in pods]
     digests = {digest_of(receipt) if receipt else "" for receipt in receipts}
     return NewPod(receipts[0], differing=len(digests) > 1)
 
@@ -79,10 +80,10 @@ def next_pod(obj: Object, pod: Object, settings: Settings) -> Object:
         template = {"metadata": bare["metadata"], "spec": spec}
     labels = {key: value for key, value in string_map(pod, "labels").items() if key in _OF_CONTROLLERS}
     own = mapping_at(template, "metadata")
-    made = {
+    fields = {
         "generateName": metadata.get("generateName") or f"{workload.name}-",
         "labels": {**labels, **mapping_at(own, "labels")},
         "annotations": mapping_at(own, "annotations"),
         "ownerReferences": metadata.get("ownerReferences"),
     }
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": filled(made), "spec": template["spec"]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": filled(fields), "spec": template["spec"]}

@@ -241,7 +241,7 @@ def grouped(rows: Iterable[tuple[str, Workload, str, str, str, str]]) -> Iterato
         yield AffectedWorkload(key[0], workload, state, pods[key], why)
 
 
-def path_of(affected: AffectedWorkload) -> str:
+def workload_path(affected: AffectedWorkload) -> str:
     """Where the API server has the object of a workload of a known kind; "" for another."""
     kind = affected.workload.kind
     version = ROLLOUT_API if kind == "Rollout" else API_VERSIONS.get(kind, "")

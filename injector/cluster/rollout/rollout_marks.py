@@ -25,8 +25,8 @@ SIGN_SECONDS, LOST_SECONDS = 5.0, 20.0
 
 
 class RolloutMark(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The annotation: whose it is, when it began with the workload, when it last gave a sign of life, and a digest of
-    the sidecars that its new pods should have. Times are the API server's.
+    """The annotation: whose it is, when it began with the workload, when it last gave a sign of life ("": nobody works
+    on it any more), and a digest of the sidecars that its new pods should have. Times are the API server's.
     """
 
     run: str
@@ -38,7 +38,7 @@ class RolloutMark(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def is_alive(self, now: datetime) -> bool:
         """Whether somebody works on the workload."""
-        return (now - datetime.fromisoformat(self.seen)).total_seconds() < LOST_SECONDS
+        return bool(self.seen) and (now - datetime.fromisoformat(self.seen)).total_seconds() < LOST_SECONDS
 
     def has_restarted(self, obj: Object) -> bool:
         """Whether the restart of the mark is still what the workload's pods are made from."""
@@ -57,7 +57,7 @@ def read_mark(obj: Object, settings: Settings) -> RolloutMark | None:
     text = mapping_at(obj["metadata"], "annotations").get(mark_key(settings))
     try:
         mark = msgspec.json.decode(text or "", type=RolloutMark)
-        datetime.fromisoformat(mark.seen), datetime.fromisoformat(mark.started)
+        datetime.fromisoformat(mark.seen or mark.started)
     except (ValueError, TypeError, msgspec.MsgspecError):
         return None
     return mark

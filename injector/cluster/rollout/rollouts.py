@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.rollout.plan import PlannedWorkload
-from injector.cluster.rollout.steps import RolloutStopError, SkippedError, Tell, WorkloadStep
-from injector.diagnostics import Diagnostic
+from injector.cluster.rollout.steps import StepError, Tell, WorkloadStep
+from injector.diagnostics import Diagnostic, Severity
+
+#: Seconds for which a PodDisruptionBudget is waited for while other workloads wait: this one is tried again at the end.
+PATIENCE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class Rollouts:
         self.result = RolloutResult()
         self._waiting = deque(workloads)
         self._limits, self._step_of, self._tell = limits, step_of, tell
+        self._deferred: set[tuple[str, str]] = set()
         self._stopping = False
 
     def stop(self) -> None:
@@ -61,7 +65,9 @@ class Rollouts:
             while True:
                 while (planned := self._next()) is not None:
                     step = self._step_of(planned)
-                    self.in_hand[asyncio.create_task(step.go())] = step
+                    if self._waiting and planned.key not in self._deferred:
+                        step.patience = min(step.patience, PATIENCE_SECONDS)
+                    self.in_hand[asyncio.create_task(step.run())] = step
                 if not self.in_hand:
                     break
                 done, _ = await asyncio.wait(self.in_hand, return_when=asyncio.FIRST_COMPLETED)
@@ -92,25 +98,24 @@ class Rollouts:
         try:
             task.result()
             self.result.current += 1
-        except SkippedError as skipped:
-            self._skip(skipped.diagnostic)
-        except RolloutStopError as stop:
-            self._stop(stop.diagnostic)
+        except StepError as error:
+            if error.diagnostic.code == "blocked" and self._waiting and step.planned.key not in self._deferred:
+                self._deferred.add(step.planned.key)
+                self._waiting.append(step.planned)
+                self._tell(replace(error.diagnostic, code="deferred", severity="note"))
+            else:
+                self._ended(error.diagnostic)
         except ApiError as error:
             namespace, name = step.planned.key
-            fields = {"namespace": namespace, "workload": name}
-            if error.status == 404:
-                self._skip(Diagnostic("gone", "warning", "its object is gone", fields=fields))
-            elif error.denial == "no-permission":
-                self._skip(Diagnostic("no-permission", "warning", error.message, fields=fields))
-            else:
-                self._stop(Diagnostic("api-server", "error", str(error), fields=fields))
+            code = "gone" if error.status == 404 else error.denial or "api-server"
+            severity: Severity = "warning" if code in ("gone", "no-permission") else "error"
+            self._ended(Diagnostic(code, severity, error.message, fields={"namespace": namespace, "workload": name}))
 
-    def _skip(self, diagnostic: Diagnostic) -> None:
-        self.result.skipped.append(diagnostic)
-        self._tell(diagnostic)
-
-    def _stop(self, diagnostic: Diagnostic) -> None:
-        self._stopping = True
-        self.result.stops.append(diagnostic)
+    def _ended(self, diagnostic: Diagnostic) -> None:
+        """A warning is of one workload alone; an error stops all."""
+        if diagnostic.severity == "error":
+            self._stopping = True
+            self.result.stops.append(diagnostic)
+        else:
+            self.result.skipped.append(diagnostic)
         self._tell(diagnostic)

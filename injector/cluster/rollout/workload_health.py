@@ -66,7 +66,7 @@ def _not_updated(obj: Object, method: Method, desired: int) -> str:
 
 
 def given_up(obj: Object) -> str:
-    """Why the controller itself says that the update does not go on; "" where it does not say so."""
+    """Why the controller itself says that the update does not go on; "" where it does not say so of this one."""
     if mapping_at(obj, "status").get("observedGeneration", 0) < obj["metadata"].get("generation", 0):
         return ""
     for condition in mappings_at(mapping_at(obj, "status"), "conditions"):
