@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from injector.cli.fleet import Fleet, Row, pods_of
 from injector.cli.live_setup import live_sources
+from injector.cli.report import tell
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.rollout.dry_run import NewPod, injected_receipt, try_pod
 from injector.cluster.rollout.plan import (
@@ -21,6 +22,7 @@ from injector.cluster.rollout.plan import (
 )
 from injector.cluster.rollout.rollout_marks import read_mark
 from injector.cluster.rollout.workload_health import is_live
+from injector.diagnostics import printable
 from injector.errors import DocumentError
 from injector.pods.context import Namespace, Object, Workload
 from injector.pods.shape import string_map
@@ -56,10 +58,8 @@ _Key = tuple[str, str, str]
 _Pod = tuple[str, Workload, str, str, str, str]
 
 
-def plan_rollout(
-    live: BlockingClient, wanted: Wanted, injector_namespace: str | None
-) -> tuple[Plan, Settings, list[str]]:
-    """The plan, the injector's settings, and notes for the user. Raises ClusterError."""
+def plan_rollout(live: BlockingClient, wanted: Wanted, injector_namespace: str | None) -> tuple[Plan, Settings]:
+    """The plan, and the injector's settings; what could not be found out is told. Raises ClusterError."""
     sources, notes = live_sources(live, injector_namespace)
     settings, seen = sources.settings, set[_Key]()
     pods = _noted(pods_of(live, wanted.space, wanted.selector), seen)
@@ -79,7 +79,9 @@ def plan_rollout(
             path, obj = _object_of(live, each, path)
         plan.add(each, obj, path, wanted.method, resumed=key in begun)
     plan.sort()
-    return plan, settings, notes
+    for note in notes:
+        tell(printable(note))
+    return plan, settings
 
 
 def _noted(pods: Iterable[tuple[Object, Namespace]], seen: set[_Key]) -> Iterator[tuple[Object, Namespace]]:

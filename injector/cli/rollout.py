@@ -7,7 +7,7 @@ import sys
 import click
 
 from injector.cli.options import POD_OPTIONS, CommonOptions, as_one, flag, one_of, option, with_options
-from injector.diagnostics import Diagnostic, printable
+from injector.diagnostics import Diagnostic
 
 _STATES = ("missing", "failed", "outdated")
 _COUNT = click.IntRange(1)
@@ -19,7 +19,7 @@ _COUNT = click.IntRange(1)
 @option("-l --selector", "SELECTOR", "Only workloads of pods with these labels, such as app=web,tier!=db.")
 @option("--template", "NAME", "Only pods that are outdated because of this template.")
 @option("--only", "STATE", "Only pods that are missing, failed or outdated. Repeatable.",
-        multiple=True, type=click.Choice(_STATES))  # fmt: skip
+        multiple=True, type=click.Choice(_STATES), default=_STATES)  # fmt: skip
 @one_of(
     "--method", "auto restart evict", "How pods are replaced. auto: by a restart, or where that is no good evicted."
 )
@@ -75,19 +75,17 @@ def rollout(
     progress = RolloutProgress(form)
     with options.connect() as live:
         space = "" if everywhere else options.namespace or live.default_namespace
-        wanted = Wanted(space, selector, only or _STATES, template, method)
-        plan, settings, notes = plan_rollout(live, wanted, options.injector_namespace)
-        for note in notes:
-            click.echo(printable(note), err=True)
+        wanted = Wanted(space, selector, only, template, method)
+        plan, settings = plan_rollout(live, wanted, options.injector_namespace)
         progress.plan(plan)
-        if dry_run or not plan.workloads:
-            if not plan.workloads:
-                progress.tell(Diagnostic("finished", "note", "there is nothing to do"))
-            return 0
-        if fault := injector_fault(live, options.injector_namespace):
-            progress.tell(fault)
-            return 1
-        if not (yes or click.confirm(f"\nGive {len(plan.workloads)} workloads new pods?")):
-            return 1
-        run = RolloutRun(live, settings, Limits(workloads, per_namespace, pause_after), progress, whoami(live), timeout)
-        return run.carry_out(plan.workloads, ask=not yes)
+        fault = None if dry_run else injector_fault(live, options.injector_namespace)
+        if not plan.workloads:
+            fault = Diagnostic("finished", "note", "there is nothing to do")
+        if fault or dry_run:
+            if fault:
+                progress.tell(fault)
+            return int(fault is not None and fault.severity == "error")
+        limits = Limits(workloads, per_namespace, pause_after)
+        return RolloutRun(live, settings, limits, progress, whoami(live), timeout).carry_out(
+            plan.workloads, ask=not yes
+        )

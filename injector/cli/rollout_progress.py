@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from injector.cluster.rollout.plan import Plan
+from injector.cluster.rollout.plan import Plan, PlannedWorkload
 from injector.cluster.rollout.steps import WorkloadStep
 from injector.diagnostics import Diagnostic, printable
 from injector.pods.context import Object, filled
@@ -46,19 +46,10 @@ class RolloutProgress:
             self._event("plan", workloads=[w.as_data() for w in plan.workloads],
                         leftAlone=[left.as_data() for left in plan.left_alone])  # fmt: skip
             return
-        rows = [_COLUMNS]
-        for planned in plan.workloads:
-            affected = planned.affected
-            pods = f"{len(affected.pods)} {affected.state}" if affected.pods else "-"
-            begun = "begun by an earlier rollout" if planned.resumed and affected.pods else ""
-            why = "; ".join(filter(None, (affected.why, begun, planned.reason, planned.limits)))
-            rows.append((affected.namespace, affected.name, pods, planned.method, why))
-        widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-        for cells in rows if plan.workloads else ():
-            padded = (f"{printable(cell):<{width}}" for cell, width in zip(cells, widths, strict=True))
-            click.echo("  ".join(padded).rstrip())
+        if plan.workloads:
+            _show_table(plan.workloads)
         if plan.left_alone:
-            click.echo("\nLeft alone:" if plan.workloads else "Left alone:")
+            click.echo("\nLeft alone:")
         for left in plan.left_alone:
             click.echo(f"  {printable(left.namespace)} {printable(left.name)}: {printable(left.why)}")
 
@@ -92,3 +83,16 @@ class RolloutProgress:
         event: Object = {"event": name, **data}
         click.echo(msgspec.json.encode(event).decode())
         sys.stdout.flush()
+
+
+def _show_table(workloads: Sequence[PlannedWorkload]) -> None:
+    rows = [_COLUMNS]
+    for planned in workloads:
+        affected = planned.affected
+        pods = f"{len(affected.pods)} {affected.state}" if affected.pods else "-"
+        text = "; ".join(filter(None, (affected.why, planned.reason, planned.limits)))
+        rows.append((affected.namespace, affected.name, pods, planned.method, text))
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    for cells in rows:
+        padded = (f"{printable(cell):<{width}}" for cell, width in zip(cells, widths, strict=True))
+        click.echo("  ".join(padded).rstrip())

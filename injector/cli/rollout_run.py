@@ -69,31 +69,23 @@ class RolloutRun:
     timeout: float
 
     def carry_out(self, workloads: list[PlannedWorkload], *, ask: bool) -> int:
-        """The command's exit code. `ask`: somebody answers after a pause."""
-        current, skipped, run = 0, 0, secrets.token_hex(4)
+        """The command's exit code. `ask`: somebody answers, before the first workload and after a pause."""
+        if ask and not click.confirm(f"\nGive {counted(len(workloads), 'workload')} new pods?", err=True):
+            return 1
+        result, run = RolloutResult(left=workloads), secrets.token_hex(4)
         while True:
-            result, interrupted = self.live.run(partial(self._work, workloads=workloads, run=run), "the rollout")
-            current, skipped = current + result.current, skipped + len(result.skipped)
-            paused = bool(result.left) and not interrupted and not result.stops
-            if not (paused and ask):
+            interrupted = self.live.run(partial(self._work, result=result, run=run), "the rollout")
+            if interrupted or result.stops or not (result.left and ask):
                 break
-            if not click.confirm(f"\n{counted(current, 'workload')} done, {len(result.left)} left. Go on?"):
+            if not click.confirm(f"\n{result.current} done, {len(result.left)} left. Go on?", err=True):
                 break
-            workloads = result.left
-        left = len(result.left)
-        text = f"{counted(current, 'workload')} current, {skipped} skipped, {left} not begun"
-        code = "interrupted" if interrupted else "stopped" if result.stops else "paused" if paused else "finished"
-        unfinished = left or skipped or result.stops
-        severity: Severity = "error" if result.stops else "note"
-        fields = {"current": current, "skipped": skipped, "left": left}
-        self.progress.tell(Diagnostic(code, severity, f"{code}: {text}", _GO_ON if unfinished else "", fields=fields))
-        if interrupted:
-            return 130
-        return int(bool(result.stops or skipped))
+        self.progress.tell(conclusion(result, interrupted=interrupted))
+        return 130 if interrupted else int(bool(result.stops or result.skipped))
 
-    async def _work(self, client: Client, workloads: list[PlannedWorkload], run: str) -> tuple[RolloutResult, bool]:
-        """The result, and whether a signal ended it: the first one begins with no further workload."""
+    async def _work(self, client: Client, result: RolloutResult, run: str) -> bool:
+        """Work on what is left; whether a signal ended it: after the first one no further workload is begun."""
         loop, interrupted = asyncio.get_running_loop(), asyncio.Event()
+        count = result.current + len(result.left)
 
         async def new_pod_of(obj: Object, pod: Object) -> NewPod:
             return await try_pod(client, obj, pod, self.settings)
@@ -104,7 +96,7 @@ class RolloutRun:
             step.timeout = step.patience = self.timeout
             return step
 
-        rollouts = Rollouts(workloads, self.limits, step_of, self.progress.tell)
+        rollouts = Rollouts(result, self.limits, step_of, self.progress.tell)
 
         def interrupt() -> None:
             rollouts.stop()
@@ -116,7 +108,7 @@ class RolloutRun:
 
         async def show() -> None:
             while True:
-                self.progress.under_way([*rollouts.in_hand.values()], rollouts.result.current, len(workloads))
+                self.progress.under_way([*rollouts.in_hand.values()], result.current, count)
                 await asyncio.sleep(_TICK)
 
         for number in _SIGNALS:
@@ -124,9 +116,23 @@ class RolloutRun:
         shown = asyncio.create_task(show())
         self.progress.start()
         try:
-            return await rollouts.run(), interrupted.is_set()
+            await rollouts.run()
+            return interrupted.is_set()
         finally:
             shown.cancel()
             self.progress.stop()
             for number in _SIGNALS:
                 loop.remove_signal_handler(number)
+
+
+def conclusion(result: RolloutResult, *, interrupted: bool) -> Diagnostic:
+    """What a rollout says in the end."""
+    code = "interrupted" if interrupted else "paused" if result.left else "finished"
+    severity: Severity = "note"
+    if result.stops:
+        code, severity = "stopped", "error"
+    current, skipped, left = result.current, len(result.skipped), len(result.left)
+    text = f"{code}: {counted(current, 'workload')} current, {skipped} skipped, {left} not begun"
+    fields = {"current": current, "skipped": skipped, "left": left}
+    to_do = _GO_ON if left or skipped or result.stops else ""
+    return Diagnostic(code, severity, text, to_do, fields=fields)

@@ -27,7 +27,9 @@ class Limits:
 
 @dataclass(slots=True)
 class RolloutResult:
-    """What became of the workloads: how many are current, what was skipped, what stopped it, and what is left."""
+    """What became of the workloads: how many are current, what was skipped, what stopped it, and what is left, which
+    is in the beginning all of them.
+    """
 
     current: int = 0
     skipped: list[Diagnostic] = field(default_factory=list)
@@ -43,14 +45,15 @@ class Rollouts:
 
     def __init__(
         self,
-        workloads: list[PlannedWorkload],
+        result: RolloutResult,
         limits: Limits,
         step_of: Callable[[PlannedWorkload], WorkloadStep],
         tell: Tell,
     ) -> None:
         self.in_hand: dict[asyncio.Task[None], WorkloadStep] = {}
-        self.result = RolloutResult()
-        self._waiting = deque(workloads)
+        self._result = result
+        self._waiting = deque(result.left)
+        self._goal = result.current + (limits.pause_after or len(result.left))
         self._limits, self._step_of, self._tell = limits, step_of, tell
         self._deferred: set[tuple[str, str]] = set()
         self._stopping = False
@@ -59,7 +62,7 @@ class Rollouts:
         """Begin with no further workload."""
         self._stopping = True
 
-    async def run(self) -> RolloutResult:
+    async def run(self) -> None:
         """Until every workload is current, or something stops it, or it pauses."""
         try:
             while True:
@@ -76,16 +79,17 @@ class Rollouts:
         finally:
             for task in self.in_hand:
                 task.cancel()
-        self.result.left = [*self._waiting]
-        return self.result
+        self._result.left = [*self._waiting]
 
     def _next(self) -> PlannedWorkload | None:
         """The workload that may begin now; None if none may."""
-        limits, result = self._limits, self.result
+        limits, result = self._limits, self._result
         is_first = not result.current
-        if self._stopping or len(self.in_hand) >= (1 if is_first else limits.workloads):
-            return None
-        if limits.pause_after and result.current + len(self.in_hand) >= limits.pause_after:
+        if (
+            self._stopping
+            or result.current + len(self.in_hand) >= self._goal
+            or len(self.in_hand) >= (1 if is_first else limits.workloads)
+        ):
             return None
         spaces = Counter(step.planned.affected.namespace for step in self.in_hand.values())
         for planned in self._waiting:
@@ -97,7 +101,7 @@ class Rollouts:
     def _end(self, task: asyncio.Task[None], step: WorkloadStep) -> None:
         try:
             task.result()
-            self.result.current += 1
+            self._result.current += 1
         except StepError as error:
             if error.diagnostic.code == "blocked" and self._waiting and step.planned.key not in self._deferred:
                 self._deferred.add(step.planned.key)
@@ -115,7 +119,7 @@ class Rollouts:
         """A warning is of one workload alone; an error stops all."""
         if diagnostic.severity == "error":
             self._stopping = True
-            self.result.stops.append(diagnostic)
+            self._result.stops.append(diagnostic)
         else:
-            self.result.skipped.append(diagnostic)
+            self._result.skipped.append(diagnostic)
         self._tell(diagnostic)
