@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
 import signal
 import subprocess
 import sys
@@ -493,3 +496,71 @@ def is_busy(obj: Object) -> bool:
     seen = status.get("observedGeneration", 0) >= obj["metadata"]["generation"]
     counts = [status.get(name, 0) for name in ("replicas", "updatedReplicas", "availableReplicas")]
     return not seen or counts != [desired] * 3
+
+
+def test_an_argo_rollout(shop: Shop) -> None:
+    """Its own controller restarts it; the test plays that."""
+    api = shop.api
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    definition = {
+        "group": "argoproj.io",
+        "scope": "Namespaced",
+        "names": {"plural": "rollouts", "singular": "rollout", "kind": "Rollout"},
+        "versions": [{**version, "subresources": {"status": {}}}],
+    }
+    crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": definition}
+    api.create({**crd, "metadata": {"name": "rollouts.argoproj.io"}})
+    at = f"/apis/argoproj.io/v1alpha1/namespaces/{shop.name}/rollouts"
+    spec = deployment("canary", 2, labels={"rollouts-pod-template-hash": "abc"})["spec"]
+    body = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "metadata": {"name": "canary"}, "spec": spec}
+    try:
+        rollout = eventually("the kind is served", lambda: api.call("POST", at, body))
+        reference = {key: rollout[key] for key in ("apiVersion", "kind")} | {"name": "canary", "controller": True}
+        reference["uid"] = rollout["metadata"]["uid"]
+        owned = {"name": "canary-abc", "ownerReferences": [reference]}
+        api.create({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": owned, "spec": spec}, shop.name)
+
+        def available() -> bool:
+            pods = pods_of(api, "canary", shop.name)
+            return len(pods) == 2 and all("Ready" in str(made["status"].get("conditions")) for made in pods)
+
+        eventually("its pods are there", available)
+        shop.change("logger:2")
+        started = Started(shop, "-n", shop.name, "--only", "outdated")
+        started.wait_for("restarted")
+        restart_at = api.call("GET", f"{at}/canary")["spec"]["restartAt"]
+        for made in pods_of(api, "canary", shop.name):
+            api.delete("Pod", made["metadata"]["name"], shop.name)
+        eventually("its pods are new", lambda: shop.images("canary") == {"logger:2"} and available())
+        status = {"status": {"restartedAt": restart_at, "availableReplicas": 2}}
+        api.call("PATCH", f"{at}/canary/status", status, "application/merge-patch+json")
+        assert started.end() == 0
+        assert names(started.events, "restarted", "current") == [
+            ("restarted", "rollout/canary"),
+            ("current", "rollout/canary"),
+        ]
+        assert MARK not in str(api.call("GET", f"{at}/canary")["metadata"])
+    finally:
+        api.delete("CustomResourceDefinition", "rollouts.argoproj.io")
+
+
+def test_on_a_terminal(shop: Shop) -> None:
+    """It asks, shows what is under way, and asks again after a pause."""
+    shop.api.create(deployment("web"), shop.name)
+    wait_until_available(shop.api, "web", shop.name)
+    shop.change("logger:2")
+    ours, theirs = pty.openpty()
+    words = ["rollout", "--kubeconfig", str(shop.control_plane.kubeconfig), "-n", shop.name, "--pause-after", "1"]
+    command_line = [sys.executable, "-m", "injector", *words]
+    with subprocess.Popen(command_line, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True) as process:
+        os.close(theirs)
+        os.write(ours, b"y\nn\n")
+        shown = b""
+        with contextlib.suppress(OSError):  # it is closed at the end
+            while piece := os.read(ours, 4096):
+                shown += piece
+    assert process.returncode == 0
+    text = shown.decode()
+    assert text.count("[y/N]") == 2 and "0 of 2" in text and "finished" not in text
+    assert shop.images("early") == {"logger:2"} and shop.images("web") == {"logger:1"}
