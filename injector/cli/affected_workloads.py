@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -25,12 +25,13 @@ from injector.cluster.rollout.workload_health import is_live
 from injector.diagnostics import printable
 from injector.errors import DocumentError
 from injector.pods.context import Namespace, Object, Workload
+from injector.pods.receipt import Receipt
 from injector.pods.shape import string_map
 from injector.pods.workloads import workload_of_object, workload_of_pod
 from injector.settings import Settings
 
 
-class Wanted(NamedTuple):
+class RolloutScope(NamedTuple):
     """What a user asks for: the namespace ("" for all), labels of pods, states, a template, and the method."""
 
     space: str
@@ -46,6 +47,11 @@ class Wanted(NamedTuple):
         names = [name for cause in row.causes for name in (cause.fields.get("template"), *_templates(cause.fields))]
         return row.state in self.states and self.template in names
 
+    def covers_versions(self, receipt: Receipt | None, new_receipt: Receipt | None) -> bool:
+        """Whether a pod is meant that has the one receipt, and would have the other."""
+        versions = [each.templates.get(self.template or "") for each in (receipt, new_receipt) if each]
+        return self.template is None or len({*versions}) > 1
+
 
 def _templates(fields: Mapping[str, object]) -> Collection[object]:
     names = fields.get("templates")
@@ -58,50 +64,54 @@ _Key = tuple[str, str, str]
 _Pod = tuple[str, Workload, str, str, str, str]
 
 
-def plan_rollout(live: BlockingClient, wanted: Wanted, injector_namespace: str | None) -> tuple[Plan, Settings]:
+def plan_rollout(live: BlockingClient, scope: RolloutScope, injector_namespace: str | None) -> tuple[Plan, Settings]:
     """The plan, and the injector's settings; what could not be found out is told. Raises ClusterError."""
     sources, notes = live_sources(live, injector_namespace)
-    settings, seen = sources.settings, set[_Key]()
-    pods = _noted(pods_of(live, wanted.space, wanted.selector), seen)
+    settings, known = sources.settings, set[_Key]()
+    pods = _noted(pods_of(live, scope.space, scope.selector), known)
     if sources.injector_namespace:
-        rows = _by_replay(pods, Fleet(sources.snapshot), wanted)
+        rows = _by_replay(pods, Fleet(sources.snapshot), scope)
     else:
         notes.append("which pods are outdated is found by dry runs, which create nothing")
-        rows = _by_dry_runs(pods, live, wanted, settings)
+        rows = _by_dry_runs(pods, live, scope, settings)
     affected = {(each.namespace, each.workload.kind, each.workload.name): each for each in grouped(rows)}
-    plan, objects = Plan(), _objects(live, wanted.space, seen, notes)
-    begun = {key for key in objects.keys() & seen if read_mark(objects[key], settings)}
+
+    def is_meant(key: _Key, obj: Object) -> bool:
+        return key in affected or (key in known and read_mark(obj, settings) is not None)
+
+    plan, objects = Plan(), _objects(live, scope.space, is_meant, {kind for _, kind, _ in known}, notes)
+    begun = {key for key, obj in objects.items() if read_mark(obj, settings)}
     for key in begun - affected.keys():
         affected[key] = AffectedWorkload(key[0], Workload(*key[1:]), "outdated", {}, "an earlier rollout began with it")
     for key, each in affected.items():
         path, obj = workload_path(each), objects.get(key)
         if obj is None:
-            path, obj = _object_of(live, each, path)
-        plan.add(each, obj, path, wanted.method, resumed=key in begun)
+            path, obj = _object_of(live, each, path, notes)
+        plan.add(each, obj, path, scope.method, resumed=key in begun)
     plan.sort()
     for note in notes:
         tell(printable(note))
     return plan, settings
 
 
-def _noted(pods: Iterable[tuple[Object, Namespace]], seen: set[_Key]) -> Iterator[tuple[Object, Namespace]]:
-    """The pods, while their workloads are put into `seen`."""
+def _noted(pods: Iterable[tuple[Object, Namespace]], known: set[_Key]) -> Iterator[tuple[Object, Namespace]]:
+    """The pods, while their workloads are put into `known`."""
     for pod, namespace in pods:
         workload = workload_of_pod(pod)
-        seen.add((namespace.name, workload.kind, workload.name))
+        known.add((namespace.name, workload.kind, workload.name))
         yield pod, namespace
 
 
-def _by_replay(pods: Iterable[tuple[Object, Namespace]], fleet: Fleet, wanted: Wanted) -> Iterator[_Pod]:
+def _by_replay(pods: Iterable[tuple[Object, Namespace]], fleet: Fleet, scope: RolloutScope) -> Iterator[_Pod]:
     """Pods that are not as the injector's settings and templates make them now."""
     for pod, namespace in pods:
         row = fleet.row(pod, namespace)
-        if row is not None and wanted.covers(row):
+        if row is not None and scope.covers(row):
             yield row.namespace, row.workload, row.state, row.pod, row.created, row.why
 
 
 def _by_dry_runs(
-    pods: Iterable[tuple[Object, Namespace]], live: BlockingClient, wanted: Wanted, settings: Settings
+    pods: Iterable[tuple[Object, Namespace]], live: BlockingClient, scope: RolloutScope, settings: Settings
 ) -> Iterator[_Pod]:
     """Pods that are not as a pod of their workload that is created now: for who may not read the injector's settings.
 
@@ -115,38 +125,42 @@ def _by_dry_runs(
         key = (namespace.name, workload.kind, workload.name)
         if key not in new_pods:
             affected = AffectedWorkload(namespace.name, workload, "", {})
-            _, obj = _object_of(live, affected, workload_path(affected))
+            _, obj = _object_of(live, affected, workload_path(affected), [])
             subject = f"dry run of a pod of {affected.name} in namespace {namespace.name}"
             trial = partial(try_pod, obj=obj or {}, pod=pod, settings=settings)
             new_pods[key] = live.run(trial, subject)
-        state = "outdated" if injected_receipt(pod, settings) else "missing"
+        receipt, new_receipt = injected_receipt(pod, settings), new_pods[key].receipt
+        state = "outdated" if receipt else "missing"
         if annotations.get(settings.status_key) == "failed":
             state = "failed"
-        elif new_pods[key].receipt is None or not new_pods[key].differs(pod, settings):
+        elif new_receipt is None or not new_pods[key].differs(pod, settings):
             continue
-        if state in wanted.states:
+        if state in scope.states and scope.covers_versions(receipt, new_receipt):
             reason = annotations.get(settings.reason_key) or "a pod created now has other sidecars"
             yield namespace.name, workload, state, pod["metadata"]["name"], pod["metadata"]["creationTimestamp"], reason
 
 
-def _objects(live: BlockingClient, space: str, seen: Collection[_Key], notes: list[str]) -> dict[_Key, Object]:
-    """The objects of the workloads that have pods, of the usual kinds."""
-    kinds = {
-        kind: api for kind, api in (*RESTARTED.items(), ("Rollout", ROLLOUT_API)) if kind in {k for _, k, _ in seen}
-    }
+def _objects(
+    live: BlockingClient, space: str, is_meant: Callable[[_Key, Object], bool], kinds: Collection[str], notes: list[str]
+) -> dict[_Key, Object]:
+    """The objects of workloads of the usual kinds, those that are meant."""
     objects = {}
-    for kind, api in kinds.items():
+    for kind, api in (*RESTARTED.items(), ("Rollout", ROLLOUT_API)):
+        if kind not in kinds:
+            continue
         try:
             for obj in live.objects(collection_path(api, kind, space)):
                 key = (obj["metadata"]["namespace"], kind, obj["metadata"]["name"])
-                if key in seen:
+                if is_meant(key, obj):
                     objects[key] = {"kind": kind, "apiVersion": api, **obj}
         except ClusterError as error:
             notes.append(str(error))
     return objects
 
 
-def _object_of(live: BlockingClient, affected: AffectedWorkload, path: str) -> tuple[str, Object | None]:
+def _object_of(
+    live: BlockingClient, affected: AffectedWorkload, path: str, notes: list[str]
+) -> tuple[str, Object | None]:
     """Where a workload's object is, and the object; None where it is gone, or may not be read."""
     owner, namespace = affected.workload.owner or {}, affected.namespace
     try:
@@ -157,5 +171,6 @@ def _object_of(live: BlockingClient, affected: AffectedWorkload, path: str) -> t
         obj, resource = live.find(f"{kind}/{affected.workload.name}", namespace)
         api = f"/apis/{group}/{version}" if group else f"/api/{version}"
         return f"{api}/namespaces/{namespace}/{resource.name}/{workload_of_object(obj).name}", obj
-    except (ClusterError, DocumentError):
+    except (ClusterError, DocumentError) as error:
+        notes.append(str(error))
         return "", None

@@ -66,7 +66,7 @@ def rollout(
     if not (yes or dry_run or (sys.stdin.isatty() and sys.stdout.isatty())):
         raise click.UsageError("There is no terminal to ask on: add --yes, or --dry-run to see the plan.")
     # The Kubernetes client takes a while to import; `injector rollout --help` needs none.
-    from injector.cli.affected_workloads import Wanted, plan_rollout
+    from injector.cli.affected_workloads import RolloutScope, plan_rollout
     from injector.cli.live_setup import whoami
     from injector.cli.rollout_progress import RolloutProgress
     from injector.cli.rollout_run import RolloutRun, injector_fault
@@ -75,8 +75,8 @@ def rollout(
     progress = RolloutProgress(form)
     with options.connect() as live:
         space = "" if everywhere else options.namespace or live.default_namespace
-        wanted = Wanted(space, selector, only, template, method)
-        plan, settings = plan_rollout(live, wanted, options.injector_namespace)
+        scope = RolloutScope(space, selector, only, template, method)
+        plan, settings = plan_rollout(live, scope, options.injector_namespace)
         progress.plan(plan)
         fault = None if dry_run else injector_fault(live, options.injector_namespace)
         if not plan.workloads:

@@ -51,7 +51,7 @@ class RolloutProgress:
         if plan.left_alone:
             click.echo("\nLeft alone:")
         for left in plan.left_alone:
-            click.echo(f"  {printable(left.namespace)} {printable(left.name)}: {printable(left.why)}")
+            click.echo(f"  {printable(left.namespace)} {printable(left.name)}: {printable(left.cause)}")
 
     def tell(self, diagnostic: Diagnostic) -> None:
         """Something has happened."""
@@ -67,11 +67,11 @@ class RolloutProgress:
         for number, line in enumerate(lines):
             self._line(f"  {printable(line)}" if number else line)
 
-    def under_way(self, steps: Sequence[WorkloadStep], done: int, count: int) -> None:
+    def under_way(self, steps: Sequence[WorkloadStep], current: int, count: int) -> None:
         """What the workloads in hand wait for."""
         if self._status:
-            words = (f"{' '.join(s.planned.key)}: {s.waits_for or 'begins'}" for s in steps)
-            self._status.update(Text(printable(f"{done} of {count}; {'; '.join(words)}")))
+            texts = (f"{' '.join(s.planned.key)}: {s.waits_for or 'begins'}" for s in steps)
+            self._status.update(Text(printable(f"{current} of {count}; {'; '.join(texts)}")))
 
     def _line(self, text: str) -> None:
         if self._status:
@@ -90,7 +90,7 @@ def _show_table(workloads: Sequence[PlannedWorkload]) -> None:
     for planned in workloads:
         affected = planned.affected
         pods = f"{len(affected.pods)} {affected.state}" if affected.pods else "-"
-        text = "; ".join(filter(None, (affected.why, planned.reason, planned.limits)))
+        text = "; ".join(filter(None, (affected.cause, planned.reason, planned.limits)))
         rows.append((affected.namespace, affected.name, pods, planned.method, text))
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     for cells in rows:

@@ -50,8 +50,8 @@ def injector_fault(live: BlockingClient, namespace: str | None) -> Diagnostic | 
         return None
     status, desired = mapping_at(deployment, "status"), deployment["spec"].get("replicas", 1)
     counts = [status.get(name, 0) for name in ("replicas", "updatedReplicas", "readyReplicas")]
-    seen = status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
-    if seen and counts == [desired] * 3 and desired:
+    observed = status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
+    if observed and counts == [desired] * 3 and desired:
         return None
     text = f"the injector's replicas are not all ready and of the newest version: {counts[2]} of {desired} are"
     return Diagnostic("injector-not-ready", "error", text, check)
@@ -113,13 +113,13 @@ class RolloutRun:
 
         for number in _SIGNALS:
             loop.add_signal_handler(number, interrupt)
-        shown = asyncio.create_task(show())
+        display = asyncio.create_task(show())
         self.progress.start()
         try:
             await rollouts.run()
             return interrupted.is_set()
         finally:
-            shown.cancel()
+            display.cancel()
             self.progress.stop()
             for number in _SIGNALS:
                 loop.remove_signal_handler(number)

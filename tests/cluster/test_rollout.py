@@ -204,6 +204,9 @@ def test_missing_and_outdated(shop: Shop) -> None:
     where = ("--kubeconfig", shop.control_plane.kubeconfig, "-n", shop.name)
     plan = command.run("rollout", *where, "--dry-run")
     assert plan.code == 0 and "deployment/web" in plan.out, plan.err
+    for template, planned_at_all in (("logger", True), ("other", False)):
+        plan = command.run("rollout", *where, "--dry-run", "--template", template)
+        assert ("deployment/web" in plan.out) is planned_at_all and "deployment/early" not in plan.out
     assert shop.images("web") == {"logger:1"}
     assert command.run("rollout", *where).code == 2  # there is nobody to ask
     code, [planned, *events] = shop.rollout()
@@ -340,6 +343,8 @@ def test_with_the_rights_of_a_namespace_admin(shop: Shop) -> None:
     api.create({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", **binding}, shop.name)
     kubeconfig = shop.control_plane.kubeconfig_for("team")
     eventually("it is in force", lambda: shop.control_plane.api_for("team").list("Pod", shop.name))
+    plan = command.run("rollout", "--kubeconfig", kubeconfig, "-n", shop.name, "--dry-run", "--template", "logger")
+    assert "deployment/web" in plan.out and "deployment/early" not in plan.out, plan.err
     code, [planned, *_] = shop.rollout(kubeconfig=kubeconfig)
     assert {(w["workload"], w["state"]) for w in planned["workloads"]} == {
         ("deployment/early", "missing"),

@@ -86,7 +86,7 @@ class MarkedWorkload:
             obj = await self._client.get(self._planned.path)
             if self.is_taken(read_mark(obj, self._settings)):
                 raise TakenError
-            self.mark = msgspec.structs.replace(self.mark, seen=spoken_time(self._client.now()))
+            self.mark = msgspec.structs.replace(self.mark, renewed=spoken_time(self._client.now()))
             self._signed = time.monotonic()
             text = msgspec.json.encode(self.mark).decode()
             try:
@@ -105,7 +105,7 @@ class MarkedWorkload:
 
     async def leave(self) -> None:
         """Leave the mark for the next rollout: nobody works on the workload any more."""
-        self.mark = msgspec.structs.replace(self.mark, seen="")
+        self.mark = msgspec.structs.replace(self.mark, renewed="")
         await self._write(msgspec.json.encode(self.mark).decode(), {}, {})
 
     async def unmark(self) -> None:

@@ -41,7 +41,7 @@ class AffectedWorkload:
     workload: Workload
     state: str
     pods: Mapping[str, str]
-    why: str = ""
+    cause: str = ""
 
     @property
     def name(self) -> str:
@@ -75,7 +75,7 @@ class PlannedWorkload:
             "workload": self.affected.name,
             "state": self.affected.state,
             "pods": list(self.affected.pods),
-            "why": self.affected.why,
+            "why": self.affected.cause,
             "method": self.method,
             "reason": self.reason,
             "limits": self.limits,
@@ -89,11 +89,11 @@ class LeftAlone:
 
     namespace: str
     name: str
-    why: str
+    cause: str
 
     def as_data(self) -> Object:
         """For a program; keys are stable."""
-        return {"namespace": self.namespace, "workload": self.name, "why": self.why}
+        return {"namespace": self.namespace, "workload": self.name, "why": self.cause}
 
 
 @dataclass(slots=True)
@@ -105,9 +105,9 @@ class Plan:
 
     def add(self, affected: AffectedWorkload, obj: Object | None, path: str, method: str, *, resumed: bool) -> None:
         """Decide on a workload; `obj` is its object, None where there is none, and `method` what the user asks for."""
-        why = why_left_alone(affected.workload.kind, obj, method)
-        if why or obj is None:
-            self.left_alone.append(LeftAlone(affected.namespace, affected.name, why))
+        cause = why_left_alone(affected.workload.kind, obj, method)
+        if cause or obj is None:
+            self.left_alone.append(LeftAlone(affected.namespace, affected.name, cause))
             return
         chosen, reason = method_for(affected.workload.kind, obj, method)
         limits = limits_of(affected.workload.kind, obj, chosen)
@@ -134,8 +134,8 @@ def why_left_alone(kind: str, obj: Object | None, method: str) -> str:
         return "it is scaled to zero"
     if method == "restart" and not _is_restartable(kind):
         return "a restart is not known for this kind; choose the method evict"
-    if method == "restart" and (why := _never_replaces(spec)):
-        return f"a restart would not replace its pods: {why}; choose the method evict"
+    if method == "restart" and (cause := _never_replaces(spec)):
+        return f"a restart would not replace its pods: {cause}; choose the method evict"
     return ""
 
 
@@ -143,8 +143,8 @@ def method_for(kind: str, obj: Object, method: str) -> tuple[Method, str]:
     """How the pods of a workload are replaced, and why so; `method` is restart, evict or auto."""
     if method == "evict":
         return "evict", ""
-    if why := _why_evict(kind, obj) if method == "auto" else "":
-        return "evict", why
+    if cause := _why_evict(kind, obj) if method == "auto" else "":
+        return "evict", cause
     return ("restartAt" if kind == "Rollout" else "restart"), ""
 
 
@@ -156,8 +156,8 @@ def _why_evict(kind: str, obj: Object) -> str:
     """Why a restart is no good for a workload; "" where it is."""
     if not _is_restartable(kind):
         return "a restart is not known for this kind"
-    if why := _never_replaces(mapping_at(obj, "spec")):
-        return why
+    if cause := _never_replaces(mapping_at(obj, "spec")):
+        return cause
     metadata = obj["metadata"]
     for key in (*mapping_at(metadata, "annotations"), *mapping_at(metadata, "labels")):
         for prefix, tool in _GIT_OPS.items():
@@ -182,8 +182,8 @@ def limits_of(kind: str, obj: Object, method: Method) -> str:
     """How many pods of a workload are away at a time."""
     replicas = desired_pods(obj)
     if method == "evict":
-        one = "its only pod is away for a moment" if replicas == 1 else "one pod at a time"
-        return f"{one}; PodDisruptionBudgets count"
+        text = "its only pod is away for a moment" if replicas == 1 else "one pod at a time"
+        return f"{text}; PodDisruptionBudgets count"
     spec = mapping_at(obj, "spec")
     if mapping_at(spec, "strategy").get("type") == "Recreate":
         return "all its pods are away at the same time (Recreate)"
@@ -232,13 +232,13 @@ def grouped(rows: Iterable[tuple[str, Workload, str, str, str, str]]) -> Iterato
     """
     pods: dict[tuple[str, str, str], dict[str, str]] = {}
     urgent: dict[tuple[str, str, str], tuple[str, Workload, str]] = {}
-    for namespace, workload, state, pod, created, why in rows:
+    for namespace, workload, state, pod, created, cause in rows:
         key = (namespace, workload.kind, workload.name)
         pods.setdefault(key, {})[pod] = created
         if key not in urgent or STATES.index(state) < STATES.index(urgent[key][0]):
-            urgent[key] = state, workload, why
-    for key, (state, workload, why) in urgent.items():
-        yield AffectedWorkload(key[0], workload, state, pods[key], why)
+            urgent[key] = state, workload, cause
+    for key, (state, workload, cause) in urgent.items():
+        yield AffectedWorkload(key[0], workload, state, pods[key], cause)
 
 
 def workload_path(affected: AffectedWorkload) -> str:

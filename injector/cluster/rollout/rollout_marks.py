@@ -31,14 +31,14 @@ class RolloutMark(msgspec.Struct, frozen=True, omit_defaults=True):
 
     run: str
     started: str
-    seen: str
+    renewed: str
     by: str = ""
     expects: str = ""
     restarted: bool = False
 
     def is_alive(self, now: datetime) -> bool:
         """Whether somebody works on the workload."""
-        return bool(self.seen) and (now - datetime.fromisoformat(self.seen)).total_seconds() < LOST_SECONDS
+        return bool(self.renewed) and (now - datetime.fromisoformat(self.renewed)).total_seconds() < LOST_SECONDS
 
     def has_restarted(self, obj: Object) -> bool:
         """Whether the restart of the mark is still what the workload's pods are made from."""
@@ -57,7 +57,7 @@ def read_mark(obj: Object, settings: Settings) -> RolloutMark | None:
     text = mapping_at(obj["metadata"], "annotations").get(mark_key(settings))
     try:
         mark = msgspec.json.decode(text or "", type=RolloutMark)
-        datetime.fromisoformat(mark.seen or mark.started)
+        datetime.fromisoformat(mark.renewed or mark.started)
     except (ValueError, TypeError, msgspec.MsgspecError):
         return None
     return mark

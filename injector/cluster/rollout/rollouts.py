@@ -73,8 +73,8 @@ class Rollouts:
                     self.in_hand[asyncio.create_task(step.run())] = step
                 if not self.in_hand:
                     break
-                done, _ = await asyncio.wait(self.in_hand, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
+                ended, _ = await asyncio.wait(self.in_hand, return_when=asyncio.FIRST_COMPLETED)
+                for task in ended:
                     self._end(task, self.in_hand.pop(task))
         finally:
             for task in self.in_hand:

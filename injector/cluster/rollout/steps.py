@@ -95,9 +95,9 @@ class WorkloadStep:
         """
         first = earlier = await self._marked.earlier()
         while earlier and self._marked.is_taken(earlier):
-            if first and earlier.seen != first.seen:
+            if first and earlier.renewed != first.renewed:
                 raise TakenError
-            self.waits_for = f"another rollout may work on it, {earlier.by} at {earlier.seen}"
+            self.waits_for = f"another rollout may work on it, {earlier.by} at {earlier.renewed}"
             await asyncio.sleep(LOOK_SECONDS)
             earlier = await self._marked.earlier()
         return earlier
@@ -187,8 +187,8 @@ class WorkloadStep:
 
     def _check_health(self, obj: Object, pods: list[Object], *, late: bool) -> None:
         """An error if the workload does not become healthy, or not in time: with the pod, and what shows why."""
-        others = [pod for pod in pods if not self._is_affected(pod)]
-        sick, deadline = crash_looping(others), given_up(obj)
+        unaffected = [pod for pod in pods if not self._is_affected(pod)]
+        sick, deadline = crash_looping(unaffected), given_up(obj)
         if not (sick or deadline or late):
             return
         namespace, name = self.planned.key
@@ -196,7 +196,7 @@ class WorkloadStep:
         text += f" within {self.timeout:g} s" if late else f" ({deadline})" if deadline else ""
         command = f"kubectl describe {name} -n {namespace}"
         pod = container = reason = ""
-        if sick := sick or not_ready(others) or not_ready(pods):
+        if sick := sick or not_ready(unaffected) or not_ready(pods):
             text += f"; pod {sick.pod}, container {sick.container or '-'}: {sick.reason}"
             command = sick.log_command(namespace)
             pod, container, reason = sick.pod, sick.container, sick.reason

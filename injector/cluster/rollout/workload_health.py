@@ -36,8 +36,8 @@ def unfinished(obj: Object, method: Method, pods: Sequence[Object]) -> str:
     """What a workload still lacks, in words; "" when all its pods are there, available and, after a restart, new."""
     desired = desired_pods(obj, len(pods))
     status = mapping_at(obj, "status")
-    if method != "evict" and (why := _not_updated(obj, method, desired)):
-        return why
+    if method != "evict" and (cause := _not_updated(obj, method, desired)):
+        return cause
     available = status.get("numberAvailable", status.get("availableReplicas", 0 if method != "evict" else None))
     ready = sum(is_ready(pod) for pod in pods)
     least = ready if available is None else min(ready, available)
@@ -109,12 +109,12 @@ def not_ready(pods: Iterable[Object]) -> SickPod | None:
 
 def _unready(pod: Object) -> Iterator[tuple[str, str, int]]:
     """Containers that are not ready, each with what its status says of it; first those that say something."""
-    status, found = mapping_at(pod, "status"), []
+    status, unready = mapping_at(pod, "status"), []
     for container in (*mappings_at(status, "initContainerStatuses"), *mappings_at(status, "containerStatuses")):
         state = mapping_at(container, "state")
         ended = mapping_at(state, "terminated")
         if container.get("ready") is True or ended.get("exitCode") == 0:
             continue
         reason = mapping_at(state, "waiting").get("reason") or ended.get("reason") or "not ready"
-        found.append((str(container.get("name")), str(reason), int(container.get("restartCount", 0))))
-    yield from sorted(found, key=lambda each: each[1] in ("not ready", "PodInitializing"))
+        unready.append((str(container.get("name")), str(reason), int(container.get("restartCount", 0))))
+    yield from sorted(unready, key=lambda each: each[1] in ("not ready", "PodInitializing"))

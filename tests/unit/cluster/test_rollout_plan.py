@@ -90,7 +90,7 @@ def test_what_is_left_alone(kind, obj):
     plan.add(AffectedWorkload("shop", Workload(kind, "web"), "missing", {"a": ""}), obj, "/x", "auto", resumed=False)
     assert not plan.workloads
     [left] = plan.left_alone
-    assert left.as_data().keys() == {"namespace", "workload", "why"} and left.why
+    assert left.as_data().keys() == {"namespace", "workload", "why"} and left.cause
 
 
 def test_the_most_urgent_goes_first():
@@ -111,7 +111,7 @@ def test_the_most_urgent_goes_first():
         ("a", "deployment/api"),
     ]
     web = plan.workloads[1]
-    assert (web.affected.state, web.affected.why, dict(web.affected.pods)) == (
+    assert (web.affected.state, web.affected.cause, dict(web.affected.pods)) == (
         "missing",
         "not called",
         {"web-1": "t", "web-2": "u"},
@@ -198,11 +198,11 @@ def test_the_sick_pod_its_container_and_the_command_are_named():
 
 def test_marks():
     key = mark_key(SETTINGS)
-    text = '{"run":"1","started":"2026-11-28T00:00:00Z","seen":"2026-11-28T00:00:10Z","restarted":true}'
+    text = '{"run":"1","started":"2026-11-28T00:00:00Z","renewed":"2026-11-28T00:00:10Z","restarted":true}'
     mark = read_mark(workload({"annotations": {key: text}}), SETTINGS)
     assert mark == RolloutMark("1", "2026-11-28T00:00:00Z", "2026-11-28T00:00:10Z", restarted=True)
     assert [mark.is_alive(datetime(2026, 11, 28, 0, 0, second, tzinfo=UTC)) for second in (20, 40)] == [True, False]
-    for other in ("", "{}", "[]", '{"run":"1","started":"x","seen":"y"}', text.replace('"1"', "1")):
+    for other in ("", "{}", "[]", '{"run":"1","started":"x","renewed":"y"}', text.replace('"1"', "1")):
         assert read_mark(workload({"annotations": {key: other}}), SETTINGS) is None
     annotations = {"kubectl.kubernetes.io/restartedAt": mark.started}
     assert mark.has_restarted(workload(template={"metadata": {"annotations": annotations}}))
