@@ -390,19 +390,21 @@ def test_two_at_a_time_notice_each_other(shop: Shop) -> None:
 
 
 class Size(NamedTuple):
-    """Of a fleet: its namespaces, and what each has."""
+    """Of a fleet: its namespaces, what each has, and what the first has beside that."""
 
     namespaces: int
     deployments: int
     replicas: int
     stateful_sets: int
+    daemon_sets: int
+    paused: int
     held: int
     limit: int
 
 
 @pytest.mark.parametrize(
     "size",
-    [Size(3, 5, 2, 1, 1, 3), pytest.param(Size(20, 15, 3, 1, 5, 5), marks=pytest.mark.soak(minutes=30))],
+    [Size(3, 5, 2, 1, 1, 1, 1, 3), pytest.param(Size(20, 15, 3, 1, 5, 10, 5, 5), marks=pytest.mark.soak(minutes=30))],
     ids=["small", "large"],
 )
 def test_a_fleet(shop: Shop, namespace: NamespaceFactory, configure_webhooks: ConfigureWebhooks, size: Size) -> None:
@@ -410,7 +412,9 @@ def test_a_fleet(shop: Shop, namespace: NamespaceFactory, configure_webhooks: Co
     its limits at each moment.
     """
     api = shop.api
-    held = [f"held-{number}" for number in range(size.held)]  # in the first namespace
+    held = [f"held-{number}" for number in range(size.held)]
+    paused = [f"paused-{number}" for number in range(size.paused)]
+    daemons = [f"daemon-{number}" for number in range(size.daemon_sets)]
     labels, annotations = {"injection": "enabled", "fleet": shop.own}, {"sidecar.injector/templates": "logger"}
     spaces = [namespace(labels=labels, annotations=annotations) for _ in range(size.namespaces)]
     names_of = [f"web-{number}" for number in range(size.deployments)]
@@ -421,6 +425,17 @@ def test_a_fleet(shop: Shop, namespace: NamespaceFactory, configure_webhooks: Co
             api.create(deployment(name, size.replicas, labels={"fleet": shop.own}), space)
         for number in range(size.stateful_sets):
             api.create(labelled(stateful_set(f"db-{number}", 2), shop.own), space)
+    for name in daemons:
+        daemon_set = labelled(deployment(name), shop.own) | {"kind": "DaemonSet"}
+        del daemon_set["spec"]["replicas"]
+        api.create(daemon_set, spaces[0])
+    for name in paused:
+        api.create(deployment(name, labels={"fleet": shop.own}), spaces[0])
+        wait_until_available(api, name, spaces[0])
+        api.patch("Deployment", name, {"spec": {"paused": True}}, spaces[0])
+    for name in daemons:
+        at = path("DaemonSet", spaces[0], name)
+        eventually("its pod is there", lambda at=at: api.call("GET", at)["status"].get("numberAvailable") == 1)
     for name in held:
         api.create(tracked(deployment(name, 1, labels={"fleet": shop.own})), spaces[0])
         api.create(budget(name), spaces[0])
@@ -440,6 +455,9 @@ def test_a_fleet(shop: Shop, namespace: NamespaceFactory, configure_webhooks: Co
         last = Started(shop, *args)
         assert last.end() == 1, last.events
     assert len(names(last.events, "blocked")) == size.held == last.events[-1]["skipped"]
+    assert {left["workload"] for left in last.events[0]["leftAlone"]} == {f"deployment/{name}" for name in paused}
+    for name, image in (*((name, "logger:1") for name in (*paused, *held)), *((name, "logger:2") for name in daemons)):
+        assert {sidecar_of(made) for made in pods_of(api, name, spaces[0])} == {image}
     most, most_of_one = watched.most()
     assert 1 <= most <= size.limit and most_of_one == 1
     for space in spaces:
