@@ -498,6 +498,7 @@ class Watched:
         self._file.seek(0)
         text, decoder, at = self._file.read(), json.JSONDecoder(), 0
         busy: set[tuple[str, str]] = set()
+        settled: dict[tuple[str, str], Object] = {}  # templates of which all pods are made
         most = most_of_one = 0
         while at < len(text):
             try:
@@ -508,17 +509,25 @@ class Watched:
             metadata = event["object"]["metadata"]
             if metadata["namespace"] in self._namespaces:
                 self.count += 1
-                (busy.add if is_busy(event["object"]) else busy.discard)((metadata["namespace"], metadata["name"]))
+                key, template = (metadata["namespace"], metadata["name"]), event["object"]["spec"]["template"]
+                if is_settled(event["object"], settled.get(key)):
+                    settled[key] = template
+                    busy.discard(key)
+                else:
+                    busy.add(key)
                 most = max(most, len(busy))
                 most_of_one = max([most_of_one, *Counter(namespace for namespace, _ in busy).values()])
         return most, most_of_one
 
 
-def is_busy(obj: Object) -> bool:
+def is_settled(obj: Object, template: Object | None) -> bool:
+    """Whether all pods are made of the template. A Deployment's annotations count as a generation too: if its template
+    is the one before, nothing is to be done for it.
+    """
     status, desired = obj["status"], obj["spec"]["replicas"]
-    seen = status.get("observedGeneration", 0) >= obj["metadata"]["generation"]
+    seen = status.get("observedGeneration", 0) >= obj["metadata"]["generation"] or obj["spec"]["template"] == template
     counts = [status.get(name, 0) for name in ("replicas", "updatedReplicas", "availableReplicas")]
-    return not seen or counts != [desired] * 3
+    return seen and counts == [desired] * 3
 
 
 def test_an_argo_rollout(shop: Shop) -> None:
