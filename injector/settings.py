@@ -102,6 +102,20 @@ class CertificateSettings(msgspec.Struct, frozen=True, rename="camel", forbid_un
     lease_seconds: Seconds = 15.0
 
 
+class RepairSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """Whether one replica evicts pods that lack their sidecars (`cluster.repair`), and how fast. The Lease is in the
+    injector's own namespace.
+    """
+
+    mode: Literal["off", "missing"] = "off"
+    #: Evictions, of the whole cluster.
+    per_minute: Annotated[int, msgspec.Meta(ge=1)] = 30
+    #: Workloads that are worked on at the same time: of all, and of a namespace.
+    max_unavailable_workloads: Annotated[int, msgspec.Meta(ge=1)] = 5
+    per_namespace: Annotated[int, msgspec.Meta(ge=1)] = 1
+    lease: str = "sidecar-injector-repair"
+
+
 class PathTemplates(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """The templates of a path of its own: for objects of any kind, as the `for` of each says.
 
@@ -147,6 +161,7 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     cluster_domain: str = "cluster.local"
     #: Whether controllers whose pods were refused while nobody answered are made to try again (`cluster.retries`).
     retry_refused: bool = False
+    repair: RepairSettings = RepairSettings()
     #: Units of work that one review may take (`injector.budget`), 0 for any number: ten times what the costliest pod of
     #: tests/corpus takes, with each template that is tried on it, under `required` and at the guard
     #: (`tests/corpus/test_work.py` measures it).

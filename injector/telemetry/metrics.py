@@ -187,6 +187,17 @@ class Metrics(Collector):
             ("result",),
         )
         self.retries = Numbers("injector_retries", "Controllers that were made to try again after an outage.")
+        self.repair_evictions = Numbers(
+            "injector_repair_evictions", "Pods without their sidecars that the leader of `repair` evicted."
+        )
+        self.repair_missing = Numbers(
+            "injector_repair_missing_pods",
+            "Pods without their sidecars that the leader of `repair` found.",
+            kind="gauge",
+        )
+        self.repair_stopped = Numbers(
+            "injector_repair_stopped", "1 while `repair` has stopped because something is wrong.", kind="gauge"
+        )
         self.away = Numbers(
             "injector_api_server_away_seconds",
             "Seconds for which the injector has not reached the API server; 0 while it does.",

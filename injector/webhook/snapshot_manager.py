@@ -35,6 +35,7 @@ _AT_START = {
     "server": "settings under `server` take effect",
     "certificates": "settings under `certificates` take effect",
     "retry_refused": "`retryRefused` takes effect",
+    "repair": "settings under `repair` take effect",
 }
 #: Seconds after which a state that did not build is tried again, as the cause may lie outside of it (memory).
 _RETRY_SECONDS = 60.0

@@ -56,6 +56,14 @@ HELP: Final = {
     "retryRefused":
         "whether the injector makes controllers try again at once, if their pods were refused because the injector "
         "did not answer. This needs more permissions, and takes effect at the next start",
+    "repair":
+        "whether one replica of the injector evicts pods that lack their sidecars. This needs more permissions, and "
+        "takes effect at the next start",
+    "repair.mode": "`off`, or `missing`: pods that were created while the injector did not answer are evicted",
+    "repair.perMinute": "largest number of evictions in a minute",
+    "repair.maxUnavailableWorkloads": "largest number of workloads whose pods are replaced at the same time",
+    "repair.perNamespace": "the same for each namespace",
+    "repair.lease": "the Lease that decides which replica does it",
     "reviewWork":
         "how much work one review may take, in units that the injector counts (about microseconds); a pod that takes "
         "more work fails with `too-costly`. 0 means no limit",
