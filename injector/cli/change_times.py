@@ -1,7 +1,4 @@
-"""When what pods are made from was last changed, as the API server noted it in `metadata.managedFields`.
-
-https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
-"""
+"""When what pods are made from was last changed, as the API server noted it."""
 
 from __future__ import annotations
 
@@ -12,9 +9,10 @@ from typing import NamedTuple
 
 from injector.cli.fleet import Fleet, Row, pods_of
 from injector.cli.live_setup import live_sources
-from injector.cli.manifest_objects import metadata_of
-from injector.cluster.blocking_client import INSTALLATION, BlockingClient, ClusterError
-from injector.pods.context import Object, mapping, mappings, string_field
+from injector.cluster.blocking_client import BlockingClient, ClusterError
+from injector.cluster.installation import INSTALLATION
+from injector.cluster.managed_fields import last_change
+from injector.pods.context import Object
 from injector.settings import SETTINGS_KEY, Settings
 
 #: Codes of causes that lie in a template, not in what settings or namespaces say.
@@ -70,16 +68,4 @@ def change_times(live: BlockingClient, injector_namespace: str, settings: Settin
 
 
 def _by_name(objects: Iterable[Object], field: tuple[str, ...]) -> dict[str, str]:
-    return {metadata_of(obj)["name"]: last_change(obj, field) for obj in objects}
-
-
-def last_change(obj: Object, field: tuple[str, ...]) -> str:
-    """When a field of an object was last changed, given as its steps in `managedFields`; "" where nobody noted it."""
-    times = [""]
-    for entry in mappings(metadata_of(obj).get("managedFields")):
-        managed = entry.get("fieldsV1")
-        for step in field:
-            managed = mapping(managed).get(step)
-        if managed is not None:
-            times.append(string_field(entry.get("time")))
-    return max(times)
+    return {obj["metadata"]["name"]: last_change(obj, field) for obj in objects}

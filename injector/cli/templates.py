@@ -83,8 +83,8 @@ def templates(options: CommonOptions, form: str) -> None:
 
 def _in_cluster(live: BlockingClient, namespace: str | None) -> Inventory:
     """What the cluster's injector has. The server uses nothing that has changed since a template was refused."""
-    from injector.cli.change_times import last_change
     from injector.cli.live_setup import live_settings, live_snapshot
+    from injector.cluster.managed_fields import last_change
     from injector.loading.shipped import try_new
     from injector.pods.shape import string_map
     from injector.templates.choice import names_in

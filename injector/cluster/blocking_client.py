@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client, Query
 from injector.cluster.connection import context_namespace
-from injector.cluster.installation import KINDS, configuration_path, service_namespaces
+from injector.cluster.installation import INSTALLATION, KINDS, configuration_path, service_namespaces
 from injector.cluster.namespaces import namespace_of
 from injector.cluster.template_maps import template_files
 from injector.diagnostics import advised
@@ -64,8 +64,6 @@ async def _find_resource(client: Client, word: str) -> tuple[Resource, bool] | N
 
 T = TypeVar("T")
 
-#: The label by which an installation's own objects are found.
-INSTALLATION = "app.kubernetes.io/name=sidecar-injector"
 _AT_ONCE = 16  # requests that are under way at the same time
 
 _CORE = "/api/v1"

@@ -8,6 +8,8 @@ from typing import Literal
 from injector.pods.context import Object
 from injector.settings import entry_slug
 
+#: The label by which an installation's own objects are found.
+INSTALLATION = "app.kubernetes.io/name=sidecar-injector"
 #: What an entry's failurePolicy may be.
 FailurePolicy = Literal["Ignore", "Fail"]
 _PATH_ENTRY = "path-"

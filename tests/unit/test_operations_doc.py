@@ -12,12 +12,11 @@ import pytest
 import yaml
 
 from injector.cluster import bundles, pause
-from injector.cluster.blocking_client import INSTALLATION
 from injector.cluster.builtin import _GONE_SECONDS
 from injector.cluster.config_maps import ConfigMaps
 from injector.cluster.entries import entries
 from injector.cluster.events import Pace
-from injector.cluster.installation import Installation
+from injector.cluster.installation import INSTALLATION, Installation
 from injector.cluster.lease import LeaseTiming
 from injector.cluster.permissions import permissions
 from injector.cluster.rotation import KEYS

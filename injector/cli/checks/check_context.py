@@ -12,9 +12,9 @@ from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 from injector.cli.live_setup import live_settings, templates_of_paths
-from injector.cluster.blocking_client import INSTALLATION, BlockingClient, ClusterError
+from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.entries import Entries, entries
-from injector.cluster.installation import Installation, service_namespaces
+from injector.cluster.installation import INSTALLATION, Installation, service_namespaces
 from injector.diagnostics import Diagnostic
 from injector.pods.context import Object
 from injector.settings import Settings
