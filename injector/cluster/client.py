@@ -28,6 +28,7 @@ _CONNECT = 5.0  # seconds to reach the API server; only for watches, all else ha
 _WATCH_GRACE = 10.0  # seconds beyond a watch's own end after which the connection counts as dead
 _LARGEST_ANSWER = 64 * 1024 * 1024
 _LARGEST_EVENT = 16 * 1024 * 1024  # an object in etcd is at most 1.5 MiB; JSON may escape each byte to six
+_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _RENEW = 60.0  # seconds at least between two readings of the configuration
 
 
@@ -162,11 +163,18 @@ class Client:
         *,
         page: str = "",
         limit: int = 500,
+        metadata_only: bool = False,
         deadline: float = DEADLINE,
     ) -> Page:
-        """One page of at most `limit` objects; `page` is the `next_page` of the one before. Raises ApiError."""
+        """One page of at most `limit` objects; `page` is the `next_page` of the one before. Raises ApiError.
+
+        `metadata_only`: the API server leaves out all but `metadata`.
+        https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches
+        """
         full = {**(query or {}), "limit": str(limit), **filled({"continue": page})}
-        raw = await self._bytes("GET", path, None, full, "application/json", deadline)
+        raw = await self._bytes(
+            "GET", path, None, full, "application/json", deadline, _METADATA if metadata_only else ""
+        )
         return cast("Page", self._decode(_decode_page, raw))
 
     @asynccontextmanager
@@ -220,9 +228,11 @@ class Client:
         query: Query,
         content_type: str,
         deadline: float,
+        accept: str = "",
     ) -> bytes:
         """The body of a successful answer."""
-        response = await self._send(method, path, body, query, content_type, aiohttp.ClientTimeout(total=deadline))
+        limits = aiohttp.ClientTimeout(total=deadline)
+        response = await self._send(method, path, body, query, content_type, limits, accept)
         try:
             return await self._read(response)
         finally:
@@ -236,12 +246,13 @@ class Client:
         query: Query,
         content_type: str,
         limits: aiohttp.ClientTimeout,
+        accept: str = "",
     ) -> aiohttp.ClientResponse:
         """The answer to a request, its body unread; ApiError for any status but 2xx."""
         if self._stale and monotonic() - self._renewed > _RENEW:
             await self._renew()
         self.requests += 1
-        headers = {"Accept": "application/json", "Content-Type": content_type}
+        headers = {"Accept": accept or "application/json", "Content-Type": content_type}
         try:
             _, url, headers, _, _ = await self._api.param_serialize(
                 method, path, header_params=headers, query_params=list((query or {}).items()),

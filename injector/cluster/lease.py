@@ -68,7 +68,8 @@ class Lease(Background):
         self.identity = identity or f"{socket.gethostname()}_{secrets.token_hex(4)}"
         self._client = client
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
-        self._path = f"{self._collection}/{name}"
+        #: Where the API server has it.
+        self.path = f"{self._collection}/{name}"
         self._name = name
         self._timing = timing or LeaseTiming()
         self._on_change = on_change
@@ -100,7 +101,7 @@ class Lease(Background):
             if error.status != 409:
                 raise
             # The API server took a renewal whose answer `stop` did not wait for.
-            lease = await self._client.get(self._path, deadline=self._request_seconds)
+            lease = await self._client.get(self.path, deadline=self._request_seconds)
             if mapping_at(lease, "spec").get("holderIdentity") == self.identity:
                 await self._put(lease, nobody)
 
@@ -138,7 +139,7 @@ class Lease(Background):
             with contextlib.suppress(ApiError):  # whatever it is, the Lease is looked at anew
                 await self._take(self._lease, began)
                 return
-        lease = await self._client.find(self._path, deadline=self._request_seconds)
+        lease = await self._client.find(self.path, deadline=self._request_seconds)
         if lease is None:
             if not self._in_force:  # else it was deleted just now, and still has its leader
                 await self._create(began)
@@ -182,7 +183,7 @@ class Lease(Background):
 
     async def _put(self, lease: Object, spec: Object) -> Object:
         changed = {**lease, "spec": {**mapping_at(lease, "spec"), **spec}}
-        return await self._client.request("PUT", self._path, changed, deadline=self._request_seconds)
+        return await self._client.request("PUT", self.path, changed, deadline=self._request_seconds)
 
     @property
     def _request_seconds(self) -> float:

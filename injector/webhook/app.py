@@ -23,7 +23,9 @@ from tornado.netutil import bind_sockets
 from injector.cluster.client import Client
 from injector.cluster.config_maps import ConfigMaps
 from injector.cluster.events import About, Events
+from injector.cluster.namespaces import Namespaces
 from injector.cluster.retries import Retries
+from injector.cluster.tasks import Background
 from injector.inject import guard, inject
 from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics, make_logger, send_logs_to
@@ -100,6 +102,7 @@ class App:
         self._client: Client | None = None
         self._events: Events | None = None
         self._retries: Retries | None = None
+        self._repair: Background | None = None
         self._cluster_sync: ClusterSync | None = None
         self._certificate: CertificateSource | None = None
         self._server: Server | None = None
@@ -130,6 +133,8 @@ class App:
             if settings.retry_refused:
                 self._retries = Retries(client, settings.certificates.webhooks, self._is_ready, self.metrics)
                 self._retries.start()
+            if settings.repair.mode != "off" and self._options.namespace:
+                self._repair = self._start_repair(client, self._events, self._cluster_sync.namespaces)
         certificate = self._certificate = self._source(settings)
         self._server = self._make_server(settings)
         admin_sockets = bind_sockets(settings.server.metrics_port, settings.server.address or None)
@@ -174,6 +179,24 @@ class App:
         await certificate.hand_over()
 
     # -- parts --
+
+    def _start_repair(self, client: Client, events: Events, namespaces: Namespaces) -> Background:
+        """Take part in the repair; without it, its modules stay away."""
+        from injector.cluster.repair.repair import Repair
+
+        repair = Repair(
+            client,
+            self._options.namespace,
+            self._settings,
+            self._is_ready,
+            namespaces.get,
+            lambda: self.snapshots.current.settings,
+            lambda pod, namespace: inject(pod, namespace, self.snapshots.current),
+            events,
+            self.metrics,
+        )
+        repair.start()
+        return repair
 
     def _source(self, settings: Settings) -> CertificateSource:
         common = (self._use, self.metrics, self.logger, self._own_trouble, self._seals.use)
@@ -288,7 +311,7 @@ class App:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for part in (self._retries, self._certificate, self._cluster_sync, self._events):
+        for part in (self._repair, self._retries, self._certificate, self._cluster_sync, self._events):
             if part is not None:
                 await part.stop()
         if self._client is not None:

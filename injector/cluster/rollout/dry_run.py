@@ -28,19 +28,20 @@ class NewPod(NamedTuple):
     """What a pod that is created now gets: a receipt, or what refuses it to the pod.
 
     `refusal` is empty where the injector was not called, or has nothing to give. `differing`: not all tries gave the
-    same.
+    same. `any_version`: what counts is that a pod has sidecars, not which.
     """
 
     receipt: Receipt | None
     refusal: str = ""
     differing: bool = False
+    any_version: bool = False
 
     def differs(self, pod: Object, settings: Settings) -> bool:
         """Whether a pod has other sidecars than this one."""
         receipt = injected_receipt(pod, settings)
         if receipt is None or self.receipt is None:
             return receipt is not self.receipt
-        return digest_of(receipt) != digest_of(self.receipt)
+        return not self.any_version and digest_of(receipt) != digest_of(self.receipt)
 
 
 def injected_receipt(pod: Object, settings: Settings) -> Receipt | None:

@@ -43,7 +43,7 @@ class MarkedWorkload:
 
     async def earlier(self) -> RolloutMark | None:
         """The mark that another rollout has left, or is about to renew; None where there is none."""
-        mark = read_mark(await self._client.get(self._planned.path), self._settings)
+        mark = read_mark(await self._object(), self._settings)
         return None if mark is None or mark.run == self.mark.run else mark
 
     def is_taken(self, mark: RolloutMark | None) -> bool:
@@ -53,7 +53,7 @@ class MarkedWorkload:
     async def look(self) -> tuple[Object, list[Object]]:
         """The workload's object, and its live pods."""
         affected = self._planned.affected
-        obj = await self._client.get(self._planned.path)
+        obj = await self._object()
         selector = mapping_at(mapping_at(obj, "spec"), "selector")
         query = {"labelSelector": selector_text(selector)} if mapping_at(selector, "matchLabels") else {}
         path, page, pods = f"/api/v1/namespaces/{affected.namespace}/pods", "", []
@@ -133,6 +133,10 @@ class MarkedWorkload:
             if error.status not in (404, 409):  # it is gone, or another one has its name
                 raise
         return None
+
+    async def _object(self) -> Object:
+        """The workload's object; an empty one where it is not known where the API server has it."""
+        return await self._client.get(self._planned.path) if self._planned.path else {"metadata": {}}
 
     async def _write(self, mark: str | None, more: Object, metadata: Object) -> None:
         body = {"metadata": {"annotations": {mark_key(self._settings): mark}, **metadata}, **more}

@@ -19,7 +19,7 @@ ROLLOUT_API = "argoproj.io/v1alpha1"
 #: Kinds whose update strategy replaces all pods when their template changes, and the API of each.
 RESTARTED = {kind: API_VERSIONS[kind] for kind in ("Deployment", "StatefulSet", "DaemonSet")}
 #: Pods that nobody has to replace, or that nobody would create again.
-_LEFT_ALONE = {
+LEFT_ALONE = {
     "Job": "its next pods get the new sidecars by themselves",
     "CronJob": "its next pods get the new sidecars by themselves",
     "Pod": "no controller would create it again",
@@ -121,8 +121,8 @@ class Plan:
 
 def why_left_alone(kind: str, obj: Object | None, method: str) -> str:
     """Why a workload gets no new pods; "" for one that does."""
-    if kind in _LEFT_ALONE:
-        return _LEFT_ALONE[kind]
+    if kind in LEFT_ALONE:
+        return LEFT_ALONE[kind]
     if obj is None:
         return "its object is gone, or cannot be found"
     spec = mapping_at(obj, "spec")
@@ -245,7 +245,7 @@ def workload_path(affected: AffectedWorkload) -> str:
     """Where the API server has the object of a workload of a known kind; "" for another."""
     kind = affected.workload.kind
     version = ROLLOUT_API if kind == "Rollout" else API_VERSIONS.get(kind, "")
-    if not version or kind in _LEFT_ALONE:
+    if not version or kind in LEFT_ALONE:
         return ""
     return f"{collection_path(version, kind, affected.namespace)}/{string_field(affected.workload.name)}"
 

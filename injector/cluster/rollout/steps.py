@@ -65,10 +65,13 @@ class WorkloadStep:
     ) -> None:
         self.planned = planned
         self.timeout = self.patience = 600.0
+        #: Whether it was not healthy before: then it need not become so, and that is no error.
+        self.was_sick = False
         #: What the workload waits for, in words.
         self.waits_for = ""
         self._marked, self._settings, self._new_pod_of, self._tell = marked, settings, new_pod_of, tell
         self._before: set[str] = set()  # the pods that were there before, by uid
+        self._count = 0  # how many there were in the beginning
 
     async def run(self) -> None:
         """All of it. Raises StepError and ApiError."""
@@ -104,6 +107,7 @@ class WorkloadStep:
 
     async def _replace(self, obj: Object, pods: list[Object], affected: list[Object], mark: RolloutMark | None) -> None:
         """Replace the affected pods, unless a rollout that left its mark has done it, and look at the new ones."""
+        self._count = len(pods)
         new_pod = await self._new_pod_of(obj, (affected or pods)[0])
         expects = self._expectation(new_pod, affected)
         since = mark.started if mark and mark.expects == expects else ""
@@ -160,7 +164,11 @@ class WorkloadStep:
                 obj, pods = await self._marked.look()
                 successors = [pod for pod in pods if pod["metadata"]["uid"] not in self._before]
                 await self._check_successors(obj, successors, new_pod)
-                self.waits_for = unfinished(obj, self.planned.method, pods) if ready else lacking(obj, pods)
+                self.waits_for = (
+                    unfinished(obj, self.planned.method, pods, self._count)
+                    if ready
+                    else lacking(obj, pods, self._count)
+                )
                 if not self.waits_for:
                     return obj, pods
                 self._check_health(obj, pods, late=late)
@@ -200,9 +208,9 @@ class WorkloadStep:
             text += f"; pod {sick.pod}, container {sick.container or '-'}: {sick.reason}"
             command = sick.log_command(namespace)
             pod, container, reason = sick.pod, sick.container, sick.reason
-        raise self._error(
-            "unhealthy", text, f"to see why: {command}", command=command, pod=pod, container=container, reason=reason
-        )
+        severity: Severity = "warning" if self.was_sick else "error"
+        fields = {"command": command, "pod": pod, "container": container, "reason": reason}
+        raise self._error("unhealthy", text, f"to see why: {command}", severity=severity, **fields)
 
     def _is_affected(self, pod: Object) -> bool:
         return self.planned.affected.pods.get(pod["metadata"]["name"]) == created(pod)

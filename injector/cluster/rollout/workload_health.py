@@ -32,9 +32,12 @@ class SickPod(NamedTuple):
         return f"kubectl describe pod {self.pod} -n {namespace}"
 
 
-def unfinished(obj: Object, method: Method, pods: Sequence[Object]) -> str:
-    """What a workload still lacks, in words; "" when all its pods are there, available and, after a restart, new."""
-    desired = desired_pods(obj, len(pods))
+def unfinished(obj: Object, method: Method, pods: Sequence[Object], before: int) -> str:
+    """What a workload still lacks, in words; "" when all its pods are there, available and, after a restart, new.
+
+    `before` is how many pods it had before, where it does not say how many it should have.
+    """
+    desired = desired_pods(obj, before)
     status = mapping_at(obj, "status")
     if method != "evict" and (cause := _not_updated(obj, method, desired)):
         return cause
@@ -44,10 +47,17 @@ def unfinished(obj: Object, method: Method, pods: Sequence[Object]) -> str:
     return f"{least} of {desired} pods are available" if least < desired else ""
 
 
-def lacking(obj: Object, pods: Sequence[Object]) -> str:
+def lacking(obj: Object, pods: Sequence[Object], before: int) -> str:
     """How many pods a workload lacks, ready or not, in words; "" for none."""
-    desired = desired_pods(obj, len(pods))
+    desired = desired_pods(obj, before)
     return f"{len(pods)} of {desired} pods are there" if len(pods) < desired else ""
+
+
+def unavailable(obj: Object) -> int:
+    """How many of a workload's pods are not available, as far as its object says."""
+    status = mapping_at(obj, "status")
+    available = status.get("numberAvailable", status.get("availableReplicas", 0))
+    return max(0, desired_pods(obj, 0) - int(available))
 
 
 def _not_updated(obj: Object, method: Method, desired: int) -> str:

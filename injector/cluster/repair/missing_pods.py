@@ -1,0 +1,167 @@
+"""Which pods lack the sidecars that they would have, had the injector been called when they were created.
+
+Not missing is what a pod rightly lacks: a namespace that was labelled later, an opt-out that has ended, or settings
+that are newer than the pod restart nothing. The API server notes in `metadata.managedFields` when these were written, and
+whoever was once seen to be rightly without a sidecar is left alone for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from injector.cluster.client import Client
+from injector.cluster.installation import INSTALLATION
+from injector.cluster.managed_fields import last_change
+from injector.cluster.rollout.plan import LEFT_ALONE, AffectedWorkload, grouped
+from injector.injection import Injection
+from injector.pods.context import Namespace, Object, Request, mappings_at, string_field
+from injector.pods.decision import decide
+from injector.pods.selectors import matches
+from injector.pods.shape import string_map
+from injector.pods.workloads import workload_of_pod
+from injector.reasons import Effect
+from injector.settings import SETTINGS_KEY, Settings
+
+#: What a pod gets that is created now.
+Replay = Callable[[Object, Namespace], Injection]
+
+#: Pods that still run.
+_RUNNING = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+#: The controller of a pod writes its annotations as it creates it, and the clock may tick meanwhile.
+_CREATION = timedelta(seconds=1)
+
+
+def is_called(configuration: Object, namespace: Namespace, pod: Object) -> bool:
+    """Whether the API server asks an entry of a MutatingWebhookConfiguration about a pod, by its selectors.
+
+    https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-namespaceselector
+    """
+    labels = string_map(pod, "labels")
+    return any(
+        matches(entry.get("namespaceSelector") or {}, namespace.labels)
+        and matches(entry.get("objectSelector") or {}, labels)
+        for entry in mappings_at(configuration, "webhooks")
+        if any("pods" in rule.get("resources", ()) for rule in mappings_at(entry, "rules"))
+    )
+
+
+class MissingPods:
+    """Looks for them. `own` is the injector's namespace; `namespace_of`, `settings_now` and `replay` tell what the
+    server knows and uses at that moment.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        own: str,
+        namespace_of: Callable[[str], Namespace | None],
+        settings_now: Callable[[], Settings],
+        replay: Replay,
+    ) -> None:
+        self._client, self._own = client, own
+        self._namespace_of, self._settings_now, self._replay = namespace_of, settings_now, replay
+        self._rightly: set[str] = set()  # pods by uid that were seen to need no sidecar
+
+    async def find(self, configuration: Object) -> list[AffectedWorkload]:
+        """The workloads of such pods. `configuration` is the injector's MutatingWebhookConfiguration.
+
+        Raises ApiError, and then nothing is forgotten.
+        """
+        look = _Look(self._client, self._settings_now(), await self._settings_change(), self._replay)
+        rows, rightly = [], set[str]()
+        async for pod in self._bare_pods(look.settings):
+            metadata, workload = pod["metadata"], workload_of_pod(pod)
+            namespace = self._namespace_of(metadata["namespace"])
+            if namespace is None or workload.kind in LEFT_ALONE:
+                continue
+            verdict = None if metadata["uid"] in self._rightly else await look.verdict(pod, namespace)
+            if verdict is None:
+                rightly.add(metadata["uid"])
+            elif verdict.injects and is_called(configuration, namespace, pod) and await look.is_younger(pod):
+                cause = f"the injector was not called; the result for a pod created now: {verdict.reason}"
+                rows.append(
+                    (namespace.name, workload, "missing", metadata["name"], metadata["creationTimestamp"], cause)
+                )
+        self._rightly = rightly
+        return list(grouped(rows))
+
+    async def _bare_pods(self, settings: Settings) -> AsyncIterator[Object]:
+        """The metadata of pods that run without a mark."""
+        page = ""
+        while True:
+            listing = await self._client.list("/api/v1/pods", _RUNNING, page=page, metadata_only=True)
+            for pod in listing.items or ():
+                if "deletionTimestamp" not in pod["metadata"] and settings.status_key not in string_map(
+                    pod, "annotations"
+                ):
+                    yield pod
+            page = listing.metadata.next_page
+            if not page:
+                return
+
+    async def _settings_change(self) -> str:
+        """When the settings were last changed; "" where nobody noted it."""
+        path = f"/api/v1/namespaces/{self._own}/configmaps"
+        maps = await self._client.list(path, {"labelSelector": INSTALLATION}, metadata_only=True)
+        return max((last_change(each, ("f:data", f"f:{SETTINGS_KEY}")) for each in maps.items or ()), default="")
+
+
+class _Verdict(NamedTuple):
+    """Whether a pod that is created now gets sidecars, and why."""
+
+    injects: bool
+    reason: str
+
+
+class _Look:
+    """One look at all pods, with what it has found out on its way."""
+
+    def __init__(self, client: Client, settings: Settings, settings_change: str, replay: Replay) -> None:
+        self.settings = settings
+        self._client, self._settings_change, self._replay = client, settings_change, replay
+        self._verdicts: dict[str, _Verdict | None] = {}
+        self._spaces: dict[str, str] = {}
+
+    async def verdict(self, pod: Object, namespace: Namespace) -> _Verdict | None:
+        """What is to be said of a pod that is given by its metadata; None if it rightly has no sidecar.
+
+        Pods of one owner are judged by one of them, which is read whole.
+        """
+        if not decide(pod, namespace, self.settings, Request()).inject:
+            return None
+        metadata = pod["metadata"]
+        key = _controller_uid(pod)
+        if key not in self._verdicts:
+            whole = await self._client.find(f"/api/v1/namespaces/{namespace.name}/pods/{metadata['name']}")
+            if whole is None:  # it is gone
+                return None
+            replay = self._replay(whole, namespace)
+            verdict = _Verdict(replay.effect is Effect.INJECT, str(replay.reason))
+            self._verdicts[key] = None if replay.effect is Effect.SKIP else verdict
+        return self._verdicts[key]
+
+    async def is_younger(self, pod: Object) -> bool:
+        """Whether a pod is younger than all that asks for its sidecar: settings, namespace, its own annotation."""
+        metadata, key = pod["metadata"], f"f:{self.settings.inject_key}"
+        created = string_field(metadata.get("creationTimestamp"))
+        own = max(last_change(pod, ("f:metadata", kind, key)) for kind in ("f:annotations", "f:labels"))
+        if own and datetime.fromisoformat(own) > datetime.fromisoformat(created) + _CREATION:
+            return False
+        return created > max(self._settings_change, await self._namespace_change(metadata["namespace"]))
+
+    async def _namespace_change(self, name: str) -> str:
+        """When what a namespace asks of the injector was last changed."""
+        if name not in self._spaces:
+            space = await self._client.get(f"/api/v1/namespaces/{name}")
+            label, annotation = f"f:{self.settings.namespace_label.key}", f"f:{self.settings.templates_key}"
+            fields = (("f:metadata", "f:labels", label), ("f:metadata", "f:annotations", annotation))
+            self._spaces[name] = max(last_change(space, field) for field in fields)
+        return self._spaces[name]
+
+
+def _controller_uid(pod: Object) -> str:
+    """The uid of the object that controls a pod; the pod's own where there is none."""
+    owners = mappings_at(pod["metadata"], "ownerReferences")
+    return str(next((owner["uid"] for owner in owners if owner.get("controller")), pod["metadata"]["uid"]))

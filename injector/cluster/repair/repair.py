@@ -1,0 +1,244 @@
+"""The leader at work: it looks for missing pods, has them evicted one after the other, and stops when it hurts.
+
+What stopped it stands as an annotation on its Lease. So it stays stopped whoever leads, until somebody takes that away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import structlog
+
+from injector.cluster.api_error import ApiError
+from injector.cluster.client import Client
+from injector.cluster.events import About, Events
+from injector.cluster.installation import configuration_path
+from injector.cluster.lease import Lease
+from injector.cluster.repair.missing_pods import MissingPods, Replay, is_called
+from injector.cluster.rollout.dry_run import NewPod, next_pod
+from injector.cluster.rollout.marked_workload import MarkedWorkload
+from injector.cluster.rollout.plan import Plan, PlannedWorkload, workload_path
+from injector.cluster.rollout.rollouts import PATIENCE_SECONDS, Limits, RolloutResult, Rollouts
+from injector.cluster.rollout.steps import StepError, WorkloadStep
+from injector.cluster.rollout.workload_health import unavailable
+from injector.cluster.tasks import Background, jittered
+from injector.diagnostics import Diagnostic
+from injector.pods.context import Namespace, Object, mapping_at
+from injector.pods.receipt import read_receipt
+from injector.reasons import Effect
+from injector.settings import Settings
+from injector.telemetry import Metrics
+
+_log = structlog.get_logger(__name__)
+
+#: Seconds between two looks at all pods; between two looks at whether this is still the leader.
+_LOOK_SECONDS, _TICK = 30.0, 1.0
+#: The annotation of the Lease that says why nothing is evicted any more.
+STOPPED_KEY = "sidecar.injector/repair-stopped"
+#: What stops all: evicted pods do not get their sidecar, or a workload did not survive it.
+_BRAKES = ("successor-without-sidecar", "unhealthy")
+
+
+class Repair(Background):
+    """Takes part in the choice of a leader, and works while it leads and `ready()`. `start()` it, then `stop()`.
+
+    `own` is the injector's namespace. `namespace_of`, `settings_now` and `replay` tell what the server knows and uses
+    at that moment; `settings` are those of its start.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        own: str,
+        settings: Settings,
+        ready: Callable[[], bool],
+        namespace_of: Callable[[str], Namespace | None],
+        settings_now: Callable[[], Settings],
+        replay: Replay,
+        events: Events,
+        metrics: Metrics,
+    ) -> None:
+        self._client, self._own, self._settings, self._ready = client, own, settings, ready
+        self._namespace_of, self._replay = namespace_of, replay
+        self._events, self._metrics = events, metrics
+        self._missing = MissingPods(client, own, namespace_of, settings_now, replay)
+        self._lease = Lease(client, own, settings.repair.lease)
+        self._fault = ""  # what stopped it, as long as the Lease does not say so
+        self._pace = asyncio.Lock()
+        self._next_eviction = 0.0
+
+    def start(self) -> None:
+        """Begin."""
+        self._lease.start()
+        super().start()
+
+    async def stop(self) -> None:
+        """End, and let another replica lead."""
+        await super().stop()
+        await self._lease.stop()
+
+    @property
+    def _active(self) -> bool:
+        return self._lease.leading and self._ready()
+
+    async def _run(self) -> None:
+        while True:
+            if not self._active:
+                await asyncio.sleep(_TICK)
+                continue
+            try:
+                await self._while_active(self._look())
+            except ApiError as error:
+                _log.warning("repair-trouble", why=str(error), effect="looks again soon")
+            except Exception:  # a mistake of ours must not end it for good
+                _log.exception("repair-failed")
+            await asyncio.sleep(jittered(_LOOK_SECONDS, 0.1))
+
+    async def _while_active(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do the work, and give it up as soon as another replica may lead."""
+        task = asyncio.create_task(work)
+        try:
+            while not task.done():
+                await asyncio.wait({task}, timeout=_TICK)
+                if not self._active:
+                    return
+            task.result()
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError, Exception):
+                await task
+
+    async def _look(self) -> None:
+        """Look at all pods once, and mend what is missing."""
+        configuration = await self._configuration()
+        affected = await self._missing.find(configuration)
+        self._metrics.repair_missing.cell().value = sum(len(each.pods) for each in affected)
+        stopped = await self._stopped()
+        self._metrics.repair_stopped.cell().value = int(bool(stopped))
+        if stopped:
+            return
+        plan, sick = Plan(), set[tuple[str, str]]()
+        for each in affected:
+            path, obj = await self._object(workload_path(each))
+            plan.add(each, obj, path, "evict", resumed=False)
+            if obj and unavailable(obj):
+                sick.add((each.namespace, each.name))
+        plan.workloads.sort(key=lambda planned: (planned.key in sick, planned.key))
+        result, limits = RolloutResult(left=plan.workloads), self._settings.repair
+
+        def step_of(planned: PlannedWorkload) -> WorkloadStep:
+            marked = _EvictedWorkload(self._client, planned, self._settings, self._evicted)
+            step = WorkloadStep(planned, marked, self._settings, self._new_pod_of, _tell)
+            step.patience, step.was_sick = PATIENCE_SECONDS, planned.key in sick
+            return step
+
+        pace = Limits(limits.max_unavailable_workloads, limits.per_namespace)
+        await Rollouts(result, pace, step_of, _tell).run()
+        for diagnostic in result.stops:
+            if diagnostic.code in _BRAKES:
+                await self._brake(diagnostic)
+
+    async def _object(self, path: str) -> tuple[str, Object | None]:
+        """A workload's object, None where it is gone; an empty one and no path where it may not be read."""
+        try:
+            return path, await self._client.find(path) if path else {"metadata": {}}
+        except ApiError as error:
+            if error.status != 403:
+                raise
+            return "", {"metadata": {}}
+
+    async def _new_pod_of(self, obj: Object, pod: Object) -> NewPod:
+        namespace = self._namespace_of(pod["metadata"]["namespace"])
+        if namespace is None:
+            return NewPod(None, "its namespace is not known")
+        replay = self._replay(next_pod(obj, pod, self._settings), namespace)
+        if replay.effect is not Effect.INJECT:
+            return NewPod(None, str(replay.reason))
+        return NewPod(read_receipt(replay.object, self._settings), any_version=True)
+
+    # ------------------------------------------------------------------------------------------------ evictions
+
+    async def _evicted(self, pod: Object, evict: Callable[[], Coroutine[Any, Any, ApiError | None]]) -> ApiError | None:
+        """Evict a pod when it is its turn, if this is still the leader, and the injector is not paused."""
+        async with self._pace:
+            await asyncio.sleep(max(0.0, self._next_eviction - time.monotonic()))
+            namespace = self._namespace_of(pod["metadata"]["namespace"])
+            configuration = await self._configuration()
+            if namespace is None or not is_called(configuration, namespace, pod) or not self._active:
+                raise StepError(Diagnostic("not-called", "error", "the injector is paused, or does not lead any more"))
+            if refusal := await evict():
+                return refusal
+            self._next_eviction = time.monotonic() + 60 / self._settings.repair.per_minute
+        self._metrics.repair_evictions.cell().value += 1
+        metadata = pod["metadata"]
+        about = About("v1", "Pod", metadata["name"], metadata["uid"], metadata["namespace"])
+        note = "evicted, as it has no sidecar: the injector was not called when it was created"
+        self._events.tell(about, "sidecar-missing", note, action="Evict", event_type="Normal")
+        return None
+
+    async def _configuration(self) -> Object:
+        path = configuration_path("MutatingWebhookConfiguration", self._settings.certificates.webhooks)
+        return await self._client.get(path)
+
+    # ------------------------------------------------------------------------------------------------ the brake
+
+    async def _stopped(self) -> str:
+        """Why nothing is evicted; "" where nothing speaks against it."""
+        if self._fault:
+            await self._write_fault()
+        lease = await self._client.get(self._lease.path)
+        return str(mapping_at(lease["metadata"], "annotations").get(STOPPED_KEY) or "")
+
+    async def _brake(self, diagnostic: Diagnostic) -> None:
+        """Stop for good: on the Lease, in the metrics, as an Event and in the log."""
+        fields = diagnostic.fields
+        self._fault = f"{fields['namespace']} {fields['workload']}: {diagnostic.message}"
+        self._metrics.repair_stopped.cell().value = 1
+        lease = About("coordination.k8s.io/v1", "Lease", self._settings.repair.lease, "", self._own)
+        note = f"{self._fault}; when that is mended, remove the annotation {STOPPED_KEY} from this Lease"
+        self._events.tell(lease, "repair-stopped", note, action="Evict")
+        _log.error("repair-stopped", why=self._fault)
+        await self._write_fault()
+
+    async def _write_fault(self) -> None:
+        body = {"metadata": {"annotations": {STOPPED_KEY: self._fault}}}
+        await self._client.request("PATCH", self._lease.path, body, content_type="application/merge-patch+json")
+        self._fault = ""
+
+
+class _EvictedWorkload(MarkedWorkload):
+    """A workload on which no mark is written, as evictions need none; each is made by `evicted(pod, evict)`."""
+
+    def __init__(
+        self,
+        client: Client,
+        planned: PlannedWorkload,
+        settings: Settings,
+        evicted: Callable[
+            [Object, Callable[[], Coroutine[Any, Any, ApiError | None]]], Coroutine[Any, Any, ApiError | None]
+        ],
+    ) -> None:
+        super().__init__(client, planned, settings, "", "repair")
+        self._evicted = evicted
+
+    async def sign(self, **more: Object) -> None:
+        pass
+
+    async def leave(self) -> None:
+        pass
+
+    async def unmark(self) -> None:
+        pass
+
+    async def evict(self, pod: Object) -> ApiError | None:
+        """Evict a pod; the refusal of a PodDisruptionBudget is returned."""
+        return await self._evicted(pod, lambda: MarkedWorkload.evict(self, pod))
+
+
+def _tell(diagnostic: Diagnostic) -> None:
+    level = {"error": _log.error, "warning": _log.warning}.get(diagnostic.severity, _log.info)
+    level(f"repair-{diagnostic.code}", **diagnostic.fields, message=diagnostic.message)
