@@ -1,8 +1,8 @@
 """Which pods lack the sidecars that they would have, had the injector been called when they were created.
 
 Not missing is what a pod rightly lacks: a namespace that was labelled later, an opt-out that has ended, or settings
-that are newer than the pod restart nothing. The API server notes in `metadata.managedFields` when these were written, and
-whoever was once seen to be rightly without a sidecar is left alone for good.
+that are newer than the pod restart nothing. When these were written stands in `metadata.managedFields`, and who was
+once seen to be rightly without a sidecar is left alone for good.
 """
 
 from __future__ import annotations
