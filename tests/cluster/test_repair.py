@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +30,7 @@ from tests.cluster.objects import (
 )
 from tests.cluster.processes import eventually
 from tests.cluster.server import InjectorServer
+from tests.cluster.test_recovery import Relayed
 from tests.cluster.test_rollout import MANIFEST, OURS, OVERLAY, budget, sidecar_of, stateful_set
 
 LOOK = 0.5
@@ -65,13 +67,17 @@ class Outage:
         for obj in deployments:
             wait_until_available(self.api, obj["metadata"]["name"], self.name)
 
-    def end(self, **entry: object) -> InjectorServer:
+    def end(self, kubeconfig: Path | None = None, **entry: object) -> InjectorServer:
         """The injector is there, and the API server calls it; `entry` are more fields of the entry."""
         repair = {"mode": "missing", "perMinute": 600, "maxUnavailableWorkloads": 3, "perNamespace": 2}
         settings = {"certificates": {"webhooks": self.configuration}, "repair": repair}
         command = (sys.executable, "-c", QUICK)
         server = self.make_server(
-            settings=settings, arguments=[f"--namespace={self.own}"], command=command, start=False
+            settings=settings,
+            arguments=[f"--namespace={self.own}"],
+            command=command,
+            start=False,
+            kubeconfig=kubeconfig,
         )
         ours = webhook(f"{self.configuration}.injector.example", server.client_config(), self.name, **entry)
         # it fails open, so nothing waits for the server
@@ -197,3 +203,22 @@ def test_it_stops_at_a_successor_without_its_sidecar(outage: Outage) -> None:
     outage.api.patch("Lease", LEASE, {"metadata": {"annotations": {STOPPED_KEY: None}}}, outage.own)
     eventually("all is mended", lambda: outage.has_sidecars("a") and outage.has_sidecars("b"))
     assert outage.stopped() == ""
+
+
+def test_an_api_server_that_is_away_meanwhile(outage: Outage, tmp_path: Path) -> None:
+    names = ("a", "b", "c", "d")
+    outage.bare(*(deployment(name, 2) for name in names))
+    relayed = Relayed(outage.control_plane, tmp_path)
+    outage.end(relayed.kubeconfig)
+    eventually("it has begun", lambda: outage.evictions() >= 1)
+    for _ in range(2):
+        relayed.cut()
+        time.sleep(4)
+        relayed.mend()
+        time.sleep(4)
+    for name in names:
+        eventually(f"{name} has its sidecars", partial(outage.has_sidecars, name))
+    eventually("nothing is missing", lambda: outage.missing() == 0)
+    assert outage.evictions() <= 8
+    assert outage.stopped() == ""
+    relayed.close()
