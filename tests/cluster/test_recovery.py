@@ -20,6 +20,7 @@ import pytest
 from tests import parts
 from tests.cluster.api import Object
 from tests.cluster.away import ApiServerAlone, Relay
+from tests.cluster.controlplane import ControlPlane
 from tests.cluster.objects import pod
 from tests.cluster.processes import eventually
 from tests.cluster.server import InjectorServer
@@ -41,7 +42,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServerAlone]:
 class Relayed:
     """A relay between the server and its API server, in a thread: its connections are the server's."""
 
-    def __init__(self, control_plane: ApiServerAlone, folder: Path) -> None:
+    def __init__(self, control_plane: ControlPlane, folder: Path) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()

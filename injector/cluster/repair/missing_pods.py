@@ -27,6 +27,8 @@ from injector.settings import SETTINGS_KEY, Settings
 #: What a pod gets that is created now.
 Replay = Callable[[Object, Namespace], Injection]
 
+#: Pods on one page of the list.
+_PAGE = 500
 #: Pods that still run.
 _RUNNING = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 #: The controller of a pod writes its annotations as it creates it, and the clock may tick meanwhile.
@@ -91,7 +93,7 @@ class MissingPods:
         """The metadata of pods that run without a mark."""
         page = ""
         while True:
-            listing = await self._client.list("/api/v1/pods", _RUNNING, page=page, metadata_only=True)
+            listing = await self._client.list("/api/v1/pods", _RUNNING, page=page, limit=_PAGE, metadata_only=True)
             for pod in listing.items or ():
                 if "deletionTimestamp" not in pod["metadata"] and settings.status_key not in string_map(
                     pod, "annotations"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import structlog
@@ -35,12 +35,18 @@ from injector.telemetry import Metrics
 
 _log = structlog.get_logger(__name__)
 
-#: Seconds between two looks at all pods; between two looks at whether this is still the leader.
-_LOOK_SECONDS, _TICK = 30.0, 1.0
+#: Seconds between two looks at all pods, and at a workload that is worked on; this process has other work to do.
+_LOOK_SECONDS, _WORKLOAD_SECONDS = 30.0, 2.0
+#: Seconds between two looks at whether this is still the leader.
+_TICK = 1.0
 #: The annotation of the Lease that says why nothing is evicted any more.
 STOPPED_KEY = "sidecar.injector/repair-stopped"
 #: What stops all: evicted pods do not get their sidecar, or a workload did not survive it.
 _BRAKES = ("successor-without-sidecar", "unhealthy")
+
+
+#: Evicts a pod; the refusal of a PodDisruptionBudget is returned.
+_Evict = Callable[[], Awaitable[ApiError | None]]
 
 
 class Repair(Background):
@@ -133,7 +139,8 @@ class Repair(Background):
         def step_of(planned: PlannedWorkload) -> WorkloadStep:
             marked = _EvictedWorkload(self._client, planned, self._settings, self._evicted)
             step = WorkloadStep(planned, marked, self._settings, self._new_pod_of, _tell)
-            step.patience, step.was_sick = PATIENCE_SECONDS, planned.key in sick
+            step.patience, step.look_seconds = PATIENCE_SECONDS, _WORKLOAD_SECONDS
+            step.was_sick = planned.key in sick
             return step
 
         pace = Limits(limits.max_unavailable_workloads, limits.per_namespace)
@@ -162,7 +169,7 @@ class Repair(Background):
 
     # ------------------------------------------------------------------------------------------------ evictions
 
-    async def _evicted(self, pod: Object, evict: Callable[[], Coroutine[Any, Any, ApiError | None]]) -> ApiError | None:
+    async def _evicted(self, pod: Object, evict: _Evict) -> ApiError | None:
         """Evict a pod when it is its turn, if this is still the leader, and the injector is not paused."""
         async with self._pace:
             await asyncio.sleep(max(0.0, self._next_eviction - time.monotonic()))
@@ -218,9 +225,7 @@ class _EvictedWorkload(MarkedWorkload):
         client: Client,
         planned: PlannedWorkload,
         settings: Settings,
-        evicted: Callable[
-            [Object, Callable[[], Coroutine[Any, Any, ApiError | None]]], Coroutine[Any, Any, ApiError | None]
-        ],
+        evicted: Callable[[Object, _Evict], Awaitable[ApiError | None]],
     ) -> None:
         super().__init__(client, planned, settings, "", "repair")
         self._evicted = evicted

@@ -57,7 +57,7 @@ class StepError(InjectorError):
 
 class WorkloadStep:
     """One workload on its way. `timeout`, in seconds, is for each time that it is waited for, `patience` for a
-    PodDisruptionBudget.
+    PodDisruptionBudget, and `look_seconds` passes between two looks.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class WorkloadStep:
     ) -> None:
         self.planned = planned
         self.timeout = self.patience = 600.0
+        self.look_seconds = LOOK_SECONDS
         #: Whether it was not healthy before: then it need not become so, and that is no error.
         self.was_sick = False
         #: What the workload waits for, in words.
@@ -101,7 +102,7 @@ class WorkloadStep:
             if first and earlier.renewed != first.renewed:
                 raise TakenError
             self.waits_for = f"another rollout may work on it, {earlier.by} at {earlier.renewed}"
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(self.look_seconds)
             earlier = await self._marked.earlier()
         return earlier
 
@@ -177,7 +178,7 @@ class WorkloadStep:
                 if late or 0 < error.status < 429:
                     raise
                 self.waits_for = str(error)
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(self.look_seconds)
 
     async def _check_successors(self, obj: Object, successors: list[Object], new_pod: NewPod) -> None:
         """An error at a new pod that lacks what it should have, unless that is what pods get by now."""
