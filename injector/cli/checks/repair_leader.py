@@ -12,7 +12,7 @@ from injector.pods.context import Object, mapping_at
 _LONGEST = timedelta(minutes=1)
 
 
-def leader(context: CheckContext) -> CheckVerdicts:
+def repair(context: CheckContext) -> CheckVerdicts:
     """What stands on the Lease."""
     settings = context.settings.repair
     if settings.mode == "off":
@@ -42,7 +42,9 @@ def holder_of(lease: Object, now: datetime) -> str:
     """Who holds a Lease; "" if nobody does, or has not renewed it for long."""
     spec = mapping_at(lease, "spec")
     renewed = str(spec.get("renewTime") or datetime.min.replace(tzinfo=UTC))
-    return str(spec.get("holderIdentity") or "") if datetime.fromisoformat(renewed) > now - _LONGEST else ""
+    if datetime.fromisoformat(renewed) < now - _LONGEST:
+        return ""
+    return str(spec.get("holderIdentity") or "")
 
 
-SECTION = Section("repair", (leader,))
+SECTION = Section("repair", (repair,))
