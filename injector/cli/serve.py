@@ -32,8 +32,8 @@ def _option(names: str, metavar: str, help_text: str, **more: Any) -> Callable[[
 @_option(
     "--settings settings_file",
     "FILE",
-    "The settings file. Changes take effect without a restart, except those of server, certificates, retryRefused "
-    "and the list of paths.",
+    "The settings file. Changes take effect without a restart, except those of server, certificates, retryRefused, "
+    "repair and the list of paths.",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
 )
 @_option(

@@ -50,17 +50,23 @@ _optional_line = partial(_line, optional=True)
 
 
 def permissions(
-    installation: Installation, source: CertificateSourceName = "builtin", *, retry_refused: bool = False
+    installation: Installation,
+    source: CertificateSourceName = "builtin",
+    *,
+    retry_refused: bool = False,
+    repair: bool = False,
 ) -> tuple[Permission, ...]:
     """All lines for an installation whose certificate comes from `source`; first those that hold everywhere."""
     built_in = source == "builtin"
-    return (
+    lines = (
         *_EVERYWHERE,
         *(_RETRIES if retry_refused else ()),
+        *(_repair(installation) if repair else ()),
         *(_bundles(installation) if built_in else ()),
         _TEMPLATES,
         *(_certificates(installation) if built_in else ()),
     )
+    return tuple(sorted(lines, key=lambda line: not line.everywhere))
 
 
 _EVERYWHERE = (
@@ -113,6 +119,8 @@ _RETRIES = (
     ),
     _optional_line("get patch", "jobs/status", "retries", _RETRY, group="batch"),
 )
+_LEASES = "coordination.k8s.io"
+_CREATED = "to create the object, and to create it again after it was deleted; RBAC cannot limit create to a name"
 _TEMPLATES = _own_line(
     "list watch", "configmaps", "template ConfigMaps", "templates that are ConfigMaps of this namespace"
 )
@@ -130,8 +138,7 @@ def _bundles(installation: Installation) -> Iterator[Permission]:
 
 
 def _certificates(installation: Installation) -> Iterator[Permission]:
-    certificates, group = "built-in certificates", "coordination.k8s.io"
-    created = "to create the object, and to create it again after it was deleted; RBAC cannot limit create to a name"
+    certificates = "built-in certificates"
     yield _own_line(
         "get list watch update",
         "secrets",
@@ -139,13 +146,48 @@ def _certificates(installation: Installation) -> Iterator[Permission]:
         "the built-in authority's certificates and keys",
         names=(f"{installation.name}-certificates",),
     )
-    yield _own_line("create", "secrets", certificates, created)
+    yield _own_line("create", "secrets", certificates, _CREATED)
     yield _own_line(
         "get update",
         "leases",
         "leader",
         "to choose the replica that renews the certificates",
-        group=group,
+        group=_LEASES,
         names=(installation.name,),
     )
-    yield _own_line("create", "leases", "leader", created, group=group)
+    yield _own_line("create", "leases", "leader", _CREATED, group=_LEASES)
+
+
+def _repair(installation: Installation) -> Iterator[Permission]:
+    optional = partial(_optional_line, feature="repair")
+    yield optional(
+        "get list",
+        "pods",
+        reason="to find pods that lack their sidecars, and to see whether their successors are healthy",
+    )
+    yield optional(
+        "create", "pods/eviction", reason="to evict pods that lack their sidecars; PodDisruptionBudgets count"
+    )
+    yield optional(
+        "get",
+        "deployments statefulsets daemonsets replicasets",
+        reason="to see whether a workload is paused, scaled to zero or healthy",
+        group="apps",
+    )
+    yield optional("get", "rollouts", reason="the same of Argo Rollouts", group="argoproj.io")
+    yield optional(
+        "get",
+        "mutatingwebhookconfigurations",
+        reason="to see for which pods the injector is called, and whether it is paused",
+        group=GROUP,
+        names=(installation.name,),
+    )
+    yield optional(
+        "get update patch",
+        "leases",
+        reason="to choose the replica that evicts, and to write down why it has stopped",
+        group=_LEASES,
+        names=(f"{installation.name}-repair",),
+        everywhere=False,
+    )
+    yield optional("create", "leases", reason=_CREATED, group=_LEASES, everywhere=False)

@@ -188,7 +188,9 @@ class Metrics(Collector):
         )
         self.retries = Numbers("injector_retries", "Controllers that were made to try again after an outage.")
         self.repair_evictions = Numbers(
-            "injector_repair_evictions", "Pods without their sidecars that the leader of `repair` evicted."
+            "injector_repair_evictions",
+            "Pods without their sidecars that the leader of `repair` evicted.",
+            label_sets=((),),
         )
         self.repair_missing = Numbers(
             "injector_repair_missing_pods",

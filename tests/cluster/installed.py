@@ -42,7 +42,8 @@ class Installed:
         self.at = Installation(namespace=self.namespace, port=free_port())
         self.source = source
         self.settings = json.dumps({**control_plane.settings, "certificates": {"source": source}, **settings})
-        self.lines = permissions(self.at, source, retry_refused=settings.get("retryRefused", False))
+        repair = settings.get("repair", {}).get("mode") == "missing"
+        self.lines = permissions(self.at, source, retry_refused=settings.get("retryRefused", False), repair=repair)
         self.authority = Authority("installed")
         self.metrics_port = free_port()
         self.process: Process | None = None

@@ -6,6 +6,7 @@ import base64
 import json
 import subprocess
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from injector.cli.checks.granted_permissions import SECTION
 from injector.cli.main import cli
 from injector.cluster.blocking_client import BlockingClient
 from injector.cluster.permissions import Permission, permissions
+from injector.cluster.repair.repair import STOPPED_KEY
 from injector.cluster.update_policy import update_policy
 from injector.diagnostics import Diagnostic
 from injector.settings import Settings
@@ -268,6 +270,39 @@ def test_users_that_openshift_does_not_expect(
     control_plane.api.patch("Namespace", limited, {"metadata": {"annotations": own}})
     _, lines = checked(control_plane)
     assert not [line for line in lines if line["check"] == "openshift-user-range"]
+
+
+def test_who_replaces_pods_that_lack_their_sidecars(control_plane: ControlPlane, installed: Installed) -> None:
+    api, where = installed.api, installed.namespace
+
+    def told() -> dict[str, Any]:
+        [line] = [line for line in checked(control_plane)[1] if line["check"] == "repair"]
+        return line
+
+    assert not [line for line in checked(control_plane)[1] if line["check"] == "repair"]
+    settings = {**json.loads(installed.settings), "repair": {"mode": "missing"}}
+    api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": json.dumps(settings)}}, where)
+    now, before = (
+        f"{moment:%Y-%m-%dT%H:%M:%S.%fZ}" for moment in (datetime.now(UTC), datetime(2020, 1, 1, tzinfo=UTC))
+    )
+    name = "sidecar-injector-repair"
+    try:
+        assert told()["result"] == "warning"
+        api.create({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}}, where)
+        assert told()["result"] == "warning"
+        api.patch("Lease", name, {"spec": {"holderIdentity": "web-0_1", "renewTime": before}}, where)
+        assert told()["result"] == "warning", "it was killed"
+        api.patch("Lease", name, {"spec": {"renewTime": now}}, where)
+        line = told()
+        assert (line["result"], line["data"]["holder"]) == ("good", "web-0_1")
+        api.patch("Lease", name, {"metadata": {"annotations": {STOPPED_KEY: "shop deployment/web: x"}}}, where)
+        line = told()
+        assert (line["result"], line["data"]["cause"]) == ("warning", "shop deployment/web: x")
+        control_plane.kubectl(*line["data"]["command"].split()[1:])
+        assert told()["result"] == "good"
+    finally:
+        api.delete("Lease", name, where, missing_ok=True)
+        api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": installed.settings}}, where)
 
 
 def test_nobody_asks_for_sidecars(control_plane: ControlPlane, installed: Installed) -> None:

@@ -203,6 +203,21 @@ def test_alerts_fire_for_their_causes_alone_and_panels_have_data(scene: Scene, r
     scene.scraped(second.server(behind=False))
     scene.fires("InjectorAuthorityEnds")
 
+    # A leader of `repair` that has stopped.
+    add("InjectorRepairStopped")
+    stopped = {"name": "stopped", "annotations": {"sidecar.injector/repair-stopped": "shop deployment/web: bare"}}
+    scene.api.create({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": stopped}, scene.at.name)
+    (scene.folder / "repair").mkdir()
+    settings = {"repair": {"mode": "missing", "lease": "stopped"}, "certificates": {"webhooks": scene.at.name}}
+    repair = InjectorServer(
+        scene.control_plane, scene.folder / "repair", settings, arguments=[f"--namespace={scene.at.name}"]
+    )
+    repair.write_certificate(days=90)
+    repair.start()
+    scene.scraped(repair)
+    scene.fires("InjectorRepairStopped")
+    repair.stop()
+
     # What pods meet.
     add("PodsWithoutSidecar")
     scene.fires("PodsWithoutSidecar", lambda: scene.create(annotations={"sidecar.injector/templates": "no-such"}))
@@ -220,10 +235,10 @@ def test_alerts_fire_for_their_causes_alone_and_panels_have_data(scene: Scene, r
 
     # What somebody does to settings, certificates and the process.
     add("InjectorReloadFailing")
-    settings = scene.replicas[0].settings_file.read_text()
+    before = scene.replicas[0].settings_file.read_text()
     scene.replicas[0].settings_file.write_text("templates: 7")
     scene.fires("InjectorReloadFailing")
-    scene.replicas[0].settings_file.write_text(settings)
+    scene.replicas[0].settings_file.write_text(before)
     eventually("it is over", lambda: "InjectorReloadFailing" not in scene.prometheus.firing())
     add("InjectorBundleFight")
     stranger = Authority("stranger").certificate

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
+
 from injector.cli.rollout import rollout
+from injector.cluster.repair import repair
 from injector.cluster.rollout import rollout_marks
+from injector.cluster.rollout.rollouts import PATIENCE_SECONDS
+from injector.settings import RepairSettings
 from tests.authoring.pages import blocks, commands, shows
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.installed import Installed
 from tests.cluster.objects import config_map, deployment, pod, wait_until_available
 from tests.cluster.processes import eventually
+from tests.cluster.server import INJECTOR, PROJECT
 from tests.silence import needs_words
 from tests.unit.test_docs import code, page, table
 
 PAGE = page("rollout.md")
 FILES = {"template.yaml": "description: x\n", "overlay.yaml.j2": "spec: {containers: [{name: logger, image: 'a:1'}]}\n"}
 LABEL = {"sidecar.injector/template": "true"}
+RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
+WINDOW = "sidecar-rollout"
+
+
+def overlay(image: str) -> dict[str, str]:
+    """The template's files, with another image."""
+    return {**FILES, "overlay.yaml.j2": FILES["overlay.yaml.j2"].replace("a:1", image)}
 
 
 @needs_words
@@ -41,20 +56,60 @@ def test_each_step(control_plane: ControlPlane, namespace: NamespaceFactory, roo
     for workload in (batch, deployment("web", 2)):
         api.create(workload, shop)
         wait_until_available(api, workload["metadata"]["name"], shop)
-    changed = {**FILES, "overlay.yaml.j2": FILES["overlay.yaml.j2"].replace("a:1", "a:2")}
-    api.patch("ConfigMap", "logger", {"data": changed}, installed.namespace)
+    api.patch("ConfigMap", "logger", {"data": overlay("a:2")}, installed.namespace)
     eventually("it is in use", lambda: "a:2" in str(api.create(pod("try"), shop, dry_run=True)))
+    api.patch("Namespace", installed.namespace, {"metadata": {"labels": RESTRICTED}})
     path = f"{control_plane.programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = os.environ | {"KUBECONFIG": str(control_plane.kubeconfig), "PATH": path, "COLUMNS": "160"}
     try:
-        for block in blocks(PAGE):
+        for block in blocks(moved(installed.namespace)):
+            if block.file:
+                (tmp_path / block.file).write_text(block.text)
             for command, shown in commands(block.text):
                 done = subprocess.run(
-                    ["bash", "-c", command], env=environment, text=True, capture_output=True, timeout=300, check=False
+                    ["bash", "-c", command],
+                    cwd=tmp_path,
+                    env=environment,
+                    text=True,
+                    capture_output=True,
+                    timeout=300,
+                    check=False,
                 )
                 assert shows(shown, done.stdout + done.stderr), f"line {block.line}: {done.stdout}{done.stderr}"
+        runs_in_a_window(installed, shop)
     finally:
+        for kind in ("ClusterRole", "ClusterRoleBinding"):
+            api.delete(kind, WINDOW, missing_ok=True)
         installed.remove()
+
+
+def moved(namespace: str) -> str:
+    """The page with the injector in this namespace."""
+    return re.sub(r"(-n|namespace:) sidecar-injector\b", rf"\1 {namespace}", PAGE)
+
+
+def runs_in_a_window(installed: Installed, shop: str) -> None:
+    """The Job's pod comes into being, and its command, as its ServiceAccount, replaces what is outdated."""
+    api, space = installed.api, installed.namespace
+    eventually("the Job has its pod", lambda: api.list("Pod", space, labelSelector="batch.kubernetes.io/job-name=try"))
+    [made] = api.list("Pod", space, labelSelector="batch.kubernetes.io/job-name=try")
+    [container] = made["spec"]["containers"]
+    api.patch("ConfigMap", "logger", {"data": overlay("a:3")}, space)
+    eventually("it is in use", lambda: "a:3" in str(api.create(pod("try"), shop, dry_run=True)))
+    kubeconfig = installed.control_plane.kubeconfig_for_service_account(space, made["spec"]["serviceAccountName"])
+    done = subprocess.run(
+        [*INJECTOR, *container["args"]],
+        cwd=PROJECT,
+        env=os.environ | {"KUBECONFIG": str(kubeconfig)},
+        text=True,
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not done.stderr, "it may read all that it wants to read"
+    images = {c["image"] for found in api.list("Pod", shop) for c in found["spec"].get("initContainers", ())}
+    assert images == {"a:3"}, done.stdout
 
 
 def test_options_and_times_are_those_of_the_command() -> None:
@@ -63,3 +118,14 @@ def test_options_and_times_are_those_of_the_command() -> None:
         default = known[code(row[0])[0]].default
         assert row[1] == (f"{default:g}" if default else "no pause")
     assert f"is waited for {rollout_marks.LOST_SECONDS:g} s" in " ".join(PAGE.split())
+
+
+def test_repair_is_as_the_page_says() -> None:
+    flat, settings = " ".join(PAGE.split()), RepairSettings()
+    for name, default in json.loads(msgspec.json.encode(settings)).items():
+        if isinstance(default, int):
+            assert f"`repair.{name}` ({default})" in flat
+    assert f"Every {repair._LOOK_SECONDS:g} s " in flat and f"waits {PATIENCE_SECONDS:g} s," in flat
+    timeout = next(option.default for option in rollout.params if option.name == "timeout")
+    assert f"within {timeout / 60:g} minutes" in flat
+    assert f"lease {settings.lease} -n sidecar-injector {repair.STOPPED_KEY}-\n" in PAGE

@@ -24,8 +24,8 @@ _NEEDED_OF = {
     "namespaceLabel": ("key", "enabled", "required", "disabled"),
     "server": ("port", "metricsPort", "mutatePaths", "validatePaths", "advisePaths", "trialPaths", "drainSeconds"),
 }
-#: Settings in the section `certificates` that the chart writes: from certificates.source and the names of its objects.
-_THE_CHART_S_OWN = ("source", "secret", "service", "webhooks", "lease")
+#: Settings that the chart writes, of certificates.source and the names of its objects, by their section.
+_THE_CHART_S_OWN = {"certificates": ("source", "secret", "service", "webhooks", "lease"), "repair": ("lease",)}
 #: Helm's regular expressions know no lookahead.
 _PREFIX = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 _PATH = r"^(/[-A-Za-z0-9._~]+)+$"
@@ -67,8 +67,9 @@ def settings_section() -> dict[str, Any]:
     schema = schema_of("settings")
     properties: dict[str, Any] = schema["properties"]
     properties["prefix"] |= {"pattern": _PREFIX, "maxLength": 180}
-    for key in _THE_CHART_S_OWN:
-        del properties["certificates"]["properties"][key]
+    for section, own in _THE_CHART_S_OWN.items():
+        for key in own:
+            del properties[section]["properties"][key]
     for port in ("port", "metricsPort"):
         properties["server"]["properties"][port]["minimum"] = 1  # a Service cannot lead to one that is not known
     for paths in ("mutatePaths", "validatePaths", "advisePaths", "trialPaths"):

@@ -283,12 +283,14 @@ def test_another_path_is_served_from_a_restart_on_and_other_templates_at_it_with
 
 @pytest.mark.parametrize("name", [NAME, "edge-injector"])
 def test_the_server_is_told_the_names_of_the_objects_that_it_keeps(name: str) -> None:
-    objects = Helm().objects({"fullnameOverride": name})
-    certificates = settings_of(objects, name).certificates
+    objects = Helm().objects({"fullnameOverride": name, "settings": {"repair": {"mode": "missing"}}})
+    settings = settings_of(objects, name)
+    certificates = settings.certificates
     assert certificates.source == "builtin"
     for kind, told in (
         ("Secret", certificates.secret),
         ("Lease", certificates.lease),
+        ("Lease", settings.repair.lease),
         ("Service", certificates.service),
         ("MutatingWebhookConfiguration", certificates.webhooks),
         ("ValidatingWebhookConfiguration", certificates.webhooks),
@@ -361,11 +363,12 @@ def lines(text: str, kind: str) -> list[tuple[str, Any]]:
 
 @pytest.mark.parametrize("source", ["builtin", "cert-manager", "csr", "files"])
 @pytest.mark.parametrize("name", [NAME, "edge-injector"])
-@pytest.mark.parametrize("retry", [False, True])
-def test_roles_are_the_table_of_permissions(source: Any, name: str, retry: bool) -> None:
-    chosen = {"settings": {"retryRefused": retry}, "certificates": {"source": source, "caBundle": PEM}}
+@pytest.mark.parametrize(("retry", "mode"), [(False, "off"), (True, "off"), (False, "missing"), (True, "missing")])
+def test_roles_are_the_table_of_permissions(source: Any, name: str, retry: bool, mode: str) -> None:
+    settings = {"retryRefused": retry, "repair": {"mode": mode}}
+    chosen = {"settings": settings, "certificates": {"source": source, "caBundle": PEM}}
     text = Helm().text({"fullnameOverride": name, **chosen})
-    table = permissions(Installation(name=name), source, retry_refused=retry)
+    table = permissions(Installation(name=name), source, retry_refused=retry, repair=mode == "missing")
     for kind, everywhere in (("ClusterRole", True), ("Role", False)):
         wanted = [(line.reason, line.rule()) for line in table if line.everywhere is everywhere]
         assert lines(text, kind) == wanted

@@ -112,6 +112,9 @@ CASES = {
         {'injector_bundle_fights_total{manager="other"}': FLAT},
         {"manager": "other"},
     ),
+    "InjectorRepairStopped": Case(
+        {'injector_repair_stopped{instance="a"}': "0x5 1x15"}, {'injector_repair_stopped{instance="a"}': "0x20"}, {}
+    ),
     "InjectorCutOff": Case(
         {"injector_api_server_away_seconds": "0+60x20"}, {"injector_api_server_away_seconds": "0 0 60 120 0 0x15"}, {}
     ),

@@ -102,6 +102,7 @@ def test_pods_restart_for_what_is_read_at_the_start_and_for_nothing_else() -> No
     for at_start in (
         {"settings": {"server": {"maxBodyBytes": 1000000}}},
         {"settings": {"prefix": "a.b"}},
+        {"settings": {"repair": {"perMinute": 1}}},
         CERT_MANAGER,
     ):
         assert checksum(at_start) != before, at_start
@@ -127,10 +128,11 @@ def test_mounted_certificates_are_where_the_server_reads_them() -> None:
 
 
 def test_what_the_injector_fills_is_shipped_empty_so_that_an_uninstallation_takes_it_away() -> None:
-    objects = Helm().objects()
-    secret, lease = one(objects, "Secret", f"{NAME}-certificates"), one(objects, "Lease")
+    objects = Helm().objects({"settings": {"repair": {"mode": "missing"}}})
+    secret = one(objects, "Secret", f"{NAME}-certificates")
     assert set(secret) == {"apiVersion", "kind", "metadata", "type"}
-    assert set(lease) == {"apiVersion", "kind", "metadata"}
+    for name in (NAME, f"{NAME}-repair"):
+        assert set(one(objects, "Lease", name)) == {"apiVersion", "kind", "metadata"}
     assert not [found for found in objects if "helm.sh/resource-policy" in str(found["metadata"])]
 
 

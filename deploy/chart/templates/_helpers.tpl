@@ -58,7 +58,12 @@ labels:
 {{- end -}}
 {{- end }}
 
-{{- /* The settings file: the values' settings, and of the certificates what the chart decides. */}}
+{{- /* The name of the Lease of `repair`; empty if that is off. */}}
+{{- define "injector.repair" -}}
+{{- if ne (dig "repair" "mode" "off" .Values.settings) "off" }}{{ include "injector.name" . }}-repair{{ end -}}
+{{- end }}
+
+{{- /* The settings file: the values' settings, and of the certificates and Leases what the chart decides. */}}
 {{- define "injector.settings" -}}
 {{- $name := include "injector.name" . -}}
 {{- $certificates := dict "source" .Values.certificates.source "webhooks" $name -}}
@@ -66,7 +71,8 @@ labels:
 {{- $names := dict "secret" (printf "%s-certificates" $name) "service" $name "lease" $name -}}
 {{- $certificates = merge $certificates $names -}}
 {{- end -}}
-{{- toYaml (merge (dict "certificates" $certificates) .Values.settings) -}}
+{{- $repair := dict "lease" (printf "%s-repair" $name) -}}
+{{- toYaml (merge (dict "certificates" $certificates "repair" $repair) .Values.settings) -}}
 {{- end }}
 
 {{- /* A label's name as kube-state-metrics writes it: label_ in front, in snake case. */}}

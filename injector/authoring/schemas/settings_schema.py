@@ -106,7 +106,7 @@ HELP: Final = {
     "certificates.service":
         "`builtin`: the Service that the certificate is for; the webhook entries that call this Service get the "
         "`caBundle`",
-    "certificates.webhooks": "`builtin`: name of the two webhook configurations",
+    "certificates.webhooks": "name of the two webhook configurations",
     "certificates.lease": "`builtin`: the Lease that decides which replica renews certificates",
     "certificates.leaseSeconds":
         "`builtin`: after how many seconds another replica takes over if the replica with the Lease has died",

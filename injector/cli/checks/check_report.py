@@ -14,6 +14,7 @@ from injector.cli.checks import (
     granted_permissions,
     namespace_labels,
     other_webhooks,
+    repair_leader,
     replicas,
     serving_certificate,
     settings_and_templates,
@@ -39,6 +40,7 @@ INSTALLED = (
     other_webhooks.SECTION,
     trial_pod.SECTION,
     waiting_controllers.SECTION,
+    repair_leader.SECTION,
 )
 BEFORE = before_installation.SECTIONS
 

@@ -23,7 +23,12 @@ def service_account(context: CheckContext) -> CheckVerdicts:
         yield bad("service-account", f"there is no service account {namespace}/{account}", INSTALL, account=account)
         return
     settings = context.settings
-    lines = permissions(context.installation, settings.certificates.source, retry_refused=settings.retry_refused)
+    lines = permissions(
+        context.installation,
+        settings.certificates.source,
+        retry_refused=settings.retry_refused,
+        repair=settings.repair.mode == "missing",
+    )
     user = f"system:serviceaccount:{namespace}:{account}"
     groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"]
     questions = [(line, attributes) for line in lines for attributes in requests(line, namespace)]

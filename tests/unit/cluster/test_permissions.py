@@ -45,6 +45,21 @@ def test_to_have_controllers_retry_needs_their_status_alone() -> None:
     assert all(line.optional and line.everywhere for line in added)
 
 
+def test_repair_needs_pods_and_their_eviction_and_the_default_installation_may_not_read_pods() -> None:
+    added = [line for line in permissions(HERE, repair=True) if line not in permissions(HERE)]
+    assert {(line.resources, line.verbs, line.names, line.everywhere) for line in added} == {
+        (("pods",), ("get", "list"), (), True),
+        (("pods/eviction",), ("create",), (), True),
+        (("deployments", "statefulsets", "daemonsets", "replicasets"), ("get",), (), True),
+        (("rollouts",), ("get",), (), True),
+        (("mutatingwebhookconfigurations",), ("get",), ("injector",), True),
+        (("leases",), ("get", "update", "patch"), ("injector-repair",), False),
+        (("leases",), ("create",), (), False),
+    }
+    assert all(line.optional and line.feature == "repair" for line in added)
+    assert not [line for line in permissions(HERE, retry_refused=True) if "pods" in line.resources]
+
+
 def test_no_line_has_a_wildcard_and_each_says_why() -> None:
     for line in permissions(HERE):
         rule = line.rule()
