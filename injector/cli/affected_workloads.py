@@ -80,14 +80,14 @@ def plan_rollout(live: BlockingClient, scope: RolloutScope, injector_namespace: 
         return key in affected or (key in known and read_mark(obj, settings) is not None)
 
     plan, objects = Plan(), _objects(live, scope.space, is_meant, {kind for _, kind, _ in known}, notes)
-    begun = {key for key, obj in objects.items() if read_mark(obj, settings)}
-    for key in begun - affected.keys():
+    begun = {key: mark for key, obj in objects.items() if (mark := read_mark(obj, settings))}
+    for key in begun.keys() - affected.keys():
         affected[key] = AffectedWorkload(key[0], Workload(*key[1:]), "outdated", {}, "an earlier rollout began with it")
     for key, each in affected.items():
         path, obj = workload_path(each), objects.get(key)
         if obj is None:
             path, obj = _object_of(live, each, path, notes)
-        plan.add(each, obj, path, scope.method, resumed=key in begun)
+        plan.add(each, obj, path, scope.method, begun.get(key))
     plan.sort()
     for note in notes:
         tell(printable(note))

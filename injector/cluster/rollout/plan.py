@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from injector.cluster.rollout.rollout_marks import RolloutMark
 from injector.pods.context import Object, Workload, mapping_at, string_field
 from injector.pods.workloads import API_VERSIONS
 
@@ -53,7 +54,8 @@ class AffectedWorkload:
 class PlannedWorkload:
     """An affected workload, where the API server has it, and how its pods are replaced.
 
-    `reason` says why by this method, and `limits` what limits it; `resumed`: an earlier rollout has begun with it.
+    `reason` says why by this method, and `limits` what limits it; `mark` is that of an earlier rollout that has begun
+    with it.
     """
 
     affected: AffectedWorkload
@@ -61,7 +63,7 @@ class PlannedWorkload:
     method: Method
     reason: str = ""
     limits: str = ""
-    resumed: bool = False
+    mark: RolloutMark | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -79,7 +81,7 @@ class PlannedWorkload:
             "method": self.method,
             "reason": self.reason,
             "limits": self.limits,
-            "resumed": self.resumed,
+            "resumed": self.mark is not None,
         }
 
 
@@ -103,7 +105,9 @@ class Plan:
     workloads: list[PlannedWorkload] = field(default_factory=list)
     left_alone: list[LeftAlone] = field(default_factory=list)
 
-    def add(self, affected: AffectedWorkload, obj: Object | None, path: str, method: str, *, resumed: bool) -> None:
+    def add(
+        self, affected: AffectedWorkload, obj: Object | None, path: str, method: str, mark: RolloutMark | None
+    ) -> None:
         """Decide on a workload; `obj` is its object, None where there is none, and `method` what the user asks for."""
         cause = why_left_alone(affected.workload.kind, obj, method)
         if cause or obj is None:
@@ -111,12 +115,20 @@ class Plan:
             return
         chosen, reason = method_for(affected.workload.kind, obj, method)
         limits = limits_of(affected.workload.kind, obj, chosen)
-        self.workloads.append(PlannedWorkload(affected, path, chosen, reason, limits, resumed))
+        self.workloads.append(PlannedWorkload(affected, path, chosen, reason, limits, mark))
 
     def sort(self) -> None:
-        """What an earlier rollout began with first, then the most urgent state, then by name."""
-        self.workloads.sort(key=lambda w: (not w.resumed, STATES.index(w.affected.state), w.key))
+        """First what an earlier rollout was killed at, last what it stopped at: this keeps no other from its new pods.
+        Between these the most urgent state first, then by name.
+        """
+        self.workloads.sort(key=lambda w: (_turn(w.mark), STATES.index(w.affected.state), w.key))
         self.left_alone.sort(key=lambda left: (left.namespace, left.name))
+
+
+def _turn(mark: RolloutMark | None) -> int:
+    if mark is None:
+        return 1
+    return 0 if mark.renewed else 2
 
 
 def why_left_alone(kind: str, obj: Object | None, method: str) -> str:

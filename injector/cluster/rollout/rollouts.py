@@ -40,7 +40,8 @@ class RolloutResult:
 class Rollouts:
     """Works through a plan's workloads. The first goes alone: what is wrong with all of them is seen at one.
 
-    `step_of` makes the step of a workload. `stop()` begins with no further workload; those in hand are finished.
+    `step_of` makes the step of a workload. `stop()` begins with no further workload; those in hand are finished,
+    but for what waits for a PodDisruptionBudget, which stays for the next rollout.
     """
 
     def __init__(
@@ -59,8 +60,10 @@ class Rollouts:
         self._stopping = False
 
     def stop(self) -> None:
-        """Begin with no further workload."""
+        """Begin with no further workload, and wait for no PodDisruptionBudget."""
         self._stopping = True
+        for step in self.in_hand.values():
+            step.patience = 0
 
     async def run(self) -> None:
         """Until every workload is current, or something stops it, or it pauses."""
@@ -103,7 +106,8 @@ class Rollouts:
             task.result()
             self._result.current += 1
         except StepError as error:
-            if error.diagnostic.code == "blocked" and self._waiting and step.planned.key not in self._deferred:
+            again = self._stopping or (self._waiting and step.planned.key not in self._deferred)
+            if error.diagnostic.code == "blocked" and again:
                 self._deferred.add(step.planned.key)
                 self._waiting.append(step.planned)
                 self._tell(replace(error.diagnostic, code="deferred", severity="note"))
@@ -118,7 +122,7 @@ class Rollouts:
     def _ended(self, diagnostic: Diagnostic) -> None:
         """A warning is of one workload alone; an error stops all."""
         if diagnostic.severity == "error":
-            self._stopping = True
+            self.stop()
             self._result.stops.append(diagnostic)
         else:
             self._result.skipped.append(diagnostic)

@@ -82,7 +82,7 @@ class WorkloadStep:
         except TakenError:
             raise self._error("rollout-under-way", "another rollout works on it", "wait until it has ended") from None
         except StepError as error:
-            if error.diagnostic.code in (_BARE_SUCCESSOR, "blocked"):
+            if error.diagnostic.code in (_BARE_SUCCESSOR, "blocked", "undone"):
                 await self._marked.unmark()  # the next rollout begins anew with it
             elif error.diagnostic.code == "unhealthy":
                 await self._marked.leave()  # the next one does not restart it once more
@@ -118,8 +118,11 @@ class WorkloadStep:
             self._say("restarted", f"restarted ({self.planned.affected.state})")
         else:
             await self._marked.sign()
-        obj, pods = await self._settle(new_pod)
-        await self._check_successors(obj, [pod for pod in pods if self._is_affected(pod)], new_pod)
+        _, pods = await self._settle(new_pod)
+        if left := [pod for pod in pods if self._is_affected(pod)]:
+            name = left[0]["metadata"]["name"]
+            text = f"pod {name} was not replaced: somebody has undone the restart"
+            raise self._error("undone", text, "choose --method evict", severity="warning", pod=name)
 
     def _expectation(self, new_pod: NewPod, affected: list[Object]) -> str:
         """The digest of what new pods should have; an error if the injector would not help this workload."""
@@ -137,10 +140,10 @@ class WorkloadStep:
         await self._marked.sign()
         for pod in sorted(affected, key=is_ready):
             await self._settle(new_pod, ready=is_ready(pod))
-            name, end = pod["metadata"]["name"], time.monotonic() + self.patience
+            name, start = pod["metadata"]["name"], time.monotonic()
             while refusal := await self._marked.evict(pod):
-                if time.monotonic() > end:
-                    text = f"pod {name} could not be evicted within {self.patience:g} s: {refusal.message}"
+                if (waited := time.monotonic() - start) > self.patience:
+                    text = f"pod {name} could not be evicted within {waited:.0f} s: {refusal.message}"
                     raise self._error("blocked", text, severity="warning", pod=name)
                 self.waits_for = f"pod {name} may not be evicted: {refusal.message}"
                 await asyncio.sleep(BUDGET_SECONDS)

@@ -87,7 +87,7 @@ def test_who_insists_on_a_restart_gets_one_where_it_replaces_pods():
 )
 def test_what_is_left_alone(kind, obj):
     plan = Plan()
-    plan.add(AffectedWorkload("shop", Workload(kind, "web"), "missing", {"a": ""}), obj, "/x", "auto", resumed=False)
+    plan.add(AffectedWorkload("shop", Workload(kind, "web"), "missing", {"a": ""}), obj, "/x", "auto", None)
     assert not plan.workloads
     [left] = plan.left_alone
     assert left.as_data().keys() == {"namespace", "workload", "why"} and left.cause
@@ -98,17 +98,19 @@ def test_the_most_urgent_goes_first():
         ("b", Workload("Deployment", "web"), "outdated", "web-1", "t", "changed"),
         ("a", Workload("Deployment", "api"), "outdated", "api-1", "t", "changed"),
         ("a", Workload("Deployment", "job"), "outdated", "job-1", "t", "changed"),
+        ("a", Workload("Deployment", "bad"), "missing", "bad-1", "t", "not called"),
         ("b", Workload("Deployment", "web"), "missing", "web-2", "u", "not called"),
     ]
-    plan = Plan()
+    plan, start = Plan(), "2026-11-28T00:00:00Z"
+    marks = {"job": RolloutMark("1", start, start), "bad": RolloutMark("1", start, "")}  # killed at one, stopped at one
     for affected in grouped(rows):
-        begun = affected.workload.name == "job"
-        plan.add(affected, workload(), workload_path(affected), "auto", resumed=begun)
+        plan.add(affected, workload(), workload_path(affected), "auto", marks.get(affected.workload.name))
     plan.sort()
     assert [planned.key for planned in plan.workloads] == [
         ("a", "deployment/job"),
         ("b", "deployment/web"),
         ("a", "deployment/api"),
+        ("a", "deployment/bad"),
     ]
     web = plan.workloads[1]
     assert (web.affected.state, web.affected.cause, dict(web.affected.pods)) == (
