@@ -70,6 +70,13 @@ class PlannedWorkload:
         """Namespace and name, as people are told."""
         return self.affected.namespace, self.affected.name
 
+    @property
+    def turn(self) -> int:
+        """0 for what an earlier rollout was killed at, 1 for most, 2 for what one stopped at, so this holds up none."""
+        if self.mark is None:
+            return 1
+        return 0 if self.mark.renewed else 2
+
     def as_data(self) -> Object:
         """For a program; keys are stable."""
         return {
@@ -106,7 +113,7 @@ class Plan:
     left_alone: list[LeftAlone] = field(default_factory=list)
 
     def add(
-        self, affected: AffectedWorkload, obj: Object | None, path: str, method: str, mark: RolloutMark | None
+        self, affected: AffectedWorkload, obj: Object | None, path: str, method: str, mark: RolloutMark | None = None
     ) -> None:
         """Decide on a workload; `obj` is its object, None where there is none, and `method` what the user asks for."""
         cause = why_left_alone(affected.workload.kind, obj, method)
@@ -118,17 +125,9 @@ class Plan:
         self.workloads.append(PlannedWorkload(affected, path, chosen, reason, limits, mark))
 
     def sort(self) -> None:
-        """First what an earlier rollout was killed at, last what it stopped at: this keeps no other from its new pods.
-        Between these the most urgent state first, then by name.
-        """
-        self.workloads.sort(key=lambda w: (_turn(w.mark), STATES.index(w.affected.state), w.key))
+        """By turn, then the most urgent state first, then by name."""
+        self.workloads.sort(key=lambda w: (w.turn, STATES.index(w.affected.state), w.key))
         self.left_alone.sort(key=lambda left: (left.namespace, left.name))
-
-
-def _turn(mark: RolloutMark | None) -> int:
-    if mark is None:
-        return 1
-    return 0 if mark.renewed else 2
 
 
 def why_left_alone(kind: str, obj: Object | None, method: str) -> str:
