@@ -138,6 +138,8 @@ def test_it_stops_at_a_sick_workload(shop: Shop) -> None:
         ("resumed", "deployment/api"),
         ("unhealthy", "deployment/api"),
     ]
+    code, events = shop.rollout("--only", "outdated")
+    assert code == 1 and names(events, "restarted", "resumed") == [("resumed", "deployment/api")]
     assert restarts_of(api, "api", shop.name) == 1
     mended = {"minReadySeconds": 0, "template": {"metadata": {"labels": {"a": "b"}}}}
     api.patch("Deployment", "api", {"spec": mended}, shop.name)

@@ -190,7 +190,14 @@ class Watched:
     def __enter__(self) -> Watched:
         shop = self._fleet.shop
         kubectl = [str(shop.control_plane.programs / "kubectl"), f"--kubeconfig={shop.control_plane.kubeconfig}"]
-        words = ["--all-namespaces", f"--selector=fleet={shop.own}", "--watch", "--output-watch-events", "-o"]
+        words = [
+            "--all-namespaces",
+            f"--selector=fleet={shop.own}",
+            "--watch",
+            "--output-watch-events",
+            "--chunk-size=0",
+            "-o",
+        ]
         selected = {"labelSelector": f"fleet={shop.own}"}
         for kind in _KINDS:
             file = tempfile.TemporaryFile("w+")
@@ -315,6 +322,8 @@ def check_runs(fleet: Fleet, size: Size, runs: list[Started]) -> None:
         else:
             assert run in killed, run.events
     assert stopped_at.keys() >= sick
+    restarted = Counter(key_of(event) for run in runs for event in run.events if event["event"] == "restarted")
+    assert set(restarted.values()) == {1}, restarted
     _log.info("stopped at %s", {fleet.roles[key]: count for key, count in stopped_at.items()})
     last = runs[-1].events
     assert {key_of(event) for event in last if event["event"] == "blocked"} == fleet.of("blocked")

@@ -106,14 +106,14 @@ class WorkloadStep:
         """Replace the affected pods, unless a rollout that left its mark has done it, and look at the new ones."""
         new_pod = await self._new_pod_of(obj, (affected or pods)[0])
         expects = self._expectation(new_pod, affected)
-        since = mark.started if mark and mark.expects == expects else ""
-        self._before = {pod["metadata"]["uid"] for pod in pods if not since or created(pod) <= since}
-        self._marked.begin(expects, since)
-        if since:
+        earlier = mark if mark and mark.expects == expects else None
+        self._before = {pod["metadata"]["uid"] for pod in pods if not earlier or created(pod) <= earlier.started}
+        self._marked.begin(expects, earlier)
+        if earlier:
             self._say("resumed", "an earlier rollout has begun with it")
         if self.planned.method == "evict":
             await self._evict(affected, new_pod)
-        elif affected and not (since and mark and mark.has_restarted(obj)):
+        elif affected and not (earlier and earlier.has_restarted(obj)):
             await self._marked.restart()
             self._say("restarted", f"restarted ({self.planned.affected.state})")
         else:
