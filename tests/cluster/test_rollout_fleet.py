@@ -324,7 +324,7 @@ def check_runs(fleet: Fleet, size: Size, runs: list[Started]) -> None:
     assert stopped_at.keys() >= sick
     restarted = Counter(key_of(event) for run in runs for event in run.events if event["event"] == "restarted")
     assert set(restarted.values()) == {1}, restarted
-    _log.info("stopped at %s", {fleet.roles[key]: count for key, count in stopped_at.items()})
+    _log.info("stopped at %s", [(fleet.roles[key], count) for key, count in stopped_at.items()])
     last = runs[-1].events
     assert {key_of(event) for event in last if event["event"] == "blocked"} == fleet.of("blocked")
     assert {key_of(left) for left in last[0]["leftAlone"]} == fleet.of("paused")
