@@ -71,13 +71,13 @@ def plan_rollout(live: BlockingClient, scope: RolloutScope, injector_namespace: 
     affected, plan = {each.key: each for each in grouped(rows)}, Plan()
     for kind in sorted(RESTARTED.keys() & {kind for _, kind, _ in known}):
         for key, obj in _objects(live, kind, scope.space, notes):
-            each, resumed = affected.pop(key, None), key in known and read_mark(obj, settings) is not None
-            if resumed and each is None:
+            each, mark = affected.pop(key, None), read_mark(obj, settings) if key in known else None
+            if mark and each is None:
                 each = AffectedWorkload(key[0], Workload(*key[1:]), "outdated", {}, "an earlier rollout began with it")
             if each is not None:
-                plan.add(each, obj, workload_path(each), scope.method, resumed=resumed)
+                plan.add(each, obj, workload_path(each), scope.method, mark)
     for each in affected.values():
-        plan.add(each, *_object_of(live, each, notes), scope.method, resumed=False)
+        plan.add(each, *_object_of(live, each, notes), scope.method)
     plan.sort()
     for note in notes:
         tell(printable(note))

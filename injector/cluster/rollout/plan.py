@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from injector.cluster.rollout.rollout_marks import RolloutMark
 from injector.pods.context import Object, Workload, mapping_at, string_field
 from injector.pods.workloads import API_VERSIONS
 
@@ -60,7 +61,8 @@ class AffectedWorkload:
 class PlannedWorkload:
     """An affected workload, where the API server has it, and how its pods are replaced.
 
-    `reason` says why by this method, and `limits` what limits it; `resumed`: an earlier rollout has begun with it.
+    `reason` says why by this method, and `limits` what limits it; `mark` is that of an earlier rollout that has begun
+    with it.
     """
 
     affected: AffectedWorkload
@@ -68,12 +70,19 @@ class PlannedWorkload:
     method: Method
     reason: str = ""
     limits: str = ""
-    resumed: bool = False
+    mark: RolloutMark | None = None
 
     @property
     def key(self) -> tuple[str, str]:
         """Namespace and name, as people are told."""
         return self.affected.namespace, self.affected.name
+
+    @property
+    def turn(self) -> int:
+        """0 for what an earlier rollout was killed at, 1 for most, 2 for what one stopped at, so this holds up none."""
+        if self.mark is None:
+            return 1
+        return 0 if self.mark.renewed else 2
 
     def as_data(self) -> Object:
         """For a program; keys are stable."""
@@ -86,7 +95,7 @@ class PlannedWorkload:
             "method": self.method,
             "reason": self.reason,
             "limits": self.limits,
-            "resumed": self.resumed,
+            "resumed": self.mark is not None,
         }
 
 
@@ -110,7 +119,9 @@ class Plan:
     workloads: list[PlannedWorkload] = field(default_factory=list)
     left_alone: list[LeftAlone] = field(default_factory=list)
 
-    def add(self, affected: AffectedWorkload, obj: Object | None, path: str, method: str, *, resumed: bool) -> None:
+    def add(
+        self, affected: AffectedWorkload, obj: Object | None, path: str, method: str, mark: RolloutMark | None = None
+    ) -> None:
         """Decide on a workload; `obj` is its object, None where there is none, and `method` what the user asks for."""
         cause = why_left_alone(affected.workload.kind, obj, method)
         if cause or obj is None:
@@ -118,11 +129,11 @@ class Plan:
             return
         chosen, reason = method_for(affected.workload.kind, obj, method)
         limits = limits_of(affected.workload.kind, obj, chosen)
-        self.workloads.append(PlannedWorkload(affected, path, chosen, reason, limits, resumed))
+        self.workloads.append(PlannedWorkload(affected, path, chosen, reason, limits, mark))
 
     def sort(self) -> None:
-        """What an earlier rollout began with first, then the most urgent state, then by name."""
-        self.workloads.sort(key=lambda w: (not w.resumed, STATES.index(w.affected.state), w.key))
+        """By turn, then the most urgent state first, then by name."""
+        self.workloads.sort(key=lambda w: (w.turn, STATES.index(w.affected.state), w.key))
         self.left_alone.sort(key=lambda left: (left.namespace, left.name))
 
 
