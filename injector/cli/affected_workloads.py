@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -12,8 +12,8 @@ from injector.cli.report import tell
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.rollout.dry_run import NewPod, injected_receipt, try_pod
 from injector.cluster.rollout.plan import (
+    LEFT_ALONE,
     RESTARTED,
-    ROLLOUT_API,
     AffectedWorkload,
     Plan,
     collection_path,
@@ -42,20 +42,14 @@ class RolloutScope(NamedTuple):
 
     def covers(self, row: Row) -> bool:
         """Whether a pod is meant."""
-        if self.template is None:
-            return row.state in self.states
-        names = [name for cause in row.causes for name in (cause.fields.get("template"), *_templates(cause.fields))]
-        return row.state in self.states and self.template in names
+        fields = (cause.fields for cause in row.causes)
+        names = (name for each in fields for name in (each.get("template"), *each.get("templates", ())))
+        return row.state in self.states and (self.template is None or self.template in names)
 
     def covers_versions(self, receipt: Receipt | None, new_receipt: Receipt | None) -> bool:
         """Whether a pod is meant that has the one receipt, and would have the other."""
         versions = [each.templates.get(self.template or "") for each in (receipt, new_receipt) if each]
         return self.template is None or len({*versions}) > 1
-
-
-def _templates(fields: Mapping[str, object]) -> Collection[object]:
-    names = fields.get("templates")
-    return names if isinstance(names, list) else ()
 
 
 #: A workload's namespace, kind and name.
@@ -74,20 +68,16 @@ def plan_rollout(live: BlockingClient, scope: RolloutScope, injector_namespace: 
     else:
         notes.append("which pods are outdated is found by dry runs, which create nothing")
         rows = _by_dry_runs(pods, live, scope, settings)
-    affected = {(each.namespace, each.workload.kind, each.workload.name): each for each in grouped(rows)}
-
-    def is_meant(key: _Key, obj: Object) -> bool:
-        return key in affected or (key in known and read_mark(obj, settings) is not None)
-
-    plan, objects = Plan(), _objects(live, scope.space, is_meant, {kind for _, kind, _ in known}, notes)
-    begun = {key for key, obj in objects.items() if read_mark(obj, settings)}
-    for key in begun - affected.keys():
-        affected[key] = AffectedWorkload(key[0], Workload(*key[1:]), "outdated", {}, "an earlier rollout began with it")
-    for key, each in affected.items():
-        path, obj = workload_path(each), objects.get(key)
-        if obj is None:
-            path, obj = _object_of(live, each, path, notes)
-        plan.add(each, obj, path, scope.method, resumed=key in begun)
+    affected, plan = {each.key: each for each in grouped(rows)}, Plan()
+    for kind in sorted(RESTARTED.keys() & {kind for _, kind, _ in known}):
+        for key, obj in _objects(live, kind, scope.space, notes):
+            each, mark = affected.pop(key, None), read_mark(obj, settings) if key in known else None
+            if mark and each is None:
+                each = AffectedWorkload(key[0], Workload(*key[1:]), "outdated", {}, "an earlier rollout began with it")
+            if each is not None:
+                plan.add(each, obj, workload_path(each), scope.method, mark)
+    for each in affected.values():
+        plan.add(each, *_object_of(live, each, notes), scope.method)
     plan.sort()
     for note in notes:
         tell(printable(note))
@@ -120,12 +110,12 @@ def _by_dry_runs(
     new_pods: dict[_Key, NewPod] = {}
     for pod, namespace in pods:
         workload, annotations = workload_of_pod(pod), string_map(pod, "annotations")
-        if not is_live(pod) or workload.kind not in (*RESTARTED, "Rollout", "ReplicaSet"):
+        if not is_live(pod) or workload.kind not in (*RESTARTED, "ReplicaSet"):
             continue
-        key = (namespace.name, workload.kind, workload.name)
+        affected = AffectedWorkload(namespace.name, workload, "", {})
+        key = affected.key
         if key not in new_pods:
-            affected = AffectedWorkload(namespace.name, workload, "", {})
-            _, obj = _object_of(live, affected, workload_path(affected), [])
+            obj, _ = _object_of(live, affected, [])
             subject = f"dry run of a pod of {affected.name} in namespace {namespace.name}"
             trial = partial(try_pod, obj=obj or {}, pod=pod, settings=settings)
             new_pods[key] = live.run(trial, subject)
@@ -140,37 +130,28 @@ def _by_dry_runs(
             yield namespace.name, workload, state, pod["metadata"]["name"], pod["metadata"]["creationTimestamp"], reason
 
 
-def _objects(
-    live: BlockingClient, space: str, is_meant: Callable[[_Key, Object], bool], kinds: Collection[str], notes: list[str]
-) -> dict[_Key, Object]:
-    """The objects of workloads of the usual kinds, those that are meant."""
-    objects = {}
-    for kind, api in (*RESTARTED.items(), ("Rollout", ROLLOUT_API)):
-        if kind not in kinds:
-            continue
-        try:
-            for obj in live.objects(collection_path(api, kind, space)):
-                key = (obj["metadata"]["namespace"], kind, obj["metadata"]["name"])
-                if is_meant(key, obj):
-                    objects[key] = {"kind": kind, "apiVersion": api, **obj}
-        except ClusterError as error:
-            notes.append(str(error))
-    return objects
+def _objects(live: BlockingClient, kind: str, space: str, notes: list[str]) -> Iterator[tuple[_Key, Object]]:
+    """The objects of a kind that can be restarted; a note where they may not be listed."""
+    try:
+        for obj in live.objects(collection_path(RESTARTED[kind], kind, space)):
+            yield (obj["metadata"]["namespace"], kind, obj["metadata"]["name"]), obj
+    except ClusterError as error:
+        notes.append(str(error))
 
 
-def _object_of(
-    live: BlockingClient, affected: AffectedWorkload, path: str, notes: list[str]
-) -> tuple[str, Object | None]:
-    """Where a workload's object is, and the object; None where it is gone, or may not be read."""
-    owner, namespace = affected.workload.owner or {}, affected.namespace
+def _object_of(live: BlockingClient, affected: AffectedWorkload, notes: list[str]) -> tuple[Object | None, str]:
+    """A workload's object, and where it is; None where it is gone or may not be read, or where nobody needs it."""
+    path, owner, namespace = workload_path(affected), affected.workload.owner or {}, affected.namespace
+    if affected.workload.kind in LEFT_ALONE:
+        return None, ""
     try:
         if path:
-            return path, live.found(path, affected.name)
+            return live.found(path, affected.name), path
         group, _, version = str(owner.get("apiVersion")).rpartition("/")
         kind = f"{affected.workload.kind.lower()}.{group}" if group else affected.workload.kind
         obj, resource = live.find(f"{kind}/{affected.workload.name}", namespace)
         api = f"/apis/{group}/{version}" if group else f"/api/{version}"
-        return f"{api}/namespaces/{namespace}/{resource.name}/{workload_of_object(obj).name}", obj
+        return obj, f"{api}/namespaces/{namespace}/{resource.name}/{workload_of_object(obj).name}"
     except (ClusterError, DocumentError) as error:
         notes.append(str(error))
-        return "", None
+        return None, ""

@@ -13,6 +13,8 @@ from injector.cli.report import counted
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.namespaces import namespace_of
 from injector.cluster.retries import FAILED_CREATE, RefusedCreation, events_path, missing_pods, refused_creation
+from injector.cluster.rollout.plan import LEFT_ALONE
+from injector.cluster.rollout.workload_health import is_live
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.inject import inject
@@ -89,7 +91,7 @@ class Fleet:
         deleted.
         """
         metadata, settings = pod["metadata"], self._snapshot.settings
-        if "deletionTimestamp" in metadata or pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+        if not is_live(pod):
             return None
         annotations, receipt = string_map(pod, "annotations"), read_receipt(pod, settings)
         state: State
@@ -200,7 +202,7 @@ def restarts(rows: Iterable[Row]) -> tuple[list[str], list[str]]:
             target = f"{kind.lower()}/{name} -n {row.namespace}"
             commands[f"kubectl rollout restart {target} && kubectl rollout status {target}"] = None
         elif kind in ("Job", "CronJob"):
-            sentences[f"{kind} {row.namespace}/{name}: its next pods get the new sidecars by themselves"] = None
+            sentences[f"{kind} {row.namespace}/{name}: {LEFT_ALONE[kind]}"] = None
         else:
             sentences[f"{kind} {row.namespace}/{name}: delete its pods, or restart it as its controller requires"] = (
                 None

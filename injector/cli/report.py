@@ -236,6 +236,12 @@ def counted(number: int, noun: str, verb: str = "") -> str:
     return f"{number} {noun if number == 1 else f'{noun}s'} {verb}".rstrip()
 
 
+def padded(table: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The cells of a table, each as wide as the widest of its column."""
+    widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
+    return [[f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)] for cells in table]
+
+
 def progress_bar(parts: Sequence[Any]) -> AbstractContextManager[Any]:
     """Shows on a terminal how many parts are done: of those that are taken from it, or by `update(1)`."""
     return click.progressbar(parts, file=sys.stderr, show_pos=True, hidden=len(parts) < 2 or not sys.stderr.isatty())

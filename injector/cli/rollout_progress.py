@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
+from injector.cli.report import padded
 from injector.cluster.rollout.plan import Plan, PlannedWorkload
 from injector.cluster.rollout.steps import WorkloadStep
 from injector.diagnostics import Diagnostic, printable
@@ -63,9 +64,9 @@ class RolloutProgress:
         name = f"{fields['namespace']} {fields['workload']}: " if "workload" in fields else ""
         word = "" if diagnostic.severity == "note" else f"{diagnostic.severity}: "
         sign = click.style(printable(f"{name}{word}"), fg=_COLOURS[diagnostic.severity])
-        lines = [f"{sign}{printable(diagnostic.message)}", *filter(None, [diagnostic.help])]
-        for number, line in enumerate(lines):
-            self._line(f"  {printable(line)}" if number else line)
+        self._line(f"{sign}{printable(diagnostic.message)}")
+        if diagnostic.help:
+            self._line(f"  {printable(diagnostic.help)}")
 
     def under_way(self, steps: Sequence[WorkloadStep], current: int, count: int) -> None:
         """What the workloads in hand wait for."""
@@ -92,7 +93,5 @@ def _show_table(workloads: Sequence[PlannedWorkload]) -> None:
         pods = f"{len(affected.pods)} {affected.state}" if affected.pods else "-"
         text = "; ".join(filter(None, (affected.cause, planned.reason, planned.limits)))
         rows.append((affected.namespace, affected.name, pods, planned.method, text))
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    for cells in rows:
-        padded = (f"{printable(cell):<{width}}" for cell, width in zip(cells, widths, strict=True))
-        click.echo("  ".join(padded).rstrip())
+    for cells in padded([[*map(printable, cells)] for cells in rows]):
+        click.echo("  ".join(cells).rstrip())

@@ -172,17 +172,17 @@ def _row(inventory: Inventory, name: str, state: str, template: Template | None 
 
 
 def _show(rows: Iterable[dict[str, Any]], now: datetime, columns: Sequence[str], length: int) -> None:
+    from injector.cli.report import padded
+
     table = [[column.upper() for column in columns]]
     for row in rows:
         namespaces, settings = cut(", ".join(row["namespaces"]), length), ", ".join(row["settings"])
         texts = row | {"age": age(row["since"], now), "namespaces": namespaces, "settings": settings}
         table.append([printable(texts[column]) or "-" for column in columns])
-    widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
-    for cells in table:
-        padded = [f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)]
-        state = columns.index("state")
-        padded[state] = click.style(padded[state], fg=STATES.get(cells[state]))
-        click.echo("  ".join(padded).rstrip())
+    state = columns.index("state")
+    for cells in padded(table):
+        cells[state] = click.style(cells[state], fg=STATES.get(cells[state].rstrip()))
+        click.echo("  ".join(cells).rstrip())
 
 
 def age(since: str, now: datetime) -> str:

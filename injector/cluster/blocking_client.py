@@ -65,6 +65,7 @@ async def _find_resource(client: Client, word: str) -> tuple[Resource, bool] | N
 T = TypeVar("T")
 
 _AT_ONCE = 16  # requests that are under way at the same time
+_PAGE = 200  # objects: a pod has 20 KiB of JSON, and in memory several times as much
 
 _CORE = "/api/v1"
 _SHORT_NAMES = {
@@ -216,9 +217,10 @@ class BlockingClient:
         """Every object of the collection at `path` (`/api/v1/pods`), a page at a time."""
         page: str | None = ""
         while page is not None:
-            listing = self._run(path, self._client.list(path, query, page=page))
-            yield from listing.items or ()
+            listing = self._run(path, self._client.list(path, query, page=page, limit=_PAGE))
             page = listing.metadata.next_page or None
+            yield from listing.items or ()
+            del listing  # it is large, and gone before the next one comes
 
     def get(self, path: str, subject: str = "") -> Object:
         """The object at `path`; messages call it `subject`."""
@@ -296,8 +298,13 @@ class BlockingClient:
             return ()
 
     def _run(self, subject: str, call: Coroutine[Any, Any, T]) -> T:
+        async def outcome() -> Callable[[], T]:
+            result = await call
+            return lambda: result
+
         try:
-            return self._runner.run(call)
+            # CPython writes out a signal's handler that it looks up, here with the task and all that this returns
+            return self._runner.run(outcome())()
         except ApiError as error:
             raise ClusterError(
                 f"{subject}: {error.message}",

@@ -13,7 +13,15 @@ from tests import parts
 from tests.cluster.api import Object
 from tests.cluster.builtin import BuiltinInstallation, Install
 from tests.cluster.controlplane import ControlPlane
-from tests.cluster.objects import wait_until_in_force, webhook_configuration
+from tests.cluster.objects import (
+    config_map,
+    deployment,
+    wait_until_available,
+    wait_until_in_force,
+    webhook,
+    webhook_configuration,
+)
+from tests.cluster.rollout_shop import MANIFEST, OURS, OVERLAY, Shop
 from tests.cluster.room import make_room
 from tests.cluster.server import InjectorServer
 from tests.corpus.commands import templates_loaded_once
@@ -131,3 +139,28 @@ def install(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Install]:
     yield create
     for installation in made:
         installation.close()
+
+
+@pytest.fixture
+def shop(
+    control_plane: ControlPlane,
+    namespace: NamespaceFactory,
+    injector_server: Callable[..., InjectorServer],
+    configure_webhooks: ConfigureWebhooks,
+) -> Iterator[Shop]:
+    api, own = control_plane.api, namespace()
+    name = namespace(labels={"injection": "enabled"}, annotations={"sidecar.injector/templates": "logger"})
+    api.create(config_map("settings", {"settings.yaml": "{}"}, labels=OURS), own)
+    files = {"template.yaml": MANIFEST, "overlay.yaml.j2": OVERLAY}
+    api.create(config_map("logger", files, labels={"sidecar.injector/template": "true"}), own)
+    server = injector_server(arguments=[f"--namespace={own}"])
+    api.create(deployment("early", 2), name)
+    wait_until_available(api, "early", name)
+    ours = webhook("rollout.injector.example", server.client_config(), namespace=name)
+    configuration = configure_webhooks(ours)["metadata"]["name"]
+    entry = webhook("found.injector.example", {"service": {"namespace": own, "name": "injector"}}, namespace="nowhere")
+    found_by = webhook_configuration("rollout", entry)
+    found_by["metadata"]["labels"] = OURS
+    api.create(found_by)
+    yield Shop(control_plane, name, own, ours, configuration)
+    api.delete(found_by["kind"], "rollout")

@@ -127,7 +127,8 @@ class ControlPlane:
 
     def _start_node(self) -> None:
         self.api.create(components.node(NODE))
-        stages = [self.programs / "kwok-stages.yaml", Path(__file__).with_name("kwok-job-stage.yaml")]
+        ours = (Path(__file__).with_name(f"kwok-{name}-stage.yaml") for name in ("job", "sick"))
+        stages = [self.programs / "kwok-stages.yaml", *ours]
         flags = components.kwok(free_port(), self.kubeconfig, stages)
         home = {"HOME": str(self.folder)}  # not the settings of whoever runs the tests
         self._spawn("kwok", flags, home).wait_until_ready(self._node_is_ready)

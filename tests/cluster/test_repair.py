@@ -29,9 +29,9 @@ from tests.cluster.objects import (
     webhook_configuration,
 )
 from tests.cluster.processes import eventually
+from tests.cluster.rollout_shop import MANIFEST, OURS, OVERLAY, budget, sidecar_of, stateful_set
 from tests.cluster.server import InjectorServer
 from tests.cluster.test_recovery import Relayed
-from tests.cluster.test_rollout import MANIFEST, OURS, OVERLAY, budget, sidecar_of, stateful_set
 
 LOOK = 0.5
 QUICK = f"""\

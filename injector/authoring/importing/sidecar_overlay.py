@@ -24,7 +24,8 @@ from injector.templates.yaml_writer import dump, is_plain
 _OPENING = re.compile(r"\{(?=[{%#])")
 #: Columns, more than a line has: no text is folded.
 _WIDTH = 1 << 20
-_FILES = "imported-config-files"
+#: What stands in the overlay's values for what a template alone can say.
+_FILES, _ACCOUNT = "imported-config-files", "imported-service-account"
 
 
 class _BlockDumper(yaml.SafeDumper):
@@ -50,12 +51,14 @@ def sidecar_containers(sidecar: Sidecar, field: str) -> list[Object]:
 
 
 def overlay_of(sidecar: Sidecar) -> Object:
-    """The overlay as plain values, but for the service account, which depends on the pod."""
+    """The overlay as plain values, but for the service account, which depends on the pod and so has a stand-in."""
     spec = dict(sidecar.spec)
     every = filled({"env": sidecar.env, "volumeMounts": sidecar.mounts})
     patch = [{"name": EVERY_CONTAINER, **every}] if every else []
     for list_ in ("initContainers", "containers"):
         spec |= filled({list_: [*patch, *sidecar_containers(sidecar, list_)]})
+    if sidecar.service_account:
+        spec["serviceAccountName"] = _ACCOUNT
     return filled({"metadata": sidecar.metadata, "spec": spec})
 
 
@@ -67,18 +70,15 @@ def overlay_text(sidecar: Sidecar, delivered: Collection[str] = ()) -> str:
             {**volume, "configMap": {**volume["configMap"], "name": _FILES}} if volume["name"] in delivered else volume
             for volume in overlay["spec"]["volumes"]
         ]
-    text = _escaped(value_text(overlay) if overlay else "")
+    text = _escaped(value_text(overlay))
     text = text.replace(f"name: {_FILES}\n", 'name: "{{ files.configmap }}"\n')
-    return text + _service_account(sidecar)
+    return text.replace(f"  serviceAccountName: {_ACCOUNT}\n", _service_account(sidecar))
 
 
 def _service_account(sidecar: Sidecar) -> str:
     """Every pod has the service account `default` before a webhook sees it; any other is its author's."""
-    if not sidecar.service_account:
-        return ""
-    head = "" if sidecar.spec or sidecar.env or sidecar.mounts else "spec:\n"
     return (
-        f'{head}{{% if object.spec.serviceAccountName | default("default") in ["", "default"] %}}\n'
+        '{% if object.spec.serviceAccountName | default("default") in ["", "default"] %}\n'
         f"  serviceAccountName: !replace {_escaped(dump(sidecar.service_account)).strip()}\n{{% endif %}}\n"
     )
 

@@ -130,7 +130,7 @@ class Repair(Background):
         plan, sick = Plan(), set[tuple[str, str]]()
         for each in affected:
             path, obj = await self._object(workload_path(each))
-            plan.add(each, obj, path, "evict", resumed=False)
+            plan.add(each, obj, path, "evict")
             if obj and unavailable(obj):
                 sick.add((each.namespace, each.name))
         plan.workloads.sort(key=lambda planned: (planned.key in sick, planned.key))

@@ -67,10 +67,11 @@ class MarkedWorkload:
             if not page:
                 return obj, pods
 
-    def begin(self, expects: str, since: str) -> None:
-        """What the mark says from now on; `since` is when an earlier rollout began, "" for now."""
-        started = since or spoken_time(self._client.now())
-        self.mark = msgspec.structs.replace(self.mark, started=started, expects=expects)
+    def begin(self, expects: str, earlier: RolloutMark | None) -> None:
+        """What the mark says from now on; `earlier` is that of a rollout which this one goes on with."""
+        started = earlier.started if earlier else spoken_time(self._client.now())
+        restarted = earlier is not None and earlier.restarted
+        self.mark = msgspec.structs.replace(self.mark, started=started, expects=expects, restarted=restarted)
 
     async def restart(self) -> None:
         """Change the template, and mark the workload in the same request: so it happens once."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from injector.cluster.rollout.rollout_marks import RolloutMark
 from injector.pods.context import Object, Workload, mapping_at, string_field
 from injector.pods.workloads import API_VERSIONS
 
@@ -15,9 +16,11 @@ Method = Literal["restart", "evict", "restartAt"]
 
 #: States of pods that a rollout mends, the most urgent first.
 STATES = ("missing", "failed", "outdated")
-ROLLOUT_API = "argoproj.io/v1alpha1"
-#: Kinds whose update strategy replaces all pods when their template changes, and the API of each.
-RESTARTED = {kind: API_VERSIONS[kind] for kind in ("Deployment", "StatefulSet", "DaemonSet")}
+#: Kinds whose controller replaces all pods when it is asked to, and the API of each.
+RESTARTED = {
+    **{kind: API_VERSIONS[kind] for kind in ("Deployment", "StatefulSet", "DaemonSet")},
+    "Rollout": "argoproj.io/v1alpha1",
+}
 #: Pods that nobody has to replace, or that nobody would create again.
 LEFT_ALONE = {
     "Job": "its next pods get the new sidecars by themselves",
@@ -40,8 +43,13 @@ class AffectedWorkload:
     namespace: str
     workload: Workload
     state: str
-    pods: Mapping[str, str]
+    pods: dict[str, str]
     cause: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Its namespace, kind and name."""
+        return self.namespace, self.workload.kind, self.workload.name
 
     @property
     def name(self) -> str:
@@ -53,7 +61,8 @@ class AffectedWorkload:
 class PlannedWorkload:
     """An affected workload, where the API server has it, and how its pods are replaced.
 
-    `reason` says why by this method, and `limits` what limits it; `resumed`: an earlier rollout has begun with it.
+    `reason` says why by this method, and `limits` what limits it; `mark` is that of an earlier rollout that has begun
+    with it.
     """
 
     affected: AffectedWorkload
@@ -61,12 +70,19 @@ class PlannedWorkload:
     method: Method
     reason: str = ""
     limits: str = ""
-    resumed: bool = False
+    mark: RolloutMark | None = None
 
     @property
     def key(self) -> tuple[str, str]:
         """Namespace and name, as people are told."""
         return self.affected.namespace, self.affected.name
+
+    @property
+    def turn(self) -> int:
+        """0 for what an earlier rollout was killed at, 1 for most, 2 for what one stopped at, so this holds up none."""
+        if self.mark is None:
+            return 1
+        return 0 if self.mark.renewed else 2
 
     def as_data(self) -> Object:
         """For a program; keys are stable."""
@@ -79,7 +95,7 @@ class PlannedWorkload:
             "method": self.method,
             "reason": self.reason,
             "limits": self.limits,
-            "resumed": self.resumed,
+            "resumed": self.mark is not None,
         }
 
 
@@ -103,7 +119,9 @@ class Plan:
     workloads: list[PlannedWorkload] = field(default_factory=list)
     left_alone: list[LeftAlone] = field(default_factory=list)
 
-    def add(self, affected: AffectedWorkload, obj: Object | None, path: str, method: str, *, resumed: bool) -> None:
+    def add(
+        self, affected: AffectedWorkload, obj: Object | None, path: str, method: str, mark: RolloutMark | None = None
+    ) -> None:
         """Decide on a workload; `obj` is its object, None where there is none, and `method` what the user asks for."""
         cause = why_left_alone(affected.workload.kind, obj, method)
         if cause or obj is None:
@@ -111,11 +129,11 @@ class Plan:
             return
         chosen, reason = method_for(affected.workload.kind, obj, method)
         limits = limits_of(affected.workload.kind, obj, chosen)
-        self.workloads.append(PlannedWorkload(affected, path, chosen, reason, limits, resumed))
+        self.workloads.append(PlannedWorkload(affected, path, chosen, reason, limits, mark))
 
     def sort(self) -> None:
-        """What an earlier rollout began with first, then the most urgent state, then by name."""
-        self.workloads.sort(key=lambda w: (not w.resumed, STATES.index(w.affected.state), w.key))
+        """By turn, then the most urgent state first, then by name."""
+        self.workloads.sort(key=lambda w: (w.turn, STATES.index(w.affected.state), w.key))
         self.left_alone.sort(key=lambda left: (left.namespace, left.name))
 
 
@@ -132,7 +150,7 @@ def why_left_alone(kind: str, obj: Object | None, method: str) -> str:
         return "it is paused"
     if spec.get("replicas") == 0:
         return "it is scaled to zero"
-    if method == "restart" and not _is_restartable(kind):
+    if method == "restart" and kind not in RESTARTED:
         return "a restart is not known for this kind; choose the method evict"
     if method == "restart" and (cause := _never_replaces(spec)):
         return f"a restart would not replace its pods: {cause}; choose the method evict"
@@ -148,13 +166,9 @@ def method_for(kind: str, obj: Object, method: str) -> tuple[Method, str]:
     return ("restartAt" if kind == "Rollout" else "restart"), ""
 
 
-def _is_restartable(kind: str) -> bool:
-    return kind in RESTARTED or kind == "Rollout"
-
-
 def _why_evict(kind: str, obj: Object) -> str:
     """Why a restart is no good for a workload; "" where it is."""
-    if not _is_restartable(kind):
+    if kind not in RESTARTED:
         return "a restart is not known for this kind"
     if cause := _never_replaces(mapping_at(obj, "spec")):
         return cause
@@ -181,19 +195,19 @@ def _never_replaces(spec: Object) -> str:
 def limits_of(kind: str, obj: Object, method: Method) -> str:
     """How many pods of a workload are away at a time."""
     replicas = desired_pods(obj)
+    one = "its only pod is away for a moment" if replicas == 1 else "one pod at a time"
     if method == "evict":
-        text = "its only pod is away for a moment" if replicas == 1 else "one pod at a time"
-        return f"{text}; PodDisruptionBudgets count"
+        return f"{one}; PodDisruptionBudgets count"
     spec = mapping_at(obj, "spec")
     if mapping_at(spec, "strategy").get("type") == "Recreate":
         return "all its pods are away at the same time (Recreate)"
     if kind == "StatefulSet":
-        return "its only pod is away for a moment" if replicas == 1 else "one pod at a time"
+        return one
     away, surge = _rolling_update(kind, spec, replicas)
     if not away:
         return f"no pod is away; {surge} more for a moment"
     if replicas == 1 and not surge:
-        return "one replica and no surge: its only pod is away for a moment"
+        return f"one replica and no surge: {one}"
     return f"at most {away} of {replicas} pods away"
 
 
@@ -225,26 +239,25 @@ def pods_of_share(value: Any, replicas: int, *, up: bool) -> int:
     return math.ceil(share) if up else math.floor(share)
 
 
-def grouped(rows: Iterable[tuple[str, Workload, str, str, str, str]]) -> Iterator[AffectedWorkload]:
+def grouped(rows: Iterable[tuple[str, Workload, str, str, str, str]]) -> Collection[AffectedWorkload]:
     """The workloads of pods, each pod as its namespace, workload, state, name, time of creation, and why.
 
     A workload has the most urgent state of its pods, with why.
     """
-    pods: dict[tuple[str, str, str], dict[str, str]] = {}
-    urgent: dict[tuple[str, str, str], tuple[str, Workload, str]] = {}
+    workloads: dict[tuple[str, str, str], AffectedWorkload] = {}
     for namespace, workload, state, pod, created, cause in rows:
-        key = (namespace, workload.kind, workload.name)
-        pods.setdefault(key, {})[pod] = created
-        if key not in urgent or STATES.index(state) < STATES.index(urgent[key][0]):
-            urgent[key] = state, workload, cause
-    for key, (state, workload, cause) in urgent.items():
-        yield AffectedWorkload(key[0], workload, state, pods[key], cause)
+        affected = AffectedWorkload(namespace, workload, state, {}, cause)
+        other = workloads.setdefault(affected.key, affected)
+        other.pods[pod] = created
+        if STATES.index(state) < STATES.index(other.state):
+            workloads[affected.key] = replace(affected, pods=other.pods)
+    return workloads.values()
 
 
 def workload_path(affected: AffectedWorkload) -> str:
     """Where the API server has the object of a workload of a known kind; "" for another."""
     kind = affected.workload.kind
-    version = ROLLOUT_API if kind == "Rollout" else API_VERSIONS.get(kind, "")
+    version = (API_VERSIONS | RESTARTED).get(kind, "")
     if not version or kind in LEFT_ALONE:
         return ""
     return f"{collection_path(version, kind, affected.namespace)}/{string_field(affected.workload.name)}"

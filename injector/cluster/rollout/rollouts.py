@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -12,7 +14,7 @@ from injector.cluster.rollout.plan import PlannedWorkload
 from injector.cluster.rollout.steps import StepError, Tell, WorkloadStep
 from injector.diagnostics import Diagnostic, Severity
 
-#: Seconds for which a PodDisruptionBudget is waited for while other workloads wait: this one is tried again at the end.
+#: Seconds for which a PodDisruptionBudget is waited for while other workloads wait: then it is the turn of these.
 PATIENCE_SECONDS = 10.0
 
 
@@ -40,7 +42,8 @@ class RolloutResult:
 class Rollouts:
     """Works through a plan's workloads. The first goes alone: what is wrong with all of them is seen at one.
 
-    `step_of` makes the step of a workload. `stop()` begins with no further workload; those in hand are finished.
+    `step_of` makes the step of a workload. `stop()` begins with no further workload; those in hand are finished,
+    but for what waits for a PodDisruptionBudget, which stays for the next rollout.
     """
 
     def __init__(
@@ -55,12 +58,15 @@ class Rollouts:
         self._waiting = deque(result.left)
         self._goal = result.current + (limits.pause_after or len(result.left))
         self._limits, self._step_of, self._tell = limits, step_of, tell
-        self._deferred: set[tuple[str, str]] = set()
+        self._patience: dict[tuple[str, str], float] = {}  # of each workload, and until when one that is held waits
+        self._until: dict[tuple[str, str], float] = {}
         self._stopping = False
 
     def stop(self) -> None:
-        """Begin with no further workload."""
+        """Begin with no further workload, and wait for no PodDisruptionBudget."""
         self._stopping = True
+        for step in self.in_hand.values():
+            step.patience = 0
 
     async def run(self) -> None:
         """Until every workload is current, or something stops it, or it pauses."""
@@ -68,7 +74,10 @@ class Rollouts:
             while True:
                 while (planned := self._next()) is not None:
                     step = self._step_of(planned)
-                    if self._waiting and planned.key not in self._deferred:
+                    self._patience.setdefault(planned.key, step.patience)
+                    if planned.key in self._until:
+                        step.patience = self._until[planned.key] - time.monotonic()
+                    if self._waiting:
                         step.patience = min(step.patience, PATIENCE_SECONDS)
                     self.in_hand[asyncio.create_task(step.run())] = step
                 if not self.in_hand:
@@ -93,6 +102,8 @@ class Rollouts:
             return None
         spaces = Counter(step.planned.affected.namespace for step in self.in_hand.values())
         for planned in self._waiting:
+            if planned.turn > self._waiting[0].turn:
+                break
             if spaces[planned.affected.namespace] < limits.per_namespace:
                 self._waiting.remove(planned)
                 return planned
@@ -103,10 +114,9 @@ class Rollouts:
             task.result()
             self._result.current += 1
         except StepError as error:
-            if error.diagnostic.code == "blocked" and self._waiting and step.planned.key not in self._deferred:
-                self._deferred.add(step.planned.key)
-                self._waiting.append(step.planned)
-                self._tell(replace(error.diagnostic, code="deferred", severity="note"))
+            if error.diagnostic.code == "blocked" and self._waits_again(step.planned, error.diagnostic):
+                self._waiting.append(replace(step.planned, mark=None))  # that was taken away
+                self._waiting = deque(sorted(self._waiting, key=lambda planned: planned.turn))
             else:
                 self._ended(error.diagnostic)
         except ApiError as error:
@@ -115,10 +125,19 @@ class Rollouts:
             severity: Severity = "warning" if code in ("gone", "no-permission") else "error"
             self._ended(Diagnostic(code, severity, error.message, fields={"namespace": namespace, "workload": name}))
 
+    def _waits_again(self, planned: PlannedWorkload, diagnostic: Diagnostic) -> bool:
+        """Whether a workload that a PodDisruptionBudget holds is tried again, after the others."""
+        now, key = time.monotonic(), planned.key
+        again = self._stopping or (bool(self._waiting) and now < self._until.get(key, math.inf))
+        if again and key not in self._until:
+            self._until[key] = now + self._patience[key]
+            self._tell(replace(diagnostic, code="deferred", severity="note"))
+        return again
+
     def _ended(self, diagnostic: Diagnostic) -> None:
         """A warning is of one workload alone; an error stops all."""
         if diagnostic.severity == "error":
-            self._stopping = True
+            self.stop()
             self._result.stops.append(diagnostic)
         else:
             self._result.skipped.append(diagnostic)

@@ -86,7 +86,7 @@ class WorkloadStep:
         except TakenError:
             raise self._error("rollout-under-way", "another rollout works on it", "wait until it has ended") from None
         except StepError as error:
-            if error.diagnostic.code in (_BARE_SUCCESSOR, "blocked"):
+            if error.diagnostic.code in (_BARE_SUCCESSOR, "blocked", "undone"):
                 await self._marked.unmark()  # the next rollout begins anew with it
             elif error.diagnostic.code == "unhealthy":
                 await self._marked.leave()  # the next one does not restart it once more
@@ -111,20 +111,23 @@ class WorkloadStep:
         self._count = len(pods)
         new_pod = await self._new_pod_of(obj, (affected or pods)[0])
         expects = self._expectation(new_pod, affected)
-        since = mark.started if mark and mark.expects == expects else ""
-        self._before = {pod["metadata"]["uid"] for pod in pods if not since or created(pod) <= since}
-        self._marked.begin(expects, since)
-        if since:
+        earlier = mark if mark and mark.expects == expects else None
+        self._before = {pod["metadata"]["uid"] for pod in pods if not earlier or created(pod) <= earlier.started}
+        self._marked.begin(expects, earlier)
+        if earlier:
             self._say("resumed", "an earlier rollout has begun with it")
         if self.planned.method == "evict":
             await self._evict(affected, new_pod)
-        elif affected and not (since and mark and mark.has_restarted(obj)):
+        elif affected and not (earlier and earlier.has_restarted(obj)):
             await self._marked.restart()
             self._say("restarted", f"restarted ({self.planned.affected.state})")
         else:
             await self._marked.sign()
-        obj, pods = await self._settle(new_pod)
-        await self._check_successors(obj, [pod for pod in pods if self._is_affected(pod)], new_pod)
+        _, pods = await self._settle(new_pod)
+        if left := [pod for pod in pods if self._is_affected(pod)]:
+            name = left[0]["metadata"]["name"]
+            text = f"pod {name} was not replaced: somebody has undone the restart"
+            raise self._error("undone", text, "choose --method evict", severity="warning", pod=name)
 
     def _expectation(self, new_pod: NewPod, affected: list[Object]) -> str:
         """The digest of what new pods should have; an error if the injector would not help this workload."""
@@ -142,10 +145,10 @@ class WorkloadStep:
         await self._marked.sign()
         for pod in sorted(affected, key=is_ready):
             await self._settle(new_pod, ready=is_ready(pod))
-            name, end = pod["metadata"]["name"], time.monotonic() + self.patience
+            name, start = pod["metadata"]["name"], time.monotonic()
             while refusal := await self._marked.evict(pod):
-                if time.monotonic() > end:
-                    text = f"pod {name} could not be evicted within {self.patience:g} s: {refusal.message}"
+                if (waited := time.monotonic() - start) > self.patience:
+                    text = f"pod {name} could not be evicted within {waited:.0f} s: {refusal.message}"
                     raise self._error("blocked", text, severity="warning", pod=name)
                 self.waits_for = f"pod {name} may not be evicted: {refusal.message}"
                 await asyncio.sleep(BUDGET_SECONDS)

@@ -66,7 +66,7 @@ def _not_updated(obj: Object, method: Method, desired: int) -> str:
     if method == "restartAt":
         wish = str(mapping_at(obj, "spec").get("restartAt"))
         return "" if str(status.get("restartedAt") or "") >= wish else "its controller has not restarted all pods yet"
-    if status.get("observedGeneration", 0) < obj["metadata"].get("generation", 0):
+    if not _is_observed(obj):
         return "its controller has not seen the restart yet"
     updated = status.get("updatedNumberScheduled", status.get("updatedReplicas", 0))
     if updated < desired:
@@ -77,12 +77,14 @@ def _not_updated(obj: Object, method: Method, desired: int) -> str:
 
 def given_up(obj: Object) -> str:
     """Why the controller itself says that the update does not go on; "" where it does not say so of this one."""
-    if mapping_at(obj, "status").get("observedGeneration", 0) < obj["metadata"].get("generation", 0):
-        return ""
-    for condition in mappings_at(mapping_at(obj, "status"), "conditions"):
-        if condition.get("reason") == "ProgressDeadlineExceeded" and condition.get("status") == "False":
-            return "ProgressDeadlineExceeded"
-    return ""
+    conditions = mappings_at(mapping_at(obj, "status"), "conditions") if _is_observed(obj) else ()
+    reasons = (c.get("reason") for c in conditions if c.get("status") == "False")
+    return next((reason for reason in reasons if reason == "ProgressDeadlineExceeded"), "")
+
+
+def _is_observed(obj: Object) -> bool:
+    """Whether the status of an object is of its newest version."""
+    return bool(mapping_at(obj, "status").get("observedGeneration", 0) >= obj["metadata"].get("generation", 0))
 
 
 def is_live(pod: Object) -> bool:
@@ -101,24 +103,18 @@ def is_ready(pod: Object) -> bool:
 
 def crash_looping(pods: Iterable[Object]) -> SickPod | None:
     """The first pod of which a container ends again and again."""
-    for pod in pods:
-        for container, reason, restarts in _unready(pod):
-            if reason == "CrashLoopBackOff" and restarts >= _RESTARTS:
-                return SickPod(pod["metadata"]["name"], container, reason, restarts)
-    return None
+    unready = (sick for pod in pods for sick in _unready(pod))
+    return next((sick for sick in unready if sick.reason == "CrashLoopBackOff" and sick.restarts >= _RESTARTS), None)
 
 
 def not_ready(pods: Iterable[Object]) -> SickPod | None:
     """The first pod that is not ready, with the first of its containers that is not."""
-    for pod in pods:
-        if not is_ready(pod):
-            container, reason, restarts = next(_unready(pod), ("", "", 0))
-            return SickPod(pod["metadata"]["name"], container, reason or "not ready", restarts)
-    return None
+    pod = next((pod for pod in pods if not is_ready(pod)), None)
+    return None if pod is None else next(_unready(pod), SickPod(pod["metadata"]["name"], "", "not ready", 0))
 
 
-def _unready(pod: Object) -> Iterator[tuple[str, str, int]]:
-    """Containers that are not ready, each with what its status says of it; first those that say something."""
+def _unready(pod: Object) -> Iterator[SickPod]:
+    """The pod by each of its containers that are not ready; first those whose status says something."""
     status, unready = mapping_at(pod, "status"), []
     for container in (*mappings_at(status, "initContainerStatuses"), *mappings_at(status, "containerStatuses")):
         state = mapping_at(container, "state")
@@ -126,5 +122,6 @@ def _unready(pod: Object) -> Iterator[tuple[str, str, int]]:
         if container.get("ready") is True or ended.get("exitCode") == 0:
             continue
         reason = mapping_at(state, "waiting").get("reason") or ended.get("reason") or "not ready"
-        unready.append((str(container.get("name")), str(reason), int(container.get("restartCount", 0))))
-    yield from sorted(unready, key=lambda each: each[1] in ("not ready", "PodInitializing"))
+        name, restarts = str(container.get("name")), int(container.get("restartCount", 0))
+        unready.append(SickPod(pod["metadata"]["name"], name, str(reason), restarts))
+    yield from sorted(unready, key=lambda sick: sick.reason in ("not ready", "PodInitializing"))

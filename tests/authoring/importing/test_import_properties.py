@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import yaml
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from injector.authoring.importing.folder import Imported
@@ -33,6 +33,13 @@ WAYS: list[Callable[[Object], str]] = [
 SHOP = Namespace("shop", {"injection": "enabled"})
 APP: Object = {"name": "app", "image": "app:1", "env": [{"name": "OWN", "value": "x"}]}
 SETUP: Object = {"name": "setup", "image": "setup:1"}
+#: YAML's writer ends such a document with `...`, as the last of its texts ends in several line breaks.
+OPEN_END: Object = {
+    "containers": [],
+    "env": [{"name": "A", "value": "a\n\n"}],
+    "volumeMounts": [],
+    "serviceAccountName": "builder",
+}
 
 
 def pod() -> Object:
@@ -110,6 +117,7 @@ def without_nothing(value: Any) -> Any:
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(config=configs(), write=st.sampled_from(WAYS))
+@example(config=OPEN_END, write=dump)
 def test_a_pod_has_exactly_what_is_in_the_config(config: Object, write: Callable[[Object], str]) -> None:
     text = write(config)
     assume(yaml.safe_load(text) == config)  # in quotes a writer may leave a NEL as it is, which YAML reads as a space

@@ -87,7 +87,7 @@ def test_who_insists_on_a_restart_gets_one_where_it_replaces_pods():
 )
 def test_what_is_left_alone(kind, obj):
     plan = Plan()
-    plan.add(AffectedWorkload("shop", Workload(kind, "web"), "missing", {"a": ""}), obj, "/x", "auto", resumed=False)
+    plan.add(AffectedWorkload("shop", Workload(kind, "web"), "missing", {"a": ""}), obj, "/x", "auto", None)
     assert not plan.workloads
     [left] = plan.left_alone
     assert left.as_data().keys() == {"namespace", "workload", "why"} and left.cause
@@ -98,17 +98,19 @@ def test_the_most_urgent_goes_first():
         ("b", Workload("Deployment", "web"), "outdated", "web-1", "t", "changed"),
         ("a", Workload("Deployment", "api"), "outdated", "api-1", "t", "changed"),
         ("a", Workload("Deployment", "job"), "outdated", "job-1", "t", "changed"),
+        ("a", Workload("Deployment", "bad"), "missing", "bad-1", "t", "not called"),
         ("b", Workload("Deployment", "web"), "missing", "web-2", "u", "not called"),
     ]
-    plan = Plan()
+    plan, start = Plan(), "2026-11-28T00:00:00Z"
+    marks = {"job": RolloutMark("1", start, start), "bad": RolloutMark("1", start, "")}  # killed at one, stopped at one
     for affected in grouped(rows):
-        begun = affected.workload.name == "job"
-        plan.add(affected, workload(), workload_path(affected), "auto", resumed=begun)
+        plan.add(affected, workload(), workload_path(affected), "auto", marks.get(affected.workload.name))
     plan.sort()
     assert [planned.key for planned in plan.workloads] == [
         ("a", "deployment/job"),
         ("b", "deployment/web"),
         ("a", "deployment/api"),
+        ("a", "deployment/bad"),
     ]
     web = plan.workloads[1]
     assert (web.affected.state, web.affected.cause, dict(web.affected.pods)) == (
@@ -163,22 +165,22 @@ def test_a_workload_is_finished_when_all_is_new_and_available():
     status = {"observedGeneration": 2, "updatedReplicas": 3, "replicas": 3, "availableReplicas": 3}
     pods = [pod(f"web-{number}") for number in range(3)]
     obj = workload()
-    assert unfinished({**obj, "status": status}, "restart", pods) == ""
+    assert unfinished({**obj, "status": status}, "restart", pods, 3) == ""
     for other in (
         {"observedGeneration": 1},
         {"updatedReplicas": 2},
         {"replicas": 4},
         {"availableReplicas": 2},
     ):
-        assert unfinished({**obj, "status": {**status, **other}}, "restart", pods)
-    assert unfinished({**obj, "status": status}, "evict", pods[:2])
-    assert unfinished({**obj, "status": {}}, "evict", pods) == ""
+        assert unfinished({**obj, "status": {**status, **other}}, "restart", pods, 3)
+    assert unfinished({**obj, "status": status}, "evict", pods[:2], 3)
+    assert unfinished({**obj, "status": {}}, "evict", pods, 3) == ""
     daemons = {"observedGeneration": 2, "desiredNumberScheduled": 3, "updatedNumberScheduled": 3, "numberAvailable": 3}
-    assert unfinished({"metadata": {"generation": 2}, "spec": {}, "status": daemons}, "restart", pods) == ""
+    assert unfinished({"metadata": {"generation": 2}, "spec": {}, "status": daemons}, "restart", pods, 3) == ""
     rollout = workload(restartAt="2026-11-28T00:00:01Z")
     for restarted, words in (("2026-11-28T00:00:00Z", True), ("2026-11-28T00:00:01Z", False)):
         status = {"availableReplicas": 3, "restartedAt": restarted}
-        assert bool(unfinished({**rollout, "status": status}, "restartAt", pods)) is words
+        assert bool(unfinished({**rollout, "status": status}, "restartAt", pods, 3)) is words
 
 
 def test_the_sick_pod_its_container_and_the_command_are_named():
