@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
+import yaml
 from msgspec import inspect
 
 from injector.diagnostics import Diagnostic, Path
@@ -140,6 +141,8 @@ def _refused(kinds: tuple[inspect.Type, ...], value: object, path: Path) -> Diag
         if isinstance(value, str) and not expected:
             fields["nearest"] = close = nearest(value, allowed, _NEAR)
             near = did_you_mean(close, near)
+        elif word := next((word for word in allowed if yaml.safe_load(word) == value), ""):  # such as off
+            near = f'put it in quotes: "{word}"'
         return Diagnostic("not-allowed", "error", f"{shortened(value)} is not allowed", near, path, fields=fields)
     actual = "nothing" if value is None else KINDS.get(type(value).__name__, "not a value that YAML has")
     quoted = shortened(value) if isinstance(value, str | int | float) else ""

@@ -25,6 +25,7 @@ MISTAKES = [
     "server: {port: '1'}",
     "server: {port: 99999}",
     "podDefault: Skip",
+    "repair: {mode: off}",
     "templatesKey: a/b/c",
     "templatesKey: -x",
     "{prefix: x.org, templatesKey: x.org/inject}",

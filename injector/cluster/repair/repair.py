@@ -94,6 +94,8 @@ class Repair(Background):
     async def _run(self) -> None:
         while True:
             if not self._active:
+                for gauge in (self._metrics.repair_missing, self._metrics.repair_stopped):
+                    gauge.cell().value = 0  # the leader's, and no longer this one's
                 await asyncio.sleep(_TICK)
                 continue
             try:
