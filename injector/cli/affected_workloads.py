@@ -27,7 +27,7 @@ from injector.errors import DocumentError
 from injector.pods.context import Namespace, Object, Workload
 from injector.pods.receipt import Receipt
 from injector.pods.shape import string_map
-from injector.pods.workloads import workload_of_object, workload_of_pod
+from injector.pods.workloads import workload_of_pod
 from injector.settings import Settings
 
 
@@ -133,7 +133,7 @@ def _by_dry_runs(
 def _objects(live: BlockingClient, kind: str, space: str, notes: list[str]) -> Iterator[tuple[_Key, Object]]:
     """The objects of a kind that can be restarted; a note where they may not be listed."""
     try:
-        for obj in live.objects(collection_path(RESTARTED[kind], kind, space)):
+        for obj in live.objects(collection_path(RESTARTED[kind], f"{kind.lower()}s", space)):
             yield (obj["metadata"]["namespace"], kind, obj["metadata"]["name"]), obj
     except ClusterError as error:
         notes.append(str(error))
@@ -147,11 +147,10 @@ def _object_of(live: BlockingClient, affected: AffectedWorkload, notes: list[str
     try:
         if path:
             return live.found(path, affected.name), path
-        group, _, version = str(owner.get("apiVersion")).rpartition("/")
-        kind = f"{affected.workload.kind.lower()}.{group}" if group else affected.workload.kind
-        obj, resource = live.find(f"{kind}/{affected.workload.name}", namespace)
-        api = f"/apis/{group}/{version}" if group else f"/api/{version}"
-        return obj, f"{api}/namespaces/{namespace}/{resource.name}/{workload_of_object(obj).name}"
+        version, name = str(owner.get("apiVersion")), affected.workload.name
+        word = ".".join(filter(None, (affected.workload.kind, version.rpartition("/")[0])))
+        obj, resource = live.find(f"{word}/{name}", namespace)
+        return obj, f"{collection_path(version, resource.name, namespace)}/{name}"
     except (ClusterError, DocumentError) as error:
         notes.append(str(error))
         return None, ""

@@ -263,7 +263,7 @@ def workload_of_pod(pod: Object) -> Workload:
     what a template gets as `workload` is always a name.
     """
     metadata = mapping_at(pod, "metadata")
-    owner = _controller(metadata)
+    owner = controller_of(metadata)
     if owner is None:
         name, prefix = string_field(metadata.get("name")), string_field(metadata.get("generateName"))
         return Workload("Pod", _name(prefix if not name or (prefix and name.startswith(prefix)) else name))
@@ -288,7 +288,7 @@ def workload_of_object(obj: Object) -> Workload:
     if obj.get("kind") == "Pod":
         return workload_of_pod(obj)
     metadata = mapping_at(obj, "metadata")
-    owner = _controller(metadata)
+    owner = controller_of(metadata)
     if owner is not None and obj.get("kind") in ("ReplicaSet", "Job"):
         return Workload(owner["kind"], owner["name"])
     kind = obj.get("kind")
@@ -316,7 +316,7 @@ def _name(value: object) -> str:
     return name if is_object_name(name) else ""
 
 
-def _controller(metadata: Object) -> Object | None:
+def controller_of(metadata: Object) -> Object | None:
     """The one ownerReference with `controller: true`, if its kind and its name can be those of an object."""
     owner = next((o for o in mappings_at(metadata, "ownerReferences") if o.get("controller") is True), {})
     return owner if is_kind(owner.get("kind")) and is_object_name(owner.get("name")) else None

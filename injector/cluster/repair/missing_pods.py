@@ -20,7 +20,7 @@ from injector.pods.context import Namespace, Object, Request, mappings_at, strin
 from injector.pods.decision import decide
 from injector.pods.selectors import matches
 from injector.pods.shape import string_map
-from injector.pods.workloads import workload_of_pod
+from injector.pods.workloads import controller_of, workload_of_pod
 from injector.reasons import Effect
 from injector.settings import SETTINGS_KEY, Settings
 
@@ -134,7 +134,7 @@ class _Look:
         if not decide(pod, namespace, self.settings, Request()).inject:
             return None
         metadata = pod["metadata"]
-        key = _controller_uid(pod)
+        key = str(controller_of(metadata))
         if key not in self._verdicts:
             whole = await self._client.find(f"/api/v1/namespaces/{namespace.name}/pods/{metadata['name']}")
             if whole is None:  # it is gone
@@ -161,9 +161,3 @@ class _Look:
             fields = (("f:metadata", "f:labels", label), ("f:metadata", "f:annotations", annotation))
             self._spaces[name] = max(last_change(space, field) for field in fields)
         return self._spaces[name]
-
-
-def _controller_uid(pod: Object) -> str:
-    """The uid of the object that controls a pod; the pod's own where there is none."""
-    owners = mappings_at(pod["metadata"], "ownerReferences")
-    return str(next((owner["uid"] for owner in owners if owner.get("controller")), pod["metadata"]["uid"]))

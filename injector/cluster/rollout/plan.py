@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from injector.cluster.rollout.rollout_marks import RolloutMark
-from injector.pods.context import Object, Workload, mapping_at, string_field
-from injector.pods.workloads import API_VERSIONS
+from injector.pods.context import Object, Workload, mapping_at
+from injector.pods.workloads import API_VERSIONS, controller_of
 
 #: How a workload's pods are replaced: as its own update strategy does, by evictions, or by `spec.restartAt`.
 Method = Literal["restart", "evict", "restartAt"]
@@ -173,11 +173,10 @@ def _why_evict(kind: str, obj: Object) -> str:
     if cause := _never_replaces(mapping_at(obj, "spec")):
         return cause
     metadata = obj["metadata"]
-    for key in (*mapping_at(metadata, "annotations"), *mapping_at(metadata, "labels")):
-        for prefix, tool in _GIT_OPS.items():
-            if key.startswith(prefix):
-                return f"{tool} may undo a restart"
-    owner = next((owner for owner in metadata.get("ownerReferences") or () if owner.get("controller") is True), None)
+    keys = (*mapping_at(metadata, "annotations"), *mapping_at(metadata, "labels"))
+    if tool := next((tool for key in keys for prefix, tool in _GIT_OPS.items() if key.startswith(prefix)), ""):
+        return f"{tool} may undo a restart"
+    owner = controller_of(metadata)
     return f"{owner['kind']} {owner['name']} owns it and may undo a restart" if owner else ""
 
 
@@ -260,10 +259,10 @@ def workload_path(affected: AffectedWorkload) -> str:
     version = (API_VERSIONS | RESTARTED).get(kind, "")
     if not version or kind in LEFT_ALONE:
         return ""
-    return f"{collection_path(version, kind, affected.namespace)}/{string_field(affected.workload.name)}"
+    return f"{collection_path(version, f'{kind.lower()}s', affected.namespace)}/{affected.workload.name}"
 
 
-def collection_path(version: str, kind: str, namespace: str = "") -> str:
+def collection_path(version: str, plural: str, namespace: str = "") -> str:
     """Where the API server has the objects of a kind, of one namespace or of all."""
     within = f"/namespaces/{namespace}" if namespace else ""
-    return f"/{'apis' if '/' in version else 'api'}/{version}{within}/{kind.lower()}s"
+    return f"/{'apis' if '/' in version else 'api'}/{version}{within}/{plural}"
