@@ -251,7 +251,6 @@ def main() -> None:
         }
         for title, (prepare, planned) in cases.items():
             prepare()
-            replicas = replicas or _replicas(fleet)
             found: dict[tuple[str, ...], list[Cost]] = {_LIST: [], _PLAN: []}
             for _ in range(options.rounds):
                 for words, costs in found.items():
@@ -259,6 +258,7 @@ def main() -> None:
             listing, plan = map(_medians, found.values())
             rows += [_row(title, "`list`", listing, listing), _row(title, "`rollout --dry-run`", plan, listing)]
             print(*rows[-2:], sep="\n", file=sys.stderr)
+            replicas = replicas or _replicas(fleet)  # of the first case: it mends
         tried = fleet.cost(_PLAN, _team(fleet.cluster), workloads)
         rows.append(_row("all outdated", "`rollout --dry-run`, without the settings", tried, listing))
         minor = fleet.cluster.minor
