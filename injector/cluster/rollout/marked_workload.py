@@ -69,9 +69,8 @@ class MarkedWorkload:
 
     def begin(self, expects: str, earlier: RolloutMark | None) -> None:
         """What the mark says from now on; `earlier` is that of a rollout which this one goes on with."""
-        started = earlier.started if earlier else spoken_time(self._client.now())
-        restarted = earlier is not None and earlier.restarted
-        self.mark = msgspec.structs.replace(self.mark, started=started, expects=expects, restarted=restarted)
+        begun = earlier or msgspec.structs.replace(self.mark, started=spoken_time(self._client.now()))
+        self.mark = msgspec.structs.replace(begun, run=self.mark.run, by=self.mark.by, expects=expects)
 
     async def restart(self) -> None:
         """Change the template, and mark the workload in the same request: so it happens once."""

@@ -101,7 +101,9 @@ class WorkloadStep:
         while earlier and self._marked.is_taken(earlier):
             if first and earlier.renewed != first.renewed:
                 raise TakenError
-            self.waits_for = f"another rollout may work on it, {earlier.by} at {earlier.renewed}"
+            if not self.waits_for:
+                self.waits_for = f"another rollout may work on it, {earlier.by} at {earlier.renewed}"
+                self._say("waiting", self.waits_for)
             await asyncio.sleep(self.look_seconds)
             earlier = await self._marked.earlier()
         return earlier
