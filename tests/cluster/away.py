@@ -60,8 +60,7 @@ class ApiServerAlone(ControlPlane):
 
     def _again(self, name: str) -> Process:
         """The program as it was started before."""
-        old = self._processes[name]
-        process = self._processes[name] = Process(list(old.popen.args), old.log_file, folder=self.folder)
+        process = self._processes[name] = self._processes[name].again()
         return process
 
 

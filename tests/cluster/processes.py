@@ -96,6 +96,7 @@ class Process:
         env: Mapping[str, str] | None = None,
         folder: Path | None = None,
     ) -> None:
+        self._started = arguments, log_file, env, folder
         words = [str(argument) for argument in arguments]
         self.name = Path(words[0]).name
         self.log_file = log_file
@@ -154,6 +155,10 @@ class Process:
         """End it at once."""
         self.popen.kill()
         self.popen.wait()
+
+    def again(self) -> Process:
+        """The program as it was started before. In the main thread: the kernel ends it with its thread."""
+        return Process(*self._started)
 
 
 def _die_with_parent() -> None:

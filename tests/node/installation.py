@@ -15,7 +15,7 @@ from tests.cluster.api import Object
 from tests.cluster.objects import wait_until_available, wait_until_in_force
 from tests.cluster.processes import eventually
 from tests.cluster.shipped import clear
-from tests.deploy.helm import NAME, ROOT
+from tests.deploy.helm import CHART, NAME, ROOT, Helm
 from tests.node.running import Node
 
 MANIFEST = ROOT / "deploy" / "install.yaml"
@@ -32,6 +32,22 @@ class Installation:
         """With kubectl; waits until all replicas are Ready and the webhooks are called."""
         self.node.kubectl("apply", "-f", "-", stdin=manifest or MANIFEST.read_text())
         self.wait()
+
+    @contextmanager
+    def by_chart(self, **values: Any) -> Iterator[None]:
+        """Installed by the chart with these values inside, in the place of deploy/install.yaml."""
+        self.remove()
+        helm = Helm(4, self.node.kubeconfig)
+        words = ["--namespace", NAME, "--wait"]
+        try:
+            given = [f"--set-json={name}={json.dumps(value)}" for name, value in values.items()]
+            helm.run("install", NAME, CHART, "--create-namespace", *given, *words, timeout=180)
+            self.wait()
+            yield
+            helm.run("uninstall", NAME, *words, timeout=180)
+        finally:
+            self.remove()
+            self.apply()
 
     def wait(self) -> list[Object]:
         """Until the Deployment is rolled out and its webhooks are in force. The pods."""

@@ -10,13 +10,17 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import signal
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from tests.cluster.processes import eventually
+
 HERE = Path(__file__).parent
 _CLONE_NEWNET = 0x40000000
+_WAITED_FOR = "sleep\0001000\0"  # by `begin`
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -68,10 +72,35 @@ class Namespaces:
         """The command that runs these words in all of the namespaces. This process is in that of the network only."""
         return ["nsenter", f"--target={self.first}", "--mount", "--pid", "--net", "--uts", "--ipc", *words]
 
+    def kill_all(self, outside: Sequence[int]) -> None:
+        """End at once what runs inside: below the first process there, and below these outside. The namespaces stay."""
+        eventually("nothing runs inside", lambda: not self._killed([self.first, *outside]), 60)
+
+    def _killed(self, parents: list[int]) -> list[int]:
+        """The processes below these, but for the one that the first one waits for; each has got its signal."""
+        found = []
+        while parents:
+            at = Path(f"/proc/{parents.pop()}")
+            for children in at.glob("task/*/children"):
+                numbers = [int(number) for number in _read(children).split()]
+                parents += numbers
+                found += [number for number in numbers if _read(Path(f"/proc/{number}/cmdline")) != _WAITED_FOR]
+        for number in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        return found
+
     def _end(self) -> None:
         assert self.keeper.stdin
         self.keeper.stdin.close()
         self.keeper.wait()
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:  # the process has ended
+        return ""
 
 
 def _enter_network(namespace: int) -> None:

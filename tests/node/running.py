@@ -14,7 +14,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -115,6 +115,27 @@ class Node(ControlPlane):
         [inner] = Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().split()
         os.kill(int(inner), signal.SIGKILL)
         outer.popen.wait()
+
+    def stop_all(self) -> None:
+        """End everything at once, as a power cut does: control plane, node, and what runs in pods. The disks stay."""
+        self.namespaces.kill_all([process.pid for process in self._processes.values()])
+        for process in self._processes.values():
+            process.kill()
+
+    def start_all_again(self, between: Callable[[], object]) -> None:
+        """Start the control plane with what it has on its disk, and the node after `between`."""
+
+        def again(name: str) -> Process:
+            self._processes[name] = self._processes[name].again()
+            return self._processes[name]
+
+        again("etcd")
+        again("kube-apiserver").wait_until_ready(lambda: self.api.text("/readyz") == "ok")
+        for name in ("kube-controller-manager", "kube-scheduler", "kube-proxy", "coredns"):
+            again(name)
+        between()
+        again("containerd").wait_until_ready(lambda: self.ctr("version"))
+        again("kubelet").wait_until_ready(self._node_is_ready)
 
     def _spawn_inside(self, name: str, *words: str | Path) -> None:
         command = self.namespaces.inside(*words)

@@ -13,7 +13,7 @@ from tests.cluster.api import Api
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.objects import deployment, pod, wait_until_available
 from tests.cluster.processes import eventually
-from tests.deploy.helm import CHART, NAME, Helm
+from tests.deploy.helm import NAME
 from tests.node.calls import ENABLED, app, call, sidecar_names, wait_until_ready
 from tests.node.installation import Installation
 
@@ -82,19 +82,8 @@ def test_what_a_replica_takes(injector: Installation, record_property: Record) -
 @pytest.fixture(scope="module")
 def chart(injector: Installation) -> Iterator[Installation]:
     """The injector installed by the chart, with `retryRefused`, in the place of deploy/install.yaml."""
-    injector.remove()
-    helm = Helm(4, injector.node.kubeconfig)
-    words = ["--namespace", NAME, "--wait"]
-    try:
-        helm.run(
-            "install", NAME, CHART, "--create-namespace", "--set", "settings.retryRefused=true", *words, timeout=180
-        )
-        injector.wait()
+    with injector.by_chart(settings={"retryRefused": True}):
         yield injector
-        helm.run("uninstall", NAME, *words, timeout=180)
-    finally:
-        injector.remove()
-        injector.apply()
 
 
 def test_the_chart(chart: Installation, namespace: NamespaceFactory) -> None:

@@ -36,7 +36,7 @@ def test_alerts_and_panels(
     rules = one(objects, "PrometheusRule", NAME)["spec"]
     dashboard = json.loads(one(objects, "ConfigMap", f"{NAME}-dashboard")["data"][f"{NAME}.json"])
     space, began = namespace(labels={"injection": "required"}), time.time()
-    prometheus = Prometheus(injector.node, tmp_path, _targets(injector), rules)
+    prometheus = Prometheus(injector.node, tmp_path, targets(injector), rules)
 
     def fires(alert: str, cause: Callable[[], object] = lambda: None) -> None:
         def firing() -> bool:
@@ -60,12 +60,12 @@ def test_alerts_and_panels(
         address = injector.pods()[0]["status"]["podIP"]
         fires("InjectorUnreadable", lambda: post(address, b"{"))
         injector.scale(0)
-        prometheus.scrape(_targets(injector))
+        prometheus.scrape(targets(injector))
         injector.api.patch("Deployment", "web", {"spec": {"replicas": 5}}, space)
         fires("InjectorGone")
         fires("InjectorCallsRefused")
         injector.scale(2)
-        prometheus.scrape(_targets(injector))
+        prometheus.scrape(targets(injector))
         # What was counted stays in view for the ten minutes of its expression.
         may = {*_OF_THE_MACHINE, "InjectorCallsRefused", "PodsWithoutSidecar", "InjectorUnreadable"}
         with suppress(TimeoutError):
@@ -91,7 +91,7 @@ def post(address: str, body: bytes) -> None:
         urlopen(request, timeout=10, context=context)
 
 
-def _targets(injector: Installation) -> list[str]:
+def targets(injector: Installation) -> list[str]:
     """What a Prometheus would find by pods' annotations: that of the tests is built without discovery in Kubernetes."""
     found = []
     for replica in injector.pods():
