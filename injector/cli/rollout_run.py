@@ -18,9 +18,10 @@ from injector.cluster.client import Client
 from injector.cluster.pause import is_paused
 from injector.cluster.rollout.dry_run import NewPod, try_pod
 from injector.cluster.rollout.marked_workload import MarkedWorkload
-from injector.cluster.rollout.plan import PlannedWorkload
+from injector.cluster.rollout.plan import PlannedWorkload, desired_pods
 from injector.cluster.rollout.rollouts import Limits, RolloutResult, Rollouts
 from injector.cluster.rollout.steps import WorkloadStep
+from injector.cluster.rollout.workload_health import unsettled
 from injector.diagnostics import Diagnostic, Severity
 from injector.pods.context import Object, mapping_at
 from injector.settings import Settings
@@ -48,12 +49,10 @@ def injector_fault(live: BlockingClient, namespace: str | None) -> Diagnostic | 
         return None
     if deployment is None:
         return None
-    status, desired = mapping_at(deployment, "status"), deployment["spec"].get("replicas", 1)
-    counts = [status.get(name, 0) for name in ("replicas", "updatedReplicas", "readyReplicas")]
-    observed = status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
-    if observed and counts == [desired] * 3 and desired:
+    desired, ready = desired_pods(deployment), mapping_at(deployment, "status").get("readyReplicas", 0)
+    if desired and not unsettled(deployment):
         return None
-    text = f"the injector's replicas are not all ready and of the newest version: {counts[2]} of {desired} are"
+    text = f"the injector's replicas are not all ready and of the newest version: {ready} of {desired} are"
     return Diagnostic("injector-not-ready", "error", text, check)
 
 

@@ -187,6 +187,7 @@ class App:
         repair = Repair(
             client,
             self._options.namespace,
+            self._pod_name,
             self._settings,
             self._is_ready,
             namespaces.get,

@@ -37,7 +37,7 @@ LOOK = 0.5
 QUICK = f"""\
 from injector.cluster.repair import repair
 from injector.cli.main import main
-repair._LOOK_SECONDS = repair._WORKLOAD_SECONDS = {LOOK}
+repair._LOOK_SECONDS = repair._WORKLOAD_SECONDS = repair._SETTLED_SECONDS = {LOOK}
 main()
 """
 LEASE = "sidecar-injector-repair"

@@ -21,14 +21,15 @@ from injector.cluster.lease import Lease
 from injector.cluster.repair.missing_pods import MissingPods, Replay, is_called
 from injector.cluster.rollout.dry_run import NewPod, next_pod
 from injector.cluster.rollout.marked_workload import MarkedWorkload
-from injector.cluster.rollout.plan import Plan, PlannedWorkload, workload_path
+from injector.cluster.rollout.plan import AffectedWorkload, Plan, PlannedWorkload, workload_path
 from injector.cluster.rollout.rollouts import PATIENCE_SECONDS, Limits, RolloutResult, Rollouts
 from injector.cluster.rollout.steps import StepError, WorkloadStep
-from injector.cluster.rollout.workload_health import unavailable
+from injector.cluster.rollout.workload_health import unavailable, unsettled
 from injector.cluster.tasks import Background, jittered
 from injector.diagnostics import Diagnostic
 from injector.pods.context import Namespace, Object, mapping_at
 from injector.pods.receipt import read_receipt
+from injector.pods.workloads import workload_of_pod
 from injector.reasons import Effect
 from injector.settings import Settings
 from injector.telemetry import Metrics
@@ -39,6 +40,8 @@ _log = structlog.get_logger(__name__)
 _LOOK_SECONDS, _WORKLOAD_SECONDS = 30.0, 2.0
 #: Seconds between two looks at whether this is still the leader.
 _TICK = 1.0
+#: For how long all replicas have to be ready: until then not every API server may know where they are.
+_SETTLED_SECONDS = 15.0
 #: The annotation of the Lease that says why nothing is evicted any more.
 STOPPED_KEY = "sidecar.injector/repair-stopped"
 #: What stops all: evicted pods do not get their sidecar, or a workload did not survive it.
@@ -52,14 +55,15 @@ _Evict = Callable[[], Awaitable[ApiError | None]]
 class Repair(Background):
     """Takes part in the choice of a leader, and works while it leads and `ready()`. `start()` it, then `stop()`.
 
-    `own` is the injector's namespace. `namespace_of`, `settings_now` and `replay` tell what the server knows and uses
-    at that moment; `settings` are those of its start.
+    `own` is the injector's namespace, and `pod_name` its pod. `namespace_of`, `settings_now` and `replay` tell what the
+    server knows and uses at that moment; `settings` are those of its start.
     """
 
     def __init__(
         self,
         client: Client,
         own: str,
+        pod_name: str,
         settings: Settings,
         ready: Callable[[], bool],
         namespace_of: Callable[[str], Namespace | None],
@@ -69,13 +73,14 @@ class Repair(Background):
         metrics: Metrics,
     ) -> None:
         self._client, self._own, self._settings, self._ready = client, own, settings, ready
-        self._namespace_of, self._replay = namespace_of, replay
+        self._namespace_of, self._replay, self._pod_name = namespace_of, replay, pod_name
         self._events, self._metrics = events, metrics
         self._missing = MissingPods(client, own, namespace_of, settings_now, replay)
         self._lease = Lease(client, own, settings.repair.lease)
         self._fault = ""  # what stopped it, as long as the Lease does not say so
         self._pace = asyncio.Lock()
         self._next_eviction = 0.0
+        self._ready_since = 0.0  # since when all replicas were seen to be ready; 0 for not
 
     def start(self) -> None:
         """Begin."""
@@ -104,7 +109,7 @@ class Repair(Background):
                 _log.warning("repair-trouble", why=str(error), effect="looks again soon")
             except Exception:  # a mistake of ours must not end it for good
                 _log.exception("repair-failed")
-            await asyncio.sleep(jittered(_LOOK_SECONDS, 0.1))
+            await asyncio.sleep(jittered(_LOOK_SECONDS if self._settled else _SETTLED_SECONDS / 3, 0.1))
 
     async def _while_active(self, work: Coroutine[Any, Any, None]) -> None:
         """Do the work, and give it up as soon as another replica may lead."""
@@ -125,9 +130,9 @@ class Repair(Background):
         configuration = await self._configuration()
         affected = await self._missing.find(configuration)
         self._metrics.repair_missing.cell().value = sum(len(each.pods) for each in affected)
-        stopped = await self._stopped()
+        stopped, fault = await self._stopped(), await self._replicas_fault()
         self._metrics.repair_stopped.cell().value = int(bool(stopped))
-        if stopped:
+        if stopped or fault or not self._settled:
             return
         plan, sick = Plan(), set[tuple[str, str]]()
         for each in affected:
@@ -150,6 +155,18 @@ class Repair(Background):
         for diagnostic in result.stops:
             if diagnostic.code in _BRAKES:
                 await self._brake(diagnostic)
+
+    @property
+    def _settled(self) -> bool:
+        return bool(self._ready_since) and time.monotonic() - self._ready_since >= _SETTLED_SECONDS
+
+    async def _replicas_fault(self) -> str:
+        """Why a pod that is created now may miss the injector: not all replicas are ready, and of one version."""
+        pod = await self._client.find(f"/api/v1/namespaces/{self._own}/pods/{self._pod_name}")
+        path = pod and workload_path(AffectedWorkload(self._own, workload_of_pod(pod), "", {}))
+        fault = unsettled(await self._client.get(path)) if path else ""
+        self._ready_since = 0.0 if fault else self._ready_since or time.monotonic()
+        return fault
 
     async def _object(self, path: str) -> tuple[str, Object | None]:
         """A workload's object, None where it is gone; an empty one and no path where it may not be read."""
@@ -177,6 +194,8 @@ class Repair(Background):
             await asyncio.sleep(max(0.0, self._next_eviction - time.monotonic()))
             namespace = self._namespace_of(pod["metadata"]["namespace"])
             configuration = await self._configuration()
+            if fault := await self._replicas_fault():
+                raise StepError(Diagnostic("injector-not-ready", "error", f"the injector is not ready: {fault}"))
             if namespace is None or not is_called(configuration, namespace, pod) or not self._active:
                 raise StepError(Diagnostic("not-called", "error", "the injector is paused, or does not lead any more"))
             if refusal := await evict():

@@ -60,6 +60,12 @@ def unavailable(obj: Object) -> int:
     return max(0, desired_pods(obj, 0) - int(available))
 
 
+def unsettled(obj: Object) -> str:
+    """What a workload lacks by its status, in words; "" when all its pods are available and of the newest version."""
+    desired, away = desired_pods(obj, 0), unavailable(obj)
+    return _not_updated(obj, "restart", desired) or (f"{away} of {desired} pods are not available" if away else "")
+
+
 def _not_updated(obj: Object, method: Method, desired: int) -> str:
     """What of a restart its controller has not done yet."""
     status = mapping_at(obj, "status")
