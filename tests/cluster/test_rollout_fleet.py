@@ -11,6 +11,7 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, NamedTuple
 
 import pytest
@@ -200,7 +201,7 @@ class Watched:
         ]
         selected = {"labelSelector": f"fleet={shop.own}"}
         for kind in _KINDS:
-            file = tempfile.TemporaryFile("w+")
+            file = tempfile.NamedTemporaryFile("w")
             command = [*kubectl, "get", f"{kind.lower()}s", *words, 'jsonpath={}{"\\n"}']
             self._watches.append((subprocess.Popen(command, stdout=file, text=True), file))
             count = len(shop.api.list(kind, **selected))
@@ -223,9 +224,8 @@ class Watched:
 
 
 def _lines(file: IO[str]) -> list[str]:
-    """The lines that are whole."""
-    file.seek(0)
-    return file.read().split("\n")[:-1]
+    """The lines that are whole. It is opened anew: the position of the one that is open is that of who writes."""
+    return Path(file.name).read_text().split("\n")[:-1]
 
 
 @contextlib.contextmanager
