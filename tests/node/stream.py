@@ -92,9 +92,18 @@ class Doings:
     def killed(self) -> None:
         """Each replica by SIGKILL, one after the other."""
         for pod in self.injector.pods():
-            before = pod["status"]["containerStatuses"][0]["containerID"]
-            self.injector.node.kill_container(before)
-            self.injector.replaced(pod["metadata"]["name"], before)
+            self._killed([pod])
+
+    def killed_at_once(self) -> None:
+        """All replicas by SIGKILL."""
+        self._killed(self.injector.pods())
+
+    def _killed(self, pods: Sequence[Object]) -> None:
+        before = {pod["metadata"]["name"]: pod["status"]["containerStatuses"][0]["containerID"] for pod in pods}
+        for container in before.values():
+            self.injector.node.kill_container(container)
+        for name, container in before.items():
+            self.injector.replaced(name, container)
 
     def renewed(self) -> None:
         """Two serving certificates later, and one authority."""
