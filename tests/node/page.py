@@ -20,7 +20,7 @@ _HEAD = """\
 
 `make test-node` starts a cluster with one node: a real kubelet, containerd and runc. It installs the injector from the
 image of the Dockerfile, and runs real pods. `make soak` makes the rows with 1,000 pods, rolling restarts, killed
-replicas, docs/coming-from, what a node leaves behind, and the time to start a pod. With `NODE_ARGS=--update`, or
+replicas, `repair`, docs/coming-from, what a node leaves behind, and the time to start a pod. With `NODE_ARGS=--update`, or
 `SOAK="tests/node --update"`, they replace the rows of the tests that they run.
 
 The seconds depend on the machine, so compare rows only with one another. Times to start are medians of 20 pods each,
