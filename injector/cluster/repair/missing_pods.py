@@ -27,8 +27,8 @@ from injector.settings import SETTINGS_KEY, Settings
 #: What a pod gets that is created now.
 Replay = Callable[[Object, Namespace], Injection]
 
-#: Pods on one page of the list.
-_PAGE = 500
+#: Pods on one page of the list: a pod's metadata has some KiB of JSON, and in memory several times as much.
+_PAGE = 100
 #: Pods that still run.
 _RUNNING = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 #: The controller of a pod writes its annotations as it creates it, and the clock may tick meanwhile.
@@ -91,17 +91,15 @@ class MissingPods:
 
     async def _bare_pods(self, settings: Settings) -> AsyncIterator[Object]:
         """The metadata of pods that run without a mark."""
-        page = ""
-        while True:
+        page: str | None = ""
+        while page is not None:
             listing = await self._client.list("/api/v1/pods", _RUNNING, page=page, limit=_PAGE, metadata_only=True)
+            page = listing.metadata.next_page or None
             for pod in listing.items or ():
-                if "deletionTimestamp" not in pod["metadata"] and settings.status_key not in string_map(
-                    pod, "annotations"
-                ):
+                marked = settings.status_key in string_map(pod, "annotations")
+                if not marked and "deletionTimestamp" not in pod["metadata"]:
                     yield pod
-            page = listing.metadata.next_page
-            if not page:
-                return
+            del listing  # it is gone before the next one comes
 
     async def _settings_change(self) -> str:
         """When the settings were last changed; "" where nobody noted it."""
