@@ -20,8 +20,8 @@ _HEAD = """\
 
 `make test-node` starts a cluster with one node: a real kubelet, containerd and runc. It installs the injector from the
 image of the Dockerfile, and runs real pods. `make soak` makes the rows with 1,000 pods, rolling restarts, killed
-replicas, `repair`, docs/coming-from, what a node leaves behind, and the time to start a pod. With `NODE_ARGS=--update`, or
-`SOAK="tests/node --update"`, they replace the rows of the tests that they run.
+replicas, `repair`, docs/coming-from, what a node leaves behind, and the time to start a pod. With
+`NODE_ARGS=--update`, or `SOAK="tests/node --update"`, they replace the rows of the tests that they run.
 
 The seconds depend on the machine, so compare rows only with one another. Times to start are medians of 20 pods each,
 in turn: from scheduling to the first line of the app's log, and from creation to Ready. Of the gallery's sidecars only
