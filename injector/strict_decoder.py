@@ -16,7 +16,6 @@ from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
-import yaml
 from msgspec import inspect
 
 from injector.diagnostics import Diagnostic, Path
@@ -141,13 +140,20 @@ def _refused(kinds: tuple[inspect.Type, ...], value: object, path: Path) -> Diag
         if isinstance(value, str) and not expected:
             fields["nearest"] = close = nearest(value, allowed, _NEAR)
             near = did_you_mean(close, near)
-        elif word := next((word for word in allowed if yaml.safe_load(word) == value), ""):  # such as off
+        elif word := _read_as(value, allowed):
             near = f'put it in quotes: "{word}"'
         return Diagnostic("not-allowed", "error", f"{shortened(value)} is not allowed", near, path, fields=fields)
     actual = "nothing" if value is None else KINDS.get(type(value).__name__, "not a value that YAML has")
     quoted = shortened(value) if isinstance(value, str | int | float) else ""
     message = f"{' or '.join(expected)} is needed, and this is {actual}{f' ({quoted})' if quoted else ''}"
     return Diagnostic("wrong-type", "error", message, quotes_help(value, types), path, fields=fields)
+
+
+def _read_as(value: object, words: tuple[str, ...]) -> str:
+    """The word that YAML reads as this value, such as `off`; "" where none is."""
+    import yaml  # `--help` does without
+
+    return next((word for word in words if yaml.safe_load(word) == value), "")
 
 
 def _wrong_key(key: object, path: Path) -> Diagnostic:
