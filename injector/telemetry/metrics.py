@@ -196,9 +196,13 @@ class Metrics(Collector):
             "injector_repair_missing_pods",
             "Pods without their sidecars that the leader of `repair` found.",
             kind="gauge",
+            label_sets=((),),
         )
         self.repair_stopped = Numbers(
-            "injector_repair_stopped", "1 while `repair` has stopped because something is wrong.", kind="gauge"
+            "injector_repair_stopped",
+            "1 while `repair` has stopped because something is wrong.",
+            kind="gauge",
+            label_sets=((),),
         )
         self.away = Numbers(
             "injector_api_server_away_seconds",
