@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -204,6 +205,61 @@ def test_with_the_rights_of_a_namespace_admin(shop: Shop) -> None:
     for where, resource in (("-A",), "namespaces"), (("-n", shop.own), shop.own):
         elsewhere = command.run("rollout", "--kubeconfig", kubeconfig, *where, "--yes")
         assert (elsewhere.code, elsewhere.out) == (1, "") and resource in elsewhere.err
+
+
+def test_an_outage_after_a_rollout_that_has_stopped(shop: Shop) -> None:
+    """A workload that it has left marked has pods without their sidecar, from a later outage: it begins anew."""
+    api = shop.api
+    api.create(deployment("api", 1, {"sick": "crash"}), shop.name)
+    wait_until_available(api, "api", shop.name)
+    shop.change("logger:2")
+    code, _ = shop.rollout("--only", "outdated")
+    assert code == 1 and marks(api, shop.name) == ["api"]
+    shop.break_quietly("false")
+    time.sleep(1.1)  # younger than the mark, by the API server's seconds
+    for made in pods_of(api, "api", shop.name):
+        api.delete("Pod", made["metadata"]["name"], shop.name)
+    eventually("they are back without it", lambda: shop.images("api") == {""})
+    wait_until_available(api, "api", shop.name)
+    shop.break_quietly("true")
+    code, events = shop.rollout("--only", "missing")
+    assert code == 1 and names(events, "restarted", "successor-without-sidecar", "unhealthy") == [
+        ("restarted", "deployment/early"),
+        ("restarted", "deployment/api"),
+        ("unhealthy", "deployment/api"),
+    ]
+
+
+def test_who_may_evict_alone_stops_at_a_sick_workload(shop: Shop) -> None:
+    """Without a mark, as that cannot be written."""
+    api, group = shop.api, "rbac.authorization.k8s.io"
+    for name, labels in (("api", {"sick": "crash"}), ("web", {})):
+        api.create(deployment(name, 1, labels), shop.name)
+        wait_until_available(api, name, shop.name)
+    shop.change("logger:2")
+    api.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "evictor"}}, shop.name)
+    rules = [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "create"]},
+        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]},
+        {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]},
+        {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get", "list"]},
+    ]
+    metadata = {"name": "evictor"}
+    api.create({"apiVersion": f"{group}/v1", "kind": "Role", "metadata": metadata, "rules": rules}, shop.name)
+    role = {"apiGroup": group, "kind": "Role", "name": "evictor"}
+    subjects = [{"kind": "ServiceAccount", "name": "evictor", "namespace": shop.name}]
+    binding = {"metadata": metadata, "roleRef": role, "subjects": subjects}
+    api.create({"apiVersion": f"{group}/v1", "kind": "RoleBinding", **binding}, shop.name)
+    evictor = shop.control_plane.api_for_service_account(shop.name, "evictor")
+    eventually("it is in force", lambda: evictor.list("Pod", shop.name))
+    kubeconfig = shop.control_plane.kubeconfig_for_service_account(shop.name, "evictor")
+    code, events = shop.rollout("--only", "outdated", "--method", "evict", kubeconfig=kubeconfig)
+    assert code == 1 and names(events, "evicted", "unhealthy", "no-permission") == [
+        ("evicted", "deployment/api"),
+        ("unhealthy", "deployment/api"),
+    ]
+    assert events[-1]["event"] == "stopped" and shop.images("web") == {"logger:1"}
+    assert not marks(api, shop.name)
 
 
 def test_two_at_a_time_notice_each_other(shop: Shop) -> None:

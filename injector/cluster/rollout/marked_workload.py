@@ -106,12 +106,16 @@ class MarkedWorkload:
     async def leave(self) -> None:
         """Leave the mark for the next rollout: nobody works on the workload any more."""
         self.mark = msgspec.structs.replace(self.mark, renewed="")
-        await self._write(msgspec.json.encode(self.mark).decode(), {}, {})
+        await self._end(msgspec.json.encode(self.mark).decode())
 
     async def unmark(self) -> None:
-        """Take the mark away; of a workload that is gone, or that one may not mark, there is none."""
+        """Take the mark away."""
+        await self._end(None)
+
+    async def _end(self, mark: str | None) -> None:
+        """The last write; a workload that is gone, or that one may not mark, has none."""
         try:
-            await self._write(None, {}, {})
+            await self._write(mark, {}, {})
         except ApiError as error:
             if error.status not in (403, 404):
                 raise

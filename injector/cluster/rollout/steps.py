@@ -113,7 +113,9 @@ class WorkloadStep:
         self._count = len(pods)
         new_pod = await self._new_pod_of(obj, (affected or pods)[0])
         expects = self._expectation(new_pod, affected)
-        earlier = mark if mark and mark.expects == expects else None
+        # Affected pods that are younger than the mark are of something that has happened since: it begins anew.
+        goes_on = mark and mark.expects == expects and all(created(pod) <= mark.started for pod in affected)
+        earlier = mark if goes_on else None
         self._before = {pod["metadata"]["uid"] for pod in pods if not earlier or created(pod) <= earlier.started}
         self._marked.begin(expects, earlier)
         if earlier:
@@ -192,9 +194,7 @@ class WorkloadStep:
                 continue
             if (await self._new_pod_of(obj, pod)).differs(pod, self._settings):
                 name = pod["metadata"]["name"]
-                text = (
-                    f"its new pod {name} does not have the sidecars that it should have, although a dry run gave them"
-                )
+                text = f"its new pod {name} does not have the sidecars that a pod created now should have"
                 raise self._error(
                     _BARE_SUCCESSOR, text, "run injector check, and injector explain for this pod", pod=name
                 )
