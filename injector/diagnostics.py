@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import injector
 
@@ -78,6 +78,15 @@ class Place:
 
 
 _NOWHERE = Place()
+
+
+class Edit(NamedTuple):
+    """A change of an author's file: the characters from `start` to before `end`, counted from 0, become `text`."""
+
+    file: str
+    start: int
+    end: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

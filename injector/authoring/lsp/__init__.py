@@ -1,0 +1,1 @@
+"""What editors show while somebody writes a template: diagnostics, completion, hover, definitions, renames, fixes."""
