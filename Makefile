@@ -17,6 +17,7 @@ REPOSITORY ?=
 SECONDS ?= 60
 DEMO_STAMP := $(VENV)/.demo
 STAMP  := $(VENV)/.ready
+PAGE_STAMP := $(VENV)/.page
 # Where `make docs` leaves the site, and `make docs-serve` shows it.
 SITE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sidecar-injector/docs-site
 PORT ?= 8000
@@ -28,7 +29,7 @@ OLDEST := v1.30.14
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup image dist demo test test-programs test-wordless test-node test-oldest soak fuzz lint docs docs-serve diagrams bench bench-against bench-cli bench-api-server bench-fleet run parts manifests dashboard kubernetes-fields baseline lock clean
+.PHONY: help setup image dist demo test test-programs test-wordless test-node test-oldest soak fuzz lint docs docs-serve diagrams bench bench-against bench-cli bench-api-server bench-fleet run parts manifests dashboard kubernetes-fields baseline lock workbench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -54,6 +55,12 @@ $(DEMO_STAMP): pyproject.toml requirements.lock requirements-demo.lock
 $(STAMP): $(DEMO_STAMP) requirements-lint.lock requirements-dev.lock
 	@echo "Installing the $$(cat requirements-lint.lock requirements-dev.lock | grep -c '^[a-z]') packages that tests, linters and the documentation need"
 	@$(PIP_INSTALL) --require-hashes -r requirements-lint.lock -r requirements-dev.lock
+	@touch $@
+
+# What builds the workbench's page, and drives a browser through it.
+$(PAGE_STAMP): $(STAMP) requirements-page.lock
+	@echo "Installing what builds the workbench's page"
+	@$(PIP_INSTALL) --require-hashes -r requirements-page.lock
 	@touch $@
 
 setup: $(STAMP) ## Make .venv with the injector command in it
@@ -165,5 +172,8 @@ lock: ## Pin again what is shipped, and what the demo, the linter and developmen
 	$(UV_LOCK) pyproject.toml --all-extras -c requirements.lock -c requirements-demo.lock -c requirements-lint.lock \
 	  $$($(UV_OMIT) requirements.lock requirements-demo.lock requirements-lint.lock) -o requirements-dev.lock
 
+workbench: $(PAGE_STAMP) ## Build the page of `injector workbench` into this checkout, from a locked set of npm packages
+	$(BIN)/python -m deploy.workbench_page
+
 clean: ## Remove what make made in this folder (the cache folder stays)
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) injector/authoring/workbench/built build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

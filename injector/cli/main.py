@@ -31,6 +31,7 @@ _SECTIONS = {
         "lint": "Find mistakes in templates before a pod does.",
         "test": "Run the cases of templates.",
         "docs": "Write the reference of a template's parameters.",
+        "workbench": "Write a template in the browser, with what it makes of a pod beside it.",
         "images": "List the images that templates use.",
         "import": "Make templates out of another injector's sidecar configs.",
     },

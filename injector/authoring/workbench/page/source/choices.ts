@@ -1,0 +1,115 @@
+// What the template is tried with: a pod, its namespace's label, the cluster, and the parameters.
+
+import { byId, element } from "./elements";
+
+export interface Schema {
+  type: string; description?: string; default?: unknown; enum?: unknown[]; examples?: unknown[];
+  minimum?: number; maximum?: number; maxLength?: number; format?: string; pattern?: string; required?: boolean;
+  secret?: boolean;
+}
+export interface Offer { samples: string[]; cases: string[]; parameters: Record<string, Schema>; versions: string[] }
+/** The choices as `injector/preview` takes them. */
+export interface Choice {
+  pod: string; manifest: string; namespaceLabel: string; kubernetesVersion: string; nativeSidecars: string;
+  parameters: Record<string, string>;
+}
+
+const OWN = "(a manifest of mine)";
+
+export class Choices {
+  private readonly form = byId<HTMLFormElement>("choices");
+  private readonly pod = element("select", { id: "pod" });
+  private readonly manifest = element("textarea", {
+    id: "manifest", rows: 8, spellcheck: "false", placeholder: "apiVersion: apps/v1\nkind: Deployment\n…",
+  });
+  private readonly label = select("label", ["enabled", "required", "disabled", ""], { "": "(none)" });
+  private readonly version = element("select", { id: "version" });
+  private readonly native = select("native", ["auto", "always", "never"], {
+    auto: "as the cluster's version allows", always: "native", never: "plain containers",
+  });
+  private readonly parameters = element("fieldset", { id: "parameters" }, element("legend", {}, "Parameters"));
+  private offered = "";
+
+  constructor(changed: () => void) {
+    const own = element("div", { id: "own", hidden: true }, field("Manifest", this.manifest));
+    this.form.append(
+      element("div", { class: "row" }, field("Pod", this.pod), field("Namespace label", this.label),
+        field("Kubernetes", this.version), field("Sidecars", this.native)),
+      own, element("details", {}, element("summary", {}, "Parameters"), this.parameters));
+    this.form.addEventListener("submit", (event) => event.preventDefault());
+    this.form.addEventListener("input", () => {
+      own.hidden = this.pod.value !== OWN;
+      changed();
+    });
+  }
+
+  get value(): Choice {
+    const inputs = [...this.parameters.querySelectorAll<HTMLInputElement | HTMLSelectElement>("[name]")];
+    return {
+      pod: this.pod.value === OWN ? "" : this.pod.value,
+      manifest: this.pod.value === OWN ? this.manifest.value : "",
+      namespaceLabel: this.label.value,
+      kubernetesVersion: this.version.value,
+      nativeSidecars: this.native.value,
+      parameters: Object.fromEntries(inputs.filter((input) => input.value !== "").map((input) => [input.name, input.value])),
+    };
+  }
+
+  /** Offer what the template has now; what is chosen stays chosen where it is still there. */
+  offer(offer: Offer): void {
+    const text = JSON.stringify(offer);
+    if (text === this.offered) return;
+    this.offered = text;
+    const groups: [string, string[]][] = [["Samples", offer.samples], ["Cases", offer.cases], ["Own", [OWN]]];
+    refill(this.pod, groups.filter(([, names]) => names.length > 0).map(([title, names]) =>
+      element("optgroup", { label: title }, ...names.map((name) => element("option", { value: name }, name)))));
+    refill(this.version, offer.versions.map((name) => element("option", { value: name }, name)));
+    const typed = this.value.parameters;
+    const fields = Object.entries(offer.parameters).map(([name, schema]) => field(
+      name, input(name, schema, typed[name] ?? ""), schema.description ?? ""));
+    this.parameters.replaceChildren(element("legend", {}, "Parameters"),
+      ...(fields.length > 0 ? fields : [element("p", {}, "This template has no parameters.")]));
+  }
+}
+
+function refill(list: HTMLSelectElement, options: HTMLElement[]): void {
+  const before = list.value;
+  list.replaceChildren(...options);
+  if ([...list.options].some((option) => option.value === before)) list.value = before;
+}
+
+function select(id: string, values: string[], labels: Record<string, string> = {}): HTMLSelectElement {
+  return element("select", { id }, ...values.map((value) => element("option", { value }, labels[value] ?? value)));
+}
+
+function field(label: string, control: HTMLElement, description = ""): HTMLElement {
+  const parts: Node[] = [element("label", { for: control.id }, label), control];
+  if (description !== "") {
+    const id = `${control.id}-help`;
+    control.setAttribute("aria-describedby", id);
+    parts.push(element("small", { id }, description));
+  }
+  return element("div", { class: "field" }, ...parts);
+}
+
+/** The control for a parameter's text: what annotations say, which the injector reads by the schema. */
+function input(name: string, schema: Schema, value: string): HTMLElement {
+  const id = `parameter-${name}`;
+  const fallback = schema.default === undefined ? "" : shown(schema.default);
+  const values = schema.type === "boolean" ? ["true", "false"] : (schema.enum ?? []).map(shown);
+  if (values.length > 0) {
+    const list = element("select", { id, name }, element("option", { value: "" }, fallback === "" ? "(none)" : `default: ${fallback}`),
+      ...values.map((each) => element("option", { value: each }, each)));
+    list.value = value;
+    return list;
+  }
+  const type = schema.type === "integer" ? "number" : "text";
+  const limits = Object.fromEntries(
+    [["min", schema.minimum], ["max", schema.maximum], ["maxlength", schema.maxLength]]
+      .filter((pair): pair is [string, number] => typeof pair[1] === "number"));
+  return element("input", { id, name, type, value, placeholder: fallback, autocomplete: "off", ...limits });
+}
+
+function shown(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

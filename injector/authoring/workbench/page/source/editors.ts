@@ -1,0 +1,275 @@
+// The template's files in editors. What an editor knows of them comes from the language server alone.
+
+import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { jinja } from "@codemirror/lang-jinja";
+import { yaml } from "@codemirror/lang-yaml";
+import { HighlightStyle, bracketMatching, indentUnit, syntaxHighlighting } from "@codemirror/language";
+import { type Action, type Diagnostic, lintKeymap, nextDiagnostic, setDiagnostics } from "@codemirror/lint";
+import {
+  LSPClient, LSPPlugin, Workspace, type WorkspaceFile, findReferencesKeymap, hoverTooltips, jumpToDefinitionKeymap,
+  renameKeymap, serverCompletion,
+} from "@codemirror/lsp-client";
+import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
+import { type ChangeSpec, EditorState, type Extension, type Text } from "@codemirror/state";
+import {
+  EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers,
+} from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+import { type Tabs, byId, element } from "./elements";
+
+interface Position { line: number; character: number }
+interface Range { start: Position; end: Position }
+export interface LspDiagnostic {
+  range: Range; severity?: number; code?: string; source?: string; message: string;
+  codeDescription?: { href: string }; data?: unknown;
+}
+interface TextEdit { range: Range; newText: string }
+interface CodeAction {
+  title: string; edit?: { changes?: Record<string, TextEdit[]> }; isPreferred?: boolean; diagnostics?: LspDiagnostic[];
+}
+
+/** A file in its editor: `etag` is that of the content on disk that it is based on, "" for a new file. */
+export class OpenFile implements WorkspaceFile {
+  version = 0;
+  saved: Text;
+  conflict = false;
+  problems: LspDiagnostic[] = [];
+
+  constructor(readonly path: string, readonly uri: string, readonly languageId: string, public doc: Text,
+              readonly view: EditorView, public etag: string) {
+    this.saved = etag === "" ? EditorState.create().doc : doc;
+  }
+
+  getView(): EditorView { return this.view; }
+  get text(): string { return this.view.state.sliceDoc(); }
+  get modified(): boolean { return this.etag === "" || !this.view.state.doc.eq(this.saved); }
+}
+
+const highlighting = HighlightStyle.define([
+  { tag: [tags.propertyName, tags.definition(tags.propertyName)], class: "hl-key" },
+  { tag: [tags.string, tags.special(tags.string)], class: "hl-string" },
+  { tag: [tags.number, tags.bool, tags.null, tags.atom], class: "hl-value" },
+  { tag: [tags.keyword, tags.operatorKeyword, tags.controlKeyword], class: "hl-keyword" },
+  { tag: [tags.comment, tags.lineComment, tags.blockComment], class: "hl-comment" },
+  { tag: [tags.variableName, tags.function(tags.variableName)], class: "hl-name" },
+]);
+
+/** Styles of the editors; the colours are those of the page. */
+const theme = EditorView.theme({
+  "&": { color: "var(--text)", backgroundColor: "var(--surface)", height: "100%", fontSize: "0.875rem" },
+  ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.5" },
+  ".cm-gutters": { color: "var(--dim)", backgroundColor: "var(--surface)", borderRight: "1px solid var(--line)" },
+  ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "var(--active)" },
+  ".cm-cursor": { borderLeftColor: "var(--text)", borderLeftWidth: "2px" },
+  "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "var(--selection) !important" },
+  "&.cm-focused": { outline: "2px solid var(--focus)", outlineOffset: "-2px" },
+  ".cm-tooltip, .cm-panels": { color: "var(--text)", backgroundColor: "var(--raised)", border: "1px solid var(--line)" },
+  ".cm-tooltip-autocomplete > ul > li[aria-selected]": { color: "var(--on-accent)", backgroundColor: "var(--accent)" },
+  ".cm-diagnosticText": { whiteSpace: "pre-wrap" },
+  ".cm-diagnosticAction": { color: "var(--on-accent)", backgroundColor: "var(--accent)" },
+  ".cm-deletedChunk": { backgroundColor: "var(--removed)" },
+  "&.cm-merge-b .cm-changedLine, .cm-insertedLine": { backgroundColor: "var(--added)" },
+  ".cm-collapsedLines": { color: "var(--text)", background: "var(--active)" },
+});
+
+const nonce = document.querySelector<HTMLMetaElement>("meta[name=nonce]")?.content ?? "";
+
+/** What every editor of the page has, to write in or only to read. */
+export function common(label: string): Extension {
+  return [
+    EditorView.cspNonce.of(nonce), theme, syntaxHighlighting(highlighting), EditorView.lineWrapping,
+    EditorView.contentAttributes.of({ "aria-label": label }),
+  ];
+}
+
+export function language(path: string): Extension {
+  const base = /\.(ya?ml|json)(\.j2)?$/.test(path) ? yaml() : undefined;
+  if (path.endsWith(".j2")) return base === undefined ? jinja() : jinja({ base });
+  return base ?? [];
+}
+
+const languageIds: [RegExp, string][] = [[/\.j2$/, "jinja"], [/\.ya?ml$/, "yaml"], [/\.md$/, "markdown"]];
+
+/** All files of a template, in the one way that the language server's client and the page see them. */
+export class Files extends Workspace {
+  files: OpenFile[] = [];
+  changed: () => void = () => {};
+  private tabs: Tabs | undefined;
+  private folder = "";
+  private readonly early = new Map<string, LspDiagnostic[]>();
+
+  begin(tabs: Tabs, folder: string): void {
+    this.tabs = tabs;
+    this.folder = folder.endsWith("/") ? folder : `${folder}/`;
+  }
+
+  /** Open a file in an editor of its own. */
+  add(path: string, text: string, etag: string): OpenFile {
+    const panel = this.tabs?.add(path);
+    const uri = this.folder + path.split("/").map(encodeURIComponent).join("/");
+    const id = languageIds.find(([pattern]) => pattern.test(path))?.[1] ?? "plaintext";
+    const state = EditorState.create({
+      doc: text,
+      extensions: [
+        common(path), lineNumbers(), history(), drawSelection(), highlightActiveLine(), bracketMatching(),
+        closeBrackets(), highlightSelectionMatches(), indentUnit.of("  "), language(path), autocompletion(),
+        keymap.of([
+          { key: "F8", run: nextDiagnostic }, ...renameKeymap, ...jumpToDefinitionKeymap, ...findReferencesKeymap,
+          ...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...searchKeymap, ...historyKeymap, ...defaultKeymap,
+        ]),
+        EditorView.updateListener.of((update) => { if (update.docChanged) this.changed(); }),
+      ],
+    });
+    const view = new EditorView({ state, ...(panel === undefined ? {} : { parent: panel }) });
+    const file = new OpenFile(path, uri, id, view.state.doc, view, etag);
+    this.files.push(file);
+    view.dispatch({ effects: [] });
+    return file;
+  }
+
+  override getFile(uri: string): OpenFile | null {
+    const wanted = decodeURIComponent(uri);
+    return this.files.find((file) => decodeURIComponent(file.uri) === wanted) ?? null;
+  }
+
+  at(path: string): OpenFile | undefined { return this.files.find((file) => file.path === path); }
+
+  syncFiles() {
+    const updates = [];
+    for (const file of this.files) {
+      const plugin = LSPPlugin.get(file.view);
+      if (plugin === null || plugin.unsyncedChanges.empty) continue;
+      updates.push({ file, prevDoc: file.doc, changes: plugin.unsyncedChanges });
+      file.doc = file.view.state.doc;
+      file.version += 1;
+      plugin.clear();
+    }
+    return updates;
+  }
+
+  openFile(): void { /* `connected` opens all of them, whether they show or not */ }
+  closeFile(): void { /* a file stays open as long as the page */ }
+  override disconnected(): void { for (const file of this.files) file.problems = []; }
+
+  override async displayFile(uri: string): Promise<EditorView | null> {
+    const file = this.getFile(uri);
+    if (file === null) return null;
+    this.tabs?.select(file.path);
+    return file.view;
+  }
+
+  /** Take in what the language server finds in a file: underlined in its editor, with the quick fixes that it knows. */
+  async show(uri: string, problems: LspDiagnostic[]): Promise<void> {
+    const file = this.getFile(uri);
+    if (file === null) { this.early.set(uri, problems); return; }
+    file.problems = problems;
+    this.underline(file, []);
+    if (problems.length === 0) return;
+    const params = { textDocument: { uri: file.uri }, range: whole(file.view.state), context: { diagnostics: problems } };
+    const actions = await this.client.request<unknown, CodeAction[] | null>("textDocument/codeAction", params);
+    if (file.problems === problems) this.underline(file, actions ?? []);
+  }
+
+  private underline(file: OpenFile, actions: CodeAction[]): void {
+    const plugin = LSPPlugin.get(file.view);
+    if (plugin === null) return;
+    const place = (position: Position) => {
+      const old = plugin.syncedDoc;
+      const within = { line: Math.min(position.line, old.lines - 1), character: position.character };
+      return plugin.unsyncedChanges.mapPos(plugin.fromPosition(within, old));
+    };
+    const diagnostics = file.problems.map((problem): Diagnostic => ({
+      from: place(problem.range.start), to: place(problem.range.end), message: problem.message,
+      severity: severity(problem), source: problem.code ?? "",
+      actions: actions.filter((action) => isFor(action, problem)).map((action): Action => ({
+        name: action.title, apply: () => this.apply(action.edit?.changes ?? {}),
+      })),
+    }));
+    file.view.dispatch(setDiagnostics(file.view.state, diagnostics));
+  }
+
+  /** Make the changes of a quick fix. */
+  apply(changes: Record<string, TextEdit[]>): void {
+    for (const [uri, edits] of Object.entries(changes)) {
+      const view = this.getFile(uri)?.view;
+      const plugin = view === undefined ? null : LSPPlugin.get(view);
+      if (view === undefined || plugin === null) continue;
+      view.dispatch({
+        changes: edits.map((edit): ChangeSpec => ({
+          from: plugin.fromPosition(edit.range.start), to: plugin.fromPosition(edit.range.end), insert: edit.newText,
+        })),
+        userEvent: "input.fix",
+      });
+    }
+  }
+}
+
+export function severity(problem: LspDiagnostic): "error" | "warning" | "info" | "hint" {
+  return (["error", "warning", "info", "hint"] as const)[(problem.severity ?? 1) - 1] ?? "info";
+}
+
+function isFor(action: CodeAction, problem: LspDiagnostic): boolean {
+  const own = action.diagnostics ?? [];
+  return own.some((each) => each.code === problem.code && JSON.stringify(each.range) === JSON.stringify(problem.range));
+}
+
+function whole(state: EditorState): Range {
+  const last = state.doc.line(state.doc.lines);
+  return { start: { line: 0, character: 0 }, end: { line: state.doc.lines - 1, character: last.length } };
+}
+
+/** The client of the language server, with the files of a template. */
+export function makeClient(found: (files: Files, uri: string, problems: LspDiagnostic[]) => void): LSPClient {
+  return new LSPClient({
+    timeout: 20000,
+    workspace: (client) => new Files(client),
+    // what a server says of a pod is text: no element of it gets into the page but those that Markdown makes
+    sanitizeHTML: onlyText,
+    notificationHandlers: {
+      "textDocument/publishDiagnostics": (client, params) => {
+        found(client.workspace as Files, params.uri, params.diagnostics);
+        return true;
+      },
+    },
+    extensions: [serverCompletion(), hoverTooltips()],
+  });
+}
+
+const markdownElements = new Set(
+  ["P", "CODE", "PRE", "EM", "STRONG", "UL", "OL", "LI", "A", "BR", "HR", "H1", "H2", "H3", "H4", "SPAN", "TABLE", "THEAD",
+    "TBODY", "TR", "TH", "TD", "BLOCKQUOTE"],
+);
+
+function onlyText(html: string): string {
+  const page = new DOMParser().parseFromString(html, "text/html");
+  for (const node of [...page.body.querySelectorAll("*")]) {
+    if (!markdownElements.has(node.tagName)) node.replaceWith(page.createTextNode(node.outerHTML));
+    for (const { name, value } of [...node.attributes]) {
+      if (!(name === "class" || (name === "href" && /^https?:/.test(value)))) node.removeAttribute(name);
+    }
+  }
+  return page.body.innerHTML;
+}
+
+/** The list of all problems, each with a way to its place. */
+export function listProblems(files: Files): void {
+  const items = files.files.flatMap((file) => file.problems.map((problem) => {
+    const { line, character } = problem.range.start;
+    const go = () => {
+      void files.displayFile(file.uri).then((view) => {
+        if (view === null) return;
+        const place = view.state.doc.line(Math.min(line + 1, view.state.doc.lines));
+        const anchor = Math.min(place.from + character, place.to);
+        view.dispatch({ selection: { anchor }, scrollIntoView: true });
+        view.focus();
+      });
+    };
+    const kind = severity(problem);
+    return element("li", { class: kind },
+      element("button", { type: "button", click: go }, `${file.path}:${line + 1}:${character + 1}`),
+      element("span", { class: "kind" }, ` ${kind} `), problem.message,
+      ...(problem.code === undefined ? [] : [element("code", {}, ` [${problem.code}]`)]));
+  }));
+  byId("problems").replaceChildren(...(items.length > 0 ? items : [element("li", { class: "none" }, "No problems.")]));
+}
