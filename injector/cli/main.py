@@ -32,6 +32,7 @@ _SECTIONS = {
         "test": "Run the cases of templates.",
         "docs": "Write the reference of a template's parameters.",
         "images": "List the images that templates use.",
+        "lsp": "Run the language server, for editors.",
         "import": "Make templates out of another injector's sidecar configs.",
     },
     "Cluster": {
