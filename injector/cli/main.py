@@ -33,6 +33,7 @@ _SECTIONS = {
         "docs": "Write the reference of a template's parameters.",
         "workbench": "Write a template in the browser, with what it makes of a pod beside it.",
         "images": "List the images that templates use.",
+        "lsp": "Run the language server, for editors.",
         "import": "Make templates out of another injector's sidecar configs.",
     },
     "Cluster": {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -49,11 +49,15 @@ def make_subject(
     sources: Mapping[str, str],
     rules: Collection[str],
     kubernetes: tuple[int, int],
+    samples: Sequence[SamplePod] = (),
 ) -> Subject:
-    """A template with what it renders. Raises nothing: what cannot be rendered is among its failures."""
+    """A template with what it renders. Raises nothing: what cannot be rendered is among its failures.
+
+    For every sample pod, and with parameters at their edges; or with the defaults alone, for the pods in `samples`.
+    """
     template = replace(template, program=template.program.remembering(_MEMORY))
     renders = _Renders(template, kubernetes)
-    renderings, failures = until_enough(() if template.why_not_injected else renders.all())
+    renderings, failures = until_enough(() if template.why_not_injected else renders.all(samples))
     objects: tuple[ObjectRendering, ...] = ()
     if template.applies_to != AppliesTo() or template.why_not_injected:
         # most templates are for pods alone, and need nothing of what this imports
@@ -91,13 +95,16 @@ class _Renders:
             native: Snapshot(Settings(native_sidecars=native), catalog, cluster, "lint") for native in ("auto", "never")
         }
 
-    def all(self) -> Iterator[Rendering | RenderFailure | None]:
-        """The defaults for each sample pod, then each parameter at its edges for the standard pod."""
+    def all(self, samples: Sequence[SamplePod]) -> Iterator[Rendering | RenderFailure | None]:
+        """The defaults for each sample pod, then each parameter at its edges for the standard pod; of `samples`, where
+        there are any, the defaults alone.
+        """
         if unknown := self.unknown():
             yield from unknown
             return
-        defaults = ((sample, dict[str, Any](), _NO_EDGE) for sample in SAMPLE_PODS)
-        edges = ((STANDARD, *values_and_edge) for values_and_edge in tried(self._template.parameters.values()))
+        defaults = ((sample, dict[str, Any](), _NO_EDGE) for sample in samples or SAMPLE_PODS)
+        parameters_tried = () if samples else self._template.parameters.values()
+        edges = ((STANDARD, *values_and_edge) for values_and_edge in tried(parameters_tried))
         contents = set()
         for sample, parameters, edge in chain(defaults, edges):
             render = partial(self._made, sample, parameters, edge)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from injector.authoring.cases.suite import TESTS
 from injector.loading.template_folders import read_folder
@@ -35,3 +37,18 @@ def read_project(folder: Path, unsaved: Mapping[str, str]) -> Project:
     if cases.is_dir():
         files |= {f"{TESTS}/{name}": text for name, text in read_folder(cases).items()}
     return Project(folder, {**files, **unsaved})
+
+
+@contextmanager
+def written(project: Project, neighbours: Iterable[Path] = ()) -> Iterator[Path]:
+    """The project as a folder of the same name, unsaved texts too, for as long as the context lasts; beside it links to
+    the folders of other templates.
+    """
+    with TemporaryDirectory(prefix="injector-") as room:
+        folder = Path(room) / project.name
+        (folder / TESTS).mkdir(parents=True)
+        for path, text in project.files.items():
+            (folder / path).write_bytes(text.encode("utf-8", "surrogatepass"))
+        for neighbour in neighbours:
+            (Path(room) / neighbour.name).symlink_to(neighbour)
+        yield folder

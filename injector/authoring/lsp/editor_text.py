@@ -1,0 +1,118 @@
+"""Between this program's places and an editor's: positions, diagnostics, edits, and what switches a finding off."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
+
+import msgspec
+from lsprotocol import types
+from pygls.workspace import PositionCodec
+
+from injector.authoring.lint.rule import address, rules
+from injector.authoring.lsp.checks import Problem
+from injector.diagnostics import Edit
+from injector.templates.template import MANIFEST
+
+_LINE_END = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
+_WORD = re.compile(r"[\w.-]+|[^\w\s]")
+_SEVERITIES = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+    "note": types.DiagnosticSeverity.Information,
+}
+#: Stands for the reason that whoever switches a rule off has to write.
+_REASON = "REASON"
+#: Who found a diagnostic; of those of the last whole lint, while the next one is awaited.
+SOURCE, STALE = "injector", "injector (before the last edit)"
+
+
+class EditorText:
+    """A text and its positions: offsets are characters from 0, an editor counts lines and the units of its encoding.
+
+    Lines end as the protocol has it, at `\\n`, `\\r\\n` and `\\r`.
+    """
+
+    def __init__(self, text: str, codec: PositionCodec) -> None:
+        self._codec = codec
+        self.lines = _LINE_END.split(text)
+        self._starts = [0, *accumulate(map(len, self.lines))]
+
+    def offset(self, position: types.Position) -> int:
+        """The offset of an editor's position."""
+        place = self._codec.position_from_client_units(self.lines, position)
+        line = min(place.line, len(self.lines) - 1)
+        return min(self._starts[line] + place.character, self._starts[line + 1])
+
+    def range(self, start: int, end: int) -> types.Range:
+        """The range from one offset to before another."""
+        return types.Range(self._position(start), self._position(end))
+
+    def _position(self, offset: int) -> types.Position:
+        line = min(max(bisect_right(self._starts, offset) - 1, 0), len(self.lines) - 1)
+        before = self.lines[line][: offset - self._starts[line]]
+        return types.Position(line, self._codec.client_num_units(before))
+
+    def word(self, line: int, column: int) -> types.Range:
+        """The word at a place, both numbers from 1; or the rest of its line. Of line 0, the beginning of the file."""
+        number = min(max(line, 1), len(self.lines)) - 1
+        text = self.lines[number].rstrip("\r\n")
+        begin = min(max(column - 1, 0), len(text)) if line else 0
+        word = _WORD.match(text, begin)
+        end = len(text) if word is None else word.end()
+        return self.range(self._starts[number] + begin, self._starts[number] + (end if line else 0))
+
+    def line_end(self, line: int) -> int:
+        """The offset at which a line ends, counted from 1."""
+        number = min(line, len(self.lines)) - 1
+        return self._starts[number] + len(self.lines[number].rstrip("\r\n"))
+
+    def edits(self, edits: Iterable[Edit]) -> list[types.TextEdit]:
+        """Edits of this text as an editor applies them."""
+        return [types.TextEdit(self.range(edit.start, edit.end), edit.text) for edit in edits]
+
+
+def editor_diagnostic(problem: Problem, text: EditorText, revision: int, *, stale: bool = False) -> types.Diagnostic:
+    """A problem as an editor shows it; `revision` of the texts is the one that it was found in."""
+    page = address(problem.rule)
+    return types.Diagnostic(
+        range=text.word(problem.line, problem.column),
+        message="\n".join(filter(None, (problem.message, problem.help))),
+        severity=_SEVERITIES[problem.severity],
+        code=problem.rule,
+        code_description=types.CodeDescription(page) if page.startswith("http") else None,
+        source=STALE if stale else SOURCE,
+        data={
+            "revision": revision,
+            "file": problem.file,
+            "line": problem.line,
+            "fix": problem.fix,
+            "edits": list(map(list, problem.edits)),
+        },
+    )
+
+
+def moved(problem: Problem, text: EditorText) -> Problem | None:
+    """A problem of an earlier text in this one: at the nearest line that reads as its line did, None without any."""
+    if not problem.text:
+        return problem
+    lines = [number for number, line in enumerate(text.lines, 1) if line.rstrip("\r\n") == problem.text]
+    if not lines:
+        return None
+    return msgspec.structs.replace(problem, line=min(lines, key=lambda line: abs(line - problem.line)))
+
+
+def disabling(rule: str, file: str, line: int, texts: Mapping[str, EditorText]) -> Edit | None:
+    """The edit that switches a rule off for a line: a comment at its end, or in template.yaml for the whole template.
+
+    None for what is no rule's, or cannot be switched off.
+    """
+    comment = f"lint: disable={rule} {_REASON}"
+    if rule not in rules() or rule == "disable" or MANIFEST not in texts:
+        return None
+    if not line or file.endswith(".md"):
+        return Edit(MANIFEST, 0, 0, f"# {comment}\n")
+    end = texts[file].line_end(line)
+    return Edit(file, end, end, f" {{#- {comment} #}}" if file.endswith(".j2") else f"  # {comment}")

@@ -1,0 +1,158 @@
+"""Child processes that work on templates, each for one request, within limits on memory and processor time.
+
+A process that has imported everything forks for each request. So a child begins at once, and whatever a template does
+in it ends with it: memory, caches, a loop without an end. A request that nobody waits for any more is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from injector.errors import InjectorError
+from injector.loading.limits import address_space, set_limit
+
+#: What a child may take on top of what it begins with, in bytes, and how long it may take on the clock: its processor
+#: time is up long before, unless the machine does not let it run.
+_MEMORY = 512 * 1024 * 1024
+_WALL_SECONDS = 300
+_FAILED, _DONE = b"!", b"+"
+
+
+class ChildRequest(msgspec.Struct):
+    """What a child is to do: a function of `checks.TASKS`, its arguments, and the seconds of processor time for it."""
+
+    task: str
+    arguments: dict[str, Any]
+    seconds: int
+
+
+class ChildError(InjectorError):
+    """A child has not answered. `code` is `limit` where it ended before, or `value` where the program has failed."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class ForkServer:
+    """The process that forks. It starts with the first request, and again where somebody has killed it."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection: socket.socket | None = None
+
+    def start(self) -> socket.socket:
+        """The connection to the process, started where it does not run."""
+        if self._process is None or self._process.poll() is not None or self._connection is None:
+            self.stop()
+            self._connection, theirs = socket.socketpair()
+            command = [sys.executable, "-m", __name__, str(theirs.fileno())]
+            self._process = subprocess.Popen(
+                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+            )
+            theirs.close()
+        return self._connection
+
+    def stop(self) -> None:
+        """End the process; children end by themselves."""
+        if self._connection is not None:
+            self._connection.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._process = self._connection = None
+
+    async def run(self, request: ChildRequest) -> bytes:
+        """What a child answers, as JSON. Cancelled, it ends the child. Raises ChildError."""
+        # once more where it was killed: not by its limits alone, maybe by somebody who looks for memory
+        answer = await self._one(request) or await self._one(request)
+        if not answer:
+            raise ChildError("limit", "the template takes too much time or memory: what checks it was ended")
+        if answer[:1] == _FAILED:
+            raise ChildError("value", f"the injector itself failed while it checked this: {answer[1:].decode()}")
+        return answer[1:]
+
+    async def _one(self, request: ChildRequest) -> bytes:
+        """What one child answers; nothing where it ended before."""
+        ours, theirs = socket.socketpair()
+        try:
+            socket.send_fds(self.start(), [b"."], [theirs.fileno()])
+        except OSError:  # the process is ending: the next request starts another
+            ours.close()
+            return b""
+        finally:
+            theirs.close()
+        reader, writer = await asyncio.open_connection(sock=ours)
+        pid = 0
+        try:
+            writer.write(msgspec.json.encode(request) + b"\n")
+            pid = int(await reader.readline() or 0)
+            async with asyncio.timeout(_WALL_SECONDS):
+                answer = await reader.read()
+            pid = 0
+            return answer
+        except (TimeoutError, OSError):
+            return b""
+        finally:
+            writer.close()
+            if pid:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+# ----------------------------------------------------------------------------------------------- the process that forks
+
+
+def _serve(connection: socket.socket) -> None:
+    from injector.authoring.lsp.checks import TASKS, warm
+
+    warm()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for children
+    while True:
+        message, descriptors, *_ = socket.recv_fds(connection, 1, 1)
+        if not message:
+            return  # the server has ended
+        if not os.fork():
+            connection.close()
+            with socket.socket(fileno=descriptors[0]) as replies:
+                _answer(replies, TASKS)
+            os._exit(0)
+        os.close(descriptors[0])
+
+
+def _answer(replies: socket.socket, tasks: Any) -> None:
+    """The child: its number, then what the task gives."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # programs that cases start are waited for
+    with replies.makefile("rwb") as stream, suppress(OSError):  # whoever asked may be gone
+        request = msgspec.json.decode(stream.readline(), type=ChildRequest)
+        stream.write(b"%d\n" % os.getpid())
+        stream.flush()
+        set_limit(resource.RLIMIT_AS, address_space() + _MEMORY)
+        set_limit(resource.RLIMIT_CPU, request.seconds)
+        set_limit(resource.RLIMIT_CORE, 0)
+        try:
+            answer = _DONE + msgspec.json.encode(tasks[request.task](**request.arguments), enc_hook=str)
+        except (MemoryError, RecursionError):
+            return
+        except Exception as error:
+            traceback.print_exc()
+            answer = _FAILED + f"{type(error).__name__}: {error}".encode()
+        stream.write(answer)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+    _serve(socket.socket(fileno=int(sys.argv[1])))

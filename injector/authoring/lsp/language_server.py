@@ -1,0 +1,254 @@
+"""The language server: what an editor asks and says, handed to the projects that its documents belong to.
+
+`make_server` gives it without a transport: `start_io` serves an editor that starts it, and whoever has messages of its
+own sets a writer and calls `protocol.handle_message`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+from pygls.uris import from_fs_path, to_fs_path
+
+from injector import __version__
+from injector.authoring.cases.suite import TESTS
+from injector.authoring.lsp.checks import Problem
+from injector.authoring.lsp.editor_text import EditorText, disabling, editor_diagnostic, moved
+from injector.authoring.lsp.fork_server import ChildError, ChildRequest, ForkServer
+from injector.authoring.lsp.project import Project
+from injector.authoring.lsp.watched_project import WatchedProject
+from injector.diagnostics import Edit
+from injector.loading.template_folders import is_template
+from injector.settings import SETTINGS_KEY
+from injector.templates.template import MANIFEST, OVERLAY
+
+_SETTINGS_SECONDS = 10
+
+
+class InjectorLanguageServer(LanguageServer):
+    """The server, with the templates that documents are open of."""
+
+    def __init__(self) -> None:
+        # whole texts: an editor and this program need not agree on more than their bytes
+        super().__init__("injector", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        self.children = ForkServer()
+        self._projects: dict[Path, WatchedProject] = {}
+        self._published: dict[Path, set[str]] = {}
+        self._pod = ""
+        self._tasks: set[asyncio.Future[object]] = set()
+
+    # -------------------------------------------------------------------------------------- documents and projects
+
+    def project_of(self, uri: str) -> tuple[WatchedProject, str] | None:
+        """The template that a document belongs to, and the document's path within it; None where it is of none."""
+        path = _path(uri)
+        for folder, file in ((path.parent, path.name), (path.parent.parent, f"{path.parent.name}/{path.name}")):
+            if (file == path.name or path.parent.name == TESTS) and is_template(folder):
+                return self.watched(folder), file
+        return None
+
+    def watched(self, folder: Path) -> WatchedProject:
+        """The checks of a template's folder, which begin where they have not."""
+        if folder not in self._projects:
+            self._projects[folder] = project = WatchedProject(folder, self._unsaved, self.children, self._publish)
+            project.pod = self._pod
+        return self._projects[folder]
+
+    def _unsaved(self, folder: Path) -> dict[str, str]:
+        """The texts of open documents by their paths within a template's folder."""
+        texts = {}
+        for document in self.workspace.text_documents.values():
+            path = _path(document.uri)
+            if path.parent == folder or path.parent == folder / TESTS:
+                texts[path.relative_to(folder).as_posix()] = document.source
+        return texts
+
+    def changed(self, uri: str) -> None:
+        """A document, or its file, has changed."""
+        owner = self.project_of(uri)
+        if owner is not None:
+            owner[0].change()
+        elif uri in self.workspace.text_documents and _path(uri).name.endswith(SETTINGS_KEY):
+            self.begin(self._check_settings(uri))
+
+    def forget(self, uri: str) -> None:
+        """A document is closed: its template is checked no more where no other of it is open."""
+        owner = self.project_of(uri)
+        if owner is None:
+            self._send(_path(uri), [])
+        elif self._unsaved(owner[0].folder):
+            owner[0].change()
+        else:
+            folder = owner[0].folder
+            self._projects.pop(folder).close()
+            self._clear(folder, set())
+
+    def view(self, title: str) -> None:
+        """Show and check templates with the sample pod of this title."""
+        self._pod = title
+        for project in self._projects.values():
+            project.pod = title
+            project.change()
+
+    def begin(self, work: Coroutine[Any, Any, object]) -> None:
+        """Do something beside what the editor asks next."""
+        self._tasks.add(task := asyncio.ensure_future(work))
+        task.add_done_callback(self._tasks.discard)
+
+    def text(self, text: str) -> EditorText:
+        """A text and its positions in this editor's units."""
+        return EditorText(text, self.workspace.position_codec)
+
+    # ------------------------------------------------------------------------------------------------- diagnostics
+
+    def _publish(self, project: Project, revision: int, problems: list[Problem], stale: list[Problem]) -> None:
+        by_file: dict[str, list[types.Diagnostic]] = {}
+        texts = {file: self.text(text) for file, text in project.files.items()}
+        nothing = self.text("")
+        placed = [(moved(problem, texts.get(problem.file, nothing)), True) for problem in stale]
+        for problem, is_stale in [*((problem, False) for problem in problems), *placed]:
+            if problem is not None:
+                file = problem.file or next((name for name in (OVERLAY, MANIFEST) if name in texts), MANIFEST)
+                diagnostic = editor_diagnostic(problem, texts.get(file, nothing), revision, stale=is_stale)
+                by_file.setdefault(file, []).append(diagnostic)
+        for file, diagnostics in by_file.items():
+            self._send(project.folder / file, diagnostics)
+        self._clear(project.folder, set(by_file))
+
+    def _clear(self, folder: Path, files: set[str]) -> None:
+        """Take back what was published of a template's other files than these."""
+        for file in self._published.get(folder, set()) - files:
+            self._send(folder / file, [])
+        self._published[folder] = files
+
+    def _send(self, file: Path, diagnostics: list[types.Diagnostic]) -> None:
+        # the uri as the editor wrote it, where it did: it may write a path otherwise
+        uris = [uri for uri in self.workspace.text_documents if _path(uri) == file]
+        uri = uris[0] if uris else from_fs_path(str(file)) or ""
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics))
+
+    async def _check_settings(self, uri: str) -> None:
+        document, file = self.workspace.get_text_document(uri), _path(uri)
+        version = document.version
+        request = ChildRequest("settings", {"file": file.name, "text": document.source}, _SETTINGS_SECONDS)
+        try:
+            problems = msgspec.json.decode(await self.children.run(request), type=list[Problem])
+        except ChildError as error:
+            problems = [Problem(error.code, "error", str(error), "", file.name, 1, 1, "")]
+        if document.version == version:
+            text = self.text(document.source)
+            self._send(file, [editor_diagnostic(problem, text, version or 0) for problem in problems])
+
+
+# ------------------------------------------------------------------------------------------------ what an editor says
+
+
+def _opened(server: InjectorLanguageServer, params: types.DidOpenTextDocumentParams) -> None:
+    server.changed(params.text_document.uri)
+
+
+def _edited(server: InjectorLanguageServer, params: types.DidChangeTextDocumentParams) -> None:
+    server.changed(params.text_document.uri)
+
+
+def _saved(server: InjectorLanguageServer, params: types.DidSaveTextDocumentParams) -> None:
+    server.changed(params.text_document.uri)
+
+
+def _closed(server: InjectorLanguageServer, params: types.DidCloseTextDocumentParams) -> None:
+    server.forget(params.text_document.uri)
+
+
+def _files_changed(server: InjectorLanguageServer, params: types.DidChangeWatchedFilesParams) -> None:
+    for uri in {event.uri for event in params.changes}:
+        server.changed(uri)
+
+
+def _configured(server: InjectorLanguageServer, params: types.DidChangeConfigurationParams) -> None:
+    match params.settings:
+        case {"injector": {"samplePod": str() as title}}:
+            server.view(title)
+
+
+def _initialized(server: InjectorLanguageServer, _: types.InitializedParams) -> None:
+    """Ask the editor to tell of changes of files on disk, where it can."""
+    server.children.start()
+    workspace = server.client_capabilities.workspace
+    watching = workspace and workspace.did_change_watched_files
+    if watching and watching.dynamic_registration:
+        method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
+        options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher("**/*")])
+        params = types.RegistrationParams([types.Registration("files", method, options)])
+        server.begin(server.client_register_capability_async(params))
+
+
+def _code_actions(server: InjectorLanguageServer, params: types.CodeActionParams) -> list[types.CodeAction]:
+    """What mends the diagnostics at a place, and what switches their rules off there."""
+    owner = server.project_of(params.text_document.uri)
+    if owner is None:
+        return []
+    watched, _ = owner
+    texts = {file: server.text(text) for file, text in watched.project().files.items()}
+    actions = []
+    for diagnostic in params.context.diagnostics:
+        data = diagnostic.data
+        # an edit is for the very text that it was made of
+        if not isinstance(data, dict) or data.get("revision") != watched.revision:
+            continue
+        rule, file = str(diagnostic.code), data["file"]
+        if data["edits"]:
+            edits = [Edit(*edit) for edit in data["edits"]]
+            actions.append(_quick_fix(watched.folder, data["fix"], diagnostic, edits, texts))
+        if (edit := disabling(rule, file, data["line"], texts)) is not None:
+            title = f"Switch {rule} off here, with a reason"
+            actions.append(_quick_fix(watched.folder, title, diagnostic, [edit], texts))
+    return actions
+
+
+def _quick_fix(
+    folder: Path, title: str, diagnostic: types.Diagnostic, edits: list[Edit], texts: Mapping[str, EditorText]
+) -> types.CodeAction:
+    return types.CodeAction(
+        title, types.CodeActionKind.QuickFix, [diagnostic], edit=workspace_edit(folder, edits, texts)
+    )
+
+
+def workspace_edit(folder: Path, edits: Iterable[Edit], texts: Mapping[str, EditorText]) -> types.WorkspaceEdit:
+    """Edits of a template's files as an editor applies them."""
+    changes: dict[str, list[Edit]] = {}
+    for edit in edits:
+        changes.setdefault(edit.file, []).append(edit)
+    return types.WorkspaceEdit(
+        {from_fs_path(str(folder / file)) or "": texts[file].edits(own) for file, own in changes.items()}
+    )
+
+
+#: What does something about each message of an editor.
+_HANDLERS: Mapping[str, Callable[[InjectorLanguageServer, Any], object]] = {
+    types.INITIALIZED: _initialized,
+    types.TEXT_DOCUMENT_DID_OPEN: _opened,
+    types.TEXT_DOCUMENT_DID_CHANGE: _edited,
+    types.TEXT_DOCUMENT_DID_SAVE: _saved,
+    types.TEXT_DOCUMENT_DID_CLOSE: _closed,
+    types.TEXT_DOCUMENT_CODE_ACTION: _code_actions,
+    types.WORKSPACE_DID_CHANGE_WATCHED_FILES: _files_changed,
+    types.WORKSPACE_DID_CHANGE_CONFIGURATION: _configured,
+}
+
+
+def make_server() -> InjectorLanguageServer:
+    """A server without a transport."""
+    server = InjectorLanguageServer()
+    for method, handler in _HANDLERS.items():
+        server.feature(method)(handler)
+    return server
+
+
+def _path(uri: str) -> Path:
+    return Path(to_fs_path(uri) or "")

@@ -1,0 +1,109 @@
+"""One template while somebody edits it: checked at once after a keystroke, and linted whole when typing pauses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from injector.authoring.lsp.checks import Problem
+from injector.authoring.lsp.fork_server import ChildError, ChildRequest, ForkServer
+from injector.authoring.lsp.project import Project, read_project, written
+from injector.errors import TEMPLATE_ERRORS, TemplateError
+from injector.templates.template import MANIFEST, OVERLAY
+
+#: Seconds without a keystroke after which all rules are checked.
+PAUSE = 0.3
+#: Seconds of processor time for what is said at once, for a whole lint, and for anything else.
+_CHECK, _LINT, _OTHER = 6, 60, 60
+
+#: Publishes problems, and those of the last whole lint of an earlier text, of a project's revision.
+Publish = Callable[[Project, int, list[Problem], list[Problem]], object]
+
+
+class WatchedProject:
+    """The checks of one template. `revision` counts the changes of its texts."""
+
+    def __init__(
+        self, folder: Path, unsaved: Callable[[Path], Mapping[str, str]], children: ForkServer, publish: Publish
+    ) -> None:
+        self.folder = folder
+        self.revision = 0
+        self.pod = ""  #: the title of the sample pod in view
+        self._unsaved, self._children, self._publish = unsaved, children, publish
+        self._linted: list[Problem] = []
+        self._values: tuple[int, Mapping[tuple[str, int], str]] = (-1, {})
+        self._changed = asyncio.Event()
+        self._task = asyncio.create_task(self._run())
+
+    def project(self) -> Project:
+        """The template as it is now. Raises TemplateError where its folder cannot be read."""
+        return read_project(self.folder, self._unsaved(self.folder))
+
+    def change(self) -> None:
+        """A text, or the pod in view, has changed."""
+        self.revision += 1
+        self._changed.set()
+
+    def close(self) -> None:
+        """Check no more."""
+        self._task.cancel()
+
+    async def ask(self, task: str, project: Project, seconds: int = _OTHER, **arguments: Any) -> bytes:
+        """What a child answers about the project. Raises ChildError."""
+        with written(project) as folder:
+            return await self._children.run(ChildRequest(task, {"folder": str(folder), **arguments}, seconds))
+
+    async def _run(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            revision = self.revision
+            try:
+                project = self.project()
+            except TemplateError as error:  # a file that is no UTF-8, a folder that is gone
+                problems = [_of_error(diagnostic.code, str(diagnostic.message)) for diagnostic in error.diagnostics]
+                self._publish(Project(self.folder, {}), revision, problems, [])
+                continue
+            problems, ended = await self._problems("check", project, _CHECK, pod=self.pod)
+            self._publish(project, revision, problems, _still_open(self._linted, problems))
+            if ended or await self._changes_within(PAUSE):
+                continue
+            linting = asyncio.create_task(self._problems("lint", project, _LINT))
+            waiting = asyncio.create_task(self._changed.wait())
+            try:
+                await asyncio.wait((linting, waiting), return_when=asyncio.FIRST_COMPLETED)
+                if not self._changed.is_set():
+                    self._linted, _ = await linting
+                    self._publish(project, revision, self._linted, [])
+            finally:
+                linting.cancel()
+                waiting.cancel()
+
+    async def _problems(self, task: str, project: Project, seconds: int, **more: Any) -> tuple[list[Problem], bool]:
+        """What a child finds, and whether it was ended before: then that is what is wrong."""
+        try:
+            return msgspec.json.decode(await self.ask(task, project, seconds, **more), type=list[Problem]), False
+        except ChildError as error:
+            file = OVERLAY if OVERLAY in project.files else MANIFEST
+            return [_of_error(error.code, str(error), file)], True
+
+    async def _changes_within(self, seconds: float) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+        return self._changed.is_set()
+
+
+def _of_error(code: str, message: str, file: str = MANIFEST) -> Problem:
+    return Problem(code, "error", message, "", file, 1, 1, "")
+
+
+def _still_open(linted: list[Problem], problems: list[Problem]) -> list[Problem]:
+    """Of what an earlier lint found what the check that follows each keystroke does not decide."""
+    new = {(problem.rule, problem.file, problem.text) for problem in problems}
+    return [p for p in linted if p.rule not in TEMPLATE_ERRORS and (p.rule, p.file, p.text) not in new]

@@ -1,0 +1,34 @@
+"""`injector lsp`: what is wrong with a template, in an editor, while somebody writes it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.util import find_spec
+
+import click
+
+#: What the language server stands on, by module: the package to install.
+_PACKAGES = {"pygls": "pygls", "kubernetes_validate": "kubernetes-validate"}
+
+
+@click.command()
+def lsp() -> None:
+    """Run the language server, for an editor that starts it and talks to it on standard input and output.
+
+    It shows what `injector lint` reports while you write a template, and completes, explains, finds and renames. A page
+    of the documentation says how to set up your editor.
+    """
+    if missing := [package for module, package in _PACKAGES.items() if find_spec(module) is None]:
+        raise click.ClickException(
+            f"the language server needs packages that are not installed; run {sys.executable} -m pip install "
+            f"{' '.join(missing)}"
+        )
+    from injector.authoring.lsp.language_server import make_server
+
+    server = make_server()
+    try:
+        # of its own, as the server closes it
+        server.start_io(stdout=os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
+    finally:
+        server.children.stop()
