@@ -44,7 +44,8 @@ class Workbench:
         self.files = TemplateFiles(folder)
         self.token = secrets.token_urlsafe(24)
         self.hosts: frozenset[str] = frozenset()
-        self.pages = 0
+        #: A language server for each page that is open, until it has ended.
+        self.language_servers: set[LanguageServer] = set()
         self._server: HTTPServer | None = None
 
     def listen(self, address: str, port: int) -> str:
@@ -65,10 +66,16 @@ class Workbench:
         return f"http://{literal}:{port}/?token={self.token}"
 
     async def stop(self) -> None:
-        """Serve no longer."""
+        """Serve no longer, and end the language servers."""
         if self._server is not None:
             self._server.stop()
             await self._server.close_all_connections()
+        await asyncio.gather(*map(self.end, list(self.language_servers)))
+
+    async def end(self, server: LanguageServer) -> None:
+        """End the language server of a page that is closed."""
+        await server.stop()
+        self.language_servers.discard(server)
 
     def is_own_host(self, host: str) -> bool:
         """Whether a `Host`, or the host of an `Origin`, is one under which this server was asked to serve."""
@@ -180,21 +187,22 @@ class _Socket(_Handler, WebSocketHandler):
 
     _server: LanguageServer | None = None
     _reading: asyncio.Task[None] | None = None
+    _ending: asyncio.Task[None] | None = None
 
     def prepare(self) -> None:
         super().prepare()
         self.need_token(self.get_query_argument("token", ""))
         if self.request.headers.get("Origin") is None:
             raise HTTPError(403, reason="A page says where it comes from")
-        if self.workbench.pages >= _PAGES:
+        if len(self.workbench.language_servers) >= _PAGES:
             raise HTTPError(503, reason="Too many pages are open")
 
     def check_origin(self, origin: str) -> bool:
         return self.workbench.is_own_host(urlsplit(origin).netloc)
 
     async def open(self, *_: str, **__: str) -> None:
-        self.workbench.pages += 1
         self._server = await LanguageServer.start(self.workbench.files.folder)
+        self.workbench.language_servers.add(self._server)
         self._reading = asyncio.create_task(self._forward(self._server))
 
     async def _forward(self, server: LanguageServer) -> None:
@@ -214,7 +222,5 @@ class _Socket(_Handler, WebSocketHandler):
                 self.close(1011, "the language server has ended")
 
     def on_close(self) -> None:
-        self.workbench.pages -= 1
         if self._server is not None:
-            # the reader ends with the process whose output it reads
-            asyncio.create_task(self._server.stop())  # noqa: RUF006
+            self._ending = asyncio.create_task(self.workbench.end(self._server))
