@@ -176,7 +176,7 @@ def _write(folder: Path, certificates: ThrowawayCertificates, *, force: bool) ->
 
 def _secret(certificates: ThrowawayCertificates, name: str, namespace: str) -> str:
     """The Secret for the webhook's pod: https://kubernetes.io/docs/concepts/configuration/secret/#tls-secrets"""
-    from injector.cli.manifest_writer import dump_yaml
+    from injector.authoring.manifest_writer import dump_yaml
 
     data = {
         "ca.crt": certificates.authority,

@@ -32,11 +32,11 @@ def demo(only_pod: bool) -> None:
     Starts the webhook with temporary certificates, sends it the pods that an API server would send, shows its decisions
     and what it adds, and then runs Envoy with the configuration that the webhook rendered. Ends after a few seconds.
     """
+    from injector.authoring.manifest_writer import dump_yaml
     from injector.cli.demo_programs import NAMESPACE, find_envoy, pass_through, pod_of_deployment, webhook
     from injector.cli.explanation import explanation_of
     from injector.cli.explanation_text import show_explanation
     from injector.cli.injection_sources import gather
-    from injector.cli.manifest_writer import dump_yaml
 
     settings, pod = Settings(), pod_of_deployment()
     if only_pod:
@@ -100,7 +100,7 @@ def _reviewed(hook: Webhook, name: str, pod: Object, expected: Reason, settings:
 
 def _added(pod: Object, settings: Settings) -> Iterator[str]:
     """Each part that a pod's receipt names, a line a field."""
-    from injector.cli.manifest_writer import line_text
+    from injector.authoring.manifest_writer import line_text
     from injector.pods.receipt import read_receipt
 
     receipt, heading = read_receipt(pod, settings), ""

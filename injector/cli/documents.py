@@ -18,10 +18,10 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Any, cast
 
 from injector.advice.object_mistakes import foreign_object, foreign_source
+from injector.authoring.manifest_writer import closable, dump_json, dump_yaml
 from injector.authoring.yaml_stream import has_comment, split_yaml
 from injector.cli.inputs import STDIN, Input, read_inputs
 from injector.cli.json_stream import NotJsonError, split_json
-from injector.cli.manifest_writer import closable, dump_json, dump_yaml
 from injector.cli.yaml_splice import spliced
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import DocumentError

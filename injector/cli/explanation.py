@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from injector.advice import advised_injection
 from injector.authoring.author_warnings import AuthorWarnings
+from injector.authoring.pod_preview import parameters_of
 from injector.authoring.refusal_location import Attempt
 from injector.cli.admission import Admission, AdmissionAnswer, admit_pod
 from injector.cli.injection_sources import Sources
@@ -19,7 +20,7 @@ from injector.cli.pod_remarks import remarks_on
 from injector.cli.unready_sidecars import unready_sidecars
 from injector.diagnostics import Diagnostic
 from injector.inject import inject
-from injector.injection import Applied, Injection
+from injector.injection import Injection
 from injector.pods.context import Namespace, Object, filled, string_field
 from injector.pods.receipt import read_receipt
 from injector.pods.resource_kinds import Resource
@@ -33,9 +34,6 @@ from injector.templates.template import Template, request_words
 
 if TYPE_CHECKING:
     from injector.cli.live_setup import EntryOf, PathEntry
-
-#: Where a value of a parameter comes from that nobody set.
-DEFAULT = "default"
 
 
 class Recorded(NamedTuple):
@@ -210,20 +208,6 @@ def _verdict(result: Injection) -> Object:
     message = advised_injection(result).message
     verdict = {"reason": str(result.reason), "effect": str(result.effect), "message": message}
     return verdict if result.allowed else {**verdict, "code": result.code}
-
-
-def parameters_of(applied: Applied) -> list[tuple[str, Any, str]]:
-    """Name, value and origin of each parameter of a template, those set on purpose first."""
-    resolved = applied.parameters
-    rows: list[tuple[str, Any, str]] = []
-    for name, parameter in applied.template.parameters.items():
-        value, origin = resolved.values[parameter.variable], resolved.origins.get(name, "")
-        if parameter.member is not None and value:  # each member has an origin of its own
-            members = {f"{name[:-1]}{key}": parameter.masked(member) for key, member in value.items()}
-            rows += [(key, member, resolved.origins.get(key, DEFAULT)) for key, member in members.items()]
-        else:
-            rows.append((name, None if value is None else parameter.masked(value), origin or DEFAULT))
-    return sorted(rows, key=lambda row: row[2] == DEFAULT)
 
 
 def explanation_of(

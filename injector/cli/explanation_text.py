@@ -10,7 +10,8 @@ import click
 
 from injector.advice import advised_injection
 from injector.authoring.diagnostic_formats import json_text
-from injector.cli.explanation import DEFAULT, Explanation, PathTrail, parameters_of, telling_trail
+from injector.authoring.pod_preview import DEFAULT, parameters_of
+from injector.cli.explanation import Explanation, PathTrail, telling_trail
 from injector.cli.pages import page_to_open
 from injector.cli.report import counted, parts_of, sentence_with_code
 from injector.diagnostics import Diagnostic, page_address, printable

@@ -25,8 +25,8 @@ def guard(policy: bool, name: str, namespace: str, settings_file: Path | None) -
     \b
     injector guard --policy --settings settings.yaml | kubectl apply -f -
     """
+    from injector.authoring.manifest_writer import dump_yaml
     from injector.cli.injection_sources import load_settings
-    from injector.cli.manifest_writer import dump_yaml
     from injector.cluster.update_policy import update_policy
 
     installation = Installation(name=name, namespace=namespace)

@@ -90,8 +90,8 @@ def list_pods(
 def _print(rows: Sequence[Row], notes: Sequence[str], waiting: Sequence[WaitingController], form: str) -> None:
     """The rows, with what is to do, in one of the formats."""
     from injector.authoring.diagnostic_formats import json_text
+    from injector.authoring.manifest_writer import dump_yaml
     from injector.cli.fleet import restarts
-    from injector.cli.manifest_writer import dump_yaml
 
     commands, sentences = restarts(rows)
     if form in ("json", "yaml"):

@@ -17,15 +17,16 @@ from injector.authoring.author_warnings import beside_refusal, overlay_warnings,
 from injector.authoring.cases.harness import config_files, examples_of
 from injector.authoring.diagnostic_formats import json_text
 from injector.authoring.lint.sample_pods import SAMPLE
+from injector.authoring.manifest_writer import dump_yaml
+from injector.authoring.pod_preview import parameters_of
 from injector.authoring.refusal_location import Attempt
 from injector.cli.admission import in_manifest, namespace_asked, request_for, resource_for
 from injector.cli.documents import Document, join_documents, read_documents, read_manifests, written_anew
-from injector.cli.explanation import looks_of, parameters_of
+from injector.cli.explanation import looks_of
 from injector.cli.injection_sources import Sources
 from injector.cli.inputs import Input
 from injector.cli.manifest_injector import Injector
 from injector.cli.manifest_objects import ObjectEdit, edit, namespaces_in, objects_in, without_pod
-from injector.cli.manifest_writer import dump_yaml
 from injector.cli.options import PreviewOptions, user_info
 from injector.diagnostics import Diagnostic
 from injector.errors import DocumentError, InjectorError, TemplateError

@@ -57,7 +57,7 @@ def templates(options: CommonOptions, form: str) -> None:
     """
     # The Kubernetes client takes a while to import; `injector templates --help` needs none.
     from injector.authoring.diagnostic_formats import diagnostics_text, json_text
-    from injector.cli.manifest_writer import dump_yaml
+    from injector.authoring.manifest_writer import dump_yaml
 
     now = datetime.now(UTC)
     if options.templates_dirs or options.settings_file:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import yaml
 from yaml import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
 
-from injector.cli.manifest_writer import Style, UnwritableError, block_lines, line_key, line_text, open_heads
+from injector.authoring.manifest_writer import Style, UnwritableError, block_lines, line_key, line_text, open_heads
 from injector.pods.context import mapping
 from injector.templates.kubernetes_yaml import load_manifest
 

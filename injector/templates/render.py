@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeVar, cast
@@ -134,6 +134,10 @@ class Trace:
             return self._tagged.text
         value = Structure(self._tagged.text, replace=self._source == OVERLAY).fill(self._tagged.run.values)
         return {} if self._source == OVERLAY and value is None else take_defaults(value)[0]
+
+    def holes(self) -> Iterator[tuple[str, int, str]]:
+        """File, offset and value of each hole, as YAML has it on a line; of one in a loop as often as it is filled."""
+        return self._tagged.holes()
 
     def place(self, path: Path, key: bool = False) -> Place:
         """The place of the value that a path of keys and list indices leads to, or of its key.

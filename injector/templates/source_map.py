@@ -26,6 +26,7 @@ from jinja2.lexer import Lexer
 
 from injector.diagnostics import Path, Place
 from injector.library_messages import jinja_message
+from injector.names import flow_value
 from injector.templates.holes import Run, current, document
 from injector.templates.kubernetes_yaml import Builder, Node, YAMLError, compose, index
 from injector.templates.quoted_places import BARE, END, START, without_marks
@@ -226,6 +227,14 @@ class Tagged:
             return None
         piece = self._pieces[at]
         return piece.file, piece.offset + min(offset - self._starts[at], piece.length)
+
+    def holes(self) -> Iterator[tuple[str, int, str]]:
+        """File, offset and value of each hole that holds one, in the order that they are filled."""
+        for start, end, piece in zip(self._starts, [*self._starts[1:], len(self.text)], self._pieces, strict=True):
+            if not piece.length and start < end:
+                pieces = HOLE.split(self.text[start:end])
+                pieces[1::2] = [flow_value(self.run.values[int(number)]) for number in pieces[1::2]]
+                yield piece.file, piece.offset, "".join(pieces)
 
     def hole(self, number: int, after: int) -> int:
         """Where in the rendered text a hole stands, at or behind an offset; that offset where it does not."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from injector.cli.manifest_writer import dump_yaml
+from injector.authoring.manifest_writer import dump_yaml
 from injector.templates.yaml_writer import dump
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane

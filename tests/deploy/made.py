@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from injector.authoring.manifest_writer import dump_yaml
 from injector.authoring.schemas import schema_of
-from injector.cli.manifest_writer import dump_yaml
 from injector.cluster.installation import Installation
 from injector.cluster.permissions import permissions
 from injector.cluster.update_policy import update_policy

@@ -16,9 +16,9 @@ import msgspec
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from injector.authoring.manifest_writer import dump_yaml
 from injector.cli.documents import join_documents, read_documents
 from injector.cli.inputs import Input
-from injector.cli.manifest_writer import dump_yaml
 from injector.errors import DocumentError, InjectionError, ReviewError, TemplateError
 from injector.inject import guard, inject, uninject
 from injector.pods.context import Cluster, Namespace

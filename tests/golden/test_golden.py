@@ -11,9 +11,9 @@ import jsonpatch
 import pytest
 import yaml
 
+from injector.authoring.manifest_writer import dump_yaml
 from injector.cli.documents import read_documents
 from injector.cli.inputs import Input
-from injector.cli.manifest_writer import dump_yaml
 from injector.templates.snapshot import Snapshot
 from tests.corpus.commands import templates_loaded_once
 from tests.golden.entrances import (

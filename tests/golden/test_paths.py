@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from injector.cli.manifest_writer import dump_yaml
+from injector.authoring.manifest_writer import dump_yaml
 from tests.corpus.commands import templates_loaded_once
 from tests.golden.entrances import HERE, Object, by_command_line, comparable, read_case, template_of
 from tests.golden.path_entrances import PATH_TEMPLATES, PathWebhook, Said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -11,13 +12,19 @@ from typing import Any, Final
 
 import msgspec
 
+from injector.authoring.cases.programs import Programs
+from injector.authoring.cases.results import results_as_json
+from injector.authoring.cases.run import Ways
+from injector.authoring.cases.runner import TestPlan, run_suites
 from injector.authoring.cases.suite import read_suite
 from injector.authoring.diagnostic_formats import diagnostic_data
 from injector.authoring.lint.engine import LintOptions, lint_subject, lint_template
-from injector.authoring.lint.pod_schema import check_version, versions
+from injector.authoring.lint.pod_schema import check_version, version_of, versions
 from injector.authoring.lint.rendering import make_subject
 from injector.authoring.lint.rule import rules
-from injector.authoring.lint.sample_pods import SAMPLE_PODS, STANDARD, SamplePod
+from injector.authoring.lint.sample_pods import STANDARD
+from injector.authoring.lint.subject import Subject
+from injector.authoring.pod_preview import PodPreview, Surroundings, pod_in_view
 from injector.authoring.schemas.settings_schema import settings_schema
 from injector.authoring.yaml_stream import split_yaml
 from injector.diagnostics import Diagnostic, Edit
@@ -27,7 +34,10 @@ from injector.loading.template_folders import read_folder
 from injector.pods.context import Cluster, mapping
 from injector.settings import parse_settings
 from injector.templates.kubernetes_yaml import compose
+from injector.templates.render import Trace
 from injector.templates.source_map import normal, yaml_place
+from injector.templates.template import Template
+from injector.templates.variables import for_one
 
 #: The rule that says whether the sample pod is rendered.
 _RENDERS: Final = frozenset({"renders"})
@@ -49,7 +59,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 def check(folder: str, pod: str) -> list[Problem]:
-    """What can be said at once: whether the template loads, and renders the sample pod of this title."""
+    """What can be said at once: whether the template loads, and renders the pod in view."""
     path, options = Path(folder), LintOptions(_RENDERS, kubernetes=_version())
     sources: Mapping[str, str] = {}
     try:
@@ -57,7 +67,7 @@ def check(folder: str, pod: str) -> list[Problem]:
         template = load_shipped(path.name, sources, folder)
     except TemplateError as error:
         return _problems(error.diagnostics, sources)
-    subject = make_subject(folder, template, sources, rules(), options.kubernetes, (sample_pod(pod),))
+    subject = _subject(path, template, sources, pod)
     return _problems([*lint_subject(subject, options), *read_suite(path, folder).problems], sources)
 
 
@@ -85,9 +95,50 @@ def check_settings(file: str, text: str) -> list[Problem]:
     return _problems(problems, {file: text})
 
 
-def sample_pod(title: str) -> SamplePod:
-    """The sample pod of a title; the ordinary one where there is none of that title."""
-    return next((sample for sample in SAMPLE_PODS if sample.title == title), STANDARD)
+def hole_values(folder: str, pod: str) -> list[tuple[str, int, str]]:
+    """File, offset and value of each hole for the pod in view; nothing where the template is not rendered for it."""
+    path, sources = Path(folder), read_folder(Path(folder))
+    try:
+        subject = _subject(path, load_shipped(path.name, sources, folder), sources, pod)
+    except TemplateError:
+        return []
+    values: dict[tuple[str, int, str], None] = {}
+    for rendering in subject.renderings:
+        for source in subject.template.program.roots:
+            values |= dict.fromkeys(Trace(subject.template, for_one(rendering.context), source).holes())
+    return list(values)
+
+
+def preview(folder: str, pod: str = "", version: str = "", **around: Any) -> dict[str, Any]:
+    """What the template makes of the pod in view, and what is wrong; `around` is that of `Surroundings`."""
+    path, sources = Path(folder), read_folder(Path(folder))
+    try:
+        template = load_shipped(path.name, sources, folder)
+        if template.why_not_injected:
+            raise ValueError(f"{path.name} is not put into pods: {template.why_not_injected}")
+        chosen = version_of(version) or Cluster().version
+        made = PodPreview(template, pod_in_view(path, pod), Surroundings(version=chosen, **around))
+    except TemplateError as error:
+        return {"problems": _problems(error.diagnostics, sources)}
+    except (DocumentError, ValueError) as error:  # of the pod
+        return {"problems": [Problem("pod", "error", str(error), "", "", 0, 0, "")]}
+    return {**made.as_data(), "problems": _problems(made.problems, sources)}
+
+
+def run_cases(folder: str, path: str) -> Any:
+    """What came of the template's cases, as `injector test --output json` has it; `path` is what people call it."""
+    started = time.monotonic()
+    runs = run_suites([read_suite(Path(folder), path)], TestPlan(Ways(Programs())))
+    return msgspec.Raw(results_as_json(runs, time.monotonic() - started).encode())
+
+
+def _subject(path: Path, template: Template, sources: Mapping[str, str], pod: str) -> Subject:
+    """The template rendered for the pod in view alone; for the ordinary sample where that cannot be read."""
+    try:
+        sample = pod_in_view(path, pod).sample
+    except (DocumentError, ValueError):
+        sample = STANDARD
+    return make_subject(str(path), template, sources, rules(), _version(), (sample,))
 
 
 @cache
@@ -116,4 +167,7 @@ TASKS: Final[Mapping[str, Callable[..., Any]]] = {
     "check": check,
     "lint": lint_folder,
     "settings": check_settings,
+    "values": hole_values,
+    "preview": preview,
+    "cases": run_cases,
 }

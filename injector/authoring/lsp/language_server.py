@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import JsonRPCRequestMessage, default_converter
 from pygls.uris import from_fs_path, to_fs_path
 
 from injector import __version__
@@ -24,10 +26,15 @@ from injector.authoring.lsp.fork_server import ChildError, ChildRequest, ForkSer
 from injector.authoring.lsp.project import Project
 from injector.authoring.lsp.watched_project import WatchedProject
 from injector.diagnostics import Edit
+from injector.errors import TemplateError
 from injector.loading.template_folders import is_template
 from injector.settings import SETTINGS_KEY
 from injector.templates.template import MANIFEST, OVERLAY
 
+if TYPE_CHECKING:
+    from cattrs import Converter
+
+_T = TypeVar("_T")
 _SETTINGS_SECONDS = 10
 
 
@@ -36,7 +43,8 @@ class InjectorLanguageServer(LanguageServer):
 
     def __init__(self) -> None:
         # whole texts: an editor and this program need not agree on more than their bytes
-        super().__init__("injector", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        sync = types.TextDocumentSyncKind.Full
+        super().__init__("injector", __version__, text_document_sync_kind=sync, converter_factory=_converter)
         self.children = ForkServer()
         self._projects: dict[Path, WatchedProject] = {}
         self._published: dict[Path, set[str]] = {}
@@ -90,7 +98,7 @@ class InjectorLanguageServer(LanguageServer):
             self._clear(folder, set())
 
     def view(self, title: str) -> None:
-        """Show and check templates with the sample pod of this title."""
+        """Show and check templates with the sample pod of this title, or the pod of the case of this name."""
         self._pod = title
         for project in self._projects.values():
             project.pod = title
@@ -211,6 +219,64 @@ def _code_actions(server: InjectorLanguageServer, params: types.CodeActionParams
     return actions
 
 
+class PreviewParams(msgspec.Struct, rename="camel"):
+    """What `injector/preview` takes: a template's folder, and what `checks.preview` takes."""
+
+    folder: str
+    pod: str = ""
+    namespace_label: str = "enabled"
+    kubernetes_version: str = ""
+    native_sidecars: Literal["auto", "always", "never"] = "auto"
+    parameters: dict[str, Any] = {}
+
+
+async def _preview(server: InjectorLanguageServer, params: Any) -> Any:
+    """What a template makes of a pod."""
+    asked = _converted(params, PreviewParams)
+    return await _answer(
+        server,
+        asked.folder,
+        "preview",
+        pod=asked.pod,
+        version=asked.kubernetes_version,
+        namespace_label=asked.namespace_label,
+        native=asked.native_sidecars,
+        parameters=asked.parameters,
+    )
+
+
+class CasesParams(msgspec.Struct):
+    """What `injector/cases` takes: a template's folder."""
+
+    folder: str
+
+
+async def _cases(server: InjectorLanguageServer, params: Any) -> Any:
+    """What comes of a template's cases."""
+    folder = _converted(params, CasesParams).folder
+    return await _answer(server, folder, "cases", path=str(_path(folder)))
+
+
+async def _answer(server: InjectorLanguageServer, uri: str, task: str, **arguments: Any) -> Any:
+    """What a child says of the template in a folder, or why it says nothing."""
+    folder = _path(uri)
+    if not is_template(folder):
+        raise JsonRpcInvalidParams(f"{folder} is no template")
+    watched = server.watched(folder)
+    try:
+        return msgspec.json.decode(await watched.ask(task, watched.project(), **arguments))
+    except (ChildError, TemplateError) as error:
+        code = error.code if isinstance(error, ChildError) else error.rule
+        return {"problems": [{"rule": code, "severity": "error", "message": str(error)}]}
+
+
+def _converted(params: Any, kind: type[_T]) -> _T:
+    try:
+        return msgspec.convert(params, kind)
+    except msgspec.ValidationError as error:
+        raise JsonRpcInvalidParams(str(error)) from None
+
+
 def _quick_fix(
     folder: Path, title: str, diagnostic: types.Diagnostic, edits: list[Edit], texts: Mapping[str, EditorText]
 ) -> types.CodeAction:
@@ -239,7 +305,14 @@ _HANDLERS: Mapping[str, Callable[[InjectorLanguageServer, Any], object]] = {
     types.TEXT_DOCUMENT_CODE_ACTION: _code_actions,
     types.WORKSPACE_DID_CHANGE_WATCHED_FILES: _files_changed,
     types.WORKSPACE_DID_CHANGE_CONFIGURATION: _configured,
+    "injector/preview": _preview,
+    "injector/cases": _cases,
 }
+
+
+def _pod_command(server: InjectorLanguageServer, title: str) -> None:
+    """Show and check templates with this sample pod, or with the pod of the case of this name."""
+    server.view(title)
 
 
 def make_server() -> InjectorLanguageServer:
@@ -247,7 +320,15 @@ def make_server() -> InjectorLanguageServer:
     server = InjectorLanguageServer()
     for method, handler in _HANDLERS.items():
         server.feature(method)(handler)
+    server.command("injector.samplePod")(_pod_command)
     return server
+
+
+def _converter() -> Converter:
+    """What reads and writes messages; parameters of this server's own requests stay as JSON has them."""
+    converter = default_converter()
+    converter.register_structure_hook(JsonRPCRequestMessage, lambda message, kind: kind(**message))
+    return converter
 
 
 def _path(uri: str) -> Path:

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from injector.cli.manifest_writer import dump_json, dump_yaml, line_text
+from injector.authoring.manifest_writer import dump_json, dump_yaml, line_text
 from injector.pods.overlay import Replace
 from injector.templates.kubernetes_yaml import load_manifest
 from injector.templates.yaml_writer import dump
