@@ -30,7 +30,7 @@ from injector.reasons import Effect
 from injector.settings import Settings
 from injector.templates.families import declared_parameter
 from injector.templates.snapshot import Catalog, Snapshot
-from injector.templates.template import OVERLAY, Template
+from injector.templates.template import OVERLAY, UNSET, Template
 
 #: Where a value of a parameter comes from that nobody set.
 DEFAULT = "default"
@@ -53,6 +53,28 @@ class Surroundings(NamedTuple):
     version: tuple[int, int] = Cluster().version
     native: str = "auto"
     parameters: Mapping[str, Any] = {}
+
+
+def preview_choices(folder: Path, template: Template | None) -> Object:
+    """What a preview can be of: the titles of samples, the names of the template's cases, and its parameters as
+    declared; none of a template that does not load.
+    """
+    declared = {} if template is None else template.parameters
+    return {
+        "samples": [sample.title for sample in SAMPLE_PODS],
+        "cases": [checked.case.name for checked in read_suite(folder, str(folder)).cases if not checked.case.at_a_path],
+        "declared": [
+            {
+                **parameter.schema,
+                "name": name,
+                "description": parameter.description,
+                "required": parameter.required,
+                "secret": parameter.secret,
+                **({} if parameter.default is UNSET else {"default": parameter.masked(parameter.default)}),
+            }
+            for name, parameter in declared.items()
+        ],
+    }
 
 
 def pod_in_view(folder: Path, pod: str) -> PodInView:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -24,7 +24,7 @@ from injector.authoring.lint.rendering import make_subject
 from injector.authoring.lint.rule import rules
 from injector.authoring.lint.sample_pods import STANDARD
 from injector.authoring.lint.subject import Subject
-from injector.authoring.pod_preview import PodPreview, Surroundings, pod_in_view
+from injector.authoring.pod_preview import PodPreview, Surroundings, pod_in_view, preview_choices
 from injector.authoring.schemas.settings_schema import settings_schema
 from injector.authoring.yaml_stream import split_yaml
 from injector.diagnostics import Diagnostic, Edit
@@ -41,6 +41,8 @@ from injector.templates.variables import for_one
 
 #: The rule that says whether the sample pod is rendered.
 _RENDERS: Final = frozenset({"renders"})
+#: The oldest Kubernetes that the injector works with: the first whose matchConditions are stable.
+_OLDEST: Final = (1, 30)
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -112,17 +114,26 @@ def hole_values(folder: str, pod: str) -> list[tuple[str, int, str]]:
 def preview(folder: str, pod: str = "", version: str = "", **around: Any) -> dict[str, Any]:
     """What the template makes of the pod in view, and what is wrong; `around` is that of `Surroundings`."""
     path, sources = Path(folder), read_folder(Path(folder))
+    template = None
+    problems: Sequence[Diagnostic]
+    data: dict[str, Any] = {}
     try:
         template = load_shipped(path.name, sources, folder)
         if template.why_not_injected:
             raise ValueError(f"{path.name} is not put into pods: {template.why_not_injected}")
         chosen = version_of(version) or Cluster().version
         made = PodPreview(template, pod_in_view(path, pod), Surroundings(version=chosen, **around))
+        data, problems = made.as_data(), made.problems
     except TemplateError as error:
-        return {"problems": _problems(error.diagnostics, sources)}
+        problems = error.diagnostics
     except (DocumentError, ValueError) as error:  # of the pod
-        return {"problems": [Problem("pod", "error", str(error), "", "", 0, 0, "")]}
-    return {**made.as_data(), "problems": _problems(made.problems, sources)}
+        problems = [Diagnostic("pod", "error", str(error))]
+    tried = {
+        "versions": [
+            f"{major}.{minor}" for major, minor in sorted(versions(), reverse=True) if (major, minor) >= _OLDEST
+        ]
+    }
+    return {**preview_choices(path, template), **tried, **data, "problems": _problems(problems, sources)}
 
 
 def run_cases(folder: str, path: str) -> Any:

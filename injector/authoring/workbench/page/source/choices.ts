@@ -3,14 +3,14 @@
 import { byId, element } from "./elements";
 
 export interface Schema {
-  type: string; description?: string; default?: unknown; enum?: unknown[]; examples?: unknown[];
+  name: string; type: string; description?: string; default?: unknown; enum?: unknown[]; examples?: unknown[];
   minimum?: number; maximum?: number; maxLength?: number; format?: string; pattern?: string; required?: boolean;
   secret?: boolean;
 }
-export interface Offer { samples: string[]; cases: string[]; parameters: Record<string, Schema>; versions: string[] }
+export interface Offer { samples: string[]; cases: string[]; declared: Schema[]; versions: string[] }
 /** The choices as `injector/preview` takes them. */
 export interface Choice {
-  pod: string; manifest: string; namespaceLabel: string; kubernetesVersion: string; nativeSidecars: string;
+  pod: string; namespaceLabel: string; kubernetesVersion: string; nativeSidecars: string;
   parameters: Record<string, string>;
 }
 
@@ -46,8 +46,7 @@ export class Choices {
   get value(): Choice {
     const inputs = [...this.parameters.querySelectorAll<HTMLInputElement | HTMLSelectElement>("[name]")];
     return {
-      pod: this.pod.value === OWN ? "" : this.pod.value,
-      manifest: this.pod.value === OWN ? this.manifest.value : "",
+      pod: this.pod.value === OWN ? this.manifest.value : this.pod.value,
       namespaceLabel: this.label.value,
       kubernetesVersion: this.version.value,
       nativeSidecars: this.native.value,
@@ -56,17 +55,17 @@ export class Choices {
   }
 
   /** Offer what the template has now; what is chosen stays chosen where it is still there. */
-  offer(offer: Offer): void {
-    const text = JSON.stringify(offer);
+  offer({ samples, cases, declared, versions }: Offer): void {
+    const text = JSON.stringify([samples, cases, declared, versions]);
     if (text === this.offered) return;
     this.offered = text;
-    const groups: [string, string[]][] = [["Samples", offer.samples], ["Cases", offer.cases], ["Own", [OWN]]];
+    const groups: [string, string[]][] = [["Samples", samples], ["Cases", cases], ["Own", [OWN]]];
     refill(this.pod, groups.filter(([, names]) => names.length > 0).map(([title, names]) =>
       element("optgroup", { label: title }, ...names.map((name) => element("option", { value: name }, name)))));
-    refill(this.version, offer.versions.map((name) => element("option", { value: name }, name)));
+    refill(this.version, versions.map((name) => element("option", { value: name }, name)));
     const typed = this.value.parameters;
-    const fields = Object.entries(offer.parameters).map(([name, schema]) => field(
-      name, input(name, schema, typed[name] ?? ""), schema.description ?? ""));
+    const fields = declared.map((schema) => field(
+      schema.name, input(schema, typed[schema.name] ?? ""), schema.description ?? ""));
     this.parameters.replaceChildren(element("legend", {}, "Parameters"),
       ...(fields.length > 0 ? fields : [element("p", {}, "This template has no parameters.")]));
   }
@@ -93,7 +92,8 @@ function field(label: string, control: HTMLElement, description = ""): HTMLEleme
 }
 
 /** The control for a parameter's text: what annotations say, which the injector reads by the schema. */
-function input(name: string, schema: Schema, value: string): HTMLElement {
+function input(schema: Schema, value: string): HTMLElement {
+  const { name } = schema;
   const id = `parameter-${name}`;
   const fallback = schema.default === undefined ? "" : shown(schema.default);
   const values = schema.type === "boolean" ? ["true", "false"] : (schema.enum ?? []).map(shown);

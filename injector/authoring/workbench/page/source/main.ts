@@ -4,7 +4,7 @@ import type { LSPClient } from "@codemirror/lsp-client";
 import { Choices } from "./choices";
 import { type Files, type OpenFile, listProblems, makeClient } from "./editors";
 import { Tabs, ask, byId, element } from "./elements";
-import { type CaseResult, type Preview, Result } from "./result";
+import { type Cases, type Preview, Result } from "./result";
 import { Conflict, connect, readFolder, writeFile } from "./server";
 
 /** Milliseconds between two looks at the folder. */
@@ -99,8 +99,7 @@ class Workbench {
   private async runCases(): Promise<void> {
     try {
       this.client.sync();
-      const { results } = await this.client.request<unknown, { results: CaseResult[] }>("injector/cases", { folder: this.folder });
-      this.result.showCases(results);
+      this.result.showCases(await this.client.request<unknown, Cases>("injector/cases", { folder: this.folder }));
     } catch (error) {
       this.say(`The cases cannot run: ${error instanceof Error ? error.message : String(error)}`);
     }

@@ -7,13 +7,17 @@ import type { Offer } from "./choices";
 import { common, language } from "./editors";
 import { Tabs, byId, element } from "./elements";
 
-export interface Step { step: string; decides: boolean; detail: string }
+interface Step { step: string; saw: string; fits: boolean; overruled: boolean }
+interface Value { name: string; value: unknown; from: string }
+interface Problem { rule: string; message: string; help: string; file: string; line: number; column: number }
+/** What `injector/preview` answers; without `after` nothing could be rendered, and the problems say why. */
 export interface Preview extends Offer {
-  effect: string; reason: string; message: string;
-  before: string; after: string; files: Record<string, string>;
-  trail: Step[]; warnings: string[]; values: { name: string; value: string; origin: string }[];
+  effect?: string; reason?: string; message?: string; before?: string; after?: string; files?: Record<string, string>;
+  trail?: Step[]; warnings?: string[]; parameters?: Value[]; problems: Problem[];
 }
-export interface CaseResult { name: string; passed: boolean; problems: string[] }
+interface Case { name: string; file: string; outcome: string; problems: Problem[]; missingPrograms: string[] }
+/** What `injector/cases` answers. */
+export interface Cases { templates: { cases: Case[]; problems: Problem[] }[]; passed: number; failed: number }
 
 export class Result {
   private readonly tabs = new Tabs(byId("result-tabs"), byId("views"));
@@ -31,30 +35,40 @@ export class Result {
     this.results.append(element("p", { class: "none" }, "The cases in tests/ have not run yet."));
   }
 
-  /** Show what was rendered, or why nothing could be: the last good result stays, and the verdict says that it is old. */
+  /** Show what was rendered. Where nothing could be, the last good result stays, and the verdict says so. */
   show(preview: Preview): void {
-    byId("verdict").textContent = preview.reason === "" ? preview.message : `${preview.reason}: ${preview.message}`;
-    byId("verdict").className = preview.effect;
-    this.tabs.label("Warnings", preview.warnings.length > 0 ? `Warnings (${preview.warnings.length})` : "Warnings");
-    this.warnings.replaceChildren(list(preview.warnings, "No warnings."));
-    this.decision.replaceChildren(trail(preview.trail), element("h3", {}, "Parameters"), values(preview.values));
-    this.files.replaceChildren(...configFiles(preview.files));
-    const drawn = JSON.stringify([preview.before, preview.after]);
-    if (drawn !== this.drawn) this.draw(preview.before, preview.after);
+    const { before, after, trail = [], warnings = [], parameters = [], files = {}, problems } = preview;
+    const [problem] = problems;
+    if (before === undefined || after === undefined) {
+      this.fail(problem === undefined ? "Nothing was rendered." : spoken(problem), this.drawn !== "");
+      return;
+    }
+    const { message = "", reason = "", effect = "" } = preview;
+    byId("verdict").textContent = problem === undefined ? verdict(effect, reason, message) : spoken(problem);
+    byId("verdict").className = effect;
+    this.tabs.label("Warnings", warnings.length > 0 ? `Warnings (${warnings.length})` : "Warnings");
+    this.warnings.replaceChildren(list(warnings, "No warnings."));
+    this.decision.replaceChildren(decision(trail), element("h3", {}, "Parameters"), values(parameters));
+    this.files.replaceChildren(...configFiles(files));
+    const drawn = JSON.stringify([before, after]);
+    if (drawn !== this.drawn) this.draw(before, after);
     this.drawn = drawn;
   }
 
-  fail(message: string): void {
-    byId("verdict").textContent = message;
+  fail(message: string, old = this.drawn !== ""): void {
+    byId("verdict").textContent = old ? `${message} Below is the last pod that could be rendered.` : message;
     byId("verdict").className = "stale";
   }
 
-  showCases(results: CaseResult[]): void {
-    const failed = results.filter((result) => !result.passed);
+  showCases({ templates, passed, failed }: Cases): void {
+    const cases = templates.flatMap((template) => template.cases);
+    const broken = templates.flatMap((template) => template.problems);
     this.results.replaceChildren(
-      element("p", {}, `${results.length - failed.length} of ${results.length} cases pass.`),
-      element("ul", {}, ...results.map((result) => element("li", { class: result.passed ? "passed" : "failed" },
-        `${result.passed ? "passed" : "failed"}: ${result.name}`, ...result.problems.map((text) => element("pre", {}, text))))));
+      element("p", {}, cases.length === 0 ? "There are no cases in tests/." : `${passed} of ${passed + failed} cases pass.`),
+      ...broken.map((problem) => element("pre", {}, spoken(problem))),
+      element("ul", {}, ...cases.map((each) => element("li", { class: each.outcome },
+        `${each.outcome}: ${each.name}`, ...each.problems.map((problem) => element("pre", {}, spoken(problem))),
+        ...each.missingPrograms.map((name) => element("p", { class: "none" }, `${name} is not installed: a config file was not checked with it.`))))));
   }
 
   private draw(before: string, after: string): void {
@@ -88,19 +102,29 @@ function list(texts: string[], none: string): HTMLElement {
   return element("ul", {}, ...texts.map((text) => element("li", {}, text)));
 }
 
-function trail(steps: Step[]): HTMLElement {
+function decision(steps: Step[]): HTMLElement {
   if (steps.length === 0) return element("p", { class: "none" }, "No decision was made.");
-  return element("ol", { class: "trail" }, ...steps.map((step) => element("li", step.decides ? { class: "decides" } : {},
-    element("strong", {}, step.step), step.detail === "" ? "" : `: ${step.detail}`)));
+  const last = steps.findLast((step) => step.fits && !step.overruled);
+  return element("ol", { class: "trail" }, ...steps.map((step) => element("li", step === last ? { class: "decides" } : {},
+    element("strong", {}, step.step), `: ${step.saw}`, step === last ? " – this decides" : "")));
 }
 
-function values(rows: { name: string; value: string; origin: string }[]): HTMLElement {
+function values(rows: Value[]): HTMLElement {
   if (rows.length === 0) return element("p", { class: "none" }, "None.");
   const heads = ["Parameter", "Value", "From"].map((text) => element("th", { scope: "col" }, text));
   return element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Parameters" },
     element("table", {}, element("thead", {}, element("tr", {}, ...heads)),
-      element("tbody", {}, ...rows.map(({ name, value, origin }) => element("tr", {},
-        element("th", { scope: "row" }, name), element("td", {}, element("code", {}, value)), element("td", {}, origin))))));
+      element("tbody", {}, ...rows.map((row) => element("tr", {}, element("th", { scope: "row" }, row.name),
+        element("td", {}, element("code", {}, JSON.stringify(row.value))), element("td", {}, row.from))))));
+}
+
+function spoken({ file, line, column, message, help }: Problem): string {
+  const place = file === "" ? "" : `${file}:${line}:${column}: `;
+  return help === "" ? `${place}${message}` : `${place}${message}; ${help}`;
+}
+
+function verdict(effect: string, reason: string, message: string): string {
+  return effect === "inject" ? message : `${reason}: ${message.replace(`${reason}: `, "")}`;
 }
 
 function configFiles(files: Record<string, string>): HTMLElement[] {
