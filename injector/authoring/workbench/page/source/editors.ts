@@ -70,6 +70,8 @@ const theme = EditorView.theme({
   ".cm-diagnosticAction": { color: "var(--on-accent)", backgroundColor: "var(--accent)" },
   ".cm-deletedChunk": { backgroundColor: "var(--removed)" },
   "&.cm-merge-b .cm-changedLine, .cm-insertedLine": { backgroundColor: "var(--added)" },
+  // a line that is new says so by its colour
+  "&.cm-merge-b .cm-changedText": { background: "none" },
   ".cm-collapsedLines": { color: "var(--text)", background: "var(--active)" },
 });
 
@@ -79,7 +81,7 @@ const nonce = document.querySelector<HTMLMetaElement>("meta[name=nonce]")?.conte
 export function common(label: string): Extension {
   return [
     EditorView.cspNonce.of(nonce), theme, syntaxHighlighting(highlighting), EditorView.lineWrapping,
-    EditorView.contentAttributes.of({ "aria-label": label }),
+    EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
   ];
 }
 
@@ -112,7 +114,7 @@ export class Files extends Workspace {
     const state = EditorState.create({
       doc: text,
       extensions: [
-        common(path), lineNumbers(), history(), drawSelection(), highlightActiveLine(), bracketMatching(),
+        this.client.plugin(uri, id), common(path), lineNumbers(), history(), drawSelection(), highlightActiveLine(), bracketMatching(),
         closeBrackets(), highlightSelectionMatches(), indentUnit.of("  "), language(path), autocompletion(),
         keymap.of([
           { key: "F8", run: nextDiagnostic }, ...renameKeymap, ...jumpToDefinitionKeymap, ...findReferencesKeymap,
@@ -124,7 +126,6 @@ export class Files extends Workspace {
     const view = new EditorView({ state, ...(panel === undefined ? {} : { parent: panel }) });
     const file = new OpenFile(path, uri, id, view.state.doc, view, etag);
     this.files.push(file);
-    view.dispatch({ effects: [] });
     return file;
   }
 

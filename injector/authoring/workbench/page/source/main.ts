@@ -35,7 +35,7 @@ class Workbench {
     document.title = `${name} – sidecar workbench`;
     byId("title").textContent = `Sidecar workbench: ${name}`;
     this.files.begin(this.tabs, folder);
-    for (const path of Object.keys(files).sort(byUse)) this.add(path, files[path]?.text ?? "", files[path]?.etag ?? "");
+    for (const path of Object.keys(files).sort(byUse)) this.files.add(path, files[path]?.text ?? "", files[path]?.etag ?? "");
     this.files.changed = () => this.later();
     byId("save").addEventListener("click", () => void this.save());
     byId("new-file").addEventListener("click", () => void this.newFile());
@@ -63,12 +63,6 @@ class Workbench {
     await this.client.initializing;
     this.say("");
     this.later();
-  }
-
-  private add(path: string, text: string, etag: string): OpenFile {
-    const file = this.files.add(path, text, etag);
-    file.view.dispatch({ effects: [] });
-    return file;
   }
 
   private later(): void {
@@ -155,7 +149,7 @@ class Workbench {
     }
     for (const [path, { text, etag }] of Object.entries(onDisk)) {
       const file = this.files.at(path);
-      if (file === undefined) this.add(path, text, etag);
+      if (file === undefined) this.files.add(path, text, etag);
       else if (file.etag !== etag && file.view.state.sliceDoc() === text) {
         file.etag = etag;
         file.saved = file.view.state.doc;
@@ -176,7 +170,7 @@ class Workbench {
     const body = element("div", { class: "field" }, element("label", { for: "new-name" }, "Name"), name,
       element("small", {}, "Such as nginx.conf.j2, or tests/second.yaml."));
     if (await ask("New file", "The file is written when you save it.", { make: "Make it" }, body) !== "make") return;
-    if (this.files.at(name.value) === undefined) this.add(name.value, "", "");
+    if (this.files.at(name.value) === undefined) this.files.add(name.value, "", "");
     this.tabs.select(name.value);
     this.files.at(name.value)?.view.focus();
     this.mark();
