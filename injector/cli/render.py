@@ -23,6 +23,7 @@ from injector.cli.options import (
     with_options,
     with_user,
 )
+from injector.cli.report import coloured
 from injector.diagnostics import printable
 from injector.errors import InjectorError
 

@@ -65,6 +65,22 @@ def rendered_for(
         yield RenderedSource(subject.template, msgspec.structs.replace(context, **changes))
 
 
+def missing_keys(overlay: Any, path: Path, value: Any) -> dict[str, Any]:
+    """The fields of a finding that say which keys, and with which value, are missing in an overlay at a path's end."""
+    for depth, step in enumerate(path):
+        if isinstance(overlay, dict) and step not in overlay:
+            break
+        overlay = overlay[step]
+        if not isinstance(overlay, dict | list):
+            return {}
+    else:
+        return {}
+    keys = path[depth:]
+    while len(keys) > 1 and keys[-2] != "securityContext":  # a short mapping stands on one line
+        keys, value = keys[:-1], {keys[-1]: value}
+    return {"add": (keys, value)}
+
+
 def word_list(text: str) -> tuple[str, ...]:
     """The words of a text."""
     return tuple(text.split())
