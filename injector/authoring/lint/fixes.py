@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from injector.advice.fixes import fix_for, fix_of, without_overlaps
+from injector.advice.fixes import fix_for, fix_of
 from injector.diagnostics import Diagnostic, Edit
 from injector.errors import TEMPLATE_ERRORS
 
@@ -15,7 +15,7 @@ _ROUNDS = 12
 
 
 class Fixed(NamedTuple):
-    """The texts of a template after its fixes, what is still wrong, and what was corrected, in that order."""
+    """The texts of a template after fixes, what is still wrong, and what was corrected."""
 
     sources: Mapping[str, str]
     problems: Sequence[Diagnostic]
@@ -35,12 +35,21 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
     return text
 
 
-def fixed_once(sources: Mapping[str, str], problems: Sequence[Diagnostic]) -> Fixed:
-    """The texts after all fixes of the problems that do not touch one another; `problems` stay as they are."""
-    chosen = without_overlaps(filter(None, map(fix_of, problems)))
-    edits = [edit for fix in chosen for edit in fix.edits]
+def fixed(sources: Mapping[str, str], problems: Sequence[Diagnostic]) -> Fixed:
+    """The texts after the fixes of problems, but for those that touch an earlier one; `problems` stay as they are."""
+    edits: dict[Edit, None] = {}
+    corrected = []
+    for problem in problems:
+        fix = fix_of(problem)
+        if fix and (edits.keys() >= set(fix.edits) or not any(_touch(a, b) for a in fix.edits for b in edits)):
+            edits.update(dict.fromkeys(fix.edits))
+            corrected.append(problem)
     texts = {file: apply(text, (edit for edit in edits if edit.file == file)) for file, text in sources.items()}
-    return Fixed(texts, problems, [problem for problem in problems if fix_of(problem) in chosen])
+    return Fixed(texts, problems, corrected)
+
+
+def _touch(edit: Edit, other: Edit) -> bool:
+    return edit.file == other.file and edit.start <= other.end and other.start <= edit.end
 
 
 def fix_all(sources: Mapping[str, str], lint: Callable[[Mapping[str, str]], Sequence[Diagnostic]]) -> Fixed:
@@ -48,16 +57,16 @@ def fix_all(sources: Mapping[str, str], lint: Callable[[Mapping[str, str]], Sequ
 
     Fixes with which a template no longer loads, although it did, do not count.
     """
-    fixed = Fixed(sources, lint(sources))
+    result = Fixed(sources, lint(sources))
     for _ in range(_ROUNDS):
-        texts, _problems, corrected = fixed_once(fixed.sources, fixed.problems)
-        if texts == fixed.sources:
+        texts, _problems, corrected = fixed(result.sources, result.problems)
+        if not corrected:
             break
         problems = lint(texts)
-        if _is_broken(problems) and not _is_broken(fixed.problems):
+        if _is_broken(problems) and not _is_broken(result.problems):
             break
-        fixed = Fixed(texts, problems, [*fixed.corrected, *corrected])
-    return fixed
+        result = Fixed(texts, problems, [*result.corrected, *corrected])
+    return result
 
 
 def _is_broken(problems: Iterable[Diagnostic]) -> bool:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
-from injector.authoring.lint.rules._values import missing_keys
+from injector.authoring.lint.rules._values import keys_to_add
 from injector.authoring.lint.subject import Finding, Findings, RenderedSource, Rendering, Subject
 from injector.authoring.refusal_location import value_at
 from injector.diagnostics import Diagnostic, Key, Path
@@ -74,7 +74,7 @@ class LevelRefusal(NamedTuple):
         security = mapping(value_at(overlay, self.path[:-1])) if self.field == "runAsNonRoot" else {}
         if self.field not in _ADDED or (self.field == "runAsNonRoot" and not security.get("runAsUser")):
             return {}  # which user an image can run as is for its author to know
-        return missing_keys(overlay, self.path, _ADDED[self.field])
+        return keys_to_add(overlay, self.path, _ADDED[self.field])
 
 
 def pod_security(subject: Subject) -> Findings:
