@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable
+from typing import Any
 
 from injector.budget import charge
 from injector.diagnostics import printable
@@ -59,6 +60,7 @@ WANTED = {
 _PLAIN_TEXT = re.compile(
     r"(?!(?:true|false|null|yes|no|on|off|y|n|none)\Z)[A-Za-z/](?:[-\w./]|:(?=[-\w./]))*|\.\.\.", re.IGNORECASE
 )
+_QUOTES_HELP = {"add": "put it in quotes", "remove": "write it without quotes"}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}\Z")
 
 
@@ -66,10 +68,15 @@ def quotes_help(value: object, types: Collection[str]) -> str:
     """What to do about a value whose type is wrong only because it has or lacks quotes, or brackets; "" for others."""
     if tuple(types) == ("array",) and isinstance(value, str | int | float):
         return f"write [{', '.join(shortened(item.strip()) for item in str(value).split(','))}]"
+    return _QUOTES_HELP.get(quotes_change(value, types), "")
+
+
+def quotes_change(value: object, types: Collection[str]) -> str:
+    """Whether a value is of one of these types once it gets quotes (`add`) or loses them (`remove`); else ""."""
     if isinstance(value, str):
         number = _WHOLE.match(value) and not {"integer", "number"}.isdisjoint(types)
-        return "write it without quotes" if number or (value in ("true", "false") and "boolean" in types) else ""
-    return "put it in quotes" if isinstance(value, bool | int | float) and "string" in types else ""
+        return "remove" if number or (value in ("true", "false") and "boolean" in types) else ""
+    return "add" if isinstance(value, bool | int | float) and "string" in types else ""
 
 
 #: What a value is, by the name of its type in Python.
@@ -111,6 +118,11 @@ def suggestion(name: str, candidates: Iterable[str], introduction: str = "there 
     names = sorted(candidates)
     near = nearest(name, names)
     return did_you_mean(near, f"{introduction}: {', '.join(names)}" if names else "there are none")
+
+
+def respelling(name: str, candidates: Iterable[str]) -> dict[str, Any]:
+    """The `fields` of a Diagnostic about an unknown name: its `value`, and the names that are `allowed`."""
+    return {"value": name, "allowed": tuple(candidates)}
 
 
 def did_you_mean(near: str | None, other: str = "") -> str:

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import inspect
 
 from injector.diagnostics import Diagnostic, Path
-from injector.names import KINDS, WANTED, did_you_mean, nearest, quotes_help, shortened, suggestion
+from injector.names import KINDS, WANTED, did_you_mean, nearest, quotes_change, quotes_help, shortened, suggestion
 
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
@@ -134,14 +134,14 @@ def _refused(kinds: tuple[inspect.Type, ...], value: object, path: Path) -> Diag
     allowed = tuple(word for kind in kinds for word in _values(kind))
     types = dict.fromkeys(_TYPES[type(kind)][0] for kind in kinds if type(kind) in _TYPES)
     expected = [WANTED[name] for name in types if name in WANTED]
-    fields = {"value": value, "allowed": allowed, "types": tuple(types)}
+    fields = {"value": value, "allowed": allowed, "types": tuple(types), "quotes": quotes_change(value, types)}
     if allowed:
         near = f"it has to be one of: {', '.join((*expected, *allowed))}"
         if isinstance(value, str) and not expected:
             fields["nearest"] = close = nearest(value, allowed, _NEAR)
             near = did_you_mean(close, near)
         elif word := _read_as(value, allowed):
-            near = f'put it in quotes: "{word}"'
+            near, fields["quotes"] = f'put it in quotes: "{word}"', "add"
         return Diagnostic("not-allowed", "error", f"{shortened(value)} is not allowed", near, path, fields=fields)
     actual = "nothing" if value is None else KINDS.get(type(value).__name__, "not a value that YAML has")
     quoted = shortened(value) if isinstance(value, str | int | float) else ""

@@ -13,6 +13,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -21,6 +22,7 @@ import click
 
 from injector import __version__
 from injector.advice import help_for, with_advice
+from injector.advice.fixes import fix_of
 from injector.diagnostics import Diagnostic, printable, printable_lines, spoken_path
 from injector.errors import DocumentError, SettingsError, TemplateError
 from injector.pods.context import filled
@@ -114,7 +116,14 @@ def diagnostic_data(problem: Diagnostic) -> dict[str, Any]:
         "line": place.line,
         "column": place.column,
         "text": place.text,
+        **filled({"given": dict(problem.fields.get("given", ())), "fix": _fix_data(problem)}),
     }
+
+
+def _fix_data(problem: Diagnostic) -> dict[str, Any]:
+    """The one right edit of a problem that has one, with its places as offsets of characters."""
+    fix = fix_of(problem)
+    return {"title": fix.title, "edits": [edit._asdict() for edit in fix.edits]} if fix else {}
 
 
 def json_text(value: object) -> str:
@@ -161,7 +170,28 @@ def _result(problem: Diagnostic, names: Sequence[str]) -> dict[str, Any]:
         "level": problem.severity,
         "message": {"text": "\n".join(filter(None, (problem.headline, help_)))},
         "locations": [{"physicalLocation": physical, **filled({"logicalLocations": logical})}],
+        **filled({"fixes": _sarif_fixes(problem)}),
     }
+
+
+def _sarif_fixes(problem: Diagnostic) -> list[dict[str, Any]]:
+    """A problem's fix as SARIF has it: what goes, in characters of the file, and what comes in its place."""
+    fix = fix_of(problem)
+    if fix is None:
+        return []
+    changes = [
+        {
+            "artifactLocation": {"uri": _uri(replace(problem, place=replace(problem.place, file=edit.file)))},
+            "replacements": [
+                {
+                    "deletedRegion": {"charOffset": edit.start, "charLength": edit.end - edit.start},
+                    "insertedContent": {"text": edit.text},
+                }
+            ],
+        }
+        for edit in fix.edits
+    ]
+    return [{"description": {"text": fix.title}, "artifactChanges": changes}]
 
 
 def diagnostics_github(problems: Sequence[Diagnostic]) -> str:

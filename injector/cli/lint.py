@@ -28,6 +28,8 @@ _NEEDS_SCHEMAS = "schema"
 @option("--explain explained", "RULE", "Print what a rule checks and why, and stop.")
 @option("--only", "RULE", "Check this rule alone. Repeatable.", multiple=True)
 @option("--disable disabled", "RULE", "Leave a rule out. Repeatable.", multiple=True)
+@flag("--fix", "Write what has one right form into the files.")
+@flag("--diff difference", "With --fix: print the changes, and write nothing.")
 @flag("--strict", "Exit with 1 for warnings too.")
 @OUTPUT_OPTION
 @VERSION_OPTION
@@ -37,6 +39,8 @@ def lint(
     explained: str | None,
     only: tuple[str, ...],
     disabled: tuple[str, ...],
+    fix: bool,
+    difference: bool,
     strict: bool,
     output: str,
     version: tuple[int, int] | None,
@@ -48,7 +52,9 @@ def lint(
     """
     from injector.authoring.lint.engine import LintOptions, templates_among
     from injector.authoring.lint.engine import lint as lint_templates
+    from injector.authoring.lint.fixes import urgency
     from injector.authoring.lint.rule import rules
+    from injector.cli.lint_fixes import fixes_as_difference, tell_fixes, write_fixes
     from injector.cli.report import counted, progress_bar, tell
     from injector.pods.context import Cluster
 
@@ -59,22 +65,34 @@ def lint(
     if explained is not None:
         click.echo(_explained(explained), nl=False)
         return 0
-    options = LintOptions(_names(only), _names(disabled), version or Cluster().version)
+    if difference and not fix:
+        raise click.UsageError("--diff shows what --fix would write: give both.")
+    options = LintOptions(_names(only), _names(disabled), fix, version or Cluster().version)
     if not options.rules:
         raise click.UsageError("--only and --disable name the same rules, so that no rule is left")
     if _NEEDS_SCHEMAS in options.rules:
         options = replace(options, kubernetes=_with_schema(options.kubernetes))
     templates, problems = templates_among(paths or (".",))
     with progress_bar(templates) as bar:
-        for linted in lint_templates(templates, options, lambda _: bar.update(1)):
-            problems += linted.problems
-    click.echo(written_problems(problems, templates, output, "injector lint", rules()), nl=False)
+        results = lint_templates(templates, options, lambda _: bar.update(1))
+    if not difference:
+        results = list(map(write_fixes, results))
+    problems += [problem for linted in results for problem in linted.problems]
+    corrected = [problem for linted in results for problem in linted.corrected]
+    if difference:
+        click.echo(fixes_as_difference(results), nl=False)
+    else:
+        click.echo(written_problems(problems, templates, output, "injector lint", rules(), corrected), nl=False)
+    if output == "text":
+        tell_fixes(corrected, "would be fixed" if difference else "fixed")
     counts = Counter(map(attrgetter("severity"), problems))
     totals = [counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]] or ["no problems"]
     tell(", ".join([counted(len(templates), "template"), *totals]))
     if problems and output == "text":
-        code = min(problems, key=_urgency).code
+        code = min(problems, key=urgency).code
         tell(f"more about [{code}]: injector lint --explain {code}")
+        if fixable := sum("fix" in problem.fields for problem in problems):
+            tell(f"{fixable} can be fixed: injector lint --fix")
     return int(bool(counts["error"] or (strict and problems)))
 
 
@@ -99,9 +117,16 @@ def _with_schema(version: tuple[int, int]) -> tuple[int, int]:
 
 
 def written_problems(
-    problems: list[Diagnostic], looked_at: Sequence[str], form: str, program: str, rules: Mapping[str, Rule]
+    problems: list[Diagnostic],
+    looked_at: Sequence[str],
+    form: str,
+    program: str,
+    rules: Mapping[str, Rule],
+    corrected: Sequence[Diagnostic] = (),
 ) -> str:
-    """Problems in the form that `--output` asks for; `looked_at` is where they were looked for."""
+    """Problems in the form that `--output` asks for; `looked_at` is where they were looked for, and `corrected` is
+    what was fixed.
+    """
     from injector.authoring.diagnostic_formats import (
         diagnostic_data,
         diagnostics_github,
@@ -109,18 +134,16 @@ def written_problems(
         diagnostics_text,
         json_text,
     )
+    from injector.authoring.lint.fixes import urgency
+    from injector.pods.context import filled
 
     if form == "json":
-        return json_text({"templates" if rules else "inputs": looked_at, "problems": [*map(diagnostic_data, problems)]})
+        data = {"templates" if rules else "inputs": looked_at, "problems": [*map(diagnostic_data, problems)]}
+        return json_text({**data, **filled({"fixed": [*map(diagnostic_data, corrected)]})})
     if form == "sarif":
         described = {name: rule.as_sarif() for name, rule in rules.items()}
         return json_text(diagnostics_sarif(problems, described, program))
-    return diagnostics_github(problems) if form == "github" else diagnostics_text(sorted(problems, key=_urgency))
-
-
-def _urgency(problem: Diagnostic) -> int:
-    """What people read first: errors; what is wrong with a README last."""
-    return 0 if problem.severity == "error" else 1 + problem.place.file.endswith(".md")
+    return diagnostics_github(problems) if form == "github" else diagnostics_text(sorted(problems, key=urgency))
 
 
 def _explained(name: str) -> str:

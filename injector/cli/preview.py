@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from difflib import unified_diff
 from typing import NamedTuple
 
 import click
@@ -28,6 +27,7 @@ from injector.cli.inputs import Input
 from injector.cli.manifest_injector import Injector
 from injector.cli.manifest_objects import ObjectEdit, edit, namespaces_in, objects_in, without_pod
 from injector.cli.options import PreviewOptions, user_info
+from injector.cli.report import unified
 from injector.diagnostics import Diagnostic
 from injector.errors import DocumentError, InjectorError, TemplateError
 from injector.inject import inject
@@ -132,14 +132,7 @@ def _difference(before: list[Document], after: list[Document], template: str) ->
         for document in before
     ]
     name = before[0].source
-    lines = unified_diff(
-        join_documents(same_form).splitlines(),
-        join_documents(after).splitlines(),
-        name,
-        f"{name}, with {template}",
-        lineterm="",
-    )
-    return "".join(f"{line}\n" for line in lines)
+    return unified(join_documents(same_form), join_documents(after), name, f"{name}, with {template}")
 
 
 def _in_pod(options: PreviewOptions, sources: Sources, documents: list[Document]) -> _Rendered:

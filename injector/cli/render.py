@@ -23,6 +23,7 @@ from injector.cli.options import (
     with_options,
     with_user,
 )
+from injector.cli.report import coloured
 from injector.diagnostics import printable
 from injector.errors import InjectorError
 
@@ -127,14 +128,7 @@ def _watch(options: PreviewOptions) -> int:
 
 def _shown(preview: Preview, options: PreviewOptions) -> str:
     """The text of a preview; a difference in the colours of git."""
-    return "".join(map(_coloured, preview.text.splitlines(keepends=True))) if options.diff else preview.text
-
-
-def _coloured(line: str) -> str:
-    if line.startswith(("--- ", "+++ ")):
-        return click.style(line, bold=True)
-    colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
-    return click.style(line, fg=colour) if colour else line
+    return coloured(preview.text) if options.diff else preview.text
 
 
 def _warnings(preview: Preview) -> list[str]:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
+from io import StringIO
 from typing import Any, Literal
 
 import click
@@ -26,6 +27,27 @@ from injector.settings import Settings
 def tell(text: str) -> None:
     """Print a text to standard error; colours are for terminals only."""
     click.echo(text, err=True)
+
+
+def unified(before: str, after: str, name: str, new_name: str) -> str:
+    """Two texts as a unified diff, which names them so; "" where they are equal."""
+    from difflib import unified_diff
+
+    old, new = (StringIO(text, newline="\n").readlines() for text in (before, after))
+    lines = unified_diff(old, new, name, new_name)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def coloured(difference: str) -> str:
+    """A unified diff in the colours of git."""
+    return "".join(map(_coloured, difference.splitlines(keepends=True)))
+
+
+def _coloured(line: str) -> str:
+    if line.startswith(("--- ", "+++ ")):
+        return click.style(line, bold=True)
+    colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
+    return click.style(line, fg=colour) if colour else line
 
 
 OutcomeName = Literal[

@@ -125,6 +125,7 @@ def _check_fields(fields: dict[Any, Any], allowed: tuple[str, ...], path: Path, 
                 ("selector", whole, of_namespaces) if allowed is _FIELDS else ("values", fields[field]),
                 value=field,
                 allowed=allowed,
+                nearest=near,
             )
 
 

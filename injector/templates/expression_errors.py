@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Set
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Set
+from dataclasses import dataclass, field
 from typing import Any
 
 from jinja2 import nodes
 
 from injector.library_messages import TOKENS, jinja_message, python_message
-from injector.names import KINDS, hint, nearest, suggestion
+from injector.names import KINDS, hint, nearest, respelling, suggestion
 from injector.templates.dependencies import NAMES, REVIEW_NAMES, chain
 from injector.templates.sandbox_operations import METHODS
 from injector.templates.source_map import first_offset, line_start
@@ -40,7 +40,7 @@ Fault = tuple[str, int]
 class ForbiddenError(Exception):
     """Something that authors may not write. `word` is what to point at in the expression that begins at `code`.
 
-    `help` and `mistake` are those of its Diagnostic.
+    `help`, `mistake` and `fields` are those of its Diagnostic.
     """
 
     message: str
@@ -49,6 +49,7 @@ class ForbiddenError(Exception):
     word: str = ""
     help: str = ""
     mistake: tuple[Any, ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -64,7 +65,12 @@ def unknown_method(name: str, target: nodes.Getattr) -> ForbiddenError:
     if chain(target.node) == ("params",) and name != "has_key":  # of mappings in older Pythons
         return ForbiddenError(f"params.{name} is a value; write it without ()", code, word=name)
     return UnknownNameError(
-        f"no method {name}() here", code, word=name, help=suggestion(name, METHODS), mistake=("attached", name)
+        f"no method {name}() here",
+        code,
+        word=name,
+        help=suggestion(name, METHODS),
+        mistake=("attached", name),
+        fields=respelling(name, METHODS),
     )
 
 
@@ -74,12 +80,14 @@ def unknown_name(kind: str, node: nodes.Filter | nodes.Test, known: Collection[s
         message, mistake = "there is no function include() here", ("call", "include")
         return UnknownNameError(message, first_offset(node), mistake=mistake)
     message, mistake = f"no {kind} named {node.name} here", ("attached", node.name)
+    names = list(filter(str.isidentifier, known))
     return UnknownNameError(
         message,
         node.lineno,
         word=node.name,
-        help=suggestion(node.name, filter(str.isidentifier, known)),
+        help=suggestion(node.name, names),
         mistake=mistake,
+        fields=respelling(node.name, names),
     )
 
 
@@ -286,7 +294,11 @@ def undefined(
     if re.match(rf"{re.escape(name)}\s*\(", expression):
         message = f"there is no function {short}() here"
         return UnknownNameError(
-            message, code, help=suggestion(name, known - NAMES, "the functions and macros are"), mistake=("call", name)
+            message,
+            code,
+            help=suggestion(name, known - NAMES, "the functions and macros are"),
+            mistake=("call", name),
+            fields=respelling(name, known - NAMES),
         )
     if key := dotted_key(line, name):
         return UnknownNameError(key, code)
@@ -296,13 +308,14 @@ def undefined(
         return UnknownNameError(_subtracted(dashed[1]), code)
     message, mistake = f"`{short}` is not defined", ("name", name)
     if name in parameters:
-        return UnknownNameError(message, code, help=f"did you mean params.{name}?")
+        fields = {"replace": (name, f"params.{name}")}
+        return UnknownNameError(message, code, help=f"did you mean params.{name}?", fields=fields)
     if spelling := nearest(name, known):
         to_do = f"did you mean {spelling}?"
     else:
         declare = f"declare a parameter `{short.replace('_', '-').lower()}` in template.yaml"
         to_do = f"{declare} and write params.{short.lower()}; besides params, you can use: {_AVAILABLE}"
-    return UnknownNameError(message, code, help=to_do, mistake=mistake)
+    return UnknownNameError(message, code, help=to_do, mistake=mistake, fields={"value": name, "nearest": spelling})
 
 
 _KINDS = {

@@ -11,7 +11,7 @@ import yaml
 
 from injector.diagnostics import Path, Place, spoken_path
 from injector.errors import LimitError, TemplateError
-from injector.names import cut, hint, is_dns_label, legal_name, shortened, suggestion
+from injector.names import cut, hint, is_dns_label, legal_name, respelling, shortened, suggestion
 from injector.pods.context import Object
 from injector.pods.selectors import SelectorError, check_selector
 from injector.templates.families import make_family
@@ -63,7 +63,8 @@ class Manifest:
             if key not in _KEYS:
                 with self.collecting():
                     message = f"unknown key {shortened(key)}"
-                    self.refuse((key,), message, help_=suggestion(str(key), _KEYS), mistake=("key", str(key)))
+                    help_, near = suggestion(str(key), _KEYS), respelling(str(key), _KEYS)
+                    self.refuse((key,), message, help_=help_, mistake=("key", str(key)), fields=near)
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
@@ -88,6 +89,7 @@ class Manifest:
         rule: str = "",
         help_: str = "",
         mistake: tuple[Any, ...] = (),
+        fields: Mapping[str, Any] | None = None,
     ) -> NoReturn:
         """Raise TemplateError at the key or item that a path leads to."""
         rule = rule or ("parameter" if path[:1] == ("parameters",) else "manifest")
@@ -98,6 +100,7 @@ class Manifest:
             rule=rule,
             origin=self._origin,
             help=help_,
+            fields=fields,
             mistake=mistake,
         ) from None
 
@@ -112,7 +115,8 @@ class Manifest:
         """One of some choices, the first where there is none."""
         value = self._data.get(key)
         if value is not None and value not in choices:
-            self.refuse((key,), f"{key} is {shortened(value)}; it has to be {' or '.join(choices)}")
+            message = f"{key} is {shortened(value)}; it has to be {' or '.join(choices)}"
+            self.refuse((key,), message, fields=respelling(str(value), choices))
         return value or choices[0]
 
     def selector(self, key: str) -> Object | None:
@@ -123,7 +127,8 @@ class Manifest:
                 check_selector(value, of_namespaces=key == "namespaces")
             except SelectorError as error:
                 found, at = error.diagnostic, (key, *error.diagnostic.path)
-                self.refuse(at, f"{spoken_path(at)}: {found.message}", help_=found.help, mistake=found.mistake)
+                message = f"{spoken_path(at)}: {found.message}"
+                self.refuse(at, message, help_=found.help, mistake=found.mistake, fields=found.fields)
         return value
 
     def strings(self, path: tuple[str, ...], default: tuple[str, ...]) -> tuple[str, ...]:
@@ -177,7 +182,12 @@ class Manifest:
         except DeclarationError as error:
             message = f"parameter `{name}`: {error.message}"
             self.refuse(
-                ("parameters", name, *error.path), message, rule=error.rule, help_=error.help, mistake=error.mistake
+                ("parameters", name, *error.path),
+                message,
+                rule=error.rule,
+                help_=error.help,
+                mistake=error.mistake,
+                fields=error.fields,
             )
         except (RecursionError, OverflowError, LimitError):
             message = f"parameter `{name}`: its schema is too deep or too large, or takes too much time to check"
@@ -217,7 +227,8 @@ class Manifest:
             )
         for key in item:
             if key not in _FILE_KEYS:
-                self.refuse((*at, key), f"unknown key {shortened(key)}{hint(key, _FILE_KEYS)}")
+                message = f"unknown key {shortened(key)}{hint(key, _FILE_KEYS)}"
+                self.refuse((*at, key), message, fields=respelling(str(key), _FILE_KEYS))
         source = self._source(name, item)
         validate = self.strings((*at, "validate"), ())
         if validate and not (validate[0].strip() and any("{path}" in word for word in validate)):
@@ -243,6 +254,7 @@ class Manifest:
             f"there is no file {shortened(source)} in this folder, which could render {name}",
             rule="file",
             help_=suggestion(str(source), files, "the files are"),
+            fields=respelling(str(source), files) if "template" in item else None,
         )
 
     def _syntax(self, name: str, source: str, declared: Any) -> str:
@@ -260,6 +272,7 @@ class Manifest:
                 ("files", name, "syntax"),
                 f"{shortened(declared)} is not {kind}",
                 help_=suggestion(str(declared), syntaxes),
+                fields=respelling(str(declared), syntaxes),
             )
         return str(declared)
 
@@ -284,7 +297,8 @@ class Manifest:
             self.refuse(("for",), "`for` has to be a mapping, such as {resources: [services]}")
         for key in value:
             if key not in FOR:
-                self.refuse(("for", key), f"unknown key {shortened(key)}", help_=suggestion(str(key), FOR))
+                help_, near = suggestion(str(key), FOR), respelling(str(key), FOR)
+                self.refuse(("for", key), f"unknown key {shortened(key)}", help_=help_, fields=near)
         rules = {}
         for key, rule in FOR.items():
             rules[key] = self.strings(("for", key), rule.default)

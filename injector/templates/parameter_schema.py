@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from injector.diagnostics import Path
-from injector.names import did_you_mean, nearest, quotes_help, shortened, suggestion
+from injector.names import did_you_mean, nearest, quotes_change, quotes_help, respelling, shortened, suggestion
 from injector.templates.parameter_keywords import (
     FORMATS,
     KEYWORDS,
@@ -39,6 +39,7 @@ class DeclarationError(ValueError):
     help: str = ""
     rule: str = "parameter"
     mistake: tuple[Any, ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 def make_parameter(name: str, declaration: JsonSchema, *, checked: bool = False) -> Parameter:
@@ -84,7 +85,9 @@ def _check_type(name: str, declaration: JsonSchema) -> None:
         raise DeclarationError((), "it has no type, and parameters are declared below it", mistake=mistake)
     _check_keywords({k: v for k, v in declaration.items() if k != "required"}, _OURS)
     near = nearest(str(kind), TYPES)
-    raise DeclarationError(("type",), f"type must be one of {', '.join(TYPES)}", did_you_mean(near), mistake=mistake)
+    fields = {"value": kind, "nearest": near}
+    message = f"type must be one of {', '.join(TYPES)}"
+    raise DeclarationError(("type",), message, did_you_mean(near), mistake=mistake, fields=fields)
 
 
 def _check_flags(declaration: JsonSchema) -> None:
@@ -92,7 +95,10 @@ def _check_flags(declaration: JsonSchema) -> None:
     for key, types in (("required", bool | list | None), ("secret", bool | None)):
         if not isinstance(value := declaration.get(key), types):
             raise DeclarationError(
-                (key,), f"{key} is {shortened(value)}; it has to be true or false", quotes_help(value, ("boolean",))
+                (key,),
+                f"{key} is {shortened(value)}; it has to be true or false",
+                quotes_help(value, ("boolean",)),
+                fields={"quotes": quotes_change(value, ("boolean",))},
             )
 
 
@@ -100,7 +106,11 @@ def _check_formats(schema: JsonSchema) -> None:
     for path, name in keyword_values(schema, "format"):
         if not isinstance(name, str) or name not in FORMATS:
             raise DeclarationError(
-                path, f"unknown format {shortened(name)}", suggestion(str(name), FORMATS), mistake=("format", str(name))
+                path,
+                f"unknown format {shortened(name)}",
+                suggestion(str(name), FORMATS),
+                mistake=("format", str(name)),
+                fields=respelling(str(name), FORMATS),
             )
 
 
@@ -163,7 +173,8 @@ def _check_default(parameter: Parameter, default: Any) -> None:
         if is_text and parameter.type == "array":
             mistake = ("keyword-value", "default", default)
         message = f"the default {shortened(default)} is not allowed: {fault}"
-        raise DeclarationError(path, message, quotes_help(default, (parameter.type,)), mistake=mistake)
+        fields = {"quotes": quotes_change(default, (parameter.type,))}
+        raise DeclarationError(path, message, quotes_help(default, (parameter.type,)), mistake=mistake, fields=fields)
 
 
 def _check_keywords(schema: Any, also: Iterable[str], path: Path = ()) -> None:
@@ -184,6 +195,7 @@ def _check_keywords(schema: Any, also: Iterable[str], path: Path = ()) -> None:
                 f"unknown key {shortened(str(key))[1:-1]}",
                 did_you_mean(near, to_do),
                 mistake=("keyword", str(key)),
+                fields={"value": key, "nearest": near},
             )
     for steps, inner in subschemas(schema):
         _check_keywords(inner, (), (*path, *steps))

@@ -17,7 +17,7 @@ from jinja2.environment import Environment as JinjaEnvironment
 from injector.caches import Memo
 from injector.diagnostics import Place
 from injector.errors import TemplateError
-from injector.names import cut, hint
+from injector.names import cut, hint, respelling
 from injector.templates import syntax
 from injector.templates.dependencies import (
     ASSIGNABLE,
@@ -272,12 +272,13 @@ class Program:
         for parameter, code in facts.params.items():
             if parameter not in self._parameters:
                 text = not_declared(parameter, self.expression(file, code - 1), self._parameters)
-                self._refuse(file, UnknownNameError(text, code, word=parameter))
+                fields = respelling(parameter, self._parameters)
+                self._refuse(file, UnknownNameError(text, code, word=parameter, fields=fields))
         for (imported, name), code in facts.imports.items():
             lasting = loader.facts[imported].lasting
             if name not in lasting:
                 text = f"{imported} has no macro `{name}`{hint(name, lasting, 'it has')}"
-                self._refuse(file, UnknownNameError(text, code, word=name))
+                self._refuse(file, UnknownNameError(text, code, word=name, fields=respelling(name, lasting)))
 
     def _reachable(self, environment: Environment, loader: _Loader, source: str) -> list[str]:
         reachable = [source]
@@ -318,6 +319,7 @@ class Program:
             rule=error.rule,
             origin=self._origin,
             help=error.help,
+            fields=error.fields,
             mistake=error.mistake,
         ) from None
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from injector.authoring.lint.fixes import fix_all, with_fixes
 from injector.authoring.lint.rendering import make_subject
 from injector.authoring.lint.rule import Rule, findings_of, rules
 from injector.authoring.lint.subject import Subject
@@ -30,6 +31,7 @@ class LintOptions:
 
     only: frozenset[str] = frozenset()
     disabled: frozenset[str] = frozenset()
+    fix: bool = False  #: whether a result is that of the texts after all fixes
     kubernetes: tuple[int, int] = Cluster().version
 
     @property
@@ -42,11 +44,25 @@ class LintOptions:
         }
 
 
+class FileChange(NamedTuple):
+    """A file of a template, by its name, and its text before and after."""
+
+    file: str
+    before: str
+    after: str
+
+
 class Linted(NamedTuple):
-    """A template, by its folder as people gave it, and what is wrong with it: by file, line, column."""
+    """A template, by its folder as people gave it, and what is wrong with it: by file, line, column.
+
+    A problem with one right edit has it among its fields, as `fix`. With the option `fix`, `changes` are what
+    fixes made of its files, and `corrected` are the problems that they were for.
+    """
 
     path: str
     problems: tuple[Diagnostic, ...]
+    changes: tuple[FileChange, ...] = ()
+    corrected: tuple[Diagnostic, ...] = ()
 
 
 def templates_among(paths: Iterable[str]) -> tuple[list[str], list[Diagnostic]]:
@@ -113,15 +129,27 @@ def lint(
 
 def lint_template(path: str, options: LintOptions) -> Linted:
     """Everything that is wrong with the template of one folder. Raises SchemasMissingError."""
-    folder = Path(path)
-    name = folder.resolve().name
     try:
-        sources = read_folder(folder)
-        template = load_shipped(name, sources, path)
+        sources = read_folder(Path(path))
     except TemplateError as error:
         return Linted(path, tuple(fault.of(path) for fault in error.diagnostics))
-    subject = make_subject(path, template, sources, rules(), options.kubernetes)
-    return Linted(path, tuple(lint_subject(subject, options)))
+    if not options.fix:
+        return Linted(path, tuple(lint_sources(path, sources, options)))
+    fixed = fix_all(sources, lambda texts: lint_sources(path, texts, options))
+    texts = (FileChange(file, text, fixed.sources[file]) for file, text in sources.items())
+    changes = tuple(change for change in texts if change.before != change.after)
+    return Linted(path, tuple(fixed.problems), changes, tuple(fixed.corrected))
+
+
+def lint_sources(path: str, sources: Mapping[str, str], options: LintOptions) -> list[Diagnostic]:
+    """Everything that is wrong with the texts of the template of one folder, with fixes. Raises SchemasMissingError."""
+    try:
+        template = load_shipped(Path(path).resolve().name, sources, path)
+    except TemplateError as error:
+        problems = [fault.of(path) for fault in error.diagnostics]
+    else:
+        problems = lint_subject(make_subject(path, template, sources, rules(), options.kubernetes), options)
+    return with_fixes(problems, sources)
 
 
 def lint_subject(subject: Subject, options: LintOptions) -> list[Diagnostic]:
@@ -135,7 +163,8 @@ def lint_subject(subject: Subject, options: LintOptions) -> list[Diagnostic]:
         if comment not in used and comment.rules and all(name in chosen for name in (_DISABLE, *comment.rules)):
             rule, names = chosen[_DISABLE], ", ".join(f"`{name}`" for name in comment.rules)
             message = f"nothing here is found by {names}, so this comment switches nothing off"
-            finding = Diagnostic(rule.name, rule.severity, message, "take the comment out", place=comment.place)
+            fields, to_do = {"replace": (comment.text, "")}, "take the comment out"
+            finding = Diagnostic(rule.name, rule.severity, message, to_do, place=comment.place, fields=fields)
             remaining.append(finding.of(subject.path))
     # what keeps the template from rendering at all is, like an error of loading, no rule's and never switched off
     broken = (replace(failure.diagnostic, code=failure.broken) for failure in subject.failures if failure.broken)
@@ -151,12 +180,13 @@ _COMMENT = re.compile(
 
 
 class Disable(NamedTuple):
-    """One comment. `lines` are the 1-based lines that it is for; None is the whole template."""
+    """One comment, and its text. `line` is the 1-based line that it is for; None is the whole template."""
 
     place: Place
     rules: tuple[str, ...]
     reason: str
     line: int | None
+    text: str
 
     def covers(self, problem: Diagnostic) -> bool:
         """Whether it switches this problem off."""
@@ -177,7 +207,9 @@ def disables(sources: Mapping[str, str]) -> Iterator[Disable]:
                 continue
             rules = tuple(name.strip() for name in match["rules"].split(",") if name.strip())
             place = Place(file, number, match.start("open") + 1, line.rstrip("\r"))
-            yield Disable(place, rules, match["reason"].strip(" \t:-"), _line(file, lines, number, match["before"]))
+            line_covered = _line(file, lines, number, match["before"])
+            comment = line[match.start("open") :].rstrip()
+            yield Disable(place, rules, match["reason"].strip(" \t:-"), line_covered, comment)
 
 
 def _line(file: str, lines: list[str], number: int, before: str) -> int | None:

@@ -17,7 +17,7 @@ from injector.advice.shapes import item_help, shape_help
 from injector.diagnostics import Diagnostic
 from injector.diagnostics import Path as ObjectPath
 from injector.errors import InjectorError
-from injector.names import WANTED, hint, quotes_help, shortened
+from injector.names import WANTED, hint, quotes_change, quotes_help, respelling, shortened
 from injector.pods.context import Object, as_list, mapping
 from injector.pods.fields import POD
 
@@ -167,6 +167,7 @@ def _words(error: ValidationError, within: ObjectPath = ()) -> list[Diagnostic]:
                 unknown_field(name, properties, place, instance[name]),
                 name,
                 code=UNKNOWN_FIELD,
+                **respelling(name, properties),
             )
             for name in instance
             if name not in properties
@@ -176,20 +177,28 @@ def _words(error: ValidationError, within: ObjectPath = ()) -> list[Diagnostic]:
         return [_error(path, f"{location} needs {name}", name) for name in limit if name not in instance]
     value = shortened(instance)
     if error.validator == "enum":
-        return [_error(path, f"{location} is {value}{hint(str(instance), map(str, limit), 'allowed are')}", "enum")]
+        allowed = list(map(str, limit))
+        message = f"{location} is {value}{hint(str(instance), allowed, 'allowed are')}"
+        return [_error(path, message, "enum", **respelling(str(instance), allowed))]
     types = _types(schema)
     kinds = " or ".join(WANTED[kind] for kind in types)
     of_item = path and isinstance(path[-1], int)
     to_do = item_help(instance, POD.at(path[:-1])) if of_item else shape_help(instance, POD.at(path))
     help_ = to_do or quotes_help(instance, types)
     message = f"{location} is {value}; it has to be {kinds}" if kinds else f"{location}: {error.message}"
-    return [_error(path, message, str(error.validator), types, help_=help_)]
+    return [_error(path, message, str(error.validator), types, help_=help_, quotes=quotes_change(instance, types))]
 
 
 def _error(
-    path: ObjectPath, message: str, about: str, types: tuple[str, ...] = (), code: str = "schema", help_: str = ""
+    path: ObjectPath,
+    message: str,
+    about: str,
+    types: tuple[str, ...] = (),
+    code: str = "schema",
+    help_: str = "",
+    **fields: Any,
 ) -> Diagnostic:
-    return Diagnostic(code, "error", message, help_, path=path, fields={"about": about, "types": types})
+    return Diagnostic(code, "error", message, help_, path=path, fields={"about": about, "types": types, **fields})
 
 
 def _types(schema: Mapping[str, Any]) -> tuple[str, ...]:

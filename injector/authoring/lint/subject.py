@@ -32,8 +32,9 @@ _LISTS = ("initContainers", "containers")
 class Finding(Diagnostic):
     """One thing that a rule found: what is wrong, where, and what to do. The engine gives it the rule's name.
 
-    `path` leads into the overlay. `about` tells it from other findings of the rule at the same place; what has the
-    same `about` there, with other values or in another container, is one finding.
+    `path` leads into the overlay. `sample` is what it was found with, and `given` are the parameters of that. `about`
+    tells it from other findings of the rule at the same place; what has the same `about` there, with other values or in
+    another container, is one finding.
     """
 
     def __init__(self, message: str, place: Place, help: str = "", path: Path = (), **fields: Any) -> None:  # noqa: A002
@@ -176,7 +177,12 @@ class Rendering:
 
     def finding(self, message: str, path: Path, help: str = "", *, key: bool = False, **fields: Any) -> Finding:  # noqa: A002
         """What is wrong with what a path of the overlay leads to, or with its key."""
-        return Finding(message, self.overlay.place(path, key), help, **fields)
+        return self.finding_at(message, self.overlay.place(path, key), help, **fields)
+
+    def finding_at(self, message: str, place: Place, help: str = "", path: Path = (), **fields: Any) -> Finding:  # noqa: A002
+        """What is wrong at a place of the template; where parameters differ from their defaults, it names them."""
+        sample = {"given": self.given, "sample": self.title} if self.given else {}
+        return Finding(message, place, help, path, **{**sample, **fields})
 
 
 class ObjectRendering(NamedTuple):
@@ -294,6 +300,6 @@ class Subject:
                 return self.line_place(file, number, column + 1)
         return Place(file)
 
-    def finding(self, message: str, file: str, offset: int, help: str = "") -> Finding:  # noqa: A002
+    def finding(self, message: str, file: str, offset: int, help: str = "", **fields: Any) -> Finding:  # noqa: A002
         """What is wrong at an offset of a file that is rendered."""
-        return Finding(message, self.template.program.place(file, offset), help)
+        return Finding(message, self.template.program.place(file, offset), help, **fields)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from injector.authoring.lint.rules._values import APPS, PROGRAMS, numbered, word_list
-from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
+from injector.authoring.lint.rules._whole_object import MERGED, whole_object
+from injector.authoring.lint.subject import Findings, Rendering, Subject
 from injector.names import did_you_mean, nearest
 from injector.pods.context import mappings
 from injector.pods.fields import CONTAINER_LISTS, fields_of
@@ -67,7 +68,7 @@ def app_container(subject: Subject) -> Findings:
             name = str(container.get("name"))
             place = rendering.overlay.place((*path, "name"))
             if "{{" in place.text and name in own:
-                yield Finding(
+                yield rendering.finding_at(
                     (
                         "the template names a container of the app here, so the injector treats that container as "
                         "the template's own sidecar"
@@ -82,7 +83,7 @@ def app_container(subject: Subject) -> Findings:
                 better = f"{template}-{name}" if name in PROGRAMS else template
                 if name == template:
                     better = f"{name}-sidecar"
-                yield Finding(
+                yield rendering.finding_at(
                     (
                         f"many apps have a container called `{name}`: in their pods the template would change that "
                         "container, and add none of its own"
@@ -212,9 +213,6 @@ def pod_label(subject: Subject) -> Findings:
                 )
 
 
-_MERGED = ("metadata", "spec")
-
-
 def ignored_field(subject: Subject) -> Findings:
     """The overlay has a field beside `metadata` and `spec`.
 
@@ -242,14 +240,19 @@ def ignored_field(subject: Subject) -> Findings:
     Proof: the field is not merged, so it never reaches an API server.
     """
     for rendering in subject.renderings:
+        if whole := whole_object(rendering):
+            yield from whole.of("ignored-field")
+            continue
         for field in plain_mapping(rendering.overlay.value):
-            if field not in _MERGED:
-                near, place = nearest(str(field), _MERGED), rendering.overlay.place((field,), key=True)
-                yield Finding(
+            if field not in MERGED:
+                near, place = nearest(str(field), MERGED), rendering.overlay.place((field,), key=True)
+                yield rendering.finding_at(
                     f"{field} is ignored: only metadata and spec are merged into a pod",
                     place,
                     did_you_mean(near, _to_do(str(field), place.file)),
                     about=str(field),
+                    value=str(field),
+                    nearest=near,
                 )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from injector.authoring.lint.rules._scripts import commands, interpreter
 from injector.authoring.lint.rules._values import asked_ports, leaves, numbered, port_numbers, rendered_for, word_list
 from injector.authoring.lint.subject import Finding, Findings, OverlayMistakes, Subject
-from injector.names import hint, shortened, to_write
+from injector.names import hint, respelling, shortened, to_write
 from injector.pods.context import Object, mapping, mappings, string_field
 from injector.pods.fields import CONTAINER
 from injector.pods.overlay import plain_mapping
@@ -160,6 +160,7 @@ def probe_port(subject: Subject) -> Findings:
                         f"container `{container.get('name')}` has no port {shortened(port)}{rest}",
                         (*path, *port_path),
                         "name one of its ports, add one with this name, or give the number",
+                        **respelling(port, names),
                     )
 
 

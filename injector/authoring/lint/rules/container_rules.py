@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from injector.authoring.lint.rules._values import rendered_for
+from injector.authoring.lint.rules._values import keys_to_add, rendered_for
 from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.pods.context import mapping, mappings, string_field
 from injector.pods.overlay import plain_mapping
@@ -97,6 +97,7 @@ def read_only_root(subject: Subject) -> Findings:
                     f"container `{container.get('name')}` can write to its root file system",
                     (*path, "securityContext", "readOnlyRootFilesystem"),
                     "set readOnlyRootFilesystem: true, and mount an emptyDir with a sizeLimit where it has to write",
+                    **keys_to_add(rendering.overlay.plain, (*path, "securityContext", "readOnlyRootFilesystem"), True),
                 )
 
 

@@ -7,7 +7,7 @@ import re
 from injector.authoring.lint.engine import disables
 from injector.authoring.lint.rules._reading import sources_used
 from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
-from injector.names import hint
+from injector.names import hint, respelling
 from injector.pods.context import mapping, sequence
 
 SEVERITY = "warning"
@@ -51,7 +51,8 @@ def disable(subject: Subject) -> Findings:
             yield Finding("this comment switches no rule off", comment.place, "write lint: disable=RULE WHY")
         for name in comment.rules:
             if name not in subject.rules:
-                yield Finding(f"there is no rule `{name}`{hint(name, subject.rules)}", comment.place)
+                message = f"there is no rule `{name}`{hint(name, subject.rules)}"
+                yield Finding(message, comment.place, **respelling(name, subject.rules))
         if comment.rules and not comment.reason:
             yield Finding(
                 f"this comment gives no reason for disabling {', '.join(f'`{name}`' for name in comment.rules)}; "
@@ -112,8 +113,8 @@ def redirects(subject: Subject) -> Findings:
     for init, sidecar in redirects.items():
         for name, list_ in ((init, "initContainers"), (sidecar, "containers")):
             if name not in by_list[list_]:
-                near = hint(name, sorted(by_list[list_]), "there are")
-                yield Finding(f"there is no {name} under `{list_}`{near}", subject.manifest(("redirects", init)))
+                message = f"there is no {name} under `{list_}`{hint(name, by_list[list_])}"
+                yield Finding(message, subject.manifest(("redirects", init)), **respelling(name, by_list[list_]))
 
 
 #: Bytes of a ConfigMap (Kubernetes documentation, "ConfigMaps") and of all annotations of an object (its validation).

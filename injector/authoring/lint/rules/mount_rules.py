@@ -8,7 +8,7 @@ from injector.authoring.lint.rules._values import in_containers, leaves, word_li
 from injector.authoring.lint.rules._volumes import holdings, missing_volumes, references, unseen
 from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.diagnostics import Place
-from injector.names import hint, nearest
+from injector.names import hint, nearest, respelling
 from injector.pods.constraints.volumes import meant_mode
 from injector.pods.context import string_field
 from injector.pods.overlay import plain_mapping
@@ -99,7 +99,8 @@ def mount_without_volume(subject: Subject) -> Findings:
         for missing in missing_volumes(rendering):
             near = _meant(missing.name, missing.volumes)
             message = f"there is no volume `{missing.name}` to mount{f'; did you mean {near}?' if near else ''}"
-            yield Finding(message, missing.place, "add it to spec.volumes, or correct the name")
+            to_do = "add it to spec.volumes, or correct the name"
+            yield rendering.finding_at(message, missing.place, to_do, value=missing.name, nearest=near)
 
 
 def unmounted_files(subject: Subject) -> Findings:
@@ -207,9 +208,8 @@ def unknown_file(subject: Subject) -> Findings:
     for rendering in subject.renderings if declared else ():
         for reference in references(rendering):
             if reference.file is not None and reference.file not in declared:
-                yield rendering.finding(
-                    f"the template makes no file {reference.file}{hint(reference.file, declared)}", reference.path
-                )
+                message = f"the template makes no file {reference.file}{hint(reference.file, declared)}"
+                yield rendering.finding(message, reference.path, **respelling(reference.file, declared))
 
 
 def file_mode(subject: Subject) -> Findings:
@@ -252,7 +252,7 @@ def file_mode(subject: Subject) -> Findings:
                     continue
                 if octal := meant_mode(mode):
                     message = f"{steps[-1]} {mode} is {oct(mode).replace('o', '')} in octal"
-                    yield rendering.finding(message, steps, f"write {octal}")
+                    yield rendering.finding(message, steps, f"write {octal}", replace=(str(mode), octal))
 
 
 def _meant(name: str, volumes: list[str]) -> str | None:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from injector.authoring.lint.rules._values import in_containers, numbered, word_list
 from injector.authoring.lint.rules._volumes import sources
+from injector.authoring.lint.rules._whole_object import whole_object
 from injector.authoring.lint.rules.pod_security import OWN, WHO
 from injector.authoring.lint.subject import Finding, Findings, Rendering, Subject
 from injector.diagnostics import Path
-from injector.names import hint
+from injector.names import hint, respelling
 from injector.pods.context import Object, mapping, string_field
 from injector.pods.overlay import bare_value
 
@@ -49,6 +50,9 @@ def pod_name(subject: Subject) -> Findings:
             image: {{ params.image }}
     """
     for rendering in subject.renderings:
+        if whole := whole_object(rendering):
+            yield from whole.of("pod-name")
+            continue
         for field in _OWN:
             if field in rendering.overlay.metadata:
                 yield rendering.finding(
@@ -56,6 +60,7 @@ def pod_name(subject: Subject) -> Findings:
                     ("metadata", field),
                     "remove it: only the pod's author or the pod's controller sets this field",
                     key=True,
+                    remove=(rendering.overlay.place(("metadata", field), key=True),),
                 )
 
 
@@ -136,7 +141,8 @@ def overridable(subject: Subject) -> Findings:
     for name in sorted(subject.template.overridable):
         if name not in _OVERRIDABLE:
             near = hint(name.partition(".")[0], _OVERRIDABLE, "they are")
-            yield Finding(f"{name} is not a field of a container{near}", subject.manifest(("overridable",)))
+            place, fields = subject.manifest(("overridable",)), respelling(name, _OVERRIDABLE)
+            yield Finding(f"{name} is not a field of a container{near}", place, **fields)
 
 
 _OF_PODS = word_list("metadata.annotations metadata.labels metadata.name metadata.namespace metadata.uid")
@@ -195,7 +201,7 @@ def _finding(rendering: Rendering, path: Path, field: str, valid: tuple[str, ...
     message, help_ = f"the downward API does not have {field}{hint(same_end, valid)}", ""
     if field in _MAPS:
         message, help_ = f"a variable cannot hold all of {field}", f"name one of its keys, {field}['KEY']"
-    return rendering.finding(message, path, help_)
+    return rendering.finding(message, path, help_, **respelling(field, valid))
 
 
 def _references(rendering: Rendering) -> Iterator[tuple[Path, Object, tuple[str, ...]]]:

@@ -6,6 +6,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
+from injector.authoring.lint.rules._values import keys_to_add
 from injector.authoring.lint.subject import Finding, Findings, RenderedSource, Rendering, Subject
 from injector.authoring.refusal_location import value_at
 from injector.diagnostics import Diagnostic, Key, Path
@@ -29,6 +30,13 @@ OWN = {
     "host-path": ("hostPath",),
     "privilege-escalation": ("privileged", "allowPrivilegeEscalation"),
     "run-as-root": ("runAsUser", "runAsNonRoot"),
+}
+#: By the field that is missing: the value that it has to have.
+_ADDED: dict[str, Any] = {
+    "allowPrivilegeEscalation": False,
+    "drop": ["ALL"],
+    "runAsNonRoot": True,
+    "seccompProfile": "RuntimeDefault",
 }
 #: What to do, where the constraints' own words are for the author of a pod.
 _HELP = {
@@ -58,7 +66,15 @@ class LevelRefusal(NamedTuple):
         message = f"{violation.message}: {WHO[violation.fields['level']]}"
         todo = _HELP.get(self.field, violation.help)
         help_ = f"{todo}, or disable this rule and document which Pod Security level the namespaces need"
-        return Finding(message, rendering.overlay.place(self.path), help_, violation.path, about=self.field)
+        fields = {"about": self.field, **self._keys_to_add(rendering.overlay.plain)}
+        return rendering.finding_at(message, rendering.overlay.place(self.path), help_, violation.path, **fields)
+
+    def _keys_to_add(self, overlay: Any) -> dict[str, Any]:
+        """The fields of a finding that say what is missing, where one value is right."""
+        security = mapping(value_at(overlay, self.path[:-1])) if self.field == "runAsNonRoot" else {}
+        if self.field not in _ADDED or (self.field == "runAsNonRoot" and not security.get("runAsUser")):
+            return {}  # which user an image can run as is for its author to know
+        return keys_to_add(overlay, self.path, _ADDED[self.field])
 
 
 def pod_security(subject: Subject) -> Findings:

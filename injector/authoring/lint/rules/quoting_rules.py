@@ -70,7 +70,8 @@ def foreign_quoting(subject: Subject) -> Findings:
             for name, offset in _filters(subject.sources[file]):
                 place = subject.template.program.place(file, offset, name)
                 if syntax and NAMED.get(name, syntax) != syntax:
-                    yield Finding(f"{name} quotes for {NAMED[name]}, but {source} is {syntax}", place, USE_QUOTE)
+                    message = f"{name} quotes for {NAMED[name]}, but {source} is {syntax}"
+                    yield Finding(message, place, USE_QUOTE, replace=(name, "quote"))
                 elif not syntax and name in ("quote", "json_quote") and not subject.failures:
                     # others name the syntax that nothing else does
                     to_do = "set the file's `syntax:` in template.yaml, and " + USE_QUOTE

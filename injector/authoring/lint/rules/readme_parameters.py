@@ -7,7 +7,7 @@ from itertools import takewhile, zip_longest
 
 from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.authoring.reference import BEGIN, END, SectionError, with_section
-from injector.names import hint, shortened
+from injector.names import hint, respelling, shortened
 from injector.settings import Settings
 from injector.templates.families import declared_parameter, similar_names
 
@@ -61,10 +61,10 @@ def readme_parameters(subject: Subject) -> Findings:
         for match in [*annotation.finditer(line), *_OPTION.finditer(line)]:
             name, declared = match[2], template.parameters
             if (match[1] or template.name).rstrip(".") == template.name and declared_parameter(declared, name) is None:
-                yield Finding(
-                    f"there is no parameter `{name}`{hint(name, similar_names(declared, name))}",
-                    subject.line_place(_FILE, number, match.start(2) + 1),
-                )
+                names = similar_names(declared, name)
+                message = f"there is no parameter `{name}`{hint(name, names)}"
+                place = subject.line_place(_FILE, number, match.start(2) + 1)
+                yield Finding(message, place, **respelling(name, names))
     if BEGIN in text or END in text:
         yield from _section(subject, text)
 
@@ -90,7 +90,17 @@ def _section(subject: Subject, text: str) -> Findings:
         f"{_shown(actual, column)}",
         subject.line_place(_FILE, number + 1, min(column, max(len(actual) - 1, 0)) + 1),
         f"run injector docs {path} --write {path}/{_FILE}",
+        replace=_replaced(text, updated, number, min(column, max(len(actual) - 1, 0))),
     )
+
+
+def _replaced(text: str, updated: str, number: int, column: int) -> tuple[str, str]:
+    """From a line's column on (both counted from 0): what stands in a text up to its last difference, and what has to
+    stand there.
+    """
+    old, new = ("\n".join(both.split("\n")[number:])[column:] for both in (text, updated))
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(reversed(old), reversed(new), strict=False)))
+    return old[: len(old) - same], new[: len(new) - same]
 
 
 def _shown(line: str, column: int) -> str:

@@ -10,6 +10,7 @@ from injector.authoring.file_syntax import syntax_mistakes
 from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, known_errors, schema_errors, versions
 from injector.authoring.lint.rules._values import APPS
 from injector.authoring.lint.rules._volumes import missing_volumes
+from injector.authoring.lint.rules._whole_object import whole_object
 from injector.authoring.lint.subject import Finding, Findings, RenderedSource, RenderFailure, Rendering, Subject
 from injector.authoring.refusal_location import overlay_path, path_in
 from injector.diagnostics import Diagnostic, Place
@@ -75,7 +76,7 @@ def renders(subject: Subject) -> Findings:
             is_told = is_missing or known_errors(rendering.after, subject.kubernetes)
             if not is_told and fault.path not in reported:
                 reported.add(fault.path)
-                yield _finding(fault, _place(rendering.overlay, fault), rendering.title)
+                yield _finding(fault, _place(rendering.overlay, fault), rendering)
 
 
 def _unreadable(subject: Subject) -> Findings:
@@ -87,13 +88,13 @@ def _unreadable(subject: Subject) -> Findings:
             for mistake in syntax_mistakes(file.text, name, syntax, file.place_of) if syntax else ():
                 if (mistake.place.file, mistake.place.line) not in lines:
                     lines.add((mistake.place.file, mistake.place.line))
-                    to_do = mistake.help or f"found with this sample: {rendering.title}"
-                    yield Finding(mistake.message, mistake.place, to_do)
+                    sample, given = ("", {}) if mistake.help else (rendering.title, rendering.given)
+                    yield Finding(mistake.message, mistake.place, mistake.help, sample=sample, given=given)
 
 
-def _finding(fault: Diagnostic, place: Place, title: str) -> Finding:
-    to_do = "; ".join(filter(None, (help_for(fault), f"found with this sample: {title}")))
-    return Finding(fault.message, place, to_do, fault.path, about=fault.path[2:3])
+def _finding(fault: Diagnostic, place: Place, render: Rendering | RenderFailure) -> Finding:
+    fields = {**fault.fields, "about": fault.path[2:3], "sample": render.title, "given": render.given}
+    return Finding(fault.message, place, help_for(fault), fault.path, **fields)
 
 
 def _failed(subject: Subject, failure: RenderFailure) -> Findings:
@@ -117,7 +118,7 @@ def _failed(subject: Subject, failure: RenderFailure) -> Findings:
     if failure.diagnostic.fields.get("taken_name") in APPS and subject.renderings:
         return  # the rule app-container tells it, and what to do
     place = failure.place if failure.place.line or overlay is None else _merged_place(overlay, failure.diagnostic)
-    yield _finding(failure.diagnostic, place, failure.title)
+    yield _finding(failure.diagnostic, place, failure)
 
 
 def _merged_place(overlay: RenderedSource, fault: Diagnostic) -> Place:
@@ -173,15 +174,17 @@ def schema(subject: Subject) -> Findings:
     """
     reported = set()
     for rendering in subject.renderings:
-        if rendering.invented:
+        whole = whole_object(rendering)
+        yield from whole.of("schema") if whole else ()
+        if rendering.invented or (whole and whole.of("schema")):
             continue
         for error in schema_errors(rendering.after, subject.kubernetes):
             about = error.fields["about"]
             if (error.path, about) not in reported:  # finding the author's place takes a render of its own
                 reported.add((error.path, about))
-                sample = f"found with this sample: {rendering.title}{_newer(error, rendering)}"
-                to_do = "; ".join(filter(None, (_to_do(error, rendering, subject), sample)))
-                yield Finding(error.message, _origin(rendering, error), to_do, about=about)
+                to_do = "; ".join(filter(None, (_to_do(error, rendering, subject), _newer(error, rendering))))
+                fields = {**error.fields, "sample": rendering.title, "given": rendering.given}
+                yield Finding(error.message, _origin(rendering, error), to_do, **fields)
 
 
 def _to_do(error: Diagnostic, rendering: Rendering, subject: Subject) -> str:
@@ -210,4 +213,4 @@ def _newer(error: Diagnostic, rendering: Rendering) -> str:
     later = [(fault.path, fault.code) for fault in schema_errors(rendering.after, newest)]
     if error.code != UNKNOWN_FIELD or (error.path, error.code) in later:
         return ""
-    return f"; Kubernetes {newest[0]}.{newest[1]} has this field"
+    return f"Kubernetes {newest[0]}.{newest[1]} has this field"

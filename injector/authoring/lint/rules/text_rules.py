@@ -100,22 +100,26 @@ def plain_reference(subject: Subject) -> Findings:
     Proof: Kubernetes takes any text as an argument; what a program makes of it is its own matter.
     """
     for file in subject.parsed:
-        for offset, message, variable in _references(file, subject.variables()):
-            yield subject.finding(message, file.name, offset, f"write {{{{ params.{variable} }}}}")
+        for offset, message, written, variable in _references(file, subject.variables()):
+            hole = f"{{{{ params.{variable} }}}}"
+            yield subject.finding(message, file.name, offset, f"write {hole}", replace=(written, hole))
 
 
-def _references(file: ParsedFile, parameters: Mapping[str, Parameter]) -> Iterator[tuple[int, str, str]]:
-    """Offset, words and parameter of each that is written as in another tool, and so plain text here."""
+def _references(file: ParsedFile, parameters: Mapping[str, Parameter]) -> Iterator[tuple[int, str, str, str]]:
+    """Offset, words, text and parameter of each that is written as in another tool, and so plain text here."""
     pattern, raw = _REFERENCE if file.document else _SHELL_REFERENCE, False
     for hole in _DOLLAR.finditer(file.text) if file.document else ():
         if hole[2] in parameters:
-            yield hole.start(1), f"the $ in front of {{{{ params.{hole[2]} }}}} stays in the text", hole[2]
+            message = f"the $ in front of {{{{ params.{hole[2]} }}}} stays in the text"
+            written = file.text[hole.start(1) : file.text.index("}}", hole.start(1)) + 2]
+            yield hole.start(1), message, written, hole[2]
     for offset, kind, piece in Environment(document=file.document).lexer.tokeniter(file.text, file.name):
         raw = (raw or kind == "raw_begin") and kind != "raw_end"
         for reference in pattern.finditer(piece) if kind == "data" and not raw else ():
             if reference[2] in parameters:
-                message = f"{reference[0].strip()} is plain text here: no value is put in its place"
-                yield offset - 1 + reference.start(), message, reference[2]
+                written = reference[0].strip()
+                message = f"{written} is plain text here: no value is put in its place"
+                yield offset - 1 + reference.start(), message, written, reference[2]
 
 
 def set_in_loop(subject: Subject) -> Findings:

@@ -1,0 +1,201 @@
+"""The one right edit for a Diagnostic, as data: by its place and its fields, never by its words.
+
+Who makes a Diagnostic knows what is wrong at its place, and says so in one of its `fields`:
+
+- `replace`: a text that stands at the place, and what has to stand there; where that is "", a comment or its line goes
+- `value`, and `allowed` or `nearest`: a name at the place or behind it on the line, and how names are spelled
+- `quotes`: `add` or `remove` those of the scalar at the place, or of the key there
+- `add`: the key that is missing in the mapping that begins at the place, with its value
+- `remove`: the places of the keys that go, with what is below them
+
+Each edit expects a text literally where it is made. Where another text stands there, because a macro, an expression or
+an anchor writes what the Diagnostic is about, there is no fix.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any, NamedTuple
+
+from injector.diagnostics import Diagnostic, Edit, Place, printable
+from injector.names import cut, flow_value, nearest
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
+#: How much a name is like the one that is meant (0 to 1), where nobody is asked.
+_ALIKE = 0.7
+#: A number, a boolean or a hole that is all of a value, also behind its key; and one in quotes.
+_BARE = re.compile(
+    r"(?:[\w.-]+:[ \t]+)?(?P<value>\{\{[^{}\n]*\}\}|[-+.\w]+)(?=[ \t]*(?:[,}\]]|\r?$|[ \t]#))", re.MULTILINE
+)
+_QUOTED = re.compile(r"(?:[\w.-]+:[ \t]+)?(?P<value>([\"'])([-+.\w]+|\{\{ *params\.\w+ *\}\})\2)")
+#: A key of a mapping in block style, with what is before it on its line.
+_KEY = re.compile(r"(?P<before> *(?:- +)*)(?P<key>[\w./-]+|\"[^\"\n]*\"):(?=[ \t\r\n]|\Z)")
+#: A line that may write other lines, or none.
+_JINJA = re.compile(r"\{\{|\{#|.*\{%")
+#: How a line begins that belongs to the key above, whose indentation it may have.
+_GOES_ON = ("- ", "}", "]")
+
+
+class Fix(NamedTuple):
+    """The right edit for a Diagnostic: what an editor's menu calls it, and its changes, none of which overlap."""
+
+    title: str
+    edits: tuple[Edit, ...]
+
+
+class _Spot(NamedTuple):
+    """A place in a text: its offset, and the lines from that on which it is."""
+
+    file: str
+    text: str
+    offset: int
+    lines: Sequence[re.Match[str]]
+
+    @property
+    def start(self) -> int:
+        """Where the line begins."""
+        return self.lines[0].start()
+
+    def fix(self, title: str, start: int, end: int, text: str) -> Fix:
+        """The fix that is one change of this file."""
+        return Fix(printable(cut(title, 60)), (Edit(self.file, start, end, text),))
+
+
+def fix_for(diagnostic: Diagnostic, sources: Mapping[str, str]) -> Fix | None:
+    """The one right edit for a Diagnostic; None where there is none, or more than one could be meant.
+
+    `sources` are the texts of the files by the names that places have.
+    """
+    spot = _spot(diagnostic.place, sources)
+    ways = (way for name, way in _WAYS.items() if spot and diagnostic.fields.get(name))
+    return next((fix for way in ways if spot and (fix := way(spot, diagnostic.fields, sources))), None)
+
+
+def fix_of(diagnostic: Diagnostic) -> Fix | None:
+    """The fix that a Diagnostic carries as its field `fix`."""
+    fix = diagnostic.fields.get("fix")
+    return fix if isinstance(fix, Fix) else None
+
+
+def _spot(place: Place, sources: Mapping[str, str]) -> _Spot | None:
+    """The spot of a place; None where its line is not the one that the place was made of."""
+    text = sources.get(place.file, "")
+    lines = list(_LINE.finditer(text))[max(place.line - 1, 0) :]
+    if not place.column or not lines:
+        return None
+    start = lines[0].start() + lines[0][0].startswith("\ufeff")
+    same = text[start : lines[0].end()].rstrip("\r\n") == place.text.removeprefix("\ufeff").rstrip("\r")
+    return _Spot(place.file, text, start + place.column - 1, lines) if same else None
+
+
+def _replaced(spot: _Spot, fields: Mapping[str, Any], _: Mapping[str, str]) -> Fix | None:
+    """The text at the spot becomes another; one that becomes nothing takes the blanks before it along, or its line."""
+    old, new = fields["replace"]
+    start, end = spot.offset, spot.offset + len(old)
+    if not spot.text.startswith(old, start):
+        return None
+    if new:
+        return spot.fix("write it anew" if "\n" in new else f"write {new}", start, end, new)
+    before, behind = spot.text[spot.start : start], spot.text[end : spot.lines[0].end()]
+    if before.strip() or behind.strip():
+        return spot.fix("take it out", spot.start + len(before.rstrip()), end, "")
+    return spot.fix("take it out", *spot.lines[0].span(), "")
+
+
+def _respelled(spot: _Spot, fields: Mapping[str, Any], _: Mapping[str, str]) -> Fix | None:
+    """The name at the spot, or the only one like it behind it on the line, is spelled as the nearest that there is."""
+    value = str(fields.get("value", ""))
+    near = fields.get("nearest") or nearest(value, map(str, fields.get("allowed", ()))) or ""
+    name = re.compile(rf"(?<![\w-]){re.escape(value)}(?![\w-])")
+    matches = list(name.finditer(spot.text, spot.offset, spot.lines[0].end()))
+    if not matches or (matches[0].start() != spot.offset and len(matches) > 1):
+        return None
+    alike = SequenceMatcher(None, value.lower(), near.lower()).ratio() >= _ALIKE
+    return spot.fix(f"write {near}", *matches[0].span(), near) if alike else None
+
+
+def _quoted(spot: _Spot, fields: Mapping[str, Any], _: Mapping[str, str]) -> Fix | None:
+    """The scalar at the spot gets quotes, or loses them."""
+    if fields["quotes"] == "add":
+        bare = _BARE.match(spot.text, spot.offset)
+        return bare and spot.fix("put it in quotes", *bare.span("value"), f'"{bare["value"]}"')
+    quoted = _QUOTED.match(spot.text, spot.offset)
+    return quoted and spot.fix("write it without quotes", *quoted.span("value"), quoted["value"][1:-1])
+
+
+def _added(spot: _Spot, fields: Mapping[str, Any], _: Mapping[str, str]) -> Fix | None:
+    """The mapping that begins at the spot gets a key that it lacks, in its own style."""
+    written = flow_value(fields["add"])[1:-1]
+    title, line_end = f"add {written}", "\r\n" if "\r\n" in spot.text else "\n"
+    if flow := re.compile(r"\{(?![{%#])\s*(\}?)").match(spot.text, spot.offset):
+        return spot.fix(title, spot.offset + 1, spot.offset + 1, written if flow[1] else f"{written}, ")
+    key, above = _KEY.match(spot.text, spot.start), spot.text[: spot.start].rstrip().rpartition("\n")[2]
+    is_item = key is not None and "-" in key["before"]
+    if key is None or key.start("key") != spot.offset or (not is_item and "{%" in above):
+        return None  # under a tag of Jinja the mapping may begin with another key elsewhere
+    indent = " " * len(key["before"])
+    [(name, value)] = fields["add"].items()
+    if is_item and isinstance(value, dict):
+        written = f"{name}:{line_end}{indent}  {flow_value(value)[1:-1]}"
+    at = _behind_entries(spot, len(indent))
+    if at == spot.start:  # in front of the first key, which may stand behind a dash
+        return spot.fix(title, spot.offset, spot.offset, f"{written}{line_end}{indent}")
+    ended = spot.text[at - 1] == "\n"
+    return spot.fix(title, at, at, f"{indent}{written}{line_end}" if ended else f"{line_end}{indent}{written}")
+
+
+def _behind_entries(spot: _Spot, indent: int) -> int:
+    """Where another key may stand in the mapping in block style that begins at the spot: behind its last entry, or
+    that before the first line of Jinja; at the start of its line where there is no such place.
+    """
+    end, last_key, tagged = spot.lines[0].end(), spot.start, "{%" in spot.lines[0][0]
+    for line in spot.lines[1:]:
+        content = line[0].strip()
+        depth = line[0].index(content)
+        if not content or content.startswith("#"):
+            continue
+        if _JINJA.match(content):
+            tagged = True
+            continue
+        ends = depth <= indent and not content.startswith(_GOES_ON)
+        if tagged:
+            return end if ends else last_key  # else the last entry goes on behind a tag
+        if ends and depth < indent:
+            break
+        last_key, end = end if ends else last_key, line.end()
+    return end
+
+
+def _removed(_: _Spot, fields: Mapping[str, Any], sources: Mapping[str, str]) -> Fix | None:
+    """The keys at some places go, each with what is below it."""
+    edits = [_without_entry(_spot(place, sources)) for place in fields["remove"]]
+    return Fix("take it out", tuple(filter(None, edits))) if all(edits) else None
+
+
+def _without_entry(spot: _Spot | None) -> Edit | None:
+    """The change that takes a key in block style and what is below it away; None for another key."""
+    key = spot and _KEY.match(spot.text, spot.start)
+    if not spot or not key or key["before"].strip() or key.start("key") != spot.offset:
+        return None
+    end = spot.lines[0].end()
+    for line in spot.lines[1:]:
+        content = line[0].strip()
+        if _JINJA.match(content):
+            return None
+        if content and line[0].index(content) <= len(key["before"]) and not content.startswith(_GOES_ON):
+            break
+        end = line.end()
+    return Edit(spot.file, spot.start, end, "")
+
+
+#: By the field that calls for it.
+_WAYS: dict[str, Callable[[_Spot, Mapping[str, Any], Mapping[str, str]], Fix | None]] = {
+    "replace": _replaced,
+    "quotes": _quoted,
+    "nearest": _respelled,
+    "allowed": _respelled,
+    "add": _added,
+    "remove": _removed,
+}

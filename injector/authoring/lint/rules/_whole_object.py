@@ -1,0 +1,44 @@
+"""An overlay that is a whole object, as somebody pastes a manifest: what is said of it, once."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from injector.authoring.lint.subject import Finding, Rendering
+from injector.diagnostics import Path, spoken_path
+from injector.pods.overlay import plain, plain_mapping
+
+#: What the injector merges of an overlay.
+MERGED = ("metadata", "spec")
+#: What only one Pod has in its metadata.
+_OF_ONE_POD = ("name", "generateName", "namespace", "uid", "resourceVersion", "creationTimestamp", "managedFields")
+
+
+class WholeObject(NamedTuple):
+    """The finding about an overlay that is a whole object, and the one rule that tells it."""
+
+    rule: str
+    finding: Finding
+
+    def of(self, rule: str) -> tuple[Finding, ...]:
+        """The finding, for its rule; nothing for the others."""
+        return (self.finding,) if rule == self.rule else ()
+
+
+def whole_object(rendering: Rendering) -> WholeObject | None:
+    """What to say of an overlay that has apiVersion and kind; None of any other."""
+    overlay = plain_mapping(rendering.overlay.value)
+    if "apiVersion" not in overlay or "kind" not in overlay:
+        return None
+    kind, metadata = plain(overlay["kind"]), plain_mapping(overlay.get("metadata"))
+    own = [field for field in metadata if field in _OF_ONE_POD]
+    paths: list[Path] = [(field,) for field in overlay if field not in MERGED]
+    paths += [("metadata",)] if own and len(own) == len(metadata) else [("metadata", field) for field in own]
+    rule, to_do = "pod-name" if own else "ignored-field", f"remove {', '.join(map(spoken_path, paths))}"
+    if kind != "Pod":
+        rule, paths = "schema", []
+        to_do = "write only metadata and spec of its pod: what is below `template:` in a workload"
+    message = f"the overlay is a whole {kind}; it has to be a part of a pod, of which metadata and spec are merged"
+    remove = tuple(rendering.overlay.place(path, key=True) for path in paths)
+    place = rendering.overlay.place(("kind",), key=True)
+    return WholeObject(rule, rendering.finding_at(message, place, to_do, about="kind", value=kind, remove=remove))
