@@ -139,12 +139,12 @@ def field_description(address: str) -> str:
     """What the newest Kubernetes says of a field, by its address in `pods.fields`; "" without its schemas."""
     owner, _, field = address.rstrip("[]").partition(".")
     try:
-        name, registry = _definitions(next(reversed(versions())))
+        name, registry = _definitions(max(versions()))
     except SchemasMissingError:
         return ""
     definitions = mapping(registry.contents(name))["$defs"]
     kinds = (f"io.k8s.{group}.{owner}" for group in ("api.core.v1", "apimachinery.pkg.apis.meta.v1"))
-    definition = next((definitions[kind] for kind in kinds if kind in definitions), {})
+    definition: Mapping[str, Any] = next((definitions[kind] for kind in kinds if kind in definitions), {})
     return str(definition.get("properties", {}).get(field, {}).get("description", ""))
 
 

@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-_STRINGS = r""""(?:\\.|[^"\\\n])*+"|'(?:\\.|[^'\\\n])*+'"""
 #: A comment; a hole or a tag, up to its end, to the next one, or to the end of the text.
 _REGION = re.compile(
-    rf"(?P<comment>\{{\#(?:(?!\#\}}).)*+(?P<comment_end>\#\}})?)"
-    rf"|(?P<code>\{{[{{%](?:{_STRINGS}|(?![%}}]\}}|\{{[{{%\#]).)*+(?P<code_end>[%}}]\}})?)",
+    r"""(?P<open>\{\#)(?:(?!\#\}).)*+(?P<close>\#\})?|(?P<code>\{[{%])"""
+    r"""(?:"(?:\\.|[^"\\\n])*+"|'(?:\\.|[^'\\\n])*+'|(?![%}]\}|\{[{%\#]).)*+(?P<end>[%}]\})?""",
     re.DOTALL,
 )
 _RAW_END = re.compile(r"\{%-?\s*endraw")
-_TOKEN = re.compile(
-    r""""(?:\\.|[^"\\])*+"?|'(?:\\.|[^'\\])*+'?|[^\W\d]\w*|\d[\w.]*|[=!<>]=|//|\*\*|\S""", re.DOTALL
-)
-_FILLED = re.compile(r"[^\n]")
+_TOKEN = re.compile(r""""(?:\\.|[^"\\])*+"?|'(?:\\.|[^'\\])*+'?|[^\W\d]\w*|\d[\w.]*|[=!<>]=|//|\*\*|\S""", re.DOTALL)
 
 
 class Region(NamedTuple):
     """A part of a text that Jinja reads: `kind` is `{{`, `{%` or `{#`; the code is `text[start:end]`.
 
-    `whole` is where it begins and ends with its braces. One without an end is as long as its line.
+    With its braces it is `text[first:last]`. One without an end is as long as its line.
     """
 
     kind: str
+    first: int
     start: int
     end: int
-    whole: tuple[int, int]
+    last: int
 
 
 class Token(NamedTuple):
@@ -47,24 +44,24 @@ class Token(NamedTuple):
     @property
     def string(self) -> str | None:
         """What it says, where it is a string."""
-        quote = self.text[0]
-        return self.text[1:].removesuffix(quote) if quote in "\"'" else None
-
-    @property
-    def is_name(self) -> bool:
-        """Whether it is a name or a word of Jinja's own."""
-        return self.text.isidentifier()
+        return self.text[1:].removesuffix(self.text[0]) if self.text[0] in "\"'" else None
 
 
-class Chain(NamedTuple):
-    """`a.b["c"]`: a name and those that follow from it. A step of another kind, such as `[0]`, is `[]`.
+#: `a.b["c"]`: a name and those that follow from it. A step of another kind, such as `[0]`, is `[]`.
+Chain: TypeAlias = tuple[Token, ...]
 
-    `reads_on` says that more follows of which nothing is known.
+
+class FileNames(NamedTuple):
+    """The names that a file gives a value.
+
+    `values` are those of {% set %} and {% for %}, each with what it stands for, and whether for its items. `macros` are
+    those that it can call, by the name that each has here: the file that defines it, its name there, its arguments.
+    `modules` are the files that it imports.
     """
 
-    names: tuple[str, ...]
-    starts: tuple[int, ...]
-    reads_on: bool = False
+    values: Mapping[str, tuple[Chain, bool]]
+    macros: Mapping[str, tuple[str, str, str]]
+    modules: Mapping[str, str]
 
 
 @lru_cache(maxsize=64)
@@ -72,14 +69,13 @@ def regions(text: str) -> tuple[Region, ...]:
     """The parts of a text that Jinja reads, in order."""
     parts, at = [], 0
     while match := _REGION.search(text, at):
-        start, at = match.span()
-        group = "comment" if match["comment"] is not None else "code"
-        end = match.start(f"{group}_end")
+        first, at = match.span()
+        end = max(match.start("close"), match.start("end"))
         if end < 0:  # half written: no longer than its line
-            line_end = text.find("\n", start)
+            line_end = text.find("\n", first)
             end = at = min(at, line_end if line_end >= 0 else len(text))
-        parts.append(Region(text[start : start + 2], start + 2, end, (start, at)))
-        if text[start + 2 : end].strip(" \n-") == "raw" and (raw_end := _RAW_END.search(text, at)):
+        parts.append(Region(text[first : first + 2], first, first + 2, end, at))
+        if text[first + 2 : end].strip(" \n-") == "raw" and (raw_end := _RAW_END.search(text, at)):
             at = raw_end.start()
     return tuple(parts)
 
@@ -97,46 +93,66 @@ def without_jinja(text: str) -> str:
     """
     pieces, at = [], 0
     for part in regions(text):
-        start, end = part.whole
-        line_end = text.find("\n", end)
-        alone = (
-            not text[text.rfind("\n", 0, start) + 1 : start].strip()
-            and not text[end : line_end if line_end >= 0 else len(text)].strip()
-        )
-        filling = "x" if part.kind == "{{" and not alone else " "
-        pieces += [text[at:start], _FILLED.sub(filling, text[start:end])]
-        at = end
+        beside = text[: part.first].rpartition("\n")[2] + text[part.last :].partition("\n")[0]
+        filling = "x" if part.kind == "{{" and beside.strip() else " "
+        pieces += [text[at : part.first], re.sub(r"[^\n]", filling, text[part.first : part.last])]
+        at = part.last
     return "".join([*pieces, text[at:]])
 
 
 def tokens(text: str, start: int, end: int) -> list[Token]:
-    """The words of an expression."""
-    return [Token(match[0], match.start()) for match in _TOKEN.finditer(text, start, end)]
+    """The words of an expression, without the sign by which Jinja strips blanks."""
+    return [Token(m[0], m.start()) for m in _TOKEN.finditer(text, start + text.startswith(("-", "+"), start), end)]
+
+
+def expressions(text: str, kinds: str = "{{ {%") -> Iterator[list[Token]]:
+    """The words of each hole and tag of a text."""
+    return (tokens(text, part.start, part.end) for part in regions(text) if part.kind in kinds)
 
 
 def chains(expression: Sequence[Token]) -> Iterator[Chain]:
     """What an expression names, in order: each name that does not follow from another one."""
     for at, token in enumerate(expression):
-        before = expression[at - 1].text if at else ""
-        if token.is_name and before not in (".", "|"):
+        if token.text.isidentifier() and (at == 0 or expression[at - 1].text not in (".", "|")):
             yield _chain(expression, at)
 
 
 def _chain(expression: Sequence[Token], at: int) -> Chain:
-    names, starts = [expression[at].text], [expression[at].start]
-    at += 1
-    while at + 1 < len(expression):
-        sign, step = expression[at].text, expression[at + 1]
-        if sign == "." and step.is_name:
-            names.append(step.text)
-            starts.append(step.start)
+    chain = [expression[at]]
+    while at + 2 < len(expression):
+        sign, step, behind = (*(token.text for token in expression[at + 1 : at + 4]), "")[:3]
+        token = expression[at + 2]
+        if sign == "." and step.isidentifier():
+            chain.append(token)
             at += 2
-        elif sign == "[" and at + 2 < len(expression) and expression[at + 2].text == "]":
-            names.append(step.string or "[]")
-            starts.append(step.start + (step.string is not None))
+        elif sign == "[" and behind == "]":
+            chain.append(Token(token.string or "[]", token.start + bool(token.string)))
             at += 3
-        elif sign == "(" and names[-1] == "get" and len(names) > 1 and step.string:
-            return Chain((*names[:-1], step.string), (*starts[:-1], step.start + 1))
+        elif sign == "(" and chain[-1].text == "get" and token.string and len(chain) > 1:
+            return (*chain[:-1], Token(token.string, token.start + 1))
         else:
             break
-    return Chain(tuple(names), tuple(starts), at < len(expression) and expression[at].text in "[(")
+    return tuple(chain)
+
+
+@lru_cache(maxsize=64)
+def file_names(file: str, text: str) -> FileNames:
+    """The names that a file gives a value."""
+    values: dict[str, tuple[Chain, bool]] = {}
+    macros: dict[str, tuple[str, str, str]] = {}
+    modules: dict[str, str] = {}
+    for words in expressions(text, "{%"):
+        match [token.text for token in words]:
+            case ["macro", name, *_]:
+                macros[name] = (file, name, text[words[1].start : words[-1].end])
+            case ["for" | "set" as how, name, "in" | "=", *_]:
+                values[name] = (next(chains(words[3:]), ()), how == "for")
+            case ["import", _, "as", name, *_]:
+                modules[name] = words[1].string or ""
+            case ["from", _, "import", *texts]:
+                for at, name in enumerate(texts):
+                    if texts[at - 1] == "as" and at > 1:
+                        macros[name] = macros.get(texts[at - 2], (file, name, name))
+                    elif name.isidentifier() and name != "as":
+                        macros[name] = (words[1].string or "", name, name)
+    return FileNames(values, macros, modules)
