@@ -134,7 +134,5 @@ def _in_yaml(text: str, offset: int, whole: Place) -> list[Completion]:
             collection = not {"object", "array"}.isdisjoint(place.below(key.label).types)
             colon = "" if text[end : end + 1] in (":", '"', "'") else ":" if collection else ": "
             completions += [key._replace(text=key.text + colon)] if key.label not in present else []
-    kind = place.first(KIND)
-    return completions + (
-        _listed(place.values, kind if kind in ("file", "sample") else "value", (start, end)) if position.value else []
-    )
+    kind = place.first(KIND, "value").replace("parameter", "value")
+    return [*completions, *(_listed(place.values, kind, (start, end)) if position.value else [])]

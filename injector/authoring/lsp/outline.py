@@ -117,8 +117,8 @@ class _Scanner:
 
     def _enter(self, step: str | int, start: int, key_end: int) -> None:
         top = self.open[-1]
-        top.step, self._last = step, key_end
-        top.entry = Entry(self.path, start, key_end, key_end, key_end)
+        top.step, self._last = step, self._at
+        top.entry = Entry(self.path, start, key_end, self._at, self._at)
         self.entries.append(top.entry)
 
     def _block(self, kind: str, begin: int, written: str) -> None:
@@ -184,7 +184,6 @@ class _Scanner:
             self._enter(step, begin + quoted, begin + quoted + len(scalar) if top.mapping else begin)
             top.value_next = not top.mapping
             if top.mapping:
-                self._last = end
                 return
         if top and top.entry and not top.entry.scalar:
             top.entry.value, top.entry.end, top.entry.scalar = begin, end, scalar

@@ -289,7 +289,10 @@ def names_place(project: Project) -> Place:
         **{name: {"items": container} for name in ("containers", "app_containers")},
         "container": container,
         "loop": {"properties": {name: {} for name in sorted(LOOP_FIELDS)}},
-        **{name: {KIND: "function", "title": f"{name}{inspect.signature(FUNCTIONS[name])}"} for name in FUNCTIONS},
+        **{
+            name: {KIND: "function", "title": f"{name}({', '.join(inspect.signature(FUNCTIONS[name]).parameters)})"}
+            for name in FUNCTIONS
+        },
     }
     for name, value in VARIABLES.items():
         inner = value(context)
