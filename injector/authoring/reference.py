@@ -153,8 +153,8 @@ def _parameters(template: Template, settings: Settings) -> Iterator[str]:
             code(p.name),
             "none" if p.setters == ("settings",) else code(f"{suffix}{shown_name(p)}"),
             _takes(p),
-            _default(p),
-            _described(p),
+            shown_default(p),
+            described(p),
         )
         for p in template.parameters.values()
     )
@@ -171,7 +171,8 @@ def _takes(parameter: Parameter) -> str:
     return f"{sizes.replace('key', 'annotation')}, each {takes(parameter.member.schema)}{of_names}"
 
 
-def _default(parameter: Parameter) -> str:
+def shown_default(parameter: Parameter) -> str:
+    """A parameter's default as code, or the word for none."""
     if parameter.default is UNSET:
         return "required" if parameter.required else "none"
     if parameter.member is not None and not parameter.default:
@@ -179,7 +180,8 @@ def _default(parameter: Parameter) -> str:
     return "empty" if parameter.default == "" else code(_text(parameter.default))
 
 
-def _described(parameter: Parameter) -> str:
+def described(parameter: Parameter) -> str:
+    """What a parameter is for, and who may set it where that is not everybody."""
     text = " ".join(parameter.description.split())
     if parameter.setters != SETTERS:
         roles = only(parameter)

@@ -49,7 +49,8 @@ def never_works(name: str, call: nodes.Call) -> str:
     return ""
 
 
-_LOOP = frozenset(
+#: What templates see of `loop`.
+LOOP_FIELDS = frozenset(
     (
         "index", "index0", "revindex", "revindex0", "first", "last", "length", "depth0", "depth", "previtem",
         "nextitem", "cycle", "changed",
@@ -233,7 +234,7 @@ class Environment(ImmutableSandboxedEnvironment):
         elif kind is TemplateModule:
             if not attribute.startswith("_") and attribute in vars(obj):
                 return vars(obj)[attribute]
-        elif kind is LoopContext and attribute in _LOOP:
+        elif kind is LoopContext and attribute in LOOP_FIELDS:
             return getattr(obj, attribute)
         return MissingValue(obj=obj, name=attribute)
 

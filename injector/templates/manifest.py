@@ -24,7 +24,8 @@ from injector.templates.source_map import normal, place_at, yaml_place
 from injector.templates.template import FAMILY, FILE, FOR, MANIFEST, OVERLAY, AppliesTo, FileSpec, Parameter, Template
 from injector.templates.yaml_errors import explain_yaml
 
-_PARAMETER = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?\Z|[a-z](?:[-a-z0-9]{0,48}[a-z0-9])?-\*\Z")
+#: What a parameter may be called.
+PARAMETER_NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?\Z|[a-z](?:[-a-z0-9]{0,48}[a-z0-9])?-\*\Z")
 _FILE_KEYS = ("template", "validate", "syntax")
 _KEYS = (
     "description", "parameters", "files", "delivery", "hostNetwork", "selector", "namespaces", "overridable",
@@ -194,7 +195,7 @@ class Manifest:
             self.refuse(("parameters", name), message, rule="limit")
 
     def _check_parameter_name(self, name: str) -> None:
-        if _PARAMETER.match(name):
+        if PARAMETER_NAME.match(name):
             return
         plain = legal_name(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", str(name)))
         family = f", or {plain}-* for all that begin so" if "*" in name else ""
@@ -202,7 +203,7 @@ class Manifest:
         self.refuse(
             ("parameters", name),
             f"{shortened(name)} is not a parameter's name: {allowed}",
-            help_=f"write {plain}{family}" if _PARAMETER.match(plain) else "",
+            help_=f"write {plain}{family}" if PARAMETER_NAME.match(plain) else "",
         )
 
     def files(self) -> dict[str, FileSpec]:

@@ -66,13 +66,14 @@ def for_one(context: Context) -> Context:
 
 def variables_of(root: Root, context: Context) -> Object:
     """What a root sees of a context: the names that it reads."""
-    variables = {name: _VARIABLES[name](context) for name in root.names}
+    variables = {name: VARIABLES[name](context) for name in root.names}
     if "object" in variables:
         variables["pod"] = variables["object"]
     return variables
 
 
-_VARIABLES: dict[str, Callable[[Context], Any]] = {
+#: What each name is of a context.
+VARIABLES: dict[str, Callable[[Context], Any]] = {
     "params": lambda c: c.params,
     "object": lambda c: c.object,
     "namespace": lambda c: {

@@ -126,6 +126,35 @@ def _definitions(version: Version) -> tuple[str, SchemaRegistry]:
     return definitions["$id"], Resource.from_contents(definitions) @ EMPTY_REGISTRY
 
 
+#: How descriptions of Kubernetes list the values of a field: `One of Always, Never.`, `- Localhost - a profile`.
+_LISTED = re.compile(
+    r"""(?:One of|Must be(?: one of)?|[Vv]alid (?:values|options|operators) are:?|[Aa]llowed values are)\s+"""
+    r"""((?:["'`]?[A-Z]\w*["'`]?(?:,? (?:or|and) |, )?)+)"""
+)
+_BULLET = re.compile(r"""\s(?:- ["'`]?(?=[A-Z]\w+["'`]?(?: \(default\))?(?: -|:| tells))|(?=[A-Z]\w+ - ))([A-Z]\w+)""")
+
+
+@cache
+def field_description(address: str) -> str:
+    """What the newest Kubernetes says of a field, by its address in `pods.fields`; "" without its schemas."""
+    owner, _, field = address.rstrip("[]").partition(".")
+    try:
+        name, registry = _definitions(max(versions()))
+    except SchemasMissingError:
+        return ""
+    definitions = mapping(registry.contents(name))["$defs"]
+    kinds = (f"io.k8s.{group}.{owner}" for group in ("api.core.v1", "apimachinery.pkg.apis.meta.v1"))
+    definition: Mapping[str, Any] = next((definitions[kind] for kind in kinds if kind in definitions), {})
+    return str(definition.get("properties", {}).get(field, {}).get("description", ""))
+
+
+def field_values(address: str) -> tuple[str, ...]:
+    """The values that Kubernetes lists for a field, by its address in `pods.fields`; none where it lists none."""
+    text = field_description(address)
+    listed = [value for part in _LISTED.findall(text) for value in re.findall(r"[A-Z]\w*", part)]
+    return tuple(dict.fromkeys([*listed, *_BULLET.findall(text)]))
+
+
 #: What a field's description says of its being deprecated, without the links.
 _DEPRECATED = re.compile(r"\bDeprecated[.:] (.*?)\.?(?: More info:.*)?\Z", re.DOTALL)
 

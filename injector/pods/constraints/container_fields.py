@@ -14,7 +14,8 @@ from injector.pods.context import Object, mapping, mappings_at
 from injector.pods.fields import CONTAINER, Field
 from injector.pods.keyed_pointers import has_key, step_of
 
-_ENUMS = {
+#: What fields of a container may be.
+ENUMS = {
     "restartPolicy": ("Always", "OnFailure", "Never"),
     "imagePullPolicy": ("Always", "IfNotPresent", "Never"),
     "terminationMessagePolicy": ("File", "FallbackToLogsOnError"),
@@ -31,7 +32,7 @@ def find(parts: PodView) -> Violations:
         image = body.get("image")
         if not isinstance(image, str) or not image or image != image.strip():
             yield wrong_value((*container.path, "image"), image, "name an image")
-        for field, allowed in _ENUMS.items():
+        for field, allowed in ENUMS.items():
             value = body.get(field)
             if value and value not in allowed:
                 yield invalid(

@@ -1,0 +1,158 @@
+"""The Jinja in a text, also where it is half written: its holes, tags and comments, and what their expressions name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+#: A comment; a hole or a tag, up to its end, to the next one, or to the end of the text.
+_REGION = re.compile(
+    r"""(?P<open>\{\#)(?:(?!\#\}).)*+(?P<close>\#\})?|(?P<code>\{[{%])"""
+    r"""(?:"(?:\\.|[^"\\\n])*+"|'(?:\\.|[^'\\\n])*+'|(?![%}]\}|\{[{%\#]).)*+(?P<end>[%}]\})?""",
+    re.DOTALL,
+)
+_RAW_END = re.compile(r"\{%-?\s*endraw")
+_TOKEN = re.compile(r""""(?:\\.|[^"\\])*+"?|'(?:\\.|[^'\\])*+'?|[^\W\d]\w*|\d[\w.]*|[=!<>]=|//|\*\*|\S""", re.DOTALL)
+
+
+class Region(NamedTuple):
+    """A part of a text that Jinja reads: `kind` is `{{`, `{%` or `{#`; the code is `text[start:end]`.
+
+    With its braces it is `text[first:last]`. One without an end is as long as its line.
+    """
+
+    kind: str
+    first: int
+    start: int
+    end: int
+    last: int
+
+
+class Token(NamedTuple):
+    """A word of an expression and where it begins."""
+
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+        return self.start + len(self.text)
+
+    @property
+    def string(self) -> str | None:
+        """What it says, where it is a string."""
+        return self.text[1:].removesuffix(self.text[0]) if self.text[0] in "\"'" else None
+
+
+#: `a.b["c"]`: a name and those that follow from it. A step of another kind, such as `[0]`, is `[]`.
+Chain: TypeAlias = tuple[Token, ...]
+
+
+class FileNames(NamedTuple):
+    """The names that a file gives a value.
+
+    `values` are those of {% set %} and {% for %}, each with what it stands for, and whether for its items. `macros` are
+    those that it can call, by the name that each has here: the file that defines it, its name there, its arguments.
+    `modules` are the files that it imports.
+    """
+
+    values: Mapping[str, tuple[Chain, bool]]
+    macros: Mapping[str, tuple[str, str, str]]
+    modules: Mapping[str, str]
+
+
+@lru_cache(maxsize=64)
+def regions(text: str) -> tuple[Region, ...]:
+    """The parts of a text that Jinja reads, in order."""
+    parts, at = [], 0
+    while match := _REGION.search(text, at):
+        first, at = match.span()
+        end = max(match.start("close"), match.start("end"))
+        if end < 0:  # half written: no longer than its line
+            line_end = text.find("\n", first)
+            end = at = min(at, line_end if line_end >= 0 else len(text))
+        parts.append(Region(text[first : first + 2], first, first + 2, end, at))
+        if text[first + 2 : end].strip(" \n-") == "raw" and (raw_end := _RAW_END.search(text, at)):
+            at = raw_end.start()
+    return tuple(parts)
+
+
+def region_at(text: str, offset: int) -> Region | None:
+    """The part of a text that Jinja reads in which an offset lies."""
+    return next((part for part in regions(text) if part.start <= offset <= part.end), None)
+
+
+@lru_cache(maxsize=64)
+def without_jinja(text: str) -> str:
+    """The text with something harmless of the same length for its Jinja, so that YAML is left.
+
+    A hole becomes a word, or blanks where its line holds nothing else; tags and comments become blanks.
+    """
+    pieces, at = [], 0
+    for part in regions(text):
+        beside = text[: part.first].rpartition("\n")[2] + text[part.last :].partition("\n")[0]
+        filling = "x" if part.kind == "{{" and beside.strip() else " "
+        pieces += [text[at : part.first], re.sub(r"[^\n]", filling, text[part.first : part.last])]
+        at = part.last
+    return "".join([*pieces, text[at:]])
+
+
+def tokens(text: str, start: int, end: int) -> list[Token]:
+    """The words of an expression, without the sign by which Jinja strips blanks."""
+    return [Token(m[0], m.start()) for m in _TOKEN.finditer(text, start + text.startswith(("-", "+"), start), end)]
+
+
+def expressions(text: str, kinds: str = "{{ {%") -> Iterator[list[Token]]:
+    """The words of each hole and tag of a text."""
+    return (tokens(text, part.start, part.end) for part in regions(text) if part.kind in kinds)
+
+
+def chains(expression: Sequence[Token]) -> Iterator[Chain]:
+    """What an expression names, in order: each name that does not follow from another one."""
+    for at, token in enumerate(expression):
+        if token.text.isidentifier() and (at == 0 or expression[at - 1].text not in (".", "|")):
+            yield _chain(expression, at)
+
+
+def _chain(expression: Sequence[Token], at: int) -> Chain:
+    chain = [expression[at]]
+    while at + 2 < len(expression):
+        sign, step, behind = (*(token.text for token in expression[at + 1 : at + 4]), "")[:3]
+        token = expression[at + 2]
+        if sign == "." and step.isidentifier():
+            chain.append(token)
+            at += 2
+        elif sign == "[" and behind == "]":
+            chain.append(Token(token.string or "[]", token.start + bool(token.string)))
+            at += 3
+        elif sign == "(" and chain[-1].text == "get" and token.string and len(chain) > 1:
+            return (*chain[:-1], Token(token.string, token.start + 1))
+        else:
+            break
+    return tuple(chain)
+
+
+@lru_cache(maxsize=64)
+def file_names(file: str, text: str) -> FileNames:
+    """The names that a file gives a value."""
+    values: dict[str, tuple[Chain, bool]] = {}
+    macros: dict[str, tuple[str, str, str]] = {}
+    modules: dict[str, str] = {}
+    for words in expressions(text, "{%"):
+        match [token.text for token in words]:
+            case ["macro", name, *_]:
+                macros[name] = (file, name, text[words[1].start : words[-1].end])
+            case ["for" | "set" as how, name, "in" | "=", *_]:
+                values[name] = (next(chains(words[3:]), ()), how == "for")
+            case ["import", _, "as", name, *_]:
+                modules[name] = words[1].string or ""
+            case ["from", _, "import", *texts]:
+                for at, name in enumerate(texts):
+                    if texts[at - 1] == "as" and at > 1:
+                        macros[name] = macros.get(texts[at - 2], (file, name, name))
+                    elif name.isidentifier() and name != "as":
+                        macros[name] = (words[1].string or "", name, name)
+    return FileNames(values, macros, modules)

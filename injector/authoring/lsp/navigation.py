@@ -1,0 +1,270 @@
+"""Where the things of a template are declared and used: parameters, macros, files; a new name for one, everywhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from injector.authoring.cases.suite import TESTS
+from injector.authoring.lsp.completion import OF_FILES
+from injector.authoring.lsp.jinja_text import chains, expressions, file_names
+from injector.authoring.lsp.outline import outline
+from injector.authoring.lsp.places import declarations, kind_of_file
+from injector.authoring.lsp.project import Project
+from injector.authoring.reference import BEGIN, END
+from injector.diagnostics import Edit
+from injector.errors import InjectorError
+from injector.names import shortened
+from injector.reasons import Reason
+from injector.settings import Settings
+from injector.templates.dependencies import NAMES
+from injector.templates.environment import FUNCTIONS
+from injector.templates.expression_errors import RESERVED
+from injector.templates.manifest import PARAMETER_NAME
+from injector.templates.sandbox_operations import DICT_METHODS
+from injector.templates.template import FAMILY, MANIFEST
+
+#: In text for people: what a parameter may be called, and what may follow the name of a family.
+_WORD, _MEMBER = r"[a-z](?:[a-z0-9]|-(?=[a-z0-9]))*", r"-<[a-z]+>|-\*"
+#: A row of the table of parameters that `injector docs` writes.
+_ROW = rf"(?m:^)\| `({_WORD})(?:{_MEMBER})?` \| (?:none \||`[^`|]*/)"
+
+
+class RenameError(InjectorError):
+    """Something cannot get this name."""
+
+
+class Span(NamedTuple):
+    """The characters of a file from `start` to before `end`, counted from 0."""
+
+    file: str
+    start: int
+    end: int
+
+
+class Occurrence(NamedTuple):
+    """A place at which something is named.
+
+    `kind` is "parameter", "macro", "file" or "config" (a config file by the name that the container sees); `name` is a
+    parameter's without the end of a family's, `FILE:NAME` of a macro.
+    """
+
+    kind: str
+    name: str
+    span: Span
+    declares: bool = False
+
+
+class _Reader(NamedTuple):
+    """Reads the files of one template: `parameters` are the names declared, those of families with their end."""
+
+    template: str
+    parameters: tuple[str, ...]
+    files: tuple[str, ...]
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The parameters, without the ends of families', by their names in templates."""
+        return {(base := name.removesuffix(FAMILY)).replace("-", "_"): base for name in self.parameters}
+
+    def base_of(self, name: str) -> str:
+        """The parameter or the family that an annotation's name sets, less the end of a family's; "" for none."""
+        if name in self.parameters:
+            return name.removesuffix(FAMILY)
+        families = (p.removesuffix(FAMILY) for p in self.parameters if p.endswith(FAMILY))
+        return max((base for base in families if name.startswith(f"{base}-")), key=len, default="")
+
+    def in_jinja(self, file: str, text: str) -> Iterator[Occurrence]:
+        """What the Jinja of a file names."""
+        names, variables = file_names(file, text), self.variables
+        for expression in expressions(text):
+            before = ""
+            for token in expression:
+                if expression[0].text in OF_FILES and token.string in self.files:
+                    yield Occurrence("file", token.string or "", Span(file, token.start + 1, token.end - 1))
+            for root, *steps in chains(expression):
+                step = steps[0] if steps else root
+                span = Span(file, step.start, step.end)
+                if root.text == "params" and steps and step.text in variables:
+                    yield Occurrence("parameter", variables[step.text], span)
+                elif (root.text, step.text) == ("files", "configmap"):
+                    yield Occurrence("config", "", span)
+                elif root.text in names.modules and steps:
+                    yield Occurrence("macro", f"{names.modules[root.text]}:{step.text}", span)
+                elif root.text in names.macros:
+                    source, name, _ = names.macros[root.text]
+                    span = Span(file, root.start, root.end)
+                    yield Occurrence("macro", f"{source}:{name}", span, declares=before == "macro")
+                before = root.text
+
+    def in_yaml(self, file: str, text: str) -> Iterator[Occurrence]:
+        """What the keys and values of template.yaml or of a file of cases name."""
+        entries = outline(text)
+        bad = {
+            e.path[:2] for e in entries if e.path[2:] == ("expect", "reason") and e.scalar == Reason.BAD_PARAMETER.label
+        }
+        for entry in entries:
+            key = Span(file, entry.start, entry.key_end)
+            value = entry.value + (text[entry.value : entry.value + 1] in ('"', "'"))
+            scalar = Span(file, value, value + len(entry.scalar))
+            match (kind_of_file(file), *entry.path):
+                case ("template", "parameters", str(name)):
+                    base = name.removesuffix(FAMILY)
+                    yield Occurrence("parameter", base, key._replace(end=entry.start + len(base)), declares=True)
+                case ("template", "files", *names) if len(names) < 2:
+                    yield Occurrence("config", "".join(map(str, names)), key, declares=True)
+                    if names and f"{names[0]}.j2" in self.files:
+                        yield Occurrence("file", f"{names[0]}.j2", key)
+                case ("template", "files", _, "template") if entry.scalar in self.files:
+                    yield Occurrence("file", entry.scalar, scalar)
+                case ("case", "cases", int(), "params", str(name)) | (
+                    "case",
+                    "cases",
+                    int(),
+                    "settings",
+                    "parameters",
+                    self.template,
+                    str(name),
+                ) if base := self.base_of(name):
+                    yield Occurrence("parameter", base, key._replace(end=entry.start + len(base)))
+                case ("case", "cases", int(), "expect", "files", str(name)):
+                    yield Occurrence("config", name, key)
+                case ("case", "cases", int(), "expect", "golden") | ("case", "cases", int(), "file"):
+                    yield Occurrence("file", f"{TESTS}/{entry.scalar}", scalar)
+                case ("case", "cases", int(), "expect", "message") if entry.path[:2] in bad:  # it names the parameter
+                    yield from self.in_words(file, text, rf"(?<![\w-])({_WORD})(?![\w-])", entry.value, entry.end)
+
+    def in_words(self, file: str, text: str, pattern: str, start: int, end: int) -> Iterator[Occurrence]:
+        """The parameters that a part of a text names where a pattern has its first group."""
+        for match in re.compile(pattern).finditer(text, start, end):
+            of_family = text[match.end(1) : match.end(1) + 2] in ("-<", "-*")
+            if base := self.base_of(match[1] + "-x" * of_family) or self.variables.get(match[1], ""):
+                yield Occurrence("parameter", base, Span(file, match.start(1), match.start(1) + len(base)))
+
+    def in_text(self, file: str, text: str) -> Iterator[Occurrence]:
+        """The annotations that set parameters, wherever a text has them; in a README also options and code."""
+        prefixes = {Settings().prefix, *(e.scalar for e in outline(text) if e.path[2:] == ("settings", "prefix"))}
+        own, prefix = re.escape(self.template), "|".join(map(re.escape, sorted(prefixes)))
+        annotation = rf"(?<![\w.-]){own}\.(?:{prefix})/({_WORD})"
+        yield from self.in_words(file, text, annotation, 0, len(text))
+        if kind_of_file(file) == "readme":
+            begin, end = text.find(BEGIN) % (len(text) + 1), text.find(END) % (len(text) + 1)
+            yield from self.in_words(file, text, _ROW, begin, end)
+            code = rf"`({_WORD})(?:{_MEMBER})?(?::[^`\n]*)?`|"
+            for pattern in (code, rf"--param[ =](?:{own}\.)?({_WORD})(?:{_MEMBER})?=", r"\bparams\.(\w+)"):
+                yield from self.in_words(file, text, pattern.rstrip("|"), 0, begin)
+                yield from self.in_words(file, text, pattern.rstrip("|"), end, len(text))
+
+
+@lru_cache(maxsize=128)
+def _in_file(reader: _Reader, file: str, text: str) -> tuple[Occurrence, ...]:
+    """What a file names, in order."""
+    kind = kind_of_file(file)
+    named = list(reader.in_jinja(file, text)) if file.endswith(".j2") else []
+    named += reader.in_yaml(file, text) if kind in ("template", "case") else []
+    named += reader.in_text(file, text) if kind in ("case", "golden", "readme") else []
+    return tuple(sorted(set(named), key=lambda occurrence: occurrence.span))
+
+
+def _reader(project: Project) -> _Reader:
+    names = tuple(declaration.name for declaration in declarations(project.files.get(MANIFEST, "")))
+    return _Reader(project.name, names, tuple(project.files))
+
+
+def occurrences_at(project: Project, file: str, offset: int) -> list[Occurrence]:
+    """What is named at an offset of a file."""
+    named = _in_file(_reader(project), file, project.files.get(file, ""))
+    return [occurrence for occurrence in named if occurrence.span.start <= offset <= occurrence.span.end]
+
+
+def _alike(project: Project, named: Iterable[Occurrence]) -> list[Occurrence]:
+    """What names the same as one of some occurrences, in every file."""
+    things, reader = {(occurrence.kind, occurrence.name) for occurrence in named}, _reader(project)
+    everywhere = (other for file, text in project.files.items() for other in _in_file(reader, file, text))
+    return [other for other in everywhere if (other.kind, other.name) in things]
+
+
+def definition(project: Project, file: str, offset: int) -> list[Span]:
+    """Where what is named at an offset is declared; the beginning of a file that is named."""
+    named = occurrences_at(project, file, offset)
+    files = [Span(occurrence.name, 0, 0) for occurrence in named if occurrence.kind == "file"]
+    return files or [occurrence.span for occurrence in _alike(project, named) if occurrence.declares]
+
+
+def references(project: Project, file: str, offset: int) -> list[Span]:
+    """Every place that names what is named at an offset, the declaration too."""
+    return [occurrence.span for occurrence in _alike(project, occurrences_at(project, file, offset))]
+
+
+def prepare_rename(project: Project, file: str, offset: int) -> Span | None:
+    """The name at an offset, where it can be changed: a parameter's or a macro's that is declared."""
+    renamed, _ = _renamed(project, file, offset)
+    return renamed.span if renamed else None
+
+
+def _renamed(project: Project, file: str, offset: int) -> tuple[Occurrence | None, list[Occurrence]]:
+    """What can be renamed at an offset, and all places with its name: an imported macro may have another one."""
+    for named in occurrences_at(project, file, offset):
+        name = named.name.rpartition(":")[2]
+        everywhere = [
+            other
+            for other in _alike(project, [named])
+            if project.files[other.span.file][other.span.start : other.span.end].replace("_", "-")
+            == name.replace("_", "-")
+        ]
+        if named.kind in ("parameter", "macro") and named in everywhere and any(o.declares for o in everywhere):
+            return named, everywhere
+    return None, []
+
+
+def rename(project: Project, file: str, offset: int, new: str) -> list[Edit]:
+    """The edits that give what is named at an offset another name, in every file that names it.
+
+    A parameter's may be written as template.yaml has it or as templates do, with or without the end of a family's.
+
+    Raises RenameError where nothing there can be renamed, and for a name that is not possible or taken.
+    """
+    renamed, everywhere = _renamed(project, file, offset)
+    if renamed is None:
+        raise RenameError("only parameters and macros of this template can be renamed")
+    if renamed.kind == "macro":
+        _check_macro(project, renamed.name.rpartition(":")[2], new, {other.span.file for other in everywhere})
+        return [Edit(*other.span, new) for other in everywhere]
+    new = new.removesuffix(FAMILY).replace("_", "-")
+    _check_parameter(project, renamed.name, new)
+    variable = new.replace("-", "_")
+    text_of = {other: project.files[other.span.file] for other in everywhere}
+    in_jinja = {
+        o for o, text in text_of.items() if o.span.file.endswith(".j2") or text[: o.span.start].endswith("params.")
+    }
+    return [Edit(*other.span, variable if other in in_jinja else new) for other in everywhere]
+
+
+def _check_macro(project: Project, name: str, new: str, files: Iterable[str]) -> None:
+    """Raise RenameError where a macro cannot have a name in these files."""
+    if not (new.isascii() and new.isidentifier()) or new in RESERVED:
+        raise RenameError(f"{shortened(new)} is not a name of a macro: write letters, digits and _")
+    taken = {*NAMES, *FUNCTIONS}
+    for file in files:
+        taken = taken.union(*file_names(file, project.files[file]))
+    if new in taken - {name}:
+        raise RenameError(f"{new} already has a meaning here; choose another name")
+
+
+def _check_parameter(project: Project, base: str, new: str) -> None:
+    """Raise RenameError where a parameter cannot have a name; both are without the end of a family's."""
+    reader = _reader(project)
+    end = FAMILY if f"{base}{FAMILY}" in reader.parameters else ""
+    if not PARAMETER_NAME.match(f"{new}{end}"):
+        raise RenameError(f"{shortened(new)} is not a name of a parameter: write a-z, 0-9 and -, and a letter first")
+    others = reader._replace(parameters=tuple(name for name in reader.parameters if name != f"{base}{end}"))
+    if new.replace("-", "_") in others.variables or others.base_of(new):
+        raise RenameError(f"the template already has a parameter {others.base_of(new) or new}; choose another name")
+    for file, text in project.files.items():
+        for root, *steps in (chain for words in expressions(text) for chain in chains(words) if file.endswith(".j2")):
+            step = steps[0].text if steps else "[]"
+            if root.text == "params" and step not in reader.variables and step in ("[]", *DICT_METHODS):
+                line = text.count("\n", 0, root.start) + 1
+                raise RenameError(f"{file}:{line} reads params as a whole, perhaps this one by its name: do it by hand")

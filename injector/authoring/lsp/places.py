@@ -1,0 +1,313 @@
+"""What may stand at a place of a template: the keys below it, its values, and what it is for.
+
+All of it is one JSON Schema for each kind of file, and one for what Jinja sees: those of template.yaml, of cases and of
+settings, that of a pod, and in them the template's own parameters, containers, volumes and files.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+from jinja2.filters import FILTERS as JINJA_FILTERS
+
+import injector
+from injector.authoring.cases.mistakes import GOLDEN
+from injector.authoring.cases.suite import TESTS
+from injector.authoring.lint.pod_schema import field_description, field_values
+from injector.authoring.lsp.jinja_text import Chain, FileNames, without_jinja
+from injector.authoring.lsp.outline import Entry, outline
+from injector.authoring.lsp.project import Project
+from injector.authoring.reference import described, shown_default, takes
+from injector.authoring.schemas import schema_of
+from injector.authoring.schemas.declaration_schema import Schema, with_more
+from injector.names import flow_value
+from injector.pods.constraints.container_fields import ENUMS
+from injector.pods.context import Namespace, Workload, as_list, filled, mapping
+from injector.pods.fields import CONTAINER, POD, Field
+from injector.settings import Settings
+from injector.templates.environment import FUNCTIONS, LOOP_FIELDS
+from injector.templates.filters import FILTERS
+from injector.templates.kubernetes_yaml import load_manifest
+from injector.templates.parameter_schema import DeclarationError, make_parameter
+from injector.templates.quoting import NAMED
+from injector.templates.template import FAMILY, MANIFEST, OVERLAY, Parameter
+from injector.templates.variables import VARIABLES, Context
+
+#: What holds docs/: an installation's package, or a checkout.
+_ROOTS = Path(injector.__file__).resolve().parents[:2]
+_ROW = re.compile(r"^\| `(\w+)[^`]*` \| (.*) \|$", re.MULTILINE)
+#: What files are, by their names.
+_KINDS = {MANIFEST: "template", OVERLAY: "overlay", "README.md": "readme"}
+#: The keyword of these schemas for what something is to a completion.
+KIND = "x-kind"
+_SCALARS: Mapping[str, Any] = {"Quantity": "string", "IntOrString": ["integer", "string"]}
+
+
+class Place(NamedTuple):
+    """A place: the schemas that speak of it, each of which counts, within the document `root`."""
+
+    schemas: tuple[Any, ...]
+    root: Schema
+
+    def each(self) -> Iterator[Schema]:
+        """The schemas, with those that they refer to."""
+        left: list[Any] = list(reversed(self.schemas))
+        while left:
+            schema = left.pop()
+            if not isinstance(schema, dict):
+                continue
+            yield schema
+            referred = mapping(self.root.get("$defs")).get(str(schema.get("$ref", "")).removeprefix("#/$defs/"))
+            left += [part for key in ("oneOf", "anyOf", "allOf") for part in reversed(as_list(schema.get(key)))]
+            left.append(referred)
+
+    def first(self, keyword: str, default: Any = "") -> Any:
+        """What the first schema with a keyword has there."""
+        return next((schema[keyword] for schema in self.each() if schema.get(keyword) is not None), default)
+
+    def below(self, *steps: str | int) -> Place:
+        """The place to which keys and indexes lead from here."""
+        place = self
+        for step in steps:
+            inner = []
+            for schema in place.each():
+                named = mapping(schema.get("properties")).get(step, schema.get("additionalProperties"))
+                inner.append(schema.get("items") if isinstance(step, int) else named)
+            place = Place(tuple(inner), self.root)
+        return place
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys that it may have."""
+        return list(dict.fromkeys(name for schema in self.each() for name in mapping(schema.get("properties"))))
+
+    @property
+    def types(self) -> list[str]:
+        """The types that it may have."""
+        kinds = (kind for schema in self.each() for kind in as_list(schema.get("type", [])) if kind != "null")
+        return list(dict.fromkeys(map(str, kinds)))
+
+    @property
+    def values(self) -> list[str]:
+        """The values that it may have, where these are few."""
+        values = [value for schema in self.each() for value in as_list(schema.get("enum", []))]
+        values += [True, False] if "boolean" in self.types else []
+        return list(dict.fromkeys(flow_value(value) for value in values if value is not None))
+
+    @property
+    def detail(self) -> str:
+        """What it takes, and its default."""
+        kind = self.first("title") or " or ".join(self.types) or ", ".join(self.values)
+        default = self.first("default", None)
+        return kind if default is None or self.first(KIND) == "parameter" else f"{kind}, default {flow_value(default)}"
+
+
+class Declaration(NamedTuple):
+    """A parameter as template.yaml declares it; `parameter` is None where that is half written or wrong."""
+
+    name: str
+    parameter: Parameter | None
+    entry: Entry
+
+    @property
+    def base(self) -> str:
+        """The name without the end of a family's."""
+        return self.name.removesuffix(FAMILY)
+
+    @property
+    def schema(self) -> Schema:
+        """The parameter as a place: what it takes, its default, what it is for, who may set it."""
+        if self.parameter is None:
+            return {KIND: "parameter"}
+        title = f"{takes(self.parameter.schema)}; default: {shown_default(self.parameter)}"
+        return {**self.parameter.schema, "title": title, "description": described(self.parameter), KIND: "parameter"}
+
+
+@lru_cache(maxsize=16)
+def declarations(text: str) -> tuple[Declaration, ...]:
+    """The parameters that a template.yaml declares, in order."""
+    entries = [entry for entry in outline(text) if len(entry.path) == 2 and entry.path[0] == "parameters"]
+    return tuple(
+        Declaration(
+            name := str(entry.path[1]),
+            _parameter(name, " " * (entry.start - text.rfind("\n", 0, entry.start)) + text[entry.value : entry.end]),
+            entry,
+        )
+        for entry in entries
+    )
+
+
+@lru_cache(maxsize=512)
+def _parameter(name: str, declaration: str) -> Parameter | None:
+    try:
+        return make_parameter(name, load_manifest(declaration))
+    except (yaml.YAMLError, ValueError, DeclarationError):
+        return None
+
+
+def kind_of_file(file: str) -> str:
+    """What a file is: `template`, `overlay`, `case`, `golden`, `readme`, `settings`, or "" for another."""
+    if file.startswith(f"{TESTS}/"):
+        return "golden" if file.endswith(GOLDEN) else "case"
+    return _KINDS.get(file) or ("settings" if file.endswith((".yaml", ".yml")) else "")
+
+
+@cache
+def _pod() -> Schema:
+    """The schema of a pod, as one of its fields' types each."""
+    types: Schema = {}
+    _of_field(POD, types)
+    return types
+
+
+def _of_field(field: Field, types: Schema) -> Schema:
+    owner = field.address.partition(".")[0]
+    values = ENUMS.get(field.name, ()) if owner == "Container" else ()
+    values = values or (field_values(field.address) if field.kind == "string" else ())
+    default = field.defaults[0] if field.defaults else None
+    schema: Schema = {"description": field_description(field.address), "enum": list(values) or None, "default": default}
+    match field.kind:
+        case "list":
+            schema |= {"type": "array", "items": _of_field(field.element, types)}
+        case "map":
+            schema |= {"type": "object", "additionalProperties": _of_field(field.fields["*"], types)}
+        case "mapping":
+            schema |= {"title": field.type, "type": "object", "$ref": f"#/$defs/{field.type}"}
+            if field.type not in types:
+                types[field.type] = properties = {}
+                properties["properties"] = {
+                    name: _of_field(field.fields[name], types) for name in field.fields.notations
+                }
+        case kind:
+            schema["type"] = _SCALARS.get(kind, kind or None)
+    return filled(schema)
+
+
+def overlay_names(project: Project, list_: str) -> list[str]:
+    """The names of the containers or volumes that the overlay has in a list, but `"*"`."""
+    entries = outline(without_jinja(project.files.get(OVERLAY, "")))
+    names = (e.scalar for e in entries if e.path[:2] == ("spec", list_) and e.path[3:] == ("name",))
+    return [name for name in dict.fromkeys(names) if name and name != "*"]
+
+
+def place_of_file(project: Project, file: str) -> Place | None:
+    """The place that a file is as a whole; None where nothing is known of it."""
+    kind = kind_of_file(file)
+    pods = [
+        e.scalar for e in outline(project.files.get(MANIFEST, "")) if e.path[:2] == ("for", "resources") and e.scalar
+    ]
+    about_pods = all(name.partition("/")[0] == "pods" for name in pods)
+    if kind not in ("template", "case", "settings") and not (kind == "overlay" and about_pods):
+        return None
+    schema = _own(project, kind)
+    return Place((schema,), schema)
+
+
+def _own(project: Project, kind: str) -> Schema:
+    """The schema of a kind of file, with what is the template's own."""
+    if kind == "case":
+        return with_more(_base(kind), {"$defs": {**_pod(), **_in_cases(project)}})
+    if kind == "overlay":
+        return {"$ref": "#/$defs/Pod", "$defs": _pod()}
+    if kind == "settings":
+        return _base(kind)
+    sources = [name for name in project.sources if name.endswith(".j2") and name != OVERLAY]
+    source = {"enum": sources, KIND: "file"}
+    containers = {"enum": overlay_names(project, "containers"), KIND: "sample"}
+    redirecting = {name: {KIND: "sample"} for name in overlay_names(project, "initContainers")}
+    files = {name.removesuffix(".j2"): {KIND: "file"} for name in sources if name[0] != "_"}
+    more: Schema = {
+        "files": {"allOf": [{"properties": files}, {"additionalProperties": {"properties": {"template": source}}}]},
+        "redirects": {"allOf": [{"properties": redirecting}, {"additionalProperties": containers}]},
+        "shared": {"items": {"enum": overlay_names(project, "volumes"), KIND: "sample"}},
+        "overridable": {"items": {"enum": list(CONTAINER.fields.notations), KIND: "field"}},
+    }
+    return with_more(_base(kind), {"properties": more})
+
+
+@cache
+def _base(kind: str) -> Schema:
+    return schema_of(kind)
+
+
+def _in_cases(project: Project) -> Schema:
+    """What a case may name of its template."""
+    manifest = project.files.get(MANIFEST, "")
+    declared = {declaration.name: declaration.schema for declaration in declarations(manifest)}
+    suffix = Settings().parameter_suffix(project.name)
+    parameters = {"properties": declared}
+    annotations = {"properties": {"annotations": {"properties": {f"{suffix}{k}": s for k, s in declared.items()}}}}
+    golden = [name.removeprefix(f"{TESTS}/") for name in project.files if name.endswith(GOLDEN)]
+    files = {e.path[1]: {KIND: "file"} for e in outline(manifest) if e.path[:1] == ("files",) and len(e.path) == 2}
+    pod = {"$ref": "#/$defs/Pod"}
+    case = {
+        "params": parameters,
+        "pod": pod,
+        "settings": {"properties": {"parameters": {"properties": {project.name: parameters}}}},
+        "templates": {"allOf": [{"items": {"enum": [project.name]}}]},
+    }
+    expect = {"pod": pod, "golden": {"enum": golden, KIND: "file"}, "files": {"properties": files}}
+    return {
+        "Case": {"properties": case},
+        "Expect": {"properties": expect},
+        "GivenNamespace": annotations,
+        "ObjectMeta": with_more(_pod()["ObjectMeta"], annotations),
+        "PodSpec": with_more(_pod()["PodSpec"], {"properties": {"template": pod}}),
+    }
+
+
+@cache
+def name_help() -> Mapping[str, str]:
+    """What docs/templates.md says of each name and function that templates see; nothing where it did not come along."""
+    page = next((page for root in _ROOTS if (page := root / "docs" / "templates.md").is_file()), None)
+    text = page.read_text(encoding="utf-8") if page else ""
+    return dict(_ROW.findall(text.partition("\n## What a template sees\n")[2].partition("\n## ")[0]))
+
+
+def filter_help(name: str) -> str:
+    """What a filter does, in one sentence."""
+    if name in NAMED or name == "quote":
+        return f"Quotes a value for {NAMED.get(name, 'the syntax of the file')}."
+    documented = JINJA_FILTERS.get(name) or getattr(str, name, None) or FILTERS.get(name)
+    return re.split(r"(?<=\w)[.:](?:\s|\Z)", " ".join((inspect.getdoc(documented) or "").split()))[0]
+
+
+def names_place(project: Project) -> Place:
+    """The place whose keys are the names that templates see."""
+    declared = declarations(project.files.get(MANIFEST, ""))
+    context = Context(params={}, object={}, namespace=Namespace(""), workload=Workload("", "", None))
+    container = {"$ref": "#/$defs/Container"}
+    shapes: Schema = {
+        "params": {"properties": {d.base.replace("-", "_"): d.schema for d in declared}},
+        **{name: {"$ref": "#/$defs/Pod"} for name in ("object", "pod", "oldObject")},
+        **{name: {"items": container} for name in ("containers", "app_containers")},
+        "container": container,
+        "loop": {"properties": {name: {} for name in sorted(LOOP_FIELDS)}},
+        **{
+            name: {KIND: "function", "title": f"{name}({', '.join(inspect.signature(FUNCTIONS[name]).parameters)})"}
+            for name in FUNCTIONS
+        },
+    }
+    for name, value in VARIABLES.items():
+        inner = value(context)
+        if name not in shapes:
+            shapes[name] = {"properties": {key: {"description": name_help().get(name)} for key in mapping(inner)}}
+    named = {name: {KIND: "value", "description": name_help().get(name), **shape} for name, shape in shapes.items()}
+    schema: Schema = {"properties": named, "$defs": _pod()}
+    return Place((schema,), schema)
+
+
+def place_of_chain(project: Project, names: FileNames, chain: Chain, far: int = 5) -> Place:
+    """The place of the value that a chain leads to; names that stand for others are followed so `far`."""
+    root, steps = chain[0].text, [0 if token.text == "[]" else token.text for token in chain[1:]]
+    source, of_items = names.values.get(root, ((), False))
+    if source and far:
+        place = place_of_chain(project, names, source, far - 1)
+        return (place.below(0) if of_items else place).below(*steps)
+    return names_place(project).below(root, *steps)
