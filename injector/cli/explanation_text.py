@@ -168,12 +168,16 @@ def _path_lines(trail: PathTrail) -> Iterator[str]:
 
 
 def _show_result(title: str, result: Injection) -> None:
-    message = sentence_with_code(advised_injection(result))
     colour = {"inject": "green", "skip": "yellow"}.get(str(result.effect), "red")
-    if result.reason is Reason.INJECTED:  # nothing was done: this is a replay, and a running pod may lack it
-        message = f"a pod made now gets its sidecar ({', '.join(name for name, _ in result.templates)})"
     reason = click.style(str(result.reason), fg=colour, bold=True)
-    click.echo(f"{printable(title)}: {reason}: {printable(message)}")
+    click.echo(f"{printable(title)}: {reason}: {printable(replayed_message(result))}")
+
+
+def replayed_message(result: Injection) -> str:
+    """What a result means: nothing was done, as this is a replay, and a running pod may lack its sidecar."""
+    if result.reason is Reason.INJECTED:
+        return f"a pod made now gets its sidecar ({', '.join(name for name, _ in result.templates)})"
+    return sentence_with_code(advised_injection(result))
 
 
 def _show_templates(result: Injection, verbose: bool) -> None:

@@ -19,7 +19,8 @@ from markupsafe import Markup
 
 import injector
 from injector import authoring
-from injector.cli.explanation import Explanation
+from injector.cli.explanation import Explanation, telling_trail
+from injector.cli.explanation_text import replayed_message
 from injector.cli.manifest_writer import dump_yaml
 from injector.cli.redaction import Redacted, redacted
 from injector.cli.report import parts_of
@@ -33,15 +34,14 @@ def explanations_as_html(explanations: Sequence[Explanation]) -> str:
     """A page with a part for each object."""
     parts = [_explanation(explanation) for explanation in explanations]
     names = [explanation.name for explanation in explanations]
-    title = names[0] if len(names) == 1 else f"{len(names)} objects"
-    return _page("explanation", f"injector explain: {title}", names, parts=parts)
+    return _page("explanation", "injector explain", names, parts=parts)
 
 
 def pods_as_html(data: Object) -> str:
     """A page with a part for each namespace, of what `list` has for programs."""
     parts = []
     for namespace, group in groupby(data["pods"], key=lambda pod: pod["namespace"]):
-        pods = list(group)
+        pods = [{"why": "", "since": "", **pod} for pod in group]
         totals = ", ".join(f"{count} {state}" for state, count in Counter(pod["state"] for pod in pods).items())
         parts.append({"namespace": namespace, "totals": totals, "pods": pods})
     contents = [part["namespace"] for part in parts]
@@ -52,15 +52,18 @@ def _explanation(explanation: Explanation) -> Object:
     """What an explanation has for programs, and what the page has besides."""
     data = {
         **{"recorded": None, "required": False, "generation": "", "warnings": [], "unready": [], "trail": []},
-        **{"paths": [], "templates": [], "adds": [], "configMaps": [], "decided": "", "withheld": ""},
+        **{"paths": [], "templates": [], "adds": [], "configMaps": [], "decided": "", "withheld": "", "at_paths": None},
         **explanation.as_data(),
     }
     data["paths"] = [{"about": "", "entry": None, "warnings": [], "changes": [], **path} for path in data["paths"]]
+    telling = telling_trail(explanation.paths)
+    if telling is not None and telling.result is not None:
+        data["at_paths"] = data["paths"][explanation.paths.index(telling)]
     data["templates"] = [{"mirrored": {}, **template} for template in data["templates"]]
     result = explanation.injection
-    if result is None or explanation.attempt is None:
-        return data
-    decided = result.decision.reason
+    if result is None or explanation.attempt is None:  # then the result is that of the path
+        return {**data, "at_paths": None}
+    data["message"], decided = replayed_message(result), result.decision.reason
     data["decided"] = f"{decided}: {decided.sentence}"
     if explanation.assumed:
         data["decided"] = f"{decided}: {explanation.assumed} is assumed"
@@ -84,7 +87,8 @@ def _view(view: Redacted) -> Object:
     }
 
 
-def _page(name: str, title: str, contents: Sequence[str], **more: Any) -> str:
+def _page(name: str, heading: str, contents: Sequence[str], **more: Any) -> str:
+    """The page that a file of report_pages/ makes; `contents` are the titles of its parts."""
     environment = Environment(
         loader=FileSystemLoader([Path(__file__).parent / "report_pages", Path(authoring.__file__).parent]),
         autoescape=True,
@@ -97,8 +101,10 @@ def _page(name: str, title: str, contents: Sequence[str], **more: Any) -> str:
     style = environment.get_template("page.css").render()
     digest = b64encode(sha256(style.encode()).digest()).decode()
     page = environment.get_template(f"{name}.html.j2")
+    title = " - ".join([heading, *contents[:3]])
+    version = injector.__version__
     return page.render(
-        title=title, contents=contents, style_digest=digest, version=injector.__version__, **more
+        title=title, heading=heading, contents=contents, style_digest=digest, version=version, **more
     )
 
 
