@@ -12,6 +12,7 @@ from injector.authoring.cases.runner import Coverage, TemplateRun
 from injector.authoring.cases.suite import TESTS
 from injector.authoring.diagnostic_formats import diagnostics_text, one_line, path_line
 from injector.cli.report import counted, tell
+from injector.names import shortened
 
 
 def show_runs(runs: Sequence[TemplateRun], *, verbose: bool, coverage: bool) -> None:
@@ -43,6 +44,11 @@ def summary(
     for run in runs:
         for file in run.suite.unused_golden_files():
             _warn(f"{file}: no case uses this golden file; delete it")
+    examples = Counter(
+        (run.path, name, shortened(value)) for run in runs for r in run.results for name, value in r.examples.items()
+    )
+    for (path, name, value), count in examples.items():
+        tell(one_line(f"{path}: {name} is required; {counted(count, 'case')} without it used the example {value}"))
     for program, text in _unchecked(results).items():
         _warn(f"{program} is not on PATH, so config files were not checked: {text}")
     for run in under:

@@ -50,7 +50,7 @@ _REPLAYS = (
 @with_user
 @STRICT_OPTION
 @flag("-v --verbose", "Show each step of the decision, and every parameter.")
-@one_of("--output form", "text json", "Output format.")
+@one_of("--output form", "text json html", "Output format. html: one page, for a ticket or a chat.")
 @as_one(CommonOptions)
 def explain(targets: tuple[str, ...], options: CommonOptions, strict: bool, verbose: bool, form: str) -> int:
     """Explain why a pod has or does not have a sidecar, and what the templates under `paths` in the settings do to

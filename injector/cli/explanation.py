@@ -128,6 +128,8 @@ class Explanation:
     recorded: Recorded | None = None
     assumed: str = ""  #: the label of the namespace that nothing says
     unready: tuple[Diagnostic, ...] = ()  #: injected containers that are not ready
+    attempt: Attempt | None = None  #: the injection and what went into it
+    asked_templates: list[str] | None = None  #: templates that were asked for by name
 
     @property
     def bad(self) -> bool:
@@ -261,8 +263,20 @@ def explanation_of(
         trails = (*(trail for trail in trails if trail.asked), *of_pods)
     mistakes = [*mistakes, *_misspelt(pod, settings, [result, *(trail.result for trail in of_pods)])]
     new = _without_warnings(mistakes, [result])
-    recorded, unready = _recorded(obj, settings), tuple(unready_sidecars(obj, namespace.name, settings))
-    return Explanation(name, origin, namespace, result, settings, new, tuple(facts), trails, recorded, unready=unready)
+    return Explanation(
+        name,
+        origin,
+        namespace,
+        result,
+        settings,
+        new,
+        tuple(facts),
+        trails,
+        _recorded(obj, settings),
+        unready=tuple(unready_sidecars(obj, namespace.name, settings)),
+        attempt=attempt,
+        asked_templates=templates,
+    )
 
 
 def _without_warnings(mistakes: Sequence[str], results: Iterable[Injection | None]) -> tuple[str, ...]:

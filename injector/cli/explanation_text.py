@@ -35,13 +35,18 @@ _COMPLETE = (Reason.INJECTED, Reason.ALREADY_INJECTED, Reason.NOTHING_TO_ADD, Re
 
 
 def show_explanation(explanations: list[Explanation], form: str, *, verbose: bool = False) -> None:
-    """Print explanations to standard output, `form` being `text` or `json` (one array).
+    """Print explanations to standard output, `form` being `text`, `json` (one array) or `html` (one page).
 
     As text the result comes first, then what is added. `verbose` adds the steps of the decision, parameters at their
     default and the names of ConfigMaps; where a pod gets no sidecar the steps come in any case.
     """
     if form == "json":
         click.echo(json_text([e.as_data() for e in explanations]), nl=False)
+        return
+    if form == "html":
+        from injector.cli.report_html import explanations_as_html
+
+        click.echo(explanations_as_html(explanations).encode(), nl=False)
         return
     for number, explanation in enumerate(explanations):
         if number:
@@ -164,12 +169,16 @@ def _path_lines(trail: PathTrail) -> Iterator[str]:
 
 
 def _show_result(title: str, result: Injection) -> None:
-    message = sentence_with_code(advised_injection(result))
     colour = {"inject": "green", "skip": "yellow"}.get(str(result.effect), "red")
-    if result.reason is Reason.INJECTED:  # nothing was done: this is a replay, and a running pod may lack it
-        message = f"a pod made now gets its sidecar ({', '.join(name for name, _ in result.templates)})"
     reason = click.style(str(result.reason), fg=colour, bold=True)
-    click.echo(f"{printable(title)}: {reason}: {printable(message)}")
+    click.echo(f"{printable(title)}: {reason}: {printable(replayed_message(result))}")
+
+
+def replayed_message(result: Injection) -> str:
+    """What a result means: nothing was done, as this is a replay, and a running pod may lack its sidecar."""
+    if result.reason is Reason.INJECTED:
+        return f"a pod made now gets its sidecar ({', '.join(name for name, _ in result.templates)})"
+    return sentence_with_code(advised_injection(result))
 
 
 def _show_templates(result: Injection, verbose: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from injector.diagnostics import printable
 
 if TYPE_CHECKING:
     from injector.cli.fleet import Row, WaitingController
+    from injector.pods.context import Object
 
 _COLOURS = {"current": "green", "outdated": "yellow", "failed": "red", "missing": "red"}
 #: Seconds between two looks at the cluster: a pod's state also changes with templates, settings and namespaces.
@@ -32,8 +33,8 @@ _POLL_SECONDS = 5.0
 @flag("-w --watch", "Then print pods again when they change, until Ctrl-C.")
 @one_of(
     "-o --output form",
-    "text wide name json yaml",
-    "Output format. wide: also the workload, and since when a pod is outdated.",
+    "text wide name json yaml html",
+    "Output format. wide: also the workload, and since when a pod is outdated. html: one page, for a ticket or a chat.",
 )
 @with_options(*POD_OPTIONS)
 @as_one(CommonOptions)
@@ -59,6 +60,8 @@ def list_pods(
     """
     if everywhere and options.namespace:
         raise click.UsageError("Either --namespace or --all-namespaces, not both.")
+    if watch and form == "html":
+        raise click.UsageError("--watch prints pods again and again; --output html is one page.")
     # The Kubernetes client takes a while to import; `injector list --help` needs none.
     from injector.cli.change_times import dated_rows
     from injector.cli.fleet import waiting_or_why_not
@@ -92,12 +95,14 @@ def _print(rows: Sequence[Row], notes: Sequence[str], waiting: Sequence[WaitingC
     from injector.authoring.diagnostic_formats import json_text
     from injector.authoring.manifest_writer import dump_yaml
     from injector.cli.fleet import restarts
+    from injector.cli.report_html import pods_as_html
 
     commands, sentences = restarts(rows)
-    if form in ("json", "yaml"):
+    if form in ("json", "yaml", "html"):
         data = {"pods": [row.as_data() for row in rows], "restart": commands, "otherwise": sentences, "notes": notes}
         data["waiting"] = [controller.as_data() for controller in waiting]
-        click.echo(json_text(data) if form == "json" else dump_yaml(data), nl=False)
+        render: Callable[[Object], str] = {"json": json_text, "yaml": dump_yaml, "html": pods_as_html}[form]
+        click.echo(render(data).encode(), nl=False)
         return
     for note in notes:
         click.echo(printable(note), err=True)

@@ -3,61 +3,85 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from injector.cli.options import FOLDER, option
+from injector.cli.options import FOLDER, flag, option, with_options
 from injector.errors import DocumentError
 from injector.loading.template_folders import find_gallery, gallery_path
 from injector.names import is_dns_label, legal_name, shortened
 
 #: The names of the templates that come with the injector.
 GALLERY = list(find_gallery(gallery_path()))
+#: The shapes that a template can start from, each an option and a folder of the scaffold.
+SHAPES = {
+    "minimal": "The least: one container.",
+    "init": "An init container that prepares a folder for the app.",
+    "agent": "An agent that reads what the app writes into a shared folder, with a token from a Secret.",
+    "proxy": "A reverse proxy in front of the app.",
+    "policy": "A policy for services; with --for, for another resource.",
+}
 
 
 @click.command(epilog=f"The gallery: {', '.join(GALLERY)}.")
 @click.argument("name")
 @option("--from original", "TEMPLATE", "A template to copy: a folder, or a name of the gallery.")
 @option("--for resource", "RESOURCE", "Make a policy for this resource, such as services or gateways.example.com.")
+@with_options(*(flag(f"--{shape}", text) for shape, text in SHAPES.items()))
+@option("--image", "IMAGE", "The sidecar's image; the default of the template's one image parameter.")
 @option("--dir parent", "DIR", "Where the folder is made. Default: here.", default=".", type=FOLDER)
-def new(name: str, original: str | None, resource: str | None, parent: Path) -> int:
+def new(name: str, original: str | None, resource: str | None, image: str | None, parent: Path, **shapes: Any) -> int:
     """Create a template: make the folder NAME with everything that a sidecar needs.
 
-    Without --from and --for, the template is a small web server with one config file. Change the template into what you
-    need. It has no lint findings, and tests/first.yaml contains its first cases. Editors that support JSON Schema can
-    check its YAML files, offline.
+    Without an option, the template is a small web server with one config file; an option such as --proxy names another
+    shape to start from. Change the template into what you need. It has no lint findings, and tests/first.yaml contains
+    its first cases. Editors that support JSON Schema can check its YAML files, offline.
 
-    With --for, the template is a policy for objects of that resource. To use the policy, list it at a path in the
-    settings.
+    With --policy or --for, the template is a policy for objects of a resource. To use the policy, list it at a path in
+    the settings.
 
     \b
     injector new hello
+    injector new cache --minimal --image redis:8.2
     injector new owners --for services
     injector new edge --from nginx --dir ./templates
     """
-    from injector.authoring.scaffold import POLICY, STARTER, scaffold, target, write_goldens
+    from injector.authoring import scaffold
     from injector.cli.injection_sources import template_folder
     from injector.cli.output_files import refuse_taken, write_folder
 
     check_name(name)
-    if resource is not None and original is not None:
-        raise click.UsageError("Use either --for or --from: --for starts from a built-in policy.")
+    shape = _shape([shape for shape, is_chosen in shapes.items() if is_chosen], original, resource)
     try:
-        to = None if resource is None else target(resource)
-        source = (STARTER if to is None else POLICY) if original is None else template_folder(original)
+        to = None if resource is None else scaffold.target(resource)
+        source = scaffold.SHAPES / shape if original is None else template_folder(original)
     except ValueError as error:
         raise click.UsageError(f"--for {shortened(resource)}: {error}") from None
     except DocumentError as error:
         raise click.UsageError(f"--from {original}: {error}") from None
     folder = parent / name
     refuse_taken(folder, "choose another name, or another --dir")
-    files = scaffold(name, source, to)
+    try:
+        files = scaffold.scaffold(name, source, to, image)
+    except ValueError as error:
+        raise click.UsageError(f"--image {shortened(image)}: {error}") from None
     write_folder(folder, files)
-    write_goldens(folder)
-    _report(folder, [file for file in files if not file.startswith(".")], for_pods=to is None)
+    scaffold.write_goldens(folder)
+    _report(folder, [file for file in files if not file.startswith(".")], for_pods=shape != "policy")
     if name in GALLERY:
         click.echo(f"The gallery also has a template {name}. Yours takes precedence.")
     return 0
+
+
+def _shape(chosen: list[str], original: str | None, resource: str | None) -> str:
+    """The one shape that the options ask for. Raises click.UsageError for two ways to start at once."""
+    sources = {"from": original is not None, "for": resource is not None and chosen != ["policy"]}
+    options = [*chosen, *(name for name, is_used in sources.items() if is_used)]
+    if len(options) > 1:
+        ways = " or ".join(f"--{name}" for name in options)
+        raise click.UsageError(f"Use only one of {ways}: each is a template to start from.")
+    return "policy" if resource is not None else next(iter(chosen), "starter")
 
 
 def check_name(name: str) -> None:

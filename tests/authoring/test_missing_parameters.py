@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.authoring.commands import injector
@@ -57,8 +58,26 @@ def test_cases_take_the_examples_but_for_one_that_shows_what_happens_without(tmp
     (mine / "tests" / "cases.yaml").write_text(CASES)
     done = injector("test", mine)
     assert done.code == 0, done.out + done.err
-    (mine / "template.yaml").write_text(MANIFEST.replace("examples: [9000], ", ""))
-    assert injector("test", mine).code == 1
+    without = MANIFEST.replace("examples: [9000], ", "")  # a port is easily made up
+    (mine / "template.yaml").write_text(without)
+    data = json.loads(injector("test", mine, "--output", "json").out)
+    used = [set(case.get("examples", ())) for case in data["templates"][0]["cases"]]
+    assert used == [{"target", "port", "level"}, {"port", "level"}, set()]
+    assert data["failed"] == 0
+    (mine / "template.yaml").write_text(without.replace('examples: ["logs.example:24224"], ', "").replace("+$", "+#$"))
+    data = json.loads(injector("test", mine, "--output", "json").out)
+    outcomes = [(case["outcome"], [p["rule"] for p in case["problems"]]) for case in data["templates"][0]["cases"]]
+    assert outcomes == [("failed", ["decision"]), ("failed", ["case"]), ("passed", [])]
+
+
+def test_a_secret_example_is_not_in_the_report(tmp_path: Path) -> None:
+    mine = folder(tmp_path, MANIFEST.replace("level: {", "level: {secret: true, "))
+    (mine / "tests").mkdir()
+    (mine / "tests" / "cases.yaml").write_text(CASES)
+    for form in ("text", "json"):
+        done = injector("test", mine, "--output", form)
+        assert done.code == 0 and "level" in done.out + done.err
+        assert "info" not in done.out + done.err
 
 
 def test_what_is_given_stays(tmp_path: Path, golden: Golden) -> None:

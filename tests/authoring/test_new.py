@@ -15,7 +15,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from injector.authoring.scaffold import STARTER, renamed, scaffold
+from injector.authoring.scaffold import SHAPES, STARTER, renamed, scaffold
 from injector.authoring.schemas import schema_of
 from injector.authoring.template_summary import brought_by
 from injector.cli.demo_programs import free_ports
@@ -274,6 +274,9 @@ def test_the_scaffold_is_in_the_wheel(tmp_path: Path) -> None:
     )  # fmt: skip
     [wheel] = tmp_path.glob("*.whl")
     names = set(ZipFile(wheel).namelist())
-    assert {f"injector/authoring/scaffold/starter/{path}" for path in files_below(STARTER)} <= names
+    shapes = [file.parent for file in SHAPES.glob("*/template.yaml")]
+    files_of_shapes = {f"{shape.name}/{path}" for shape in shapes for path in files_below(shape)}
+    assert len(shapes) == 6
+    assert {f"injector/authoring/scaffold/{path}" for path in files_of_shapes} <= names
     for name in GALLERY:
         assert {f"injector/gallery/{name}/{path}" for path in files_below(ROOT / "templates" / name)} <= names

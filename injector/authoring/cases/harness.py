@@ -33,6 +33,7 @@ from injector.pods.shape import string_map
 from injector.pods.workloads import workload_with_pods
 from injector.policies.admit import admit
 from injector.policies.request import ObjectRequest
+from injector.reasons import Reason
 from injector.settings import Settings, parse_settings
 from injector.templates.choice import names_in
 from injector.templates.families import declared_parameter, similar_names
@@ -40,7 +41,7 @@ from injector.templates.parameter_values import value_of
 from injector.templates.parameters import Resolved, resolve
 from injector.templates.samples import has_example, sample_value
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
-from injector.templates.template import MANIFEST, UNSET, Template
+from injector.templates.template import MANIFEST, UNSET, Parameter, Template
 
 #: The decisions of cases whose parameters have to be right.
 _GOOD = ("injected", "amended", "unchanged")
@@ -64,6 +65,7 @@ class Outcome(NamedTuple):
     given: frozenset[str]  #: parameters of the template under test that are not at their defaults
     blamed: Place | None = None  #: where the template under test says what the injection was refused for
     asked: ObjectRequest | None = None  #: what was asked at a path; None for an injection
+    examples: Mapping[str, Any] = {}  #: values of required parameters that nobody gives, as `params` has them
 
 
 class Harness:
@@ -116,18 +118,25 @@ class Harness:
             namespace_annotations=namespace.annotations,
             settings=settings,
         )
-        overrides = _with_examples(checked, templates, overrides, of_subject)
+        examples = _examples(checked, templates, overrides, of_subject)
+        overrides = {name: {**examples.get(name, {}), **overrides.get(name, {})} for name in {**overrides, **examples}}
+        used = {
+            name if owner == self.template.name else f"{owner}.{name}": templates[owner].parameters[name].masked(value)
+            for owner, values in examples.items()
+            for name, value in values.items()
+        }
         changed = self._changed(of_subject, overrides)
         if request is not None:
             injection = advised_injection(admit(request, namespace, case_path(case, templates), snapshot, overrides))
-            return Outcome(injection, snapshot, namespace, {}, changed, asked=request)
+            return Outcome(injection, snapshot, namespace, {}, changed, asked=request, examples=used)
         workload = workload_with_pods(obj)
         names = None if case.templates == CHOSEN else list(templates)
         injection = advised_injection(
             inject(subject, namespace, snapshot, names=names, overrides=overrides, workload=workload)
         )
         blamed = Attempt(injection, subject, namespace, snapshot, overrides, workload).blamed_place(self.template)
-        return Outcome(injection, snapshot, namespace, config_files(injection, settings), changed, blamed)
+        texts = config_files(injection, settings)
+        return Outcome(injection, snapshot, namespace, texts, changed, blamed, examples=used)
 
     def _changed(self, of_subject: partial[Resolved], overrides: Overrides) -> frozenset[str]:
         """The parameters of the template under test whose value for the case's object is not the default."""
@@ -209,33 +218,40 @@ class Harness:
         return overrides
 
 
-def _with_examples(
+def _examples(
     checked: Checked,
     templates: Mapping[str, Template],
     overrides: Overrides,
     of_subject: partial[Resolved],
 ) -> Overrides:
-    """The overrides, with an example of each required parameter that nobody gives, as `render` and `lint` take it.
+    """An example of each required parameter that nobody gives, by template; of one without examples a value it takes.
 
-    `of_subject` resolves a template's parameters for the case's object. A case that expects no result gets no examples:
-    a missing parameter may be what it shows.
+    `of_subject` resolves a template's parameters for the case's object. A case that may be about a missing parameter
+    gets no examples: one that expects no result, and no other reason for that.
     """
-    if checked.case.expect.decision not in _GOOD:
-        return overrides
-    completed = dict(overrides)
+    expect = checked.case.expect
+    if expect.decision not in _GOOD and expect.reason in (None, Reason.BAD_PARAMETER.label):
+        return {}
+    examples = {}
     for template in templates.values():
-        own = overrides.get(template.name, {})
         try:
-            of_subject(template, overrides=own)
+            of_subject(template, overrides=overrides.get(template.name, {}))
         except InjectionError as error:
-            completed[template.name] = {**examples_of(template, error.diagnostic), **own}
-    return completed
+            values = {parameter.name: sample_value(parameter) for parameter in missing(template, error.diagnostic)}
+            if UNSET not in values.values():
+                examples[template.name] = values
+    return examples
+
+
+def missing(template: Template, failure: Diagnostic) -> list[Parameter]:
+    """The required parameters without a value, by which resolving a template's parameters failed."""
+    return [template.parameters[name] for name in failure.fields.get("missing", ())]
 
 
 def examples_of(template: Template, failure: Diagnostic) -> dict[str, Any]:
-    """An example of each required parameter that is missing; none at all where one of these has no example."""
-    missing = [template.parameters[name] for name in failure.fields.get("missing", ())]
-    return {parameter.name: sample_value(parameter) for parameter in missing} if all(map(has_example, missing)) else {}
+    """The author's example of each required parameter that is missing; none where one of these has no example."""
+    parameters = missing(template, failure)
+    return {p.name: sample_value(p) for p in parameters} if all(map(has_example, parameters)) else {}
 
 
 def _snapshot(settings: Settings, catalog: Catalog, checked: Checked) -> Snapshot:

@@ -99,7 +99,7 @@ def _case(result: CaseResult) -> dict[str, Any]:
         "problems": [diagnostic_data(problem) for problem in result.problems],
         "validated": result.validated,
         "missingPrograms": sorted({program for program, _ in result.missing}),
-        **filled({"written": result.written}),
+        **filled({"examples": result.examples, "written": result.written}),
     }
 
 

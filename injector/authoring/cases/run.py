@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from injector.authoring.cases.case import decision_of
 from injector.authoring.cases.expected_files import author_place, file_problems, golden_problem, unreadable
@@ -39,6 +39,7 @@ class CaseResult:
     checked: Checked
     problems: list[Diagnostic] = field(default_factory=list)
     seconds: float = 0.0
+    examples: Mapping[str, Any] = field(default_factory=dict)  #: values of required parameters that nobody gives
     given: frozenset[str] = frozenset()  #: parameters that it gave another value than the default
     validated: int = 0  #: config files that a program has looked at
     missing: tuple[tuple[str, str], ...] = ()  #: programs that are not here, each with the file it is for
@@ -70,7 +71,7 @@ def inject_case(bench: Harness, checked: Checked, ways: Ways) -> tuple[CaseResul
     try:
         with limited(bench.template.name, bench.path, SECONDS, _NO_LIMIT):
             outcome = bench.run(checked)
-        result.given = outcome.given
+        result.given, result.examples = outcome.given, outcome.examples
         result.problems += judge(checked, outcome, bench.template.name)
         if any(problem.code == "decision" for problem in result.problems):
             result.problems += bench.mistakes()
@@ -196,7 +197,9 @@ def _wrong_object(checked: Checked, outcome: Outcome) -> Iterator[Diagnostic]:
 
 
 def _why_not_for(outcome: Outcome, template: str) -> str:
-    """A hint why no template is for the object: what the case took it for, or which selector does not match."""
+    """A hint why no template is for the object, or what gives a missing parameter a value."""
+    if missing := [name for failure in outcome.injection.failures for name in failure.fields.get("missing", ())]:
+        return f"give {' and '.join(missing)} `examples` in template.yaml, or give the case a value in `params`"
     if outcome.asked is None or outcome.injection.reason is not Reason.NOT_FOR_TEMPLATES:
         return ""
     tested = outcome.snapshot.catalog.get(template)

@@ -23,13 +23,19 @@ from injector.authoring.reference import BEGIN, with_section
 from injector.authoring.schemas import schema_of
 from injector.errors import InjectorError
 from injector.loading.template_folders import gallery_path, read_folder
+from injector.names import flow_value
 from injector.pods.resource_kinds import Resource, resource_of
 from injector.templates.load import load_template
+from injector.templates.parameter_values import value_of
 from injector.templates.samples import sample_object
-from injector.templates.template import FOR, MANIFEST, OVERLAY
+from injector.templates.template import FOR, MANIFEST, OVERLAY, UNSET, Template
 
-#: The template that a new one starts from when nobody says which: small, plain, and complete.
-STARTER = Path(__file__).parent / "starter"
+#: The folders with the templates that a new one can start from.
+SHAPES = Path(__file__).parent
+#: The one that it starts from when nobody says which: small, plain, and complete.
+STARTER = SHAPES / "starter"
+#: The one for objects other than pods.
+POLICY = SHAPES / "policy"
 
 #: What tells a file of cases from the manifests and golden files beside it.
 _CASES = re.compile(r"^cases:", re.MULTILINE)
@@ -40,13 +46,13 @@ class ScaffoldError(InjectorError):
     """The template cannot be made: its name is not valid, or the original cannot be copied."""
 
 
-def scaffold(name: str, original: Path, to: Target | None = None) -> dict[str, str]:
+def scaffold(name: str, original: Path, to: Target | None = None, image: str | None = None) -> dict[str, str]:
     """The files of a new template by their path within its folder: a copy of another's under this name.
 
-    With `to` it is the starter of policies, for that resource.
+    With `to` it is the starter of policies, for that resource. `image` becomes the default of its image parameter.
 
     Raises ScaffoldError where the name is too long for what is in the template and where a link leads out of it,
-    TemplateError where the copy does not load.
+    TemplateError where the copy does not load, ValueError for an image that cannot be set.
     """
     cases = original / TESTS
     _refuse_links_out(original, (original, cases))
@@ -56,17 +62,23 @@ def scaffold(name: str, original: Path, to: Target | None = None) -> dict[str, s
     files = renamed(files, original.resolve().name, name)
     if to is not None:
         files = retargeted(files, to)
+    if image is not None:
+        files = with_image(files, _load(name, files), image)
     for path, text in files.items():
         if path == MANIFEST:
             files[path] = _with_schema(text, ".schemas/template.json")
         elif path.startswith(f"{TESTS}/") and _CASES.search(text):
             files[path] = _with_schema(text, "../.schemas/case.json")
-    template = load_template(name, {path: text for path, text in files.items() if "/" not in path})
+    template = _load(name, files)
     if BEGIN in files.get("README.md", ""):
         files["README.md"] = with_section(files["README.md"], template)
     for kind in ("template", "case"):
         files[f".schemas/{kind}.json"] = json.dumps(schema_of(kind), indent=2, ensure_ascii=False) + "\n"
     return files
+
+
+def _load(name: str, files: Mapping[str, str]) -> Template:
+    return load_template(name, {path: text for path, text in files.items() if "/" not in path})
 
 
 def _refuse_links_out(original: Path, folders: Iterable[Path]) -> None:
@@ -75,7 +87,7 @@ def _refuse_links_out(original: Path, folders: Iterable[Path]) -> None:
     Templates that come with the injector are accepted: some installers make their files links. Raises ScaffoldError.
     """
     home = original.resolve()
-    if original in (STARTER, POLICY) or home.parent == gallery_path().resolve():
+    if original.parent == SHAPES or home.parent == gallery_path().resolve():
         return
     for folder in folders:
         for file in (folder, *(sorted(folder.iterdir()) if folder.is_dir() else ())):
@@ -92,10 +104,6 @@ def _refuse_links_out(original: Path, folders: Iterable[Path]) -> None:
 def _with_schema(text: str, path: str) -> str:
     """A YAML file with the line at its top by which editors find its schema."""
     return f"# yaml-language-server: $schema={path}\n{_SCHEMA_LINE.sub('', text)}"
-
-
-#: The template that one for objects starts from.
-POLICY = Path(__file__).parent / "policy"
 
 
 class Target(NamedTuple):
@@ -161,6 +169,24 @@ def retargeted(files: Mapping[str, str], to: Target) -> dict[str, str]:
     )
     written = f"apiVersion: {f'{group}/{version}'.lstrip('/')}, kind: {to.kind},{_POD if to == _KNOWN['pods'] else ''}"
     return {path: text.replace("apiVersion: v1, kind: Service,", written) for path, text in renamed.items()}
+
+
+def with_image(files: Mapping[str, str], template: Template, image: str) -> dict[str, str]:
+    """The files of a template, with this image as the default of its one image parameter.
+
+    Raises ValueError where it has not exactly one, and for what is no image.
+    """
+    parameters = [
+        p for p in template.parameters.values() if p.schema.get("format") == "image" and p.default is not UNSET
+    ]
+    if len(parameters) != 1:
+        names = ", ".join(parameter.name for parameter in parameters) or "none"
+        raise ValueError(f"this template must have one parameter with a default image, and has {names}")
+    [parameter] = parameters
+    value_of(parameter, image)
+    # in template.yaml, and in cases that expect it
+    place = re.compile(rf"""(\b(?:default|image): *)(["']?){re.escape(str(parameter.default))}\2{_END}""", re.MULTILINE)
+    return {path: place.sub(lambda match: match[1] + flow_value(image), text) for path, text in files.items()}
 
 
 def write_goldens(folder: Path) -> None:
