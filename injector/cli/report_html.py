@@ -19,9 +19,9 @@ from markupsafe import Markup
 
 import injector
 from injector import authoring
+from injector.authoring.manifest_writer import dump_yaml
 from injector.cli.explanation import Explanation, telling_trail
 from injector.cli.explanation_text import replayed_message
-from injector.cli.manifest_writer import dump_yaml
 from injector.cli.redaction import Redacted, redacted
 from injector.cli.report import parts_of
 from injector.diagnostics import printable_lines
