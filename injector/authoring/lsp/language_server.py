@@ -27,7 +27,7 @@ from injector.authoring.lsp.project import Project
 from injector.authoring.lsp.watched_project import WatchedProject
 from injector.diagnostics import Edit
 from injector.errors import TemplateError
-from injector.loading.template_folders import is_template
+from injector.loading.template_folders import is_template, templates_in
 from injector.settings import SETTINGS_KEY
 from injector.templates.template import MANIFEST, OVERLAY
 
@@ -254,7 +254,8 @@ class CasesParams(msgspec.Struct):
 async def _cases(server: InjectorLanguageServer, params: Any) -> Any:
     """What comes of a template's cases."""
     folder = _converted(params, CasesParams).folder
-    return await _answer(server, folder, "cases", path=str(_path(folder)))
+    beside = templates_in(_path(folder).parent).values()  # cases may name other templates
+    return await _answer(server, folder, "cases", neighbours=beside, path=str(_path(folder)))
 
 
 async def _answer(server: InjectorLanguageServer, uri: str, task: str, **arguments: Any) -> Any:
@@ -326,7 +327,7 @@ def make_server() -> InjectorLanguageServer:
 
 def _converter() -> Converter:
     """What reads and writes messages; parameters of this server's own requests stay as JSON has them."""
-    converter = default_converter()
+    converter: Converter = default_converter()  # type: ignore[no-untyped-call]
     converter.register_structure_hook(JsonRPCRequestMessage, lambda message, kind: kind(**message))
     return converter
 

@@ -50,5 +50,6 @@ def written(project: Project, neighbours: Iterable[Path] = ()) -> Iterator[Path]
         for path, text in project.files.items():
             (folder / path).write_bytes(text.encode("utf-8", "surrogatepass"))
         for neighbour in neighbours:
-            (Path(room) / neighbour.name).symlink_to(neighbour)
+            if neighbour.name != project.name:
+                (Path(room) / neighbour.name).symlink_to(neighbour)
         yield folder

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -53,9 +53,11 @@ class WatchedProject:
         """Check no more."""
         self._task.cancel()
 
-    async def ask(self, task: str, project: Project, seconds: int = _OTHER, **arguments: Any) -> bytes:
-        """What a child answers about the project. Raises ChildError."""
-        with written(project) as folder:
+    async def ask(
+        self, task: str, project: Project, seconds: int = _OTHER, neighbours: Iterable[Path] = (), **arguments: Any
+    ) -> bytes:
+        """What a child answers about the project, which may see the templates in `neighbours`. Raises ChildError."""
+        with written(project, neighbours) as folder:
             return await self._children.run(ChildRequest(task, {"folder": str(folder), **arguments}, seconds))
 
     async def _run(self) -> None:
