@@ -58,9 +58,7 @@ def redacted(attempt: Attempt, names: list[str] | None) -> Redacted | None:
             return None
         overrides.setdefault(template, {}).update({parameter.name: substitute})
     before = take_off(attempt.pod, read_receipt(attempt.pod, snapshot.settings), snapshot.settings)
-    result = inject(
-        before, attempt.namespace, snapshot, names=names, overrides=overrides, workload=attempt.workload
-    )
+    result = inject(before, attempt.namespace, snapshot, names=names, overrides=overrides, workload=attempt.workload)
     if not result.applied or [a.template for a in result.applied] != [a.template for a in attempt.injection.applied]:
         return None
     hidden = tuple(f"{template}.{parameter.name}" for template, parameter, _ in secrets)

@@ -103,9 +103,7 @@ def _page(name: str, heading: str, contents: Sequence[str], **more: Any) -> str:
     page = environment.get_template(f"{name}.html.j2")
     title = " - ".join([heading, *contents[:3]])
     version = injector.__version__
-    return page.render(
-        title=title, heading=heading, contents=contents, style_digest=digest, version=version, **more
-    )
+    return page.render(title=title, heading=heading, contents=contents, style_digest=digest, version=version, **more)
 
 
 def _text(value: object) -> str:

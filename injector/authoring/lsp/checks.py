@@ -12,13 +12,15 @@ from typing import Any, Final
 
 import msgspec
 
+from injector.advice.fixes import Fix, fix_of
 from injector.authoring.cases.programs import Programs
 from injector.authoring.cases.results import results_as_json
 from injector.authoring.cases.run import Ways
 from injector.authoring.cases.runner import TestPlan, run_suites
 from injector.authoring.cases.suite import read_suite
 from injector.authoring.diagnostic_formats import diagnostic_data
-from injector.authoring.lint.engine import LintOptions, lint_subject, lint_template
+from injector.authoring.lint.engine import LintOptions, lint_sources, lint_subject
+from injector.authoring.lint.fixes import with_fixes
 from injector.authoring.lint.pod_schema import check_version, version_of, versions
 from injector.authoring.lint.rendering import make_subject
 from injector.authoring.lint.rule import rules
@@ -60,24 +62,26 @@ class Problem(msgspec.Struct, frozen=True):
     edits: tuple[Edit, ...] = ()
 
 
-def check(folder: str, pod: str) -> list[Problem]:
-    """What can be said at once: whether the template loads, and renders the pod in view."""
-    path, options = Path(folder), LintOptions(_RENDERS, kubernetes=_version())
+def check(folder: str, path: str, pod: str) -> list[Problem]:
+    """What can be said at once: whether the template loads, and renders the pod in view; `path` is what people call
+    the folder.
+    """
+    options = LintOptions(_RENDERS, kubernetes=_version())
     sources: Mapping[str, str] = {}
     try:
-        sources = read_folder(path)
-        template = load_shipped(path.name, sources, folder)
+        sources = read_folder(Path(folder))
+        template = load_shipped(Path(path).name, sources, path)
     except TemplateError as error:
         return _problems(error.diagnostics, sources)
-    subject = _subject(path, template, sources, pod)
-    return _problems([*lint_subject(subject, options), *read_suite(path, folder).problems], sources)
+    subject = _subject(Path(folder), template, sources, pod)
+    return _problems([*lint_subject(subject, options), *read_suite(Path(folder), path).problems], sources)
 
 
-def lint_folder(folder: str) -> list[Problem]:
+def lint_folder(folder: str, path: str) -> list[Problem]:
     """All that `injector lint` says of a template, and what is wrong with its case files."""
-    path = Path(folder)
-    problems = lint_template(folder, LintOptions(kubernetes=_version())).problems
-    return _problems([*problems, *read_suite(path, folder).problems], read_folder(path))
+    sources = read_folder(Path(folder))
+    problems = lint_sources(path, sources, LintOptions(kubernetes=_version()))
+    return _problems([*problems, *read_suite(Path(folder), path).problems], sources)
 
 
 def check_settings(file: str, text: str) -> list[Problem]:
@@ -161,7 +165,12 @@ def _version() -> tuple[int, int]:
 
 
 def _problems(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str]) -> list[Problem]:
-    return [msgspec.convert(diagnostic_data(diagnostic), Problem) for diagnostic in diagnostics]
+    problems = []
+    for diagnostic in with_fixes(diagnostics, sources):
+        fix = fix_of(diagnostic) or Fix("", ())
+        data = {**diagnostic_data(diagnostic), "fix": fix.title, "edits": fix.edits}
+        problems.append(msgspec.convert(data, Problem))
+    return problems
 
 
 def warm() -> None:

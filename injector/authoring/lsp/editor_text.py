@@ -6,9 +6,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from itertools import accumulate
+from pathlib import Path
 
 import msgspec
 from lsprotocol import types
+from pygls.uris import from_fs_path
 from pygls.workspace import PositionCodec
 
 from injector.authoring.lint.rule import address, rules
@@ -116,3 +118,13 @@ def disabling(rule: str, file: str, line: int, texts: Mapping[str, EditorText]) 
         return Edit(MANIFEST, 0, 0, f"# {comment}\n")
     end = texts[file].line_end(line)
     return Edit(file, end, end, f" {{#- {comment} #}}" if file.endswith(".j2") else f"  # {comment}")
+
+
+def workspace_edit(folder: Path, edits: Iterable[Edit], texts: Mapping[str, EditorText]) -> types.WorkspaceEdit:
+    """Edits of a template's files as an editor applies them."""
+    changes: dict[str, list[Edit]] = {}
+    for edit in edits:
+        changes.setdefault(edit.file, []).append(edit)
+    return types.WorkspaceEdit(
+        {from_fs_path(str(folder / file)) or "": texts[file].edits(own) for file, own in changes.items()}
+    )

@@ -7,7 +7,7 @@ own sets a writer and calls `protocol.handle_message`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -21,7 +21,8 @@ from pygls.uris import from_fs_path, to_fs_path
 from injector import __version__
 from injector.authoring.cases.suite import TESTS
 from injector.authoring.lsp.checks import Problem
-from injector.authoring.lsp.editor_text import EditorText, disabling, editor_diagnostic, moved
+from injector.authoring.lsp.editor_features import OPTIONS, QUESTIONS
+from injector.authoring.lsp.editor_text import EditorText, disabling, editor_diagnostic, moved, workspace_edit
 from injector.authoring.lsp.fork_server import ChildError, ChildRequest, ForkServer
 from injector.authoring.lsp.project import Project
 from injector.authoring.lsp.watched_project import WatchedProject
@@ -286,16 +287,6 @@ def _quick_fix(
     )
 
 
-def workspace_edit(folder: Path, edits: Iterable[Edit], texts: Mapping[str, EditorText]) -> types.WorkspaceEdit:
-    """Edits of a template's files as an editor applies them."""
-    changes: dict[str, list[Edit]] = {}
-    for edit in edits:
-        changes.setdefault(edit.file, []).append(edit)
-    return types.WorkspaceEdit(
-        {from_fs_path(str(folder / file)) or "": texts[file].edits(own) for file, own in changes.items()}
-    )
-
-
 #: What does something about each message of an editor.
 _HANDLERS: Mapping[str, Callable[[InjectorLanguageServer, Any], object]] = {
     types.INITIALIZED: _initialized,
@@ -319,8 +310,8 @@ def _pod_command(server: InjectorLanguageServer, title: str) -> None:
 def make_server() -> InjectorLanguageServer:
     """A server without a transport."""
     server = InjectorLanguageServer()
-    for method, handler in _HANDLERS.items():
-        server.feature(method)(handler)
+    for method, handler in {**_HANDLERS, **QUESTIONS}.items():
+        server.feature(method, OPTIONS.get(method))(handler)
     server.command("injector.samplePod")(_pod_command)
     return server
 

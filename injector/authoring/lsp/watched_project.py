@@ -60,6 +60,21 @@ class WatchedProject:
         with written(project, neighbours) as folder:
             return await self._children.run(ChildRequest(task, {"folder": str(folder), **arguments}, seconds))
 
+    async def values(self) -> Mapping[tuple[str, int], str]:
+        """What each hole of a file at an offset is worth for the pod in view; none where nothing can be rendered."""
+        revision, values = self._values
+        if revision != self.revision:
+            revision = self.revision
+            try:
+                answer = await self.ask("values", self.project(), _CHECK, pod=self.pod)
+            except (ChildError, TemplateError):
+                return {}
+            values = {
+                (file, at): value for file, at, value in msgspec.json.decode(answer, type=list[tuple[str, int, str]])
+            }
+            self._values = revision, values
+        return values
+
     async def _run(self) -> None:
         while True:
             await self._changed.wait()
@@ -71,11 +86,11 @@ class WatchedProject:
                 problems = [_of_error(diagnostic.code, str(diagnostic.message)) for diagnostic in error.diagnostics]
                 self._publish(Project(self.folder, {}), revision, problems, [])
                 continue
-            problems, ended = await self._problems("check", project, _CHECK, pod=self.pod)
+            problems, ended = await self._problems("check", project, _CHECK, path=str(self.folder), pod=self.pod)
             self._publish(project, revision, problems, _still_open(self._linted, problems))
             if ended or await self._changes_within(PAUSE):
                 continue
-            linting = asyncio.create_task(self._problems("lint", project, _LINT))
+            linting = asyncio.create_task(self._problems("lint", project, _LINT, path=str(self.folder)))
             waiting = asyncio.create_task(self._changed.wait())
             try:
                 await asyncio.wait((linting, waiting), return_when=asyncio.FIRST_COMPLETED)
