@@ -38,6 +38,7 @@ class EditorText:
     """
 
     def __init__(self, text: str, codec: PositionCodec) -> None:
+        self.text = text
         self._codec = codec
         self.lines = _LINE_END.split(text)
         self._starts = [0, *accumulate(map(len, self.lines))]
@@ -59,17 +60,17 @@ class EditorText:
 
     def word(self, line: int, column: int) -> types.Range:
         """The word at a place, both numbers from 1; or the rest of its line. Of line 0, the beginning of the file."""
-        number = min(max(line, 1), len(self.lines)) - 1
-        text = self.lines[number].rstrip("\r\n")
-        begin = min(max(column - 1, 0), len(text)) if line else 0
-        word = _WORD.match(text, begin)
-        end = len(text) if word is None else word.end()
-        return self.range(self._starts[number] + begin, self._starts[number] + (end if line else 0))
+        start, end = self.line(line)
+        if not line:
+            return self.range(start, start)
+        begin = min(start + max(column - 1, 0), end)
+        word = _WORD.match(self.text, begin, end)
+        return self.range(begin, end if word is None else word.end())
 
-    def line_end(self, line: int) -> int:
-        """The offset at which a line ends, counted from 1."""
-        number = min(line, len(self.lines)) - 1
-        return self._starts[number] + len(self.lines[number].rstrip("\r\n"))
+    def line(self, line: int) -> tuple[int, int]:
+        """The offsets at which a line, counted from 1, begins and ends."""
+        number = min(max(line, 1), len(self.lines)) - 1
+        return self._starts[number], self._starts[number] + len(self.lines[number].rstrip("\r\n"))
 
     def edits(self, edits: Iterable[Edit]) -> list[types.TextEdit]:
         """Edits of this text as an editor applies them."""
@@ -107,7 +108,7 @@ def moved(problem: Problem, text: EditorText) -> Problem | None:
 
 
 def disabling(rule: str, file: str, line: int, texts: Mapping[str, EditorText]) -> Edit | None:
-    """The edit that switches a rule off for a line: a comment at its end, or in template.yaml for the whole template.
+    """The edit that switches a rule off for a line by a comment; for the whole template, where there is no line.
 
     None for what is no rule's, or cannot be switched off.
     """
@@ -116,8 +117,10 @@ def disabling(rule: str, file: str, line: int, texts: Mapping[str, EditorText]) 
         return None
     if not line or file.endswith(".md"):
         return Edit(MANIFEST, 0, 0, f"# {comment}\n")
-    end = texts[file].line_end(line)
-    return Edit(file, end, end, f" {{#- {comment} #}}" if file.endswith(".j2") else f"  # {comment}")
+    start, end = texts[file].line(line)
+    if file.endswith(".j2"):  # Jinja drops such a line whole, within a text of several lines too
+        return Edit(file, start, start, f"{{# {comment} #}}\n")
+    return Edit(file, end, end, f"  # {comment}")
 
 
 def workspace_edit(folder: Path, edits: Iterable[Edit], texts: Mapping[str, EditorText]) -> types.WorkspaceEdit:
