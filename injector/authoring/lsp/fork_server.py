@@ -135,7 +135,7 @@ def _serve(connection: socket.socket) -> None:
 def _answer(replies: socket.socket, tasks: Any) -> None:
     """The child: its number, then what the task gives."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # programs that cases start are waited for
-    with replies.makefile("rwb") as stream, suppress(OSError):  # whoever asked may be gone
+    with suppress(OSError), replies.makefile("rwb") as stream:  # whoever asked may be gone
         request = msgspec.json.decode(stream.readline(), type=ChildRequest)
         stream.write(b"%d\n" % os.getpid())
         stream.flush()
