@@ -7,6 +7,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Self
 
@@ -157,10 +158,15 @@ def linted(folder: Path) -> list[Found]:
 
 
 def applied(edits: list[types.TextEdit], text: str) -> str:
-    """A text of one byte a character after edits of single lines."""
-    lines = text.split("\n")
-    for edit in sorted(edits, key=lambda edit: (edit.range.start.line, edit.range.start.character), reverse=True):
-        number, start, end = edit.range.start.line, edit.range.start.character, edit.range.end.character
-        assert edit.range.end.line == number
-        lines[number] = lines[number][:start] + edit.new_text + lines[number][end:]
-    return "\n".join(lines)
+    """A text of one unit a character after edits that do not overlap."""
+    starts = [0, *accumulate(len(line) for line in text.splitlines(keepends=True))]
+    places = [
+        (
+            *(starts[position.line] + position.character for position in (edit.range.start, edit.range.end)),
+            edit.new_text,
+        )
+        for edit in edits
+    ]
+    for start, end, new in sorted(places, reverse=True):
+        text = text[:start] + new + text[end:]
+    return text
