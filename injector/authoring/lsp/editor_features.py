@@ -64,13 +64,13 @@ class Cursor(NamedTuple):
 def _at(handler: Callable[[Cursor, Any], Any]) -> Callable[[InjectorLanguageServer, Any], Any]:
     """A handler that is asked about templates' files alone; of others nothing is known."""
 
-    async def of_server(server: InjectorLanguageServer, params: Any) -> Any:
-        owner = server.project_of(params.text_document.uri)
+    async def of_server(ls: InjectorLanguageServer, params: Any) -> Any:  # pygls knows the server by this name
+        owner = ls.project_of(params.text_document.uri)
         if owner is None:
             return None
         watched, file = owner
         project = watched.project()
-        texts = {path: server.text(text) for path, text in project.files.items()}
+        texts = {path: ls.text(text) for path, text in project.files.items()}
         if file not in texts:
             return None
         position = getattr(params, "position", None)

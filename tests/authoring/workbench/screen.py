@@ -72,7 +72,7 @@ class Screen:
 
     def close(self) -> None:
         self.context.close()
-        assert not self.errors
+        assert self.errors == []
         own = urlsplit(self.address).netloc
         assert {urlsplit(url).netloc for url in self.requests if not url.startswith("data:")} == {own}
 
@@ -95,7 +95,7 @@ class Screen:
         return self.page.locator("#problems li:not(.none)").all_inner_texts()
 
     def codes(self) -> list[str]:
-        return [found[1] for problem in self.problems if (found := re.search(r"\[([-\w]+)\]$", problem))]
+        return [code.strip(" []") for code in self.page.locator("#problems li code").all_inner_texts()]
 
     @property
     def tabs(self) -> list[str]:
@@ -131,7 +131,7 @@ class Screen:
         self.page.keyboard.press("Control+Home")
         self.page.keyboard.press("Control+f")
         field = self.page.locator(".cm-search [name=search]")
-        field.fill(text)
+        field.fill(text.replace("\n", "\\n"))  # the search reads it so
         field.press("Shift")  # the search takes what is in its field when a key is released
         field.press("Enter")
         field.press("Escape")
@@ -152,6 +152,31 @@ class Screen:
         self.page.locator("#ask button", has_text="Make it").click()
         self.page.locator("#files > :not([hidden]) .cm-content").focus()
         self.page.keyboard.insert_text(text)
+
+    def set_parameter(self, name: str, value: str) -> None:
+        self._open_parameters()
+        self.page.locator(f"[id='parameter-{name}']").fill(value)
+
+    def _open_parameters(self) -> None:
+        if not self.page.locator("#parameters").is_visible():
+            self.page.locator("#choices summary").click()
+
+    def choose_manifest(self, text: str) -> None:
+        """Try the template with a manifest of one's own."""
+        self.page.locator("#pod").select_option(label="(a manifest of mine)")
+        self.page.locator("#manifest").fill(text)
+
+    def run_cases(self) -> None:
+        self.view("Cases")
+        self.page.locator("#run-cases").click()
+
+    def tab_to(self, selector: str) -> None:
+        """Press Tab until an element has the focus; it has to be visible that it has."""
+        for _ in range(60):
+            self.page.keyboard.press("Tab")
+            if self.page.evaluate("selector => document.activeElement.matches(selector)", selector):
+                return
+        raise AssertionError(f"Tab does not lead to {selector}")
 
     def save(self) -> None:
         self.page.locator("#save").click()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests import command
+from tests.authoring.pages import Block, blocks
+from tests.authoring.test_tutorial import TUTORIAL
 from tests.authoring.workbench.screen import Screen, chromium, violations, workbench
 
 if TYPE_CHECKING:
@@ -40,8 +43,185 @@ def screen(browser: Browser, folder: Path) -> Iterator[Screen]:
 
 def test_the_pod_follows_each_change(screen: Screen) -> None:
     assert "name: greeter-config" in screen.view("Difference")
-    screen.replace(_OVERLAY, "greeter-temp", "greeter-scratch")
-    screen.until(lambda: "greeter-scratch" in screen.view("Difference"))
+    screen.replace(_OVERLAY, "periodSeconds: 5", "periodSeconds: 7", by_keys=True)
+    screen.until(lambda: "periodSeconds: 7" in screen.view("Difference"))
+
+
+class _Tutorial(Screen):
+    """A page on which the changes of the tutorial are typed; `file` is the one of the last change."""
+
+    file = ""
+
+    def change(self, block: Block) -> None:
+        """Make the change of a block of the tutorial."""
+        lines = [(line[:1], line[1:]) for line in block.text.splitlines()]
+        old, new = ("\n".join(text for mark, text in lines if mark in marks) for marks in ("- ", "+ "))
+        self.file = block.file.removeprefix("greeter/") or self.file
+        self.replace(self.file, old, new)
+
+
+def test_the_tutorials_steps_on_the_page_alone(browser: Browser, folder: Path) -> None:
+    texts = [block for block in blocks(TUTORIAL) if block.language != "console"]
+    changes = iter(block for block in texts if block.language == "diff")
+    files = {block.file: block.text for block in texts if block.language == "yaml"}
+    with workbench(folder) as address:
+        screen = _Tutorial(browser, address)
+        # 3. Look
+        assert 'return 200 "hello";' in screen.view("Config files")
+        screen.set_parameter("greeting", "good morning")
+        screen.until(lambda: 'return 200 "good morning";' in screen.view("Config files"))
+        screen.set_parameter("greeting", "")
+        # 4. Change it
+        screen.change(next(changes))
+        screen.until(lambda: "value: http://127.0.0.1:18090/" in screen.view("Difference"))
+        # 5. Break it
+        screen.change(next(changes))
+        screen.until(lambda: screen.codes() == ["name"])
+        assert screen.problems[0].startswith("overlay.yaml.j2:42:62")
+        assert screen.page.locator(".cm-lintRange-error").count() == 1
+        screen.picture("an-error")
+        assert violations(screen.page) == []
+        next(changes)
+        screen.page.locator("#problems .fix", has_text="write port").click()
+        screen.until(lambda: "params.port }}/" in screen.text)
+        screen.until(lambda: "name" not in screen.codes())
+        screen.set_parameter("port", "80")
+        screen.until(lambda: "bad-parameter" in screen.verdict)
+        screen.set_parameter("port", "")
+        # 6. Lint it
+        screen.change(next(changes))
+        linted = ["parameter-unbounded", "parameter-undescribed", "parameter-unused", "readme-parameters"]
+        screen.until(lambda: sorted(screen.codes()) == linted)
+        screen.change(next(changes))
+        screen.until(lambda: screen.codes() == ["readme-parameters"])
+        screen.page.locator("#problems .fix", has_text="write it anew").click()
+        screen.until(lambda: screen.codes() == [])
+        # 7. Test it
+        screen.new_file("tests/url.yaml", files["greeter/tests/url.yaml"])
+        screen.run_cases()
+        screen.until(lambda: "7 of 8 cases pass" in screen.view("Cases"))
+        screen.change(next(changes))
+        screen.run_cases()
+        screen.until(lambda: "8 of 8 cases pass" in screen.view("Cases"))
+        # 8. Use it on a manifest
+        screen.choose_manifest(files["web.yaml"])
+        screen.until(lambda: "hashicorp/http-echo" in screen.view("Difference"))
+        assert "value: http://127.0.0.1:18090/" in screen.view("Difference")
+        assert 'return 200 "good evening";' in screen.view("Config files")
+        screen.save()
+        screen.close()
+    assert command.run("lint", "--strict", folder).code == 0
+    assert command.run("test", folder).code == 0
+
+
+def test_completion_hover_and_rename(screen: Screen, folder: Path) -> None:
+    screen.select(_OVERLAY, "{{ params.image }}")
+    screen.page.keyboard.type("{{ params.gre")
+    screen.page.locator(".cm-tooltip-autocomplete li", has_text="greeting").wait_for()
+    screen.page.keyboard.press("Enter")
+    screen.until(lambda: "{{ params.greeting" in screen.text)
+    for _ in range(3):
+        screen.page.keyboard.press("Control+z")
+    screen.until(lambda: "image: {{ params.image }}" in screen.text)
+    screen.select(_OVERLAY, "params.image")
+    screen.page.keyboard.press("F2")
+    screen.page.locator(".cm-panel input").fill("picture")
+    screen.page.keyboard.press("Enter")
+    screen.until(lambda: "{{ params.picture }}" in screen.text)
+    screen.open("template.yaml")
+    screen.until(lambda: "  picture:" in screen.text)
+    screen.save()
+    assert "greeter.sidecar.injector/image" not in (folder / "tests" / "first.yaml").read_text()
+    assert command.run("test", folder).code == 0
+    screen.open(_OVERLAY)
+    screen.page.locator("#files > :not([hidden]) .cm-line", has_text="params.picture").get_by_text("picture").hover()
+    screen.page.locator(".cm-tooltip-hover, .cm-lsp-hover-tooltip", has_text="nginxinc").first.wait_for()
+
+
+def test_keys_alone_are_enough(screen: Screen, folder: Path) -> None:
+    """From the top of the page: open a file, change it, look at the result, run the cases, save."""
+    keys = screen.page.keyboard
+    screen.tab_to("[role=tab][aria-selected=true]")
+    keys.press("ArrowRight")
+    assert screen.page.locator("#file-tabs [aria-selected=true]").inner_text() == "template.yaml"
+    screen.tab_to("#files .cm-content")
+    keys.press("Control+End")
+    keys.type("# mine")
+    screen.until(lambda: screen.text.endswith("# mine"))
+    screen.tab_to("#pod")
+    keys.press("ArrowDown")
+    screen.until(lambda: "appProtocol" not in screen.verdict)
+    screen.tab_to("#result-tabs [role=tab][aria-selected=true]")
+    keys.press("End")
+    screen.tab_to("#run-cases")
+    keys.press("Enter")
+    screen.until(lambda: "6 of 6 cases pass" in screen.view("Cases"))
+    keys.press("Control+s")
+    screen.until(lambda: (folder / "template.yaml").read_text().endswith("# mine"))
+
+
+_HOSTILE = (
+    "<script>window.stolen=1</script>", "<img src=x onerror=window.stolen=1>", "\"><svg onload=window.stolen=1>",
+    "</textarea><script>window.stolen=1</script>", "javascript:window.stolen=1", "{{ 7*7 }}", "${window.stolen=1}",
+    "<iframe srcdoc='<script>parent.stolen=1</script>'>", "[a](javascript:window.stolen=1)",
+    "![x](http://127.0.0.1:9/x.png)", "<a href='http://127.0.0.1:9/'>x</a>", "<style>*{display:none}</style>",
+    "\u202egnp.exe", "&lt;script&gt;", "`</code><script>window.stolen=1</script>`", "'; window.stolen=1; '",
+    "<base href='http://127.0.0.1:9/'>", "<meta http-equiv=refresh content='0;url=http://127.0.0.1:9/'>",
+    "<form action=http://127.0.0.1:9/><input autofocus onfocus=window.stolen=1>",
+    "<details open ontoggle=window.stolen=1>",
+)  # fmt: skip
+#: Where in a pod somebody else's text may stand; and in a template.
+_PLACES = ("annotation", "label", "env", "argument", "image", "container", "volume", "parameter", "greeting", "comment")
+
+
+def test_hostile_names_and_values_are_text(screen: Screen) -> None:
+    shown = 0
+    for place in _PLACES:
+        for number, value in enumerate(_HOSTILE):
+            text = json.dumps(f"{value} {number}")
+            screen.choose_manifest(_pod_with(place, text))
+            if place == "greeting":
+                screen.set_parameter("greeting", f"{value} {number}")
+            if place == "comment":
+                screen.open("template.yaml")
+                screen.replace("template.yaml", "description: What it answers.", f"description: {text}  # {value}")
+            before = screen.page.evaluate("document.body.innerHTML.length")
+            screen.until(lambda: screen.page.evaluate("document.body.innerHTML.length") and screen.verdict)
+            for name in ("Difference", "Config files", "Decision", "Warnings"):
+                screen.view(name)
+            shown += bool(before)
+            if place == "comment":
+                screen.page.keyboard.press("Control+z")
+                screen.replace("template.yaml", f"description: {text}  # {value}", "description: What it answers.")
+        assert screen.page.evaluate("window.stolen") is None
+        assert (
+            screen.page.evaluate(
+                "document.querySelectorAll('iframe, script:not([src]), img, form[action], base').length"
+            )
+            == 0
+        )
+    assert shown == len(_HOSTILE) * len(_PLACES) == 200
+    screen.errors = [error for error in screen.errors if "Content Security Policy" not in error]
+
+
+def _pod_with(place: str, text: str) -> str:
+    """A manifest of a pod with a text somewhere."""
+    texts = dict.fromkeys(_PLACES, "x") | {place: text}
+    return f"""
+apiVersion: v1
+kind: Pod
+metadata:
+  name: shop
+  labels: {{app: {texts["label"]}}}
+  annotations: {{note: {texts["annotation"]}, greeter.sidecar.injector/greeting: {texts["parameter"]}}}
+spec:
+  containers:
+  - name: {texts["container"]}
+    image: {texts["image"]}
+    args: [{texts["argument"]}]
+    env: [{{name: NOTE, value: {texts["env"]}}}]
+  volumes: [{{name: {texts["volume"]}, emptyDir: {{}}}}]
+"""
 
 
 def test_a_file_that_changes_on_disk_shows(screen: Screen, folder: Path) -> None:

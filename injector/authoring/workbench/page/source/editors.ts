@@ -5,7 +5,7 @@ import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { jinja } from "@codemirror/lang-jinja";
 import { yaml } from "@codemirror/lang-yaml";
 import { HighlightStyle, bracketMatching, indentUnit, syntaxHighlighting } from "@codemirror/language";
-import { type Action, type Diagnostic, lintKeymap, nextDiagnostic, setDiagnostics } from "@codemirror/lint";
+import { type Diagnostic, lintKeymap, nextDiagnostic, setDiagnostics } from "@codemirror/lint";
 import {
   LSPClient, LSPPlugin, Workspace, type WorkspaceFile, findReferencesKeymap, hoverTooltips, jumpToDefinitionKeymap,
   renameKeymap, serverCompletion,
@@ -35,6 +35,7 @@ export class OpenFile implements WorkspaceFile {
   saved: Text;
   conflict = false;
   problems: LspDiagnostic[] = [];
+  fixes: CodeAction[] = [];
 
   constructor(readonly path: string, readonly uri: string, readonly languageId: string, public doc: Text,
               readonly view: EditorView, public etag: string) {
@@ -165,14 +166,24 @@ export class Files extends Workspace {
     const file = this.getFile(uri);
     if (file === null) { this.early.set(uri, problems); return; }
     file.problems = problems;
-    this.underline(file, []);
+    file.fixes = [];
+    this.underline(file);
     if (problems.length === 0) return;
     const params = { textDocument: { uri: file.uri }, range: whole(file.view.state), context: { diagnostics: problems } };
     const actions = await this.client.request<unknown, CodeAction[] | null>("textDocument/codeAction", params);
-    if (file.problems === problems) this.underline(file, actions ?? []);
+    if (file.problems !== problems) return;
+    file.fixes = actions ?? [];
+    this.underline(file);
   }
 
-  private underline(file: OpenFile, actions: CodeAction[]): void {
+  /** The quick fixes for a problem: what each is called, and what makes its changes. */
+  fixesFor(file: OpenFile, problem: LspDiagnostic): { name: string; apply: () => void }[] {
+    return file.fixes.filter((action) => isFor(action, problem)).map((action) => ({
+      name: action.title, apply: () => this.apply(action.edit?.changes ?? {}),
+    }));
+  }
+
+  private underline(file: OpenFile): void {
     const plugin = LSPPlugin.get(file.view);
     if (plugin === null) return;
     const place = (position: Position) => {
@@ -183,9 +194,7 @@ export class Files extends Workspace {
     const diagnostics = file.problems.map((problem): Diagnostic => ({
       from: place(problem.range.start), to: place(problem.range.end), message: problem.message,
       severity: severity(problem), source: problem.code ?? "",
-      actions: actions.filter((action) => isFor(action, problem)).map((action): Action => ({
-        name: action.title, apply: () => this.apply(action.edit?.changes ?? {}),
-      })),
+      actions: this.fixesFor(file, problem),
     }));
     file.view.dispatch(setDiagnostics(file.view.state, diagnostics));
   }
@@ -270,7 +279,8 @@ export function listProblems(files: Files): void {
     return element("li", { class: kind },
       element("button", { type: "button", click: go }, `${file.path}:${line + 1}:${character + 1}`),
       element("span", { class: "kind" }, ` ${kind} `), problem.message,
-      ...(problem.code === undefined ? [] : [element("code", {}, ` [${problem.code}]`)]));
+      ...(problem.code === undefined ? [] : [element("code", {}, ` [${problem.code}]`)]),
+      ...files.fixesFor(file, problem).map(({ name, apply }) => element("button", { type: "button", class: "fix", click: apply }, name)));
   }));
   byId("problems").replaceChildren(...(items.length > 0 ? items : [element("li", { class: "none" }, "No problems.")]));
 }
