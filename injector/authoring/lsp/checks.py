@@ -58,8 +58,10 @@ class Problem(msgspec.Struct, frozen=True):
     edits: tuple[Edit, ...] = ()
 
 
-def check(folder: str, pod: str) -> list[Problem]:
-    """What can be said at once: whether the template loads, and renders the pod in view."""
+def check(folder: str, pod: str, *, cases: bool) -> list[Problem]:
+    """What can be said at once: whether the template loads, and renders the pod in view; with `cases` what is wrong
+    with its case files.
+    """
     path, options = Path(folder), LintOptions(_RENDERS, kubernetes=_version())
     sources: Mapping[str, str] = {}
     try:
@@ -68,7 +70,8 @@ def check(folder: str, pod: str) -> list[Problem]:
     except TemplateError as error:
         return _problems(error.diagnostics, sources)
     subject = _subject(path, template, sources, pod)
-    return _problems([*lint_subject(subject, options), *read_suite(path, folder).problems], sources)
+    of_cases = read_suite(path, folder).problems if cases else ()
+    return _problems([*lint_subject(subject, options), *of_cases], sources)
 
 
 def lint_folder(folder: str) -> list[Problem]:

@@ -81,7 +81,8 @@ class InjectorLanguageServer(LanguageServer):
         """A document, or its file, has changed."""
         owner = self.project_of(uri)
         if owner is not None:
-            owner[0].change()
+            watched, file = owner
+            watched.change(file)
         elif uri in self.workspace.text_documents and _path(uri).name.endswith(SETTINGS_KEY):
             self.begin(self._check_settings(uri))
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import msgspec
 
+from injector.authoring.cases.suite import TESTS
 from injector.authoring.lsp.checks import Problem
 from injector.authoring.lsp.fork_server import ChildError, ChildRequest, ForkServer
-from injector.authoring.lsp.project import Project, read_project, written
+from injector.authoring.lsp.project import Project, as_folder, read_project
 from injector.errors import TEMPLATE_ERRORS, TemplateError
 from injector.templates.template import MANIFEST, OVERLAY
 
@@ -36,7 +37,7 @@ class WatchedProject:
         self.pod = ""  #: the title of the sample pod in view
         self._unsaved, self._children, self._publish = unsaved, children, publish
         self._linted: list[Problem] = []
-        self._values: tuple[int, Mapping[tuple[str, int], str]] = (-1, {})
+        self._cases_changed = False
         self._changed = asyncio.Event()
         self._task = asyncio.create_task(self._run())
 
@@ -44,9 +45,10 @@ class WatchedProject:
         """The template as it is now. Raises TemplateError where its folder cannot be read."""
         return read_project(self.folder, self._unsaved(self.folder))
 
-    def change(self) -> None:
-        """A text, or the pod in view, has changed."""
+    def change(self, file: str = "") -> None:
+        """A file's text, or the pod in view, has changed."""
         self.revision += 1
+        self._cases_changed |= file.startswith(TESTS)
         self._changed.set()
 
     def close(self) -> None:
@@ -57,7 +59,7 @@ class WatchedProject:
         self, task: str, project: Project, seconds: int = _OTHER, neighbours: Iterable[Path] = (), **arguments: Any
     ) -> bytes:
         """What a child answers about the project, which may see the templates in `neighbours`. Raises ChildError."""
-        with written(project, neighbours) as folder:
+        with as_folder(project, neighbours) as folder:
             return await self._children.run(ChildRequest(task, {"folder": str(folder), **arguments}, seconds))
 
     async def _run(self) -> None:
@@ -71,7 +73,8 @@ class WatchedProject:
                 problems = [_of_error(diagnostic.code, str(diagnostic.message)) for diagnostic in error.diagnostics]
                 self._publish(Project(self.folder, {}), revision, problems, [])
                 continue
-            problems, ended = await self._problems("check", project, _CHECK, pod=self.pod)
+            cases, self._cases_changed = self._cases_changed, False
+            problems, ended = await self._problems("check", project, _CHECK, pod=self.pod, cases=cases)
             self._publish(project, revision, problems, _still_open(self._linted, problems))
             if ended or await self._changes_within(PAUSE):
                 continue
