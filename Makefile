@@ -29,7 +29,7 @@ OLDEST := v1.30.14
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup image dist demo test test-programs test-wordless test-node test-oldest soak fuzz lint docs docs-serve diagrams bench bench-against bench-cli bench-api-server bench-fleet run parts manifests dashboard kubernetes-fields baseline lock workbench clean
+.PHONY: help setup image dist demo test test-programs test-wordless test-node test-oldest soak fuzz lint docs docs-serve diagrams bench bench-against bench-cli bench-api-server bench-fleet bench-lsp run parts manifests dashboard kubernetes-fields baseline lock workbench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -147,6 +147,10 @@ bench-api-server: $(STAMP) ## Measure what a real API server waits for the webho
 bench-fleet: $(STAMP) ## Measure `injector list` and the plan of `injector rollout` in a cluster with 10,000 pods
 	$(BIN)/python -m injector.loading.shipped
 	$(WITH_PARTS) $(BIN)/python -m bench.fleet
+
+bench-lsp: $(STAMP) ## Measure what an editor waits for after a keystroke, beside `injector lint`
+	$(BIN)/python -m injector.loading.shipped
+	$(BIN)/python -m bench.lsp
 
 image: ## Build the image with docker, podman or buildah, as IMAGE, for PLATFORM
 	@tool=$$(command -v docker || command -v podman || command -v buildah) \

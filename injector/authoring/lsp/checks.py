@@ -62,9 +62,9 @@ class Problem(msgspec.Struct, frozen=True):
     edits: tuple[Edit, ...] = ()
 
 
-def check(folder: str, path: str, pod: str) -> list[Problem]:
-    """What can be said at once: whether the template loads, and renders the pod in view; `path` is what people call
-    the folder.
+def check(folder: str, path: str, pod: str, *, cases: bool) -> list[Problem]:
+    """What can be said at once: whether the template loads, and renders the pod in view; with `cases` what is wrong
+    with its case files. `path` is what people call the folder.
     """
     options = LintOptions(_RENDERS, kubernetes=_version())
     sources: Mapping[str, str] = {}
@@ -74,7 +74,8 @@ def check(folder: str, path: str, pod: str) -> list[Problem]:
     except TemplateError as error:
         return _problems(error.diagnostics, sources)
     subject = _subject(Path(folder), template, sources, pod)
-    return _problems([*lint_subject(subject, options), *read_suite(Path(folder), path).problems], sources)
+    of_cases = read_suite(Path(folder), path).problems if cases else ()
+    return _problems([*lint_subject(subject, options), *of_cases], sources)
 
 
 def lint_folder(folder: str, path: str) -> list[Problem]:

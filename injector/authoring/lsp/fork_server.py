@@ -7,6 +7,7 @@ in it ends with it: memory, caches, a loop without an end. A request that nobody
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import resource
 import signal
@@ -55,7 +56,7 @@ class ForkServer:
 
     def start(self) -> socket.socket:
         """The connection to the process, started where it does not run."""
-        if self._process is None or self._process.poll() is not None or self._connection is None:
+        if self._connection is None or _is_closed(self._connection):
             self.stop()
             self._connection, theirs = socket.socketpair()
             command = [sys.executable, "-m", __name__, str(theirs.fileno())]
@@ -112,6 +113,16 @@ class ForkServer:
                     os.kill(pid, signal.SIGKILL)
 
 
+def _is_closed(connection: socket.socket) -> bool:
+    """Whether the other end, which never says anything, is gone."""
+    try:
+        return not connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
 # ----------------------------------------------------------------------------------------------- the process that forks
 
 
@@ -135,6 +146,7 @@ def _serve(connection: socket.socket) -> None:
 def _answer(replies: socket.socket, tasks: Any) -> None:
     """The child: its number, then what the task gives."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # programs that cases start are waited for
+    gc.disable()  # the child ends before that pays
     with suppress(OSError), replies.makefile("rwb") as stream:  # whoever asked may be gone
         request = msgspec.json.decode(stream.readline(), type=ChildRequest)
         stream.write(b"%d\n" % os.getpid())

@@ -82,7 +82,8 @@ class InjectorLanguageServer(LanguageServer):
         """A document, or its file, has changed."""
         owner = self.project_of(uri)
         if owner is not None:
-            owner[0].change()
+            watched, file = owner
+            watched.change(file)
         elif uri in self.workspace.text_documents and _path(uri).name.endswith(SETTINGS_KEY):
             self.begin(self._check_settings(uri))
 
@@ -116,11 +117,11 @@ class InjectorLanguageServer(LanguageServer):
 
     # ------------------------------------------------------------------------------------------------- diagnostics
 
-    def _publish(self, project: Project, revision: int, problems: list[Problem], stale: list[Problem]) -> None:
+    def _publish(self, project: Project, revision: int, problems: list[Problem], stale: list[Problem] | None) -> None:
         by_file: dict[str, list[types.Diagnostic]] = {}
         texts = {file: self.text(text) for file, text in project.files.items()}
         nothing = self.text("")
-        placed = [(moved(problem, texts.get(problem.file, nothing)), True) for problem in stale]
+        placed = [(moved(problem, texts.get(problem.file, nothing)), True) for problem in stale or ()]
         for problem, is_stale in [*((problem, False) for problem in problems), *placed]:
             if problem is not None:
                 file = problem.file or next((name for name in (OVERLAY, MANIFEST) if name in texts), MANIFEST)
@@ -129,6 +130,8 @@ class InjectorLanguageServer(LanguageServer):
         for file, diagnostics in by_file.items():
             self._send(project.folder / file, diagnostics)
         self._clear(project.folder, set(by_file))
+        # an editor ignores a method that begins so where it does not know it
+        self.protocol.notify("$/injector/checked", {"uri": from_fs_path(str(project.folder)), "whole": stale is None})
 
     def _clear(self, folder: Path, files: set[str]) -> None:
         """Take back what was published of a template's other files than these."""

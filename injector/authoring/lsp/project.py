@@ -40,7 +40,7 @@ def read_project(folder: Path, unsaved: Mapping[str, str]) -> Project:
 
 
 @contextmanager
-def written(project: Project, neighbours: Iterable[Path] = ()) -> Iterator[Path]:
+def as_folder(project: Project, neighbours: Iterable[Path] = ()) -> Iterator[Path]:
     """The project as a folder of the same name, unsaved texts too, for as long as the context lasts; beside it links to
     the folders of other templates.
     """

@@ -10,9 +10,10 @@ from typing import Any
 
 import msgspec
 
+from injector.authoring.cases.suite import TESTS
 from injector.authoring.lsp.checks import Problem
 from injector.authoring.lsp.fork_server import ChildError, ChildRequest, ForkServer
-from injector.authoring.lsp.project import Project, read_project, written
+from injector.authoring.lsp.project import Project, as_folder, read_project
 from injector.errors import TEMPLATE_ERRORS, TemplateError
 from injector.templates.template import MANIFEST, OVERLAY
 
@@ -21,8 +22,9 @@ PAUSE = 0.3
 #: Seconds of processor time for what is said at once, for a whole lint, and for anything else.
 _CHECK, _LINT, _OTHER = 6, 60, 60
 
-#: Publishes problems, and those of the last whole lint of an earlier text, of a project's revision.
-Publish = Callable[[Project, int, list[Problem], list[Problem]], object]
+#: Publishes problems of a project's revision: those of its texts, and those of the last whole lint of earlier texts;
+#: None where a whole lint has found them.
+Publish = Callable[[Project, int, list[Problem], list[Problem] | None], object]
 
 
 class WatchedProject:
@@ -37,6 +39,7 @@ class WatchedProject:
         self._unsaved, self._children, self._publish = unsaved, children, publish
         self._linted: list[Problem] = []
         self._values: tuple[int, Mapping[tuple[str, int], str]] = (-1, {})
+        self._cases_changed = False
         self._changed = asyncio.Event()
         self._task = asyncio.create_task(self._run())
 
@@ -44,9 +47,10 @@ class WatchedProject:
         """The template as it is now. Raises TemplateError where its folder cannot be read."""
         return read_project(self.folder, self._unsaved(self.folder))
 
-    def change(self) -> None:
-        """A text, or the pod in view, has changed."""
+    def change(self, file: str = "") -> None:
+        """A file's text, or the pod in view, has changed."""
         self.revision += 1
+        self._cases_changed |= file.startswith(TESTS)
         self._changed.set()
 
     def close(self) -> None:
@@ -57,7 +61,7 @@ class WatchedProject:
         self, task: str, project: Project, seconds: int = _OTHER, neighbours: Iterable[Path] = (), **arguments: Any
     ) -> bytes:
         """What a child answers about the project, which may see the templates in `neighbours`. Raises ChildError."""
-        with written(project, neighbours) as folder:
+        with as_folder(project, neighbours) as folder:
             return await self._children.run(ChildRequest(task, {"folder": str(folder), **arguments}, seconds))
 
     async def values(self) -> Mapping[tuple[str, int], str]:
@@ -69,9 +73,8 @@ class WatchedProject:
                 answer = await self.ask("values", self.project(), _CHECK, pod=self.pod)
             except (ChildError, TemplateError):
                 return {}
-            values = {
-                (file, at): value for file, at, value in msgspec.json.decode(answer, type=list[tuple[str, int, str]])
-            }
+            rows = msgspec.json.decode(answer, type=list[tuple[str, int, str]])
+            values = {(file, offset): value for file, offset, value in rows}
             self._values = revision, values
         return values
 
@@ -86,7 +89,10 @@ class WatchedProject:
                 problems = [_of_error(diagnostic.code, str(diagnostic.message)) for diagnostic in error.diagnostics]
                 self._publish(Project(self.folder, {}), revision, problems, [])
                 continue
-            problems, ended = await self._problems("check", project, _CHECK, path=str(self.folder), pod=self.pod)
+            cases, self._cases_changed = self._cases_changed, False
+            problems, ended = await self._problems(
+                "check", project, _CHECK, path=str(self.folder), pod=self.pod, cases=cases
+            )
             self._publish(project, revision, problems, _still_open(self._linted, problems))
             if ended or await self._changes_within(PAUSE):
                 continue
@@ -96,7 +102,7 @@ class WatchedProject:
                 await asyncio.wait((linting, waiting), return_when=asyncio.FIRST_COMPLETED)
                 if not self._changed.is_set():
                     self._linted, _ = await linting
-                    self._publish(project, revision, self._linted, [])
+                    self._publish(project, revision, self._linted, None)
             finally:
                 linting.cancel()
                 waiting.cancel()

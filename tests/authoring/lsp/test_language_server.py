@@ -117,7 +117,7 @@ def test_a_child_that_takes_too_long_is_ended_and_the_next_works() -> None:
             with pytest.raises(ChildError) as ended:
                 await children.run(ChildRequest("lint", envoy, 1))
             assert ended.value.code == "limit"
-            assert await children.run(ChildRequest("check", {**envoy, "pod": ""}, 60)) == b"[]"
+            assert await children.run(ChildRequest("check", {**envoy, "pod": "", "cases": True}, 60)) == b"[]"
             cancelled = asyncio.create_task(children.run(ChildRequest("lint", envoy, 60)))
             [*_, forking] = children_of(os.getpid())
             while not children_of(forking):  # noqa: ASYNC110 - it is another process that begins and ends

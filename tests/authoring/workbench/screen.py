@@ -94,7 +94,10 @@ class Screen:
         """The lines of the list of problems, each `FILE:LINE:COLUMN severity message [code]`."""
         return self.page.locator("#problems li:not(.none)").all_inner_texts()
 
-    def codes(self) -> list[str]:
+    def codes(self) -> list[str] | None:
+        """The codes of all problems; None while the last change is being checked."""
+        if self.page.locator("#problems-state").inner_text().startswith("checking"):
+            return None
         return [code.strip(" []") for code in self.page.locator("#problems li code").all_inner_texts()]
 
     @property

@@ -121,12 +121,17 @@ export class Files extends Workspace {
           { key: "F8", run: nextDiagnostic }, ...renameKeymap, ...jumpToDefinitionKeymap, ...findReferencesKeymap,
           ...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...searchKeymap, ...historyKeymap, ...defaultKeymap,
         ]),
-        EditorView.updateListener.of((update) => { if (update.docChanged) this.changed(); }),
+        EditorView.updateListener.of((update) => {
+          if (!update.docChanged) return;
+          for (const each of this.files) each.fixes = [];
+          this.changed();
+        }),
       ],
     });
     const view = new EditorView({ state, ...(panel === undefined ? {} : { parent: panel }) });
     const file = new OpenFile(path, uri, id, view.state.doc, view, etag);
     this.files.push(file);
+    if (this.client.serverCapabilities !== null) this.client.didOpen(file);
     return file;
   }
 
@@ -150,7 +155,7 @@ export class Files extends Workspace {
     return updates;
   }
 
-  openFile(): void { /* `connected` opens all of them, whether they show or not */ }
+  openFile(): void { /* `add` and `connected` open all of them, whether they show or not */ }
   closeFile(): void { /* a file stays open as long as the page */ }
   override disconnected(): void { for (const file of this.files) file.problems = []; }
 
@@ -179,7 +184,8 @@ export class Files extends Workspace {
   /** The quick fixes for a problem: what each is called, and what makes its changes. */
   fixesFor(file: OpenFile, problem: LspDiagnostic): { name: string; apply: () => void }[] {
     return file.fixes.filter((action) => isFor(action, problem)).map((action) => ({
-      name: action.title, apply: () => this.apply(action.edit?.changes ?? {}),
+      // an edit is for the very texts that it was made for
+      name: action.title, apply: () => { if (file.fixes.includes(action)) this.apply(action.edit?.changes ?? {}); },
     }));
   }
 
@@ -230,7 +236,9 @@ function whole(state: EditorState): Range {
 }
 
 /** The client of the language server, with the files of a template. */
-export function makeClient(found: (files: Files, uri: string, problems: LspDiagnostic[]) => void): LSPClient {
+export function makeClient(
+  found: (files: Files, uri: string, problems: LspDiagnostic[]) => void, checked: (files: Files, whole: boolean) => void,
+): LSPClient {
   return new LSPClient({
     timeout: 20000,
     workspace: (client) => new Files(client),
@@ -239,6 +247,10 @@ export function makeClient(found: (files: Files, uri: string, problems: LspDiagn
     notificationHandlers: {
       "textDocument/publishDiagnostics": (client, params) => {
         found(client.workspace as Files, params.uri, params.diagnostics);
+        return true;
+      },
+      "$/injector/checked": (client, params) => {
+        checked(client.workspace as Files, params.whole);
         return true;
       },
     },
@@ -262,7 +274,7 @@ function onlyText(html: string): string {
   return page.body.innerHTML;
 }
 
-/** The list of all problems, each with a way to its place. */
+/** The list of all problems, each with a way to its place; whether these are all depends on the last whole check. */
 export function listProblems(files: Files): void {
   const items = files.files.flatMap((file) => file.problems.map((problem) => {
     const { line, character } = problem.range.start;
@@ -282,5 +294,5 @@ export function listProblems(files: Files): void {
       ...(problem.code === undefined ? [] : [element("code", {}, ` [${problem.code}]`)]),
       ...files.fixesFor(file, problem).map(({ name, apply }) => element("button", { type: "button", class: "fix", click: apply }, name)));
   }));
-  byId("problems").replaceChildren(...(items.length > 0 ? items : [element("li", { class: "none" }, "No problems.")]));
+  byId("problems").replaceChildren(...items);
 }

@@ -16,6 +16,9 @@ class Workbench {
   private readonly client: LSPClient = makeClient((files, uri, problems) => {
     void files.show(uri, problems).then(() => listProblems(files));
     listProblems(files);
+  }, (files, whole) => {
+    const count = files.files.reduce((sum, file) => sum + file.problems.length, 0);
+    this.checked(whole ? (count === 0 ? "none" : String(count)) : "checking");
   });
   private readonly files = this.client.workspace as Files;
   private readonly tabs = new Tabs(byId("file-tabs"), byId("files"), (path) => {
@@ -65,8 +68,16 @@ class Workbench {
     this.later();
   }
 
+  /** Say how far the check of the texts is: `checking`, `none`, or how many problems there are. */
+  private checked(state: string): void {
+    const line = byId("problems-state");
+    const text = { checking: "checking …", none: "none" }[state] ?? state;
+    if (line.textContent !== text) line.textContent = text;
+  }
+
   private later(): void {
     this.mark();
+    this.checked("checking");
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => void this.preview(), PAUSE);
   }
