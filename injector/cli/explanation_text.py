@@ -34,18 +34,13 @@ _COMPLETE = (Reason.INJECTED, Reason.ALREADY_INJECTED, Reason.NOTHING_TO_ADD, Re
 
 
 def show_explanation(explanations: list[Explanation], form: str, *, verbose: bool = False) -> None:
-    """Print explanations to standard output, `form` being `text`, `json` (one array) or `html` (one page).
+    """Print explanations to standard output, `form` being `text` or `json` (one array).
 
     As text the result comes first, then what is added. `verbose` adds the steps of the decision, parameters at their
     default and the names of ConfigMaps; where a pod gets no sidecar the steps come in any case.
     """
     if form == "json":
         click.echo(json_text([e.as_data() for e in explanations]), nl=False)
-        return
-    if form == "html":
-        from injector.cli.report_html import explanations_as_html
-
-        click.echo(explanations_as_html(explanations).encode(), nl=False)
         return
     for number, explanation in enumerate(explanations):
         if number:

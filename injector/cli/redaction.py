@@ -27,8 +27,8 @@ _SECRET_LENGTH = 4
 
 
 class Redacted(NamedTuple):
-    """A pod before and after, the texts of config files by template and file, and the parameters that have another value
-    here, as `template.parameter`.
+    """A pod before and after, the texts of config files by template and file, and the parameters that have another
+    value here, as `template.parameter`.
     """
 
     before: Object
@@ -37,12 +37,11 @@ class Redacted(NamedTuple):
     hidden: tuple[str, ...]
 
 
-def redacted(attempt: Attempt, names: list[str] | None) -> Redacted | None:
+def redacted(attempt: Attempt) -> Redacted | None:
     """The injection once more, into the pod without what it has of it, with another value for each secret parameter.
 
-    `names` are the templates that were asked for by name. None where nothing was added; where a secret parameter takes
-    no other value, or the result is another with it; and where a secret value is in the result all the same, because the
-    pod itself has it.
+    None where nothing was added; where a secret parameter takes no other value, or the result is another with it; and
+    where a secret value is in the result all the same, because the pod itself has it.
     """
     snapshot = attempt.snapshot
     secrets = [
@@ -59,7 +58,7 @@ def redacted(attempt: Attempt, names: list[str] | None) -> Redacted | None:
         overrides.setdefault(template, {}).update({parameter.name: substitute})
     before = take_off(attempt.pod, read_receipt(attempt.pod, snapshot.settings), snapshot.settings)
     result = inject(
-        before, attempt.namespace, snapshot, names=names, overrides=overrides, workload=attempt.workload
+        before, attempt.namespace, snapshot, names=attempt.names, overrides=overrides, workload=attempt.workload
     )
     if not result.applied or [a.template for a in result.applied] != [a.template for a in attempt.injection.applied]:
         return None

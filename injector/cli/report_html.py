@@ -69,7 +69,7 @@ def _explanation(explanation: Explanation) -> Object:
         data["decided"] = f"{decided}: {explanation.assumed} is assumed"
     data["parts"] = parts_of(result.object, explanation.settings, len(result.files))
     if data["templates"]:
-        view = redacted(explanation.attempt, explanation.asked_templates)
+        view = redacted(explanation.attempt)
         data |= {"withheld": _WITHHELD} if view is None else _view(view)
     return data
 
@@ -103,9 +103,7 @@ def _page(name: str, heading: str, contents: Sequence[str], **more: Any) -> str:
     page = environment.get_template(f"{name}.html.j2")
     title = " - ".join([heading, *contents[:3]])
     version = injector.__version__
-    return page.render(
-        title=title, heading=heading, contents=contents, style_digest=digest, version=version, **more
-    )
+    return page.render(title=title, heading=heading, contents=contents, style_digest=digest, version=version, **more)
 
 
 def _text(value: object) -> str:
