@@ -48,7 +48,7 @@ def redacted(attempt: Attempt) -> Redacted | None:
         (applied.template.name, parameter, applied.parameters.values[parameter.variable])
         for applied in attempt.injection.applied
         for parameter in applied.template.parameters.values()
-        if parameter.secret and applied.parameters.values[parameter.variable]
+        if parameter.secret and applied.parameters.values[parameter.variable] not in (None, "", {}, [])
     ]
     overrides = {name: dict(values) for name, values in attempt.overrides.items()}
     for template, parameter, value in secrets:
@@ -64,10 +64,10 @@ def redacted(attempt: Attempt) -> Redacted | None:
         return None
     hidden = tuple(f"{template}.{parameter.name}" for template, parameter, _ in secrets)
     files = config_files(result, snapshot.settings)
-    shown = Redacted(_without_secrets(before, snapshot), _without_secrets(result.object, snapshot), files, hidden)
-    text = json.dumps(shown, ensure_ascii=False)
+    view = Redacted(_without_secrets(before, snapshot), _without_secrets(result.object, snapshot), files, hidden)
+    text = json.dumps(view, ensure_ascii=False)
     values = (text_value for _, parameter, value in secrets for text_value in _texts(parameter, value))
-    return None if any(json.dumps(value, ensure_ascii=False)[1:-1] in text for value in values) else shown
+    return None if any(json.dumps(value, ensure_ascii=False)[1:-1] in text for value in values) else view
 
 
 def _substitute(parameter: Parameter, value: Any) -> Any:

@@ -9,6 +9,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -18,7 +19,11 @@ import pytest
 
 from injector import authoring
 from injector.cli import list as listing
+from injector.cli import report_html
+from injector.cli.explanation import Recorded
 from injector.cli.fleet import Row, WaitingController
+from injector.cli.live_setup import PathEntry
+from injector.cli.report_html import explanations_as_html
 from injector.cluster.retries import RefusedCreation
 from injector.diagnostics import Diagnostic, printable
 from injector.pods.context import Workload
@@ -171,6 +176,27 @@ def test_paths_are_in_it(run, tmp_path):
     assert path["reason"] == "denied"
     assert path["path"] in page.texts["h4"] and path["request"] in page.text and path["message"] in page.text
     assert {look["saw"] for look in path["trail"]} <= set(page.texts["td"])
+
+
+def test_what_only_a_cluster_knows_is_in_it(run, tmp_path, monkeypatch):
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("paths: {/validate/env: {templates: [deny-env], type: validating}}\n")
+    captured = []
+    monkeypatch.setattr(report_html, "explanations_as_html", lambda all_of_them: captured.extend(all_of_them) or "")
+    run("explain", "--settings", settings, "--templates", "logger", "--output", "html", "-", stdin=POD)
+    monkeypatch.undo()
+    [explanation] = captured
+    entry = PathEntry("webhook: does not call it, as <b>", called=False)
+    explanation = replace(
+        explanation,
+        paths=tuple(replace(trail, entry=entry) for trail in explanation.paths),
+        recorded=Recorded("conflict: <i>", "2026-11-28T10:00:00Z"),
+        unready=(Diagnostic("waiting", "error", "logger waits <u>", help="look at <s>"),),
+    )
+    page = page_of(explanations_as_html([explanation]))
+    assert page.texts["p"].count(entry.words) == 1
+    for text in ("conflict: <i>", "2026-11-28T10:00:00Z", "logger waits <u>", "look at <s>"):
+        assert text in page.text
 
 
 def test_a_pod_that_has_its_sidecar_shows_the_same_difference(run):
