@@ -25,7 +25,7 @@ from injector.cli.fleet import Row, WaitingController
 from injector.cli.live_setup import PathEntry
 from injector.cli.report_html import explanations_as_html
 from injector.cluster.retries import RefusedCreation
-from injector.diagnostics import Diagnostic, printable
+from injector.diagnostics import Diagnostic, page_address, printable
 from injector.pods.context import Workload
 from tests.unit.cli.manifests import POD
 
@@ -161,6 +161,7 @@ def test_several_objects_are_parts_with_contents(run):
     host = POD.replace("name: web", "name: host", 1).replace("spec:", "spec:\n  hostNetwork: true", 1)
     page, data = explained(run, f"{POD}\n---\n{host}", "--templates", "logger")
     assert [d["reason"] for d in data] == ["injected", "host-network"]
+    assert [text for text in page.texts["dd"] if "#host-network" in text] == [page_address("reasons", "host-network")]
     assert page.texts["a"] == page.texts["h2"] == [d["object"] for d in data]
     assert page.count("nav") == 1
     alone, _ = explained(run, POD, "--templates", "logger")
