@@ -37,6 +37,7 @@ class Attempt(NamedTuple):
     overrides: Overrides
     workload: Workload | None
     config_map_name: str = ""  #: what the generated ConfigMap is called; empty where its content decides that
+    names: list[str] | None = None  #: the templates that somebody asked for; None where the pod decides
 
     def context_and_files(self, template: Template) -> tuple[Context, dict[str, str]]:
         """What a template sees of the pod, and the config files that it renders. Raises InjectionError."""

@@ -70,6 +70,7 @@ def explain(targets: tuple[str, ...], options: CommonOptions, strict: bool, verb
     original decision is not stored.
     """
     from injector.cli.explanation_text import show_explanation
+    from injector.cli.report_html import explanations_as_html
 
     left_out = False
     if live_names := _live_names(targets):
@@ -80,7 +81,10 @@ def explain(targets: tuple[str, ...], options: CommonOptions, strict: bool, verb
         explanations = _live(live_names, options)
     else:
         explanations, left_out = _files(targets, options)
-    show_explanation(explanations, form, verbose=verbose)
+    if form == "html":
+        click.echo(explanations_as_html(explanations).encode(), nl=False)
+    else:
+        show_explanation(explanations, form, verbose=verbose)
     warned = left_out or any(explanation.warned for explanation in explanations)
     return int((strict and warned) or any(explanation.bad for explanation in explanations))
 

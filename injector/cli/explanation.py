@@ -129,7 +129,6 @@ class Explanation:
     assumed: str = ""  #: the label of the namespace that nothing says
     unready: tuple[Diagnostic, ...] = ()  #: injected containers that are not ready
     attempt: Attempt | None = None  #: the injection and what went into it
-    asked_templates: list[str] | None = None  #: templates that were asked for by name
 
     @property
     def bad(self) -> bool:
@@ -253,7 +252,7 @@ def explanation_of(
         workload=workload,
     )
     result = injected(pod)
-    attempt = Attempt(result, pod, namespace, snapshot, sources.overrides, workload)
+    attempt = Attempt(result, pod, namespace, snapshot, sources.overrides, workload, names=templates)
     mistakes = [*remarks_on(obj, attempt, templates, AuthorWarnings()), *mistakes]
     of_pods: tuple[PathTrail, ...] = ()
     if settings.paths and result.allowed and result.reason is not Reason.MALFORMED_POD:
@@ -263,20 +262,9 @@ def explanation_of(
         trails = (*(trail for trail in trails if trail.asked), *of_pods)
     mistakes = [*mistakes, *_misspelt(pod, settings, [result, *(trail.result for trail in of_pods)])]
     new = _without_warnings(mistakes, [result])
-    return Explanation(
-        name,
-        origin,
-        namespace,
-        result,
-        settings,
-        new,
-        tuple(facts),
-        trails,
-        _recorded(obj, settings),
-        unready=tuple(unready_sidecars(obj, namespace.name, settings)),
-        attempt=attempt,
-        asked_templates=templates,
-    )
+    recorded, unready = _recorded(obj, settings), tuple(unready_sidecars(obj, namespace.name, settings))
+    of_pod = Explanation(name, origin, namespace, result, settings, new, tuple(facts), trails, recorded)
+    return replace(of_pod, unready=unready, attempt=attempt)
 
 
 def _without_warnings(mistakes: Sequence[str], results: Iterable[Injection | None]) -> tuple[str, ...]:

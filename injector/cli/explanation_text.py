@@ -35,18 +35,13 @@ _COMPLETE = (Reason.INJECTED, Reason.ALREADY_INJECTED, Reason.NOTHING_TO_ADD, Re
 
 
 def show_explanation(explanations: list[Explanation], form: str, *, verbose: bool = False) -> None:
-    """Print explanations to standard output, `form` being `text`, `json` (one array) or `html` (one page).
+    """Print explanations to standard output, `form` being `text` or `json` (one array).
 
     As text the result comes first, then what is added. `verbose` adds the steps of the decision, parameters at their
     default and the names of ConfigMaps; where a pod gets no sidecar the steps come in any case.
     """
     if form == "json":
         click.echo(json_text([e.as_data() for e in explanations]), nl=False)
-        return
-    if form == "html":
-        from injector.cli.report_html import explanations_as_html
-
-        click.echo(explanations_as_html(explanations).encode(), nl=False)
         return
     for number, explanation in enumerate(explanations):
         if number:
@@ -83,19 +78,16 @@ def _show(explanation: Explanation, verbose: bool) -> None:
 
 
 def _show_injection(result: Injection, explanation: Explanation) -> None:
-    recorded, label = explanation.recorded, explanation.settings.namespace_label
+    recorded = explanation.recorded
     _show_result("Result now" if recorded else "Result", result)
-    decided = result.decision.reason
-    is_assumed = explanation.assumed and decided is Reason.NAMESPACE_ENABLED
-    click.echo(f"  because: {decided}: {f'{explanation.assumed} is assumed' if is_assumed else decided.sentence}")
+    click.echo(f"  because: {basis_of(result, explanation)}")
     if result.decision.required:
         click.echo("  the namespace requires injection: what cannot be injected is refused")
         for step in result.decision.trail:
             if step.overruled:
                 click.echo(f"  overruled: {step.reason}: {printable(step.saw)}")
-    asked_for = explanation.namespace.labels.get(label.key) in (label.enabled, label.required)
-    if result.reason not in _COMPLETE and (asked_for or result.effect is not Effect.SKIP):
-        click.echo(f"  {_FOR_THE_POD[result.effect]}")
+    if consequence := consequence_of(result, explanation):
+        click.echo(f"  {consequence}")
     if recorded is not None:
         same = recorded.reason and printable(result.message).startswith(recorded.reason)  # a long one is cut there
         changed = (
@@ -106,6 +98,22 @@ def _show_injection(result: Injection, explanation: Explanation) -> None:
     if result.effect is not Effect.INJECT:
         click.echo(f"  what to do: {page_to_open(page_address('reasons', str(result.reason)))}")
     _list("Warnings", [warning.warning_line for warning in result.warnings])
+
+
+def basis_of(result: Injection, explanation: Explanation) -> str:
+    """The step that decided, with its sentence."""
+    decided = result.decision.reason
+    is_assumed = explanation.assumed and decided is Reason.NAMESPACE_ENABLED
+    return f"{decided}: {f'{explanation.assumed} is assumed' if is_assumed else decided.sentence}"
+
+
+def consequence_of(result: Injection, explanation: Explanation) -> str:
+    """What a result means for the pod, where it gets no sidecar against what somebody asked for; else nothing."""
+    label = explanation.settings.namespace_label
+    asked_for = explanation.namespace.labels.get(label.key) in (label.enabled, label.required)
+    if result.reason in _COMPLETE or not (asked_for or result.effect is not Effect.SKIP):
+        return ""
+    return _FOR_THE_POD[result.effect]
 
 
 def _show_unready(unready: Iterable[Diagnostic]) -> None:

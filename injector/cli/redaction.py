@@ -27,8 +27,8 @@ _SECRET_LENGTH = 4
 
 
 class Redacted(NamedTuple):
-    """A pod before and after, the texts of config files by template and file, and the parameters that have another value
-    here, as `template.parameter`.
+    """A pod before and after, the texts of config files by template and file, and the parameters that have another
+    value here, as `template.parameter`.
     """
 
     before: Object
@@ -37,19 +37,18 @@ class Redacted(NamedTuple):
     hidden: tuple[str, ...]
 
 
-def redacted(attempt: Attempt, names: list[str] | None) -> Redacted | None:
+def redacted(attempt: Attempt) -> Redacted | None:
     """The injection once more, into the pod without what it has of it, with another value for each secret parameter.
 
-    `names` are the templates that were asked for by name. None where nothing was added; where a secret parameter takes
-    no other value, or the result is another with it; and where a secret value is in the result all the same, because the
-    pod itself has it.
+    None where nothing was added; where a secret parameter takes no other value, or the result is another with it; and
+    where a secret value is in the result all the same, because the pod itself has it.
     """
     snapshot = attempt.snapshot
     secrets = [
         (applied.template.name, parameter, applied.parameters.values[parameter.variable])
         for applied in attempt.injection.applied
         for parameter in applied.template.parameters.values()
-        if parameter.secret and applied.parameters.values[parameter.variable]
+        if parameter.secret and applied.parameters.values[parameter.variable] not in (None, "", {}, [])
     ]
     overrides = {name: dict(values) for name, values in attempt.overrides.items()}
     for template, parameter, value in secrets:
@@ -58,15 +57,17 @@ def redacted(attempt: Attempt, names: list[str] | None) -> Redacted | None:
             return None
         overrides.setdefault(template, {}).update({parameter.name: substitute})
     before = take_off(attempt.pod, read_receipt(attempt.pod, snapshot.settings), snapshot.settings)
-    result = inject(before, attempt.namespace, snapshot, names=names, overrides=overrides, workload=attempt.workload)
+    result = inject(
+        before, attempt.namespace, snapshot, names=attempt.names, overrides=overrides, workload=attempt.workload
+    )
     if not result.applied or [a.template for a in result.applied] != [a.template for a in attempt.injection.applied]:
         return None
     hidden = tuple(f"{template}.{parameter.name}" for template, parameter, _ in secrets)
     files = config_files(result, snapshot.settings)
-    shown = Redacted(_without_secrets(before, snapshot), _without_secrets(result.object, snapshot), files, hidden)
-    text = json.dumps(shown, ensure_ascii=False)
+    view = Redacted(_without_secrets(before, snapshot), _without_secrets(result.object, snapshot), files, hidden)
+    text = json.dumps(view, ensure_ascii=False)
     values = (text_value for _, parameter, value in secrets for text_value in _texts(parameter, value))
-    return None if any(json.dumps(value, ensure_ascii=False)[1:-1] in text for value in values) else shown
+    return None if any(json.dumps(value, ensure_ascii=False)[1:-1] in text for value in values) else view
 
 
 def _substitute(parameter: Parameter, value: Any) -> Any:

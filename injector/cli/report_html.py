@@ -14,20 +14,21 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, Undefined
 from markupsafe import Markup
 
 import injector
 from injector import authoring
 from injector.authoring.manifest_writer import dump_yaml
 from injector.cli.explanation import Explanation, telling_trail
-from injector.cli.explanation_text import replayed_message
+from injector.cli.explanation_text import basis_of, consequence_of, replayed_message
 from injector.cli.redaction import Redacted, redacted
 from injector.cli.report import parts_of
-from injector.diagnostics import printable_lines
+from injector.diagnostics import page_address, printable_lines
 from injector.pods.context import Object
+from injector.reasons import Effect
 
-_WITHHELD = "Difference and config files are left out, because they cannot be shown without a secret value."
+_WITHHELD = "Difference and config files are left out: without its secret values the injection has another result."
 
 
 def explanations_as_html(explanations: Sequence[Explanation]) -> str:
@@ -41,7 +42,7 @@ def pods_as_html(data: Object) -> str:
     """A page with a part for each namespace, of what `list` has for programs."""
     parts = []
     for namespace, group in groupby(data["pods"], key=lambda pod: pod["namespace"]):
-        pods = [{"why": "", "since": "", **pod} for pod in group]
+        pods = list(group)
         totals = ", ".join(f"{count} {state}" for state, count in Counter(pod["state"] for pod in pods).items())
         parts.append({"namespace": namespace, "totals": totals, "pods": pods})
     contents = [part["namespace"] for part in parts]
@@ -50,26 +51,20 @@ def pods_as_html(data: Object) -> str:
 
 def _explanation(explanation: Explanation) -> Object:
     """What an explanation has for programs, and what the page has besides."""
-    data = {
-        **{"recorded": None, "required": False, "generation": "", "warnings": [], "unready": [], "trail": []},
-        **{"paths": [], "templates": [], "adds": [], "configMaps": [], "decided": "", "withheld": "", "at_paths": None},
-        **explanation.as_data(),
-    }
-    data["paths"] = [{"about": "", "entry": None, "warnings": [], "changes": [], **path} for path in data["paths"]]
-    telling = telling_trail(explanation.paths)
-    if telling is not None and telling.result is not None:
-        data["at_paths"] = data["paths"][explanation.paths.index(telling)]
-    data["templates"] = [{"mirrored": {}, **template} for template in data["templates"]]
+    data = explanation.as_data()
     result = explanation.injection
-    if result is None or explanation.attempt is None:  # then the result is that of the path
-        return {**data, "at_paths": None}
-    data["message"], decided = replayed_message(result), result.decision.reason
-    data["decided"] = f"{decided}: {decided.sentence}"
-    if explanation.assumed:
-        data["decided"] = f"{decided}: {explanation.assumed} is assumed"
+    if result is None or explanation.attempt is None:  # then the result is that of a path
+        return data
+    telling = telling_trail(explanation.paths)
+    if telling is not None:
+        data["at_paths"] = data["paths"][explanation.paths.index(telling)]
+    data["message"], data["decided"] = replayed_message(result), basis_of(result, explanation)
+    data["consequence"] = consequence_of(result, explanation)
+    if result.effect is not Effect.INJECT:
+        data["page"] = page_address("reasons", str(result.reason))
     data["parts"] = parts_of(result.object, explanation.settings, len(result.files))
-    if data["templates"]:
-        view = redacted(explanation.attempt, explanation.asked_templates)
+    if result.applied:
+        view = redacted(explanation.attempt)
         data |= {"withheld": _WITHHELD} if view is None else _view(view)
     return data
 
@@ -93,7 +88,6 @@ def _page(name: str, heading: str, contents: Sequence[str], **more: Any) -> str:
         loader=FileSystemLoader([Path(__file__).parent / "report_pages", Path(authoring.__file__).parent]),
         autoescape=True,
         finalize=_text,
-        undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -106,8 +100,11 @@ def _page(name: str, heading: str, contents: Sequence[str], **more: Any) -> str:
     return page.render(title=title, heading=heading, contents=contents, style_digest=digest, version=version, **more)
 
 
-def _text(value: object) -> str:
-    """A value as text for a person, without characters that do something; what the page's own macros make stays."""
-    if isinstance(value, Markup):
+def _text(value: object) -> object:
+    """A value as text for a person, without characters that do something.
+
+    What the page's own macros make stays, and what is not there becomes nothing.
+    """
+    if isinstance(value, Markup | Undefined):
         return value
     return printable_lines(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))

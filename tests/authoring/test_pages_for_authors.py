@@ -85,7 +85,7 @@ def test_the_five_minutes_with_the_command_line_are_true(tmp_path: Path) -> None
     minutes, in_git = COMMAND_LINE.partition("A manifest to try:")[2].split("## Manifests in Git")
     text = minutes.partition("A manifest does not contain the labels")[0] + in_git.partition("## With kubectl")[0]
     lines = re.sub(r"(?m)^    ", "", "".join(re.findall(r"(?m)(?:^    .*\n)+", text)))
-    assert lines.count("injector ") == 10
+    assert lines.count("injector ") == 11
     Typist(tmp_path).run(f"set -e; {lines}", "...\nthe same\n...\nas it was\n...", Block("console", "", "", 0))
 
 

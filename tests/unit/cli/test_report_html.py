@@ -9,16 +9,23 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from injector import authoring
 from injector.cli import list as listing
+from injector.cli import report_html
+from injector.cli.explanation import Recorded
 from injector.cli.fleet import Row, WaitingController
+from injector.cli.live_setup import PathEntry
+from injector.cli.report_html import explanations_as_html
 from injector.cluster.retries import RefusedCreation
-from injector.diagnostics import Diagnostic, printable
+from injector.diagnostics import Diagnostic, page_address, printable
 from injector.pods.context import Workload
 from tests.unit.cli.manifests import POD
 
@@ -30,7 +37,10 @@ ATTRIBUTES = {
     ("meta", "charset"): "utf-8",
     ("meta", "name"): "viewport|referrer",
     ("meta", "http-equiv"): "Content-Security-Policy",
-    ("meta", "content"): r"no-referrer|width=device-width, initial-scale=1|default-src 'none'; style-src 'sha256-[\w/+]{43}="
+    (
+        "meta",
+        "content",
+    ): r"no-referrer|width=device-width, initial-scale=1|default-src 'none'; style-src 'sha256-[\w/+]{43}="
     "'; base-uri 'none'; form-action 'none'",
     ("nav", "aria-label"): "Contents",
     ("a", "href"): r"#part-\d+",
@@ -44,12 +54,12 @@ ATTRIBUTES = {
     ("div", "class"): "wide",
     ("div", "role"): "region",
     ("div", "tabindex"): "0",
-    ("div", "aria-label"): r"Pods of [^\x00-\x1f\u202e]*",
+    ("div", "aria-label"): r"Pods of [^\x00-\x09\x0b-\x1f\u202e]*",
 }
-ELEMENTS = {tag for tag, _ in ATTRIBUTES} | set(
-    "head title style body header h1 h2 h3 h4 h5 main footer ul ol li dl dt dd table caption thead tbody code pre "
-    "ins del summary".split()
-)
+ELEMENTS = {tag for tag, _ in ATTRIBUTES} | {
+    *("head", "title", "style", "body", "header", "main", "footer", "h1", "h2", "h3", "h4", "h5"),
+    *("ul", "ol", "li", "dl", "dt", "dd", "table", "caption", "thead", "tbody", "code", "pre", "ins", "del", "summary"),
+}
 
 
 class Page(HTMLParser):
@@ -59,24 +69,25 @@ class Page(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.open: list[str] = []
         self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: dict[str, list[str]] = {}
+        self.pieces: dict[str, list[list[str]]] = {}
         self.source = text
         self.feed(text)
         self.close()
+        self.texts = {tag: ["".join(each) for each in of_tag] for tag, of_tag in self.pieces.items()}
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
         assert len(dict(attrs)) == len(attrs)
         if tag not in VOID:
             self.open.append(tag)
-            self.texts.setdefault(tag, []).append("")
+            self.pieces.setdefault(tag, []).append([])
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
         for tag in set(self.open):
-            self.texts[tag][-1] += data
+            self.pieces[tag][-1].append(data)
 
     def handle_comment(self, data: str) -> None:
         raise AssertionError(data)
@@ -102,7 +113,7 @@ def page_of(text: str) -> Page:
             assert re.fullmatch(ATTRIBUTES[tag, name], str(value)), (tag, name, value)
     # headings in order, a header of each column
     levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h\d", tag)]
-    assert levels[0] == 1 and all(later <= before + 1 for before, later in zip(levels, levels[1:], strict=False))
+    assert levels[0] == 1 and all(later <= before + 1 for before, later in pairwise(levels))
     counts = Counter(tag for tag, _ in page.elements)
     assert counts["h1"] == counts["main"] == counts["title"] == counts["style"] == 1
     ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
@@ -123,7 +134,7 @@ def explained(run, manifest, *options):
     """The page and the data of an explanation."""
     page = run("explain", *options, "--output", "html", "-", stdin=manifest)
     data = run("explain", *options, "--output", "json", "-", stdin=manifest)
-    assert page.code == data.code
+    assert (page.code, page.err) == (data.code, data.err)
     return page_of(page.out), json.loads(data.out)
 
 
@@ -150,6 +161,7 @@ def test_several_objects_are_parts_with_contents(run):
     host = POD.replace("name: web", "name: host", 1).replace("spec:", "spec:\n  hostNetwork: true", 1)
     page, data = explained(run, f"{POD}\n---\n{host}", "--templates", "logger")
     assert [d["reason"] for d in data] == ["injected", "host-network"]
+    assert [text for text in page.texts["dd"] if "#host-network" in text] == [page_address("reasons", "host-network")]
     assert page.texts["a"] == page.texts["h2"] == [d["object"] for d in data]
     assert page.count("nav") == 1
     alone, _ = explained(run, POD, "--templates", "logger")
@@ -165,6 +177,27 @@ def test_paths_are_in_it(run, tmp_path):
     assert path["reason"] == "denied"
     assert path["path"] in page.texts["h4"] and path["request"] in page.text and path["message"] in page.text
     assert {look["saw"] for look in path["trail"]} <= set(page.texts["td"])
+
+
+def test_what_only_a_cluster_knows_is_in_it(run, tmp_path, monkeypatch):
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("paths: {/validate/env: {templates: [deny-env], type: validating}}\n")
+    captured = []
+    monkeypatch.setattr(report_html, "explanations_as_html", lambda all_of_them: captured.extend(all_of_them) or "")
+    run("explain", "--settings", settings, "--templates", "logger", "--output", "html", "-", stdin=POD)
+    monkeypatch.undo()
+    [explanation] = captured
+    entry = PathEntry("webhook: does not call it, as <b>", called=False)
+    explanation = replace(
+        explanation,
+        paths=tuple(replace(trail, entry=entry) for trail in explanation.paths),
+        recorded=Recorded("conflict: <i>", "2026-11-28T10:00:00Z"),
+        unready=(Diagnostic("waiting", "error", "logger waits <u>", help="look at <s>"),),
+    )
+    page = page_of(explanations_as_html([explanation]))
+    assert page.texts["p"].count(entry.words) == 1
+    for text in ("conflict: <i>", "2026-11-28T10:00:00Z", "logger waits <u>", "look at <s>"):
+        assert text in page.text
 
 
 def test_a_pod_that_has_its_sidecar_shows_the_same_difference(run):
@@ -191,7 +224,7 @@ spec:
   containers:
   - name: keeper
     image: keeper:1
-    args: ["{{ params.token }}", "{{ params.token | upper }}", "{{ params.token | b64encode }}"]
+    args: ["{{ params.token }}", "{{ params.token | upper }}", "{{ params.token[8:] }}"]
     env:
 {% for name, value in params.env.items() %}
     - {name: "{{ name }}", value: "{{ value }}"}
@@ -208,13 +241,12 @@ def keeper(templates_dir):
     folder.mkdir()
     (folder / "template.yaml").write_text(SECRET.replace("TOKEN, ", ""))
     (folder / "overlay.yaml.j2").write_text(SECRET_OVERLAY)
-    (folder / "a.yaml.j2").write_text("token: {{ params.token }}\nlines:\n- '{{ params.env }}'\n")
     (folder / "a.yaml.j2").write_text("token: {{ params.token }}\nenv: {{ params.env }}\n")
     return folder
 
 
 def spellings(value: str) -> list[str]:
-    return [value, value.upper(), base64.b64encode(value.encode()).decode()]
+    return [value, value.upper(), value[8:]]
 
 
 def keyed(**annotations: str) -> str:
@@ -234,8 +266,9 @@ def keyed(**annotations: str) -> str:
 def test_what_is_masked_stays_masked(run, keeper, already):
     manifest = keyed(token=TOKEN, env_a=f"{TOKEN}-a")
     if already:
-        manifest = run("inject", "--templates", "keeper", "-", stdin=manifest).out
-        assert TOKEN in manifest
+        done = run("inject", "--templates", "keeper", "-", stdin=manifest)
+        manifest = done.out
+        assert done.code == 0 and TOKEN.upper() in manifest, done.err
     page, [data] = explained(run, manifest, "--templates", "keeper")
     assert data["reason"] == ("already-injected" if already else "injected")
     assert [text for text in spellings(TOKEN) if text in page.source] == []
@@ -347,8 +380,10 @@ def hostile_pods() -> Iterator[dict]:
         yield {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": text, "namespace": text, "annotations": {"sidecar.injector/templates": text}},
-            "spec": {"containers": [{"name": text, "image": text, "volumeMounts": [{"name": text, "mountPath": text}]}]},
+            "metadata": {"name": text, "namespace": text[:63], "annotations": {"sidecar.injector/templates": text}},
+            "spec": {
+                "containers": [{"name": text, "image": text, "volumeMounts": [{"name": text, "mountPath": text}]}]
+            },
         }
 
 
@@ -403,8 +438,11 @@ def test_a_list_has_what_json_has(capsysbinary):
         Row("team", "db-0", "outdated", Workload("StatefulSet", "db"), {"envoy": "1"}, "why it is", since="2026-11-28"),
         Row("team", "db-1", "missing", Workload("Job", "x"), {}, "not called"),
     ]
-    page = page_of(listed(capsysbinary, "html", ours, ["a note"], ()))
-    data = json.loads(listed(capsysbinary, "json", ours, ["a note"], ()))
+    creation = RefusedCreation("ReplicaSet", "shop", "web-1", "u", "e", datetime(2026, 11, 28, tzinfo=UTC))
+    page = page_of(listed(capsysbinary, "html", ours, ["a note"], [WaitingController(creation, 3)]))
+    data = json.loads(listed(capsysbinary, "json", ours, ["a note"], [WaitingController(creation, 3)]))
+    [waiting] = data["waiting"]
+    assert waiting["retry"] in page.text and waiting["controller"] in page.text
     assert page.texts["a"] == page.texts["h2"][:2] == ["shop", "team"]
     for pod in data["pods"]:
         assert pod["pod"] in page.texts["th"]
