@@ -22,7 +22,9 @@ from tests import parts
 
 SOURCE = BUILT.parent / "page"
 #: Copied as they are.
-_PLAIN = ("index.html", "page.css", "icon.svg")
+_PLAIN = ("index.html", "icon.svg")
+#: The colours are those of the reports that the command line writes.
+_STYLES = (SOURCE.parents[1] / "colours.css", SOURCE / "page.css")
 
 
 def make(folder: Path = BUILT) -> None:
@@ -41,6 +43,7 @@ def make(folder: Path = BUILT) -> None:
     _run(work, "node", "node_modules/esbuild/bin/esbuild", *options, *bundle)
     for name in _PLAIN:
         shutil.copy(SOURCE / name, part)
+    (part / "page.css").write_text("".join(style.read_text() for style in _STYLES))
     (part / "licences.txt").write_text(licences(work, json.loads((work / "bundle.json").read_text())))
     shutil.rmtree(folder, ignore_errors=True)
     part.replace(folder)

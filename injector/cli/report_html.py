@@ -92,7 +92,7 @@ def _page(name: str, heading: str, contents: Sequence[str], **more: Any) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    style = environment.get_template("page.css").render()
+    style = "".join(environment.get_template(name).render() for name in ("colours.css", "page.css"))
     digest = b64encode(sha256(style.encode()).digest()).decode()
     page = environment.get_template(f"{name}.html.j2")
     title = " - ".join([heading, *contents[:3]])

@@ -278,7 +278,7 @@ def test_the_scaffold_is_in_the_wheel(tmp_path: Path) -> None:
     files_of_shapes = {f"{shape.name}/{path}" for shape in shapes for path in files_below(shape)}
     assert len(shapes) == 6
     pages = {f"injector/cli/report_pages/{path}" for path in files_below(ROOT / "injector/cli/report_pages")}
-    assert len(pages) == 4 and {*pages, "injector/authoring/page.css"} <= names
+    assert len(pages) == 4 and {*pages, "injector/authoring/colours.css", "injector/authoring/page.css"} <= names
     assert {f"injector/authoring/scaffold/{path}" for path in files_of_shapes} <= names
     for name in GALLERY:
         assert {f"injector/gallery/{name}/{path}" for path in files_below(ROOT / "templates" / name)} <= names

@@ -29,7 +29,7 @@ from injector.diagnostics import Diagnostic, page_address, printable
 from injector.pods.context import Workload
 from tests.unit.cli.manifests import POD
 
-STYLE = (Path(authoring.__file__).parent / "page.css").read_text()
+STYLE = "".join((Path(authoring.__file__).parent / name).read_text() for name in ("colours.css", "page.css"))
 VOID = {"meta"}
 #: The page's own elements with their attributes, and what may stand in these.
 ATTRIBUTES = {

@@ -53,27 +53,26 @@ const highlighting = HighlightStyle.define([
   { tag: [tags.number, tags.bool, tags.null, tags.atom], class: "hl-value" },
   { tag: [tags.keyword, tags.operatorKeyword, tags.controlKeyword], class: "hl-keyword" },
   { tag: [tags.comment, tags.lineComment, tags.blockComment], class: "hl-comment" },
-  { tag: [tags.variableName, tags.function(tags.variableName)], class: "hl-name" },
 ]);
 
 /** Styles of the editors; the colours are those of the page. */
 const theme = EditorView.theme({
-  "&": { color: "var(--text)", backgroundColor: "var(--surface)", height: "100%", fontSize: "0.875rem" },
+  "&": { color: "var(--text)", backgroundColor: "var(--background)", height: "100%", fontSize: "0.875rem" },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.5" },
-  ".cm-gutters": { color: "var(--dim)", backgroundColor: "var(--surface)", borderRight: "1px solid var(--line)" },
-  ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "var(--active)" },
+  ".cm-gutters": { color: "var(--muted)", backgroundColor: "var(--background)", borderRight: "1px solid var(--border)" },
+  ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "var(--surface)" },
   ".cm-cursor": { borderLeftColor: "var(--text)", borderLeftWidth: "2px" },
-  "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "var(--selection) !important" },
-  "&.cm-focused": { outline: "2px solid var(--focus)", outlineOffset: "-2px" },
-  ".cm-tooltip, .cm-panels": { color: "var(--text)", backgroundColor: "var(--raised)", border: "1px solid var(--line)" },
-  ".cm-tooltip-autocomplete > ul > li[aria-selected]": { color: "var(--on-accent)", backgroundColor: "var(--accent)" },
+  "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "color-mix(in srgb, var(--accent) 25%, var(--background)) !important" },
+  "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-2px" },
+  ".cm-tooltip, .cm-panels": { color: "var(--text)", backgroundColor: "var(--surface)", border: "1px solid var(--border)" },
+  ".cm-tooltip-autocomplete > ul > li[aria-selected]": { color: "var(--background)", backgroundColor: "var(--accent)" },
   ".cm-diagnosticText": { whiteSpace: "pre-wrap" },
-  ".cm-diagnosticAction": { color: "var(--on-accent)", backgroundColor: "var(--accent)" },
+  ".cm-diagnosticAction": { color: "var(--background)", backgroundColor: "var(--accent)" },
   ".cm-deletedChunk": { backgroundColor: "var(--removed)" },
   "&.cm-merge-b .cm-changedLine, .cm-insertedLine": { backgroundColor: "var(--added)" },
   // a line that is new says so by its colour
   "&.cm-merge-b .cm-changedText": { background: "none" },
-  ".cm-collapsedLines": { color: "var(--text)", background: "var(--active)" },
+  ".cm-collapsedLines": { color: "var(--text)", background: "var(--surface)" },
 });
 
 const nonce = document.querySelector<HTMLMetaElement>("meta[name=nonce]")?.content ?? "";
