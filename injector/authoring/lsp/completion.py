@@ -121,7 +121,8 @@ def _in_string(project: Project, file: str, region: Region, before: list[Token])
 
 def _in_yaml(text: str, offset: int, whole: Place) -> list[Completion]:
     start, end = _range(text, offset, _YAML_WORD)
-    start += text[start:end] == "-"  # that of an item
+    if text[start:end] == "-":  # that of an item, which wants a blank first
+        return []
     quoted = text[start - 1 : start] in ('"', "'")
     position = position_at(text, start - quoted)
     place = whole.below(*position.path)

@@ -134,7 +134,8 @@ class _Reader(NamedTuple):
                 case ("case", "cases", int(), "expect", "golden") | ("case", "cases", int(), "file"):
                     yield Occurrence("file", f"{TESTS}/{entry.scalar}", scalar)
                 case ("case", "cases", int(), "expect", "message") if entry.path[:2] in bad:  # it names the parameter
-                    yield from self.in_words(file, text, rf"(?<![\w-])({_WORD})(?![\w-])", entry.value, entry.end)
+                    words = [*self.in_words(file, text, rf"(?<![\w-])({_WORD})(?![\w-])", entry.value, entry.end)]
+                    yield from {word.name: word for word in reversed(words)}.values()  # later it may mean the word
 
     def in_words(self, file: str, text: str, pattern: str, start: int, end: int) -> Iterator[Occurrence]:
         """The parameters that a part of a text names where a pattern has its first group."""
