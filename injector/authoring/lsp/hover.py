@@ -34,7 +34,10 @@ def hover(project: Project, file: str, offset: int, value_at: Callable[[str, int
     """
     text = project.files.get(file, "")
     region = region_at(text, offset) if file.endswith(".j2") else None
-    about = _rule(text, offset) or _parameter(project, file, offset)
+    about = _rule(text, offset)
+    if region and region.kind == "{#":
+        return about
+    about = about or _parameter(project, file, offset)
     if region is None:
         return about or _in_yaml(project, file, offset)
     about = about or _in_jinja(project, file, region, offset)

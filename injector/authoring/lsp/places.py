@@ -174,7 +174,8 @@ def _of_field(field: Field, types: Schema) -> Schema:
     schema: Schema = {"description": field_description(field.address), "enum": list(values) or None, "default": default}
     match field.kind:
         case "list":
-            schema |= {"type": "array", "items": _of_field(field.element, types)}
+            inner = field.element.type or field.element.kind
+            schema |= {"title": f"list of {inner}", "type": "array", "items": _of_field(field.element, types)}
         case "map":
             schema |= {"type": "object", "additionalProperties": _of_field(field.fields["*"], types)}
         case "mapping":

@@ -197,9 +197,32 @@ def test_anywhere_in_real_files(name: str) -> None:
 
 
 SCRAPS = st.sampled_from(
-    ["{{", "}}", "{%", "%}", "{#", "#}", "params.", "|", '"', "'", "[", "]", "{", "}", ":", "- ", "\n", "  ", "&a", "*a", "!",
-     "raw", "endraw", " #", "\ud800", "\ufeff", "\u2028", "\x00", "\r\n", "for", "set", "macro", "import", ">", "é𝒳", "\t"]
-)  # fmt: skip
+    [
+        *(
+            "{{",
+            "}}",
+            "{%",
+            "%}",
+            "{#",
+            "#}",
+            "params.",
+            "|",
+            '"',
+            "'",
+            "[",
+            "]",
+            "{",
+            "}",
+            ":",
+            "- ",
+            "\n",
+            "  ",
+            "\t",
+        ),
+        *("&a", "*a", "!", "raw", "endraw", " #", ">", "for", "set", "macro", "import", "\r\n", "é𝒳"),
+        *("\ud800", "\ufeff", "\u2028", "\x00"),
+    ]
+)
 
 
 @settings(max_examples=150)
