@@ -79,7 +79,8 @@ class _Scanner:
         self.text = text
         self.entries: list[Entry] = []
         self.open: list[_Collection] = []
-        self._at = self._last = 0
+        self._first = int(text.startswith("\ufeff"))  # behind a byte order mark
+        self._at = self._last = self._first
         while self._at < len(text):
             flow = bool(self.open and self.open[-1].flow)
             token = (_FLOW if flow else _BLOCK).match(text, self._at)
@@ -122,7 +123,7 @@ class _Scanner:
         self.entries.append(top.entry)
 
     def _block(self, kind: str, begin: int, written: str) -> None:
-        column = begin - line_start(self.text, begin)
+        column = begin - max(line_start(self.text, begin), self._first)
         if kind in ("dash", "key"):
             self.leave(column, item=kind == "dash")
         elif kind == "document":

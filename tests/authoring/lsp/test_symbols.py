@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 import re
+from collections.abc import Iterator
 from pathlib import Path as Folder
 
 import pytest
@@ -12,7 +12,7 @@ import yaml
 from injector.authoring.lsp.outline import outline, position_at
 from injector.authoring.lsp.symbols import Symbol, symbols
 from injector.diagnostics import Path
-from injector.templates.kubernetes_yaml import YAMLError, compose
+from injector.templates.kubernetes_yaml import YAMLError, compose, index
 from tests.authoring.lsp.marked import CASES, FILES, MANIFEST, OVERLAY, project, real_projects
 
 
@@ -54,18 +54,18 @@ def test_half_written() -> None:
     ]
 
 
-def keys(node: yaml.Node | None, path: Path, seen: set[int]) -> Iterator[tuple[Path, int]]:
+def keys(text: str, node: yaml.Node | None, path: Path, seen: set[int]) -> Iterator[tuple[Path, int]]:
     """Path and offset of each key, as the parser has them; what an alias repeats is left out."""
     if id(node) in seen:
         return
     seen.add(id(node))
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            yield (*path, key.value), key.start_mark.index + (key.style in ('"', "'"))
-            yield from keys(value, (*path, key.value), seen)
+            yield (*path, key.value), index(text, key.start_mark) + (key.style in ('"', "'"))
+            yield from keys(text, value, (*path, key.value), seen)
     elif isinstance(node, yaml.SequenceNode):
         for number, item in enumerate(node.value):
-            yield from keys(item, (*path, number), seen)
+            yield from keys(text, item, (*path, number), seen)
 
 
 def test_the_outline_is_that_of_the_parser() -> None:
@@ -81,7 +81,7 @@ def test_the_outline_is_that_of_the_parser() -> None:
             text = file.read_text()
             if re.search(r"^ *\? ", text, re.MULTILINE):
                 continue
-            expected = list(keys(compose(text), (), set()))
+            expected = list(keys(text, compose(text), (), set()))
         except (YAMLError, UnicodeDecodeError, AttributeError):
             continue
         compared += 1
