@@ -7,9 +7,18 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from injector.authoring.lint.rule import rules
-from injector.authoring.lsp.jinja_text import Region, Token, chains, file_names, region_at, tokens, without_jinja
+from injector.authoring.lsp.jinja_text import (
+    FileNames,
+    Region,
+    Token,
+    chains,
+    file_names,
+    region_at,
+    tokens,
+    without_jinja,
+)
 from injector.authoring.lsp.outline import outline, position_at
-from injector.authoring.lsp.places import KIND, Place, filter_help, names_place, place_of_chain, place_of_file
+from injector.authoring.lsp.places import KIND, SchemaPlace, filter_help, names_place, place_of_chain, place_of_file
 from injector.authoring.lsp.project import Project
 from injector.templates.filters import FILTERS, TEXT_FILTERS
 from injector.templates.filters import TESTS as JINJA_TESTS
@@ -67,7 +76,7 @@ def _listed(
     return [Completion(name, kind, detail, help_(name), name, *words) for name in names]
 
 
-def _below(place: Place, kind: str, words: _Range) -> list[Completion]:
+def _below(place: SchemaPlace, kind: str, words: _Range) -> list[Completion]:
     """The keys of a place."""
     inner = ((name, place.below(name)) for name in place.keys)
     return [Completion(n, p.first(KIND) or kind, p.detail, p.first("description"), n, *words) for n, p in inner]
@@ -77,31 +86,39 @@ def _in_jinja(project: Project, file: str, region: Region, offset: int) -> list[
     text = project.files[file]
     words = start, _ = _range(text, offset, _NAME)
     before = [token for token in tokens(text, region.start, offset) if token.start < start]
-    names = file_names(file, text)
     if before and before[-1].string is not None and before[-1].end >= offset and not _closed(before[-1]):
         return _in_string(project, file, region, before)
+    names = file_names(file, text)
     match [token.text for token in before]:
+        case [*_, "."]:
+            return _behind_dot(project, names, before, words)
         case [*_, "|"]:
             return _listed(FILTERS if is_document(file) else TEXT_FILTERS, "filter", words, "filter", filter_help)
         case [*_, "is"] | [*_, "is", "not"]:
             return _listed(filter(str.isidentifier, JINJA_TESTS), "filter", words, "test")
         case ["from", _, "import", *_]:
-            source = before[1].string or ""
-            return _listed(file_names(source, project.files.get(source, "")).macros, "function", words, "macro")
+            return _macros_of(project, before[1].string or "", words)
         case [] if region.kind == "{%":
             return []
-        case [*_, "."]:
-            every = list(chains([*before, Token("x", start)]))
-            chain = every[-1][:-1] if every and every[-1][-1].start == start else ()
-            module = names.modules.get(chain[0].text, "") if len(chain) == 1 else ""
-            if module:
-                return _listed(file_names(module, project.files.get(module, "")).macros, "function", words, "macro")
-            return _below(place_of_chain(project, names, chain), "field", words) if chain else []
     return [
         *_below(names_place(project), "value", words),
         *_listed({**names.values, **names.modules}, "value", words, "of this file"),
         *_listed(names.macros, "function", words, "macro", lambda name: names.macros[name][2]),
     ]
+
+
+def _behind_dot(project: Project, names: FileNames, before: list[Token], words: _Range) -> list[Completion]:
+    """What is within the value in front of the dot that is the last word."""
+    *_, chain = [(), *chains([*before, Token("x", words[0])])]
+    if len(chain) < 2 or chain[-1].start != words[0]:
+        return []
+    if len(chain) == 2 and chain[0].text in names.modules:
+        return _macros_of(project, names.modules[chain[0].text], words)
+    return _below(place_of_chain(project, names, chain[:-1]), "field", words)
+
+
+def _macros_of(project: Project, file: str, words: _Range) -> list[Completion]:
+    return _listed(file_names(file, project.files.get(file, "")).macros, "function", words, "macro")
 
 
 def _closed(token: Token) -> bool:
@@ -119,7 +136,7 @@ def _in_string(project: Project, file: str, region: Region, before: list[Token])
     return _below(names_place(project).below("params"), "field", words) if texts[-3:-1] == ["params", "["] else []
 
 
-def _in_yaml(text: str, offset: int, whole: Place) -> list[Completion]:
+def _in_yaml(text: str, offset: int, whole: SchemaPlace) -> list[Completion]:
     start, end = _range(text, offset, _YAML_WORD)
     if text[start:end] == "-":  # that of an item, which wants a blank first
         return []

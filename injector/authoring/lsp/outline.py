@@ -36,7 +36,7 @@ _OF_BLOCK = re.compile(rf"-\s|{_KEY}[ \t]*:(?=\s|\Z)")
 
 
 @dataclass(slots=True)
-class Entry:
+class OutlineEntry:
     """A key with its value, or an item of a list.
 
     `path` leads to the value. The key is `text[start:key_end]`, without quotes; an item has none. The value is
@@ -66,9 +66,9 @@ class _Collection:
     indent: int
     mapping: bool
     flow: bool
-    owner: Entry | None
+    owner: OutlineEntry | None
     step: str | int = -1
-    entry: Entry | None = None
+    entry: OutlineEntry | None = None
     value_next: bool = False
 
 
@@ -77,7 +77,7 @@ class _Scanner:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.entries: list[Entry] = []
+        self.entries: list[OutlineEntry] = []
         self.open: list[_Collection] = []
         self._first = int(text.startswith("\ufeff"))  # behind a byte order mark
         self._at = self._last = self._first
@@ -119,7 +119,7 @@ class _Scanner:
     def _enter(self, step: str | int, start: int, key_end: int) -> None:
         top = self.open[-1]
         top.step, self._last = step, self._at
-        top.entry = Entry(self.path, start, key_end, self._at, self._at)
+        top.entry = OutlineEntry(self.path, start, key_end, self._at, self._at)
         self.entries.append(top.entry)
 
     def _block(self, kind: str, begin: int, written: str) -> None:
@@ -192,7 +192,7 @@ class _Scanner:
 
 
 @lru_cache(maxsize=64)
-def outline(text: str) -> tuple[Entry, ...]:
+def outline(text: str) -> tuple[OutlineEntry, ...]:
     """The keys and items of a text, in order."""
     scanner = _Scanner(text)
     while scanner.open:
@@ -200,7 +200,7 @@ def outline(text: str) -> tuple[Entry, ...]:
     return tuple(scanner.entries)
 
 
-def entry_at(text: str, offset: int) -> Entry | None:
+def entry_at(text: str, offset: int) -> OutlineEntry | None:
     """The innermost key, or item, that an offset lies in: in the key, or in its value."""
     around = [entry for entry in outline(text) if entry.start <= offset <= entry.end]
     return around[-1] if around else None

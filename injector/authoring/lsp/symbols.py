@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from injector.authoring.lsp.jinja_text import expressions, without_jinja
-from injector.authoring.lsp.outline import Entry, outline
+from injector.authoring.lsp.outline import OutlineEntry, outline
 from injector.authoring.lsp.places import kind_of_file
 from injector.authoring.lsp.project import Project
 from injector.diagnostics import Path
@@ -44,7 +44,7 @@ def symbols(project: Project, file: str) -> list[Symbol]:
     return sorted(listed, key=lambda symbol: symbol.start)
 
 
-def _children(entries: tuple[Entry, ...], group: Entry, kind: str) -> Iterator[Symbol]:
+def _children(entries: tuple[OutlineEntry, ...], group: OutlineEntry, kind: str) -> Iterator[Symbol]:
     within = [entry for entry in entries if group.start < entry.start and entry.end <= group.end]
     depth = len(group.path)
     for entry in within:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from injector.authoring.lsp.navigation import RenameError, Span, definition, prepare_rename, references, rename
@@ -12,6 +14,7 @@ from injector.templates.load import load_template
 from injector.templates.render import render_overlay
 from injector.templates.samples import sample_contexts
 from injector.templates.template import Template
+from tests import command
 from tests.authoring.lsp.marked import CASES, FILES, MANIFEST, OVERLAY, edited, marked, project, real_projects, within
 
 AT_PARAMETER = within(MANIFEST, "", "app-port: {type")
@@ -207,12 +210,28 @@ def test_each_parameter_of_real_templates_there_and_back(name: str) -> None:
         assert dict(back.files) == dict(original.files)
 
 
-@pytest.mark.parametrize("name", sorted(real_projects()))
-def test_renamed_templates_render_the_same(name: str) -> None:
-    original = renamed = real_projects()[name]
+def all_renamed(original: Project) -> Project:
+    """The template with another name for each of its parameters."""
+    renamed = original
     for declared in declarations(original.files[MANIFEST]):
         at = next(d.entry.start for d in declarations(renamed.files[MANIFEST]) if d.base == declared.base)
         renamed = edited(renamed, rename(renamed, MANIFEST, at, f"zz-{declared.base}"))
-    before, after = (load_template(name, template.sources) for template in (original, renamed))
+    return renamed
+
+
+@pytest.mark.parametrize("name", sorted(real_projects()))
+def test_renamed_templates_render_the_same(name: str) -> None:
+    original = real_projects()[name]
+    before, after = (load_template(name, template.sources) for template in (original, all_renamed(original)))
     assert [parameter.name for parameter in after.parameters.values()] == [f"zz-{n}" for n in before.parameters]
     assert rendered(after) == rendered(before)
+
+
+@pytest.mark.parametrize("name", ["fluentd", "starter"])
+def test_renamed_templates_lint_clean_and_pass_their_cases(name: str, tmp_path: Path) -> None:
+    for file, text in all_renamed(real_projects()[name]).files.items():
+        path = tmp_path / name / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert command.run("lint", str(tmp_path / name)).code == 0
+    assert command.run("test", str(tmp_path / name)).code == 0
