@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from injector.diagnostics import Path
+from injector.templates.kubernetes_yaml import DEPTH
 from injector.templates.source_map import line_start
 
 _STRING = r"""(?P<quoted>(?s:"(?:\\.|[^"\\])*+"|'(?:''|[^'])*+')|["'][^\n]*)"""
@@ -21,9 +22,9 @@ _KEY = (
 )
 #: What a block is made of; a token begins behind the blanks before it.
 _BLOCK = re.compile(
-    rf"""(?P<blank>[ \t]*(?:\#[^\n]*)?(?:\n|\Z))|(?P<document>^(?:---|\.\.\.|%)[^\n]*)|[ \t]*(?:(?P<dash>-(?=\s|\Z))"""
-    rf"""|(?P<key>{_KEY})[ \t]*:(?=\s|\Z)|(?P<tag>[&!*][^\s,\[\]{{}}]*)|(?P<open>[\[{{])|(?P<literal>[|>][^\n]*\n?)"""
-    rf"""|{_STRING}|(?P<plain>(?:[^\n\#]|(?<=\S)\#)+))""",
+    rf"""(?P<blank>[ \t\r]*(?:\#[^\n]*)?(?:\n|\Z))|(?P<document>^(?:---|\.\.\.|%)[^\n]*)|[ \t]*(?:(?P<dash>-(?=\s|\Z))"""
+    rf"""|(?P<key>{_KEY})[ \t]{{0,9}}:(?=\s|\Z)|(?P<tag>[&!*][^\s,\[\]{{}}]*)|(?P<open>[\[{{])"""
+    rf"""|(?P<literal>[|>][^\n]*\n?)|{_STRING}|(?P<plain>(?:[^\n\#]|(?<=\S)\#)+))""",
     re.MULTILINE,
 )
 #: What stands within brackets.
@@ -32,7 +33,7 @@ _FLOW = re.compile(
     rf"""|(?P<tag>[&!*|>%@`][^\s,\[\]{{}}]*)|{_STRING}|(?P<plain>(?:[^\n,\[\]{{}}:\#]|:(?=[^\s,\[\]{{}}])|(?<=\S)\#)+)|(?s:.)"""
 )
 #: A line that belongs to the block around, where a bracket was not closed.
-_OF_BLOCK = re.compile(rf"-\s|{_KEY}[ \t]*:(?=\s|\Z)")
+_OF_BLOCK = re.compile(rf"-\s|{_KEY}[ \t]{{0,9}}:(?=\s|\Z)")
 
 
 @dataclass(slots=True)
@@ -114,6 +115,8 @@ class _Scanner:
     def _begin(self, indent: int, *, mapping: bool, flow: bool = False) -> _Collection:
         owner = self.open[-1].entry if self.open else None
         self.open.append(_Collection(indent, mapping, flow, owner))
+        if len(self.open) == DEPTH:  # nobody writes so deep, and every step would cost more than the one before
+            self._at = len(self.text)
         return self.open[-1]
 
     def _enter(self, step: str | int, start: int, key_end: int) -> None:
@@ -144,7 +147,7 @@ class _Scanner:
                 self._bracket(begin)
             case "literal":
                 indent = (top.indent if top else -1) + 1
-                body = re.compile(rf"(?:[ \t]*\n| {{{indent},}}[^\n]*(?:\n|\Z))*").match(self.text, self._at)
+                body = re.compile(rf"(?:[ \t\r]*\n| {{{indent},}}[^\n]*(?:\n|\Z))*").match(self.text, self._at)
                 self._at = body.end() if body else self._at
                 self._last = len(self.text[: self._at].rstrip())
 

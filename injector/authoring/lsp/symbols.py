@@ -47,12 +47,11 @@ def symbols(project: Project, file: str) -> list[Symbol]:
 def _children(entries: tuple[OutlineEntry, ...], group: OutlineEntry, kind: str) -> Iterator[Symbol]:
     within = [entry for entry in entries if group.start < entry.start and entry.end <= group.end]
     depth = len(group.path)
+    names = {entry.path[:-1]: entry.scalar for entry in within if entry.path[depth + 1 :] == ("name",)}
     for entry in within:
-        if len(entry.path) == depth + 1:
-            names = [e.scalar for e in within if e.path == (*entry.path, "name") and entry.start <= e.start < entry.end]
-            name = "".join(names[:1]) if isinstance(entry.path[-1], int) else entry.path[-1]
-            if name:
-                yield Symbol(name, kind, entry.start, entry.end)
+        step = entry.path[-1]
+        if len(entry.path) == depth + 1 and (name := names.get(entry.path, "") if isinstance(step, int) else step):
+            yield Symbol(name, kind, entry.start, entry.end)
 
 
 def _macros(text: str) -> Iterator[Symbol]:

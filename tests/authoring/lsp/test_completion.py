@@ -22,7 +22,7 @@ from injector.templates.dependencies import NAMES
 from injector.templates.environment import FUNCTIONS
 from injector.templates.filters import FILTERS, TEXT_FILTERS
 from tests.authoring.lsp.marked import CASES, FILES, MANIFEST, OVERLAY, marked, project, real_projects
-from tests.processor_time import reference
+from tests.processor_time import at_most, reference
 
 #: A file with the cursor, and some labels that have to be offered, each with its kind.
 OFFERED = [
@@ -244,3 +244,39 @@ def test_anywhere_in_what_is_half_written(data: st.DataObject) -> None:
         references(template, file, offset)
     for name in files:
         symbols(template, name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{# " * 30_000,
+        "{#\n" * 30_000,
+        "{{\n" * 30_000,
+        "{{ a }}" * 15_000,
+        "{{ a }}\n" * 15_000,
+        "{% if a %}\n" * 10_000,
+        "{{ " + "a." * 40_000,
+        "{{ " + "'" * 100_001,
+        "- " * 50_000,
+        "[" * 100_000,
+        "{a: " * 30_000,
+        "a:\n" + " " * 100_000,
+        "a" + " " * 100_000 + "b",
+        "a: '\n" * 30_001,
+        'a: "\n' * 30_001,
+        "".join(f"{' ' * n}a:\n" for n in range(400)),
+        "spec:\n  containers:\n" + "  - name: a\n" * 8_000,
+        "parameters:\n" + "  a: {type: string}\n" * 5_000,
+        "cases:\n" + "- {name: a, expect: {reason: bad-parameter, message: app-port}}\n" * 1_500,
+        "# lint: disable=" + "a," * 40_000,
+    ],
+    ids=lambda text: text[:12],
+)
+@pytest.mark.parametrize("file", [MANIFEST, OVERLAY])
+def test_what_nobody_writes_takes_no_longer_than_its_length(file: str, text: str) -> None:
+    template = project(**{file: text})
+    with at_most(800):  # 4 s where the reference takes 5 ms
+        complete(template, file, len(text))
+        hover(template, file, len(text) - 1)
+        references(template, file, len(text) // 2)
+        symbols(template, file)

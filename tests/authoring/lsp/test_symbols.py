@@ -89,6 +89,15 @@ def test_the_outline_is_that_of_the_parser() -> None:
     assert compared > 50
 
 
+def test_line_ends_of_windows_change_nothing() -> None:
+    for template in real_projects().values():
+        for file, text in template.files.items():
+            if file.endswith(".yaml"):
+                lines = [(entry.path, entry.scalar) for entry in outline(text) if "\n" not in entry.scalar]
+                windows = [(entry.path, entry.scalar) for entry in outline(text.replace("\n", "\r\n"))]
+                assert [entry for entry in windows if "\n" not in entry[1]] == lines, file
+
+
 @pytest.mark.parametrize(
     ("before", "path", "key", "value"),
     [
