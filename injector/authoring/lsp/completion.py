@@ -30,7 +30,7 @@ _DISABLE = re.compile(r"lint:\s*disable\s*=\s*(?:[\w-]+\s*,\s*)*[\w-]*\Z")
 _COMMENT = re.compile(r"""(?:^|\s)#[^"']*\Z""")
 #: The characters of words in YAML, with those of annotations; and in Jinja.
 _YAML_WORD, _NAME = r"[\w./*@-]*", r"\w*"
-#: Words that begin a tag that names files.
+#: What begins a tag that names files.
 OF_FILES = ("include", "import", "from")
 
 
@@ -56,8 +56,8 @@ def complete(project: Project, file: str, offset: int) -> list[Completion]:
     line = text[line_start(text, offset) : offset]
     region = region_at(text, offset) if file.endswith(".j2") else None
     if _DISABLE.search(line):
-        words = _range(text, offset, r"[\w-]*")
-        return _listed(rules(), "value", words, "rule", lambda name: rules()[name].documentation.summary)
+        target = _range(text, offset, r"[\w-]*")
+        return _listed(rules(), "value", target, "rule", lambda name: rules()[name].documentation.summary)
     if region is not None:
         return [] if region.kind == "{#" else _in_jinja(project, file, region, offset)
     place = None if _COMMENT.search(line) else place_of_file(project, file)
@@ -71,54 +71,54 @@ def _range(text: str, offset: int, characters: str) -> _Range:
 
 
 def _listed(
-    names: Iterable[str], kind: str, words: _Range, detail: str = "", help_: Callable[[str], str] = lambda _: ""
+    names: Iterable[str], kind: str, target: _Range, detail: str = "", help_: Callable[[str], str] = lambda _: ""
 ) -> list[Completion]:
-    return [Completion(name, kind, detail, help_(name), name, *words) for name in names]
+    return [Completion(name, kind, detail, help_(name), name, *target) for name in names]
 
 
-def _below(place: SchemaPlace, kind: str, words: _Range) -> list[Completion]:
+def _below(place: SchemaPlace, kind: str, target: _Range) -> list[Completion]:
     """The keys of a place."""
     inner = ((name, place.below(name)) for name in place.keys)
-    return [Completion(n, p.first(KIND) or kind, p.detail, p.first("description"), n, *words) for n, p in inner]
+    return [Completion(n, p.first(KIND) or kind, p.detail, p.first("description"), n, *target) for n, p in inner]
 
 
 def _in_jinja(project: Project, file: str, region: Region, offset: int) -> list[Completion]:
     text = project.files[file]
-    words = start, _ = _range(text, offset, _NAME)
+    target = start, _ = _range(text, offset, _NAME)
     before = [token for token in tokens(text, region.start, offset) if token.start < start]
     if before and before[-1].string is not None and before[-1].end >= offset and not _closed(before[-1]):
         return _in_string(project, file, region, before)
     names = file_names(file, text)
     match [token.text for token in before]:
         case [*_, "."]:
-            return _behind_dot(project, names, before, words)
+            return _behind_dot(project, names, before, target)
         case [*_, "|"]:
-            return _listed(FILTERS if is_document(file) else TEXT_FILTERS, "filter", words, "filter", filter_help)
+            return _listed(FILTERS if is_document(file) else TEXT_FILTERS, "filter", target, "filter", filter_help)
         case [*_, "is"] | [*_, "is", "not"]:
-            return _listed(filter(str.isidentifier, JINJA_TESTS), "filter", words, "test")
+            return _listed(filter(str.isidentifier, JINJA_TESTS), "filter", target, "test")
         case ["from", _, "import", *_]:
-            return _macros_of(project, before[1].string or "", words)
+            return _macros_of(project, before[1].string or "", target)
         case [] if region.kind == "{%":
             return []
     return [
-        *_below(names_place(project), "value", words),
-        *_listed({**names.values, **names.modules}, "value", words, "of this file"),
-        *_listed(names.macros, "function", words, "macro", lambda name: names.macros[name][2]),
+        *_below(names_place(project), "value", target),
+        *_listed({**names.values, **names.modules}, "value", target, "of this file"),
+        *_listed(names.macros, "function", target, "macro", lambda name: names.macros[name][2]),
     ]
 
 
-def _behind_dot(project: Project, names: FileNames, before: list[Token], words: _Range) -> list[Completion]:
+def _behind_dot(project: Project, names: FileNames, before: list[Token], target: _Range) -> list[Completion]:
     """What is within the value in front of the dot that is the last word."""
-    *_, chain = [(), *chains([*before, Token("x", words[0])])]
-    if len(chain) < 2 or chain[-1].start != words[0]:
+    *_, chain = [(), *chains([*before, Token("x", target[0])])]
+    if len(chain) < 2 or chain[-1].start != target[0]:
         return []
     if len(chain) == 2 and chain[0].text in names.modules:
-        return _macros_of(project, names.modules[chain[0].text], words)
-    return _below(place_of_chain(project, names, chain[:-1]), "field", words)
+        return _macros_of(project, names.modules[chain[0].text], target)
+    return _below(place_of_chain(project, names, chain[:-1]), "field", target)
 
 
-def _macros_of(project: Project, file: str, words: _Range) -> list[Completion]:
-    return _listed(file_names(file, project.files.get(file, "")).macros, "function", words, "macro")
+def _macros_of(project: Project, file: str, target: _Range) -> list[Completion]:
+    return _listed(file_names(file, project.files.get(file, "")).macros, "function", target, "macro")
 
 
 def _closed(token: Token) -> bool:
@@ -129,11 +129,11 @@ def _in_string(project: Project, file: str, region: Region, before: list[Token])
     """Names of files in a tag that names files, and of parameters in `params["..."]`."""
     text, start = project.files[file], before[-1].start + 1
     closing = text.find(before[-1].text[0], start, region.end)
-    words = (start, closing if closing >= 0 else before[-1].end)
+    target = (start, closing if closing >= 0 else before[-1].end)
     texts = [token.text for token in before]
     if region.kind == "{%" and texts[0] in OF_FILES:
-        return _listed((name for name in project.sources if name.endswith(".j2") and name != file), "file", words)
-    return _below(names_place(project).below("params"), "field", words) if texts[-3:-1] == ["params", "["] else []
+        return _listed((name for name in project.sources if name.endswith(".j2") and name != file), "file", target)
+    return _below(names_place(project).below("params"), "field", target) if texts[-3:-1] == ["params", "["] else []
 
 
 def _in_yaml(text: str, offset: int, whole: SchemaPlace) -> list[Completion]:

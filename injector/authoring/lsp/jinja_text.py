@@ -143,18 +143,18 @@ def file_names(file: str, text: str) -> FileNames:
     values: dict[str, tuple[Chain, bool]] = {}
     macros: dict[str, tuple[str, str, str]] = {}
     modules: dict[str, str] = {}
-    for words in expressions(text, "{%"):
-        match [token.text for token in words]:
+    for tag in expressions(text, "{%"):
+        match [token.text for token in tag]:
             case ["macro", name, *_]:
-                macros[name] = (file, name, text[words[1].start : words[-1].end])
+                macros[name] = (file, name, text[tag[1].start : tag[-1].end])
             case ["for" | "set" as how, name, "in" | "=", *_]:
-                values[name] = (next(chains(words[3:]), ()), how == "for")
+                values[name] = (next(chains(tag[3:]), ()), how == "for")
             case ["import", _, "as", name, *_]:
-                modules[name] = words[1].string or ""
+                modules[name] = tag[1].string or ""
             case ["from", _, "import", *texts]:
                 for at, name in enumerate(texts):
                     if texts[at - 1] == "as" and at > 1:
                         macros[name] = macros.get(texts[at - 2], (file, name, name))
                     elif name.isidentifier() and name != "as":
-                        macros[name] = (words[1].string or "", name, name)
+                        macros[name] = (tag[1].string or "", name, name)
     return FileNames(values, macros, modules)

@@ -22,8 +22,8 @@ _KEY = (
 )
 #: What a block is made of; a token begins behind the blanks before it.
 _BLOCK = re.compile(
-    rf"""(?P<blank>[ \t\r]*(?:\#[^\n]*)?(?:\n|\Z))|(?P<document>^(?:---|\.\.\.|%)[^\n]*)|[ \t]*(?:(?P<dash>-(?=\s|\Z))"""
-    rf"""|(?P<key>{_KEY})[ \t]{{0,9}}:(?=\s|\Z)|(?P<tag>[&!*][^\s,\[\]{{}}]*)|(?P<open>[\[{{])"""
+    rf"""(?P<blank>[ \t\r]*(?:\#[^\n]*)?(?:\n|\Z))|(?P<document>^(?:---|\.\.\.|%)[^\n]*)|[ \t]*(?:"""
+    rf"""(?P<dash>-(?=\s|\Z))|(?P<key>{_KEY})[ \t]{{0,9}}:(?=\s|\Z)|(?P<tag>[&!*][^\s,\[\]{{}}]*)|(?P<open>[\[{{])"""
     rf"""|(?P<literal>[|>][^\n]*\n?)|{_STRING}|(?P<plain>(?:[^\n\#]|(?<=\S)\#)+))""",
     re.MULTILINE,
 )

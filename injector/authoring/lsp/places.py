@@ -42,6 +42,7 @@ from injector.templates.variables import VARIABLES, Context
 #: What holds docs/: an installation's package, or a checkout.
 _ROOTS = Path(injector.__file__).resolve().parents[:2]
 _ROW = re.compile(r"^\| `(\w+)[^`]*` \| (.*) \|$", re.MULTILINE)
+_base = cache(schema_of)
 #: What files are, by their names.
 _KINDS = {MANIFEST: "template", OVERLAY: "overlay", "README.md": "readme"}
 #: The keyword of these schemas for what something is to a completion.
@@ -230,11 +231,6 @@ def _own(project: Project, kind: str) -> Schema:
         "overridable": {"items": {"enum": list(CONTAINER.fields.notations), KIND: "field"}},
     }
     return with_more(_base(kind), {"properties": more})
-
-
-@cache
-def _base(kind: str) -> Schema:
-    return schema_of(kind)
 
 
 def _in_cases(project: Project) -> Schema:

@@ -56,11 +56,11 @@ def _children(entries: tuple[OutlineEntry, ...], group: OutlineEntry, kind: str)
 
 def _macros(text: str) -> Iterator[Symbol]:
     begun: list[tuple[str, int]] = []
-    for words in expressions(text, "{%"):
-        match [token.text for token in words]:
+    for tag in expressions(text, "{%"):
+        match [token.text for token in tag]:
             case ["macro", name, *_]:
-                begun.append((name, words[0].start))
+                begun.append((name, tag[0].start))
             case ["endmacro", *_] if begun:
                 name, start = begun.pop()
-                yield Symbol(name, "macro", start, words[0].end)
+                yield Symbol(name, "macro", start, tag[0].end)
     yield from (Symbol(name, "macro", start, start + len("macro")) for name, start in begun)
