@@ -150,7 +150,9 @@ def _in_yaml(text: str, offset: int, whole: SchemaPlace) -> list[Completion]:
         }
         for key in _below(place, "field" if "Pod" in whole.first("$ref") else "key", (start, end)):
             collection = not {"object", "array"}.isdisjoint(place.below(key.label).types)
-            colon = "" if text[end : end + 1] in (":", '"', "'") else ":" if collection else ": "
+            colon = (
+                "" if text[end : end + 1] in (":", '"', "'") or key.label.endswith("-") else ":" if collection else ": "
+            )
             completions += [key._replace(text=key.text + colon)] if key.label not in present else []
     kind = place.first(KIND, "value").replace("parameter", "value")
     return [*completions, *(_listed(place.values, kind, (start, end)) if position.value else [])]

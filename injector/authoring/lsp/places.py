@@ -236,7 +236,7 @@ def _own(project: Project, kind: str) -> Schema:
 def _in_cases(project: Project) -> Schema:
     """What a case may name of its template."""
     manifest = project.files.get(MANIFEST, "")
-    declared = {declaration.name: declaration.schema for declaration in declarations(manifest)}
+    declared = {d.name.removesuffix("*"): d.schema for d in declarations(manifest)}
     suffix = Settings().parameter_suffix(project.name)
     parameters = {"properties": declared}
     annotations = {"properties": {"annotations": {"properties": {f"{suffix}{k}": s for k, s in declared.items()}}}}

@@ -126,6 +126,7 @@ def test_offers_nothing(file: str, text: str) -> None:
         (OVERLAY, "spec:\n  no‸\n  volumes: []", "nodeName", "spec:\n  nodeName: \n  volumes: []"),
         (OVERLAY, "spec:\n  con‸: []", "containers", "spec:\n  containers: []"),
         (OVERLAY, '{% include "_m‸" %}', "_macros.j2", '{% include "_macros.j2" %}'),
+        (CASES, "cases:\n- params: {sec‸", "secret-", "cases:\n- params: {secret-"),
         (MANIFEST, 'delivery: "an‸notation"', "annotation", 'delivery: "annotation"'),
         (CASES, 'cases: [{params: {"app‸": 1}}]', "app-port", 'cases: [{params: {"app-port": 1}}]'),
         (OVERLAY, "# lint: disable=run‸-a why", "run-as-root", "# lint: disable=run-as-root why"),
