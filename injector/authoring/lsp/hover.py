@@ -11,7 +11,7 @@ from injector.authoring.lint.rule import address, rules
 from injector.authoring.lsp.jinja_text import Region, chains, file_names, region_at, tokens, without_jinja
 from injector.authoring.lsp.navigation import occurrences_at
 from injector.authoring.lsp.outline import entry_at
-from injector.authoring.lsp.places import Place, filter_help, names_place, place_of_chain, place_of_file
+from injector.authoring.lsp.places import SchemaPlace, filter_help, names_place, place_of_chain, place_of_file
 from injector.authoring.lsp.project import Project
 from injector.authoring.reference import code
 from injector.templates.source_map import line_start
@@ -34,7 +34,10 @@ def hover(project: Project, file: str, offset: int, value_at: Callable[[str, int
     """
     text = project.files.get(file, "")
     region = region_at(text, offset) if file.endswith(".j2") else None
-    about = _rule(text, offset) or _parameter(project, file, offset)
+    about = _rule(text, offset)
+    if region and region.kind == "{#":
+        return about
+    about = about or _parameter(project, file, offset)
     if region is None:
         return about or _in_yaml(project, file, offset)
     about = about or _in_jinja(project, file, region, offset)
@@ -57,7 +60,7 @@ def _rule(text: str, offset: int) -> Hover | None:
     return None
 
 
-def _about(name: str, place: Place, start: int, end: int) -> Hover | None:
+def _about(name: str, place: SchemaPlace, start: int, end: int) -> Hover | None:
     parts = (f"**{name}**" + (f": {place.detail}" if place.detail else ""), place.first("description"))
     return Hover("\n\n".join(filter(None, parts)), start, end) if place.detail or parts[1] else None
 

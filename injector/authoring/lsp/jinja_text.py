@@ -9,10 +9,11 @@ from typing import NamedTuple, TypeAlias
 
 #: A comment; a hole or a tag, up to its end, to the next one, or to the end of the text.
 _REGION = re.compile(
-    r"""(?P<open>\{\#)(?:(?!\#\}).)*+(?P<close>\#\})?|(?P<code>\{[{%])"""
+    r"""(?P<open>\{\#)(?:(?!\#\}|\{\#).)*+(?P<close>\#\})?|(?P<code>\{[{%])"""
     r"""(?:"(?:\\.|[^"\\\n])*+"|'(?:\\.|[^'\\\n])*+'|(?![%}]\}|\{[{%\#]).)*+(?P<end>[%}]\})?""",
     re.DOTALL,
 )
+_BLANK = re.compile(r"[ \t]*(?:\n|\Z)")
 _RAW_END = re.compile(r"\{%-?\s*endraw")
 _TOKEN = re.compile(r""""(?:\\.|[^"\\])*+"?|'(?:\\.|[^'\\])*+'?|[^\W\d]\w*|\d[\w.]*|[=!<>]=|//|\*\*|\S""", re.DOTALL)
 
@@ -93,9 +94,10 @@ def without_jinja(text: str) -> str:
     """
     pieces, at = [], 0
     for part in regions(text):
-        beside = text[: part.first].rpartition("\n")[2] + text[part.last :].partition("\n")[0]
-        filling = "x" if part.kind == "{{" and beside.strip() else " "
-        pieces += [text[at : part.first], re.sub(r"[^\n]", filling, text[part.first : part.last])]
+        before = text[at : part.first]
+        alone = ("\n" in before or at == 0) and not before.rpartition("\n")[2].strip() and _BLANK.match(text, part.last)
+        filling = "x" if part.kind == "{{" and not alone else " "
+        pieces += [before, re.sub(r"[^\n]", filling, text[part.first : part.last])]
         at = part.last
     return "".join([*pieces, text[at:]])
 
@@ -141,18 +143,18 @@ def file_names(file: str, text: str) -> FileNames:
     values: dict[str, tuple[Chain, bool]] = {}
     macros: dict[str, tuple[str, str, str]] = {}
     modules: dict[str, str] = {}
-    for words in expressions(text, "{%"):
-        match [token.text for token in words]:
+    for tag in expressions(text, "{%"):
+        match [token.text for token in tag]:
             case ["macro", name, *_]:
-                macros[name] = (file, name, text[words[1].start : words[-1].end])
+                macros[name] = (file, name, text[tag[1].start : tag[-1].end])
             case ["for" | "set" as how, name, "in" | "=", *_]:
-                values[name] = (next(chains(words[3:]), ()), how == "for")
+                values[name] = (next(chains(tag[3:]), ()), how == "for")
             case ["import", _, "as", name, *_]:
-                modules[name] = words[1].string or ""
+                modules[name] = tag[1].string or ""
             case ["from", _, "import", *texts]:
                 for at, name in enumerate(texts):
                     if texts[at - 1] == "as" and at > 1:
                         macros[name] = macros.get(texts[at - 2], (file, name, name))
                     elif name.isidentifier() and name != "as":
-                        macros[name] = (words[1].string or "", name, name)
+                        macros[name] = (tag[1].string or "", name, name)
     return FileNames(values, macros, modules)

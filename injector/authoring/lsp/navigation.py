@@ -134,9 +134,12 @@ class _Reader(NamedTuple):
                 case ("case", "cases", int(), "expect", "golden") | ("case", "cases", int(), "file"):
                     yield Occurrence("file", f"{TESTS}/{entry.scalar}", scalar)
                 case ("case", "cases", int(), "expect", "message") if entry.path[:2] in bad:  # it names the parameter
-                    yield from self.in_words(file, text, rf"(?<![\w-])({_WORD})(?![\w-])", entry.value, entry.end)
+                    mentions = [*self.in_prose(file, text, rf"(?<![\w-])({_WORD})(?![\w-])", entry.value, entry.end)]
+                    yield from {
+                        mention.name: mention for mention in reversed(mentions)
+                    }.values()  # later it may mean the word
 
-    def in_words(self, file: str, text: str, pattern: str, start: int, end: int) -> Iterator[Occurrence]:
+    def in_prose(self, file: str, text: str, pattern: str, start: int, end: int) -> Iterator[Occurrence]:
         """The parameters that a part of a text names where a pattern has its first group."""
         for match in re.compile(pattern).finditer(text, start, end):
             of_family = text[match.end(1) : match.end(1) + 2] in ("-<", "-*")
@@ -148,14 +151,14 @@ class _Reader(NamedTuple):
         prefixes = {Settings().prefix, *(e.scalar for e in outline(text) if e.path[2:] == ("settings", "prefix"))}
         own, prefix = re.escape(self.template), "|".join(map(re.escape, sorted(prefixes)))
         annotation = rf"(?<![\w.-]){own}\.(?:{prefix})/({_WORD})"
-        yield from self.in_words(file, text, annotation, 0, len(text))
+        yield from self.in_prose(file, text, annotation, 0, len(text))
         if kind_of_file(file) == "readme":
             begin, end = text.find(BEGIN) % (len(text) + 1), text.find(END) % (len(text) + 1)
-            yield from self.in_words(file, text, _ROW, begin, end)
+            yield from self.in_prose(file, text, _ROW, begin, end)
             code = rf"`({_WORD})(?:{_MEMBER})?(?::[^`\n]*)?`|"
             for pattern in (code, rf"--param[ =](?:{own}\.)?({_WORD})(?:{_MEMBER})?=", r"\bparams\.(\w+)"):
-                yield from self.in_words(file, text, pattern.rstrip("|"), 0, begin)
-                yield from self.in_words(file, text, pattern.rstrip("|"), end, len(text))
+                yield from self.in_prose(file, text, pattern.rstrip("|"), 0, begin)
+                yield from self.in_prose(file, text, pattern.rstrip("|"), end, len(text))
 
 
 @lru_cache(maxsize=128)
@@ -263,7 +266,7 @@ def _check_parameter(project: Project, base: str, new: str) -> None:
     if new.replace("-", "_") in others.variables or others.base_of(new):
         raise RenameError(f"the template already has a parameter {others.base_of(new) or new}; choose another name")
     for file, text in project.files.items():
-        for root, *steps in (chain for words in expressions(text) for chain in chains(words) if file.endswith(".j2")):
+        for root, *steps in (chain for part in expressions(text) for chain in chains(part) if file.endswith(".j2")):
             step = steps[0].text if steps else "[]"
             if root.text == "params" and step not in reader.variables and step in ("[]", *DICT_METHODS):
                 line = text.count("\n", 0, root.start) + 1

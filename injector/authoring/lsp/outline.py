@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from injector.diagnostics import Path
+from injector.templates.kubernetes_yaml import DEPTH
 from injector.templates.source_map import line_start
 
 _STRING = r"""(?P<quoted>(?s:"(?:\\.|[^"\\])*+"|'(?:''|[^'])*+')|["'][^\n]*)"""
@@ -21,9 +22,9 @@ _KEY = (
 )
 #: What a block is made of; a token begins behind the blanks before it.
 _BLOCK = re.compile(
-    rf"""(?P<blank>[ \t]*(?:\#[^\n]*)?(?:\n|\Z))|(?P<document>^(?:---|\.\.\.|%)[^\n]*)|[ \t]*(?:(?P<dash>-(?=\s|\Z))"""
-    rf"""|(?P<key>{_KEY})[ \t]*:(?=\s|\Z)|(?P<tag>[&!*][^\s,\[\]{{}}]*)|(?P<open>[\[{{])|(?P<literal>[|>][^\n]*\n?)"""
-    rf"""|{_STRING}|(?P<plain>(?:[^\n\#]|(?<=\S)\#)+))""",
+    rf"""(?P<blank>[ \t\r]*(?:\#[^\n]*)?(?:\n|\Z))|(?P<document>^(?:---|\.\.\.|%)[^\n]*)|[ \t]*(?:"""
+    rf"""(?P<dash>-(?=\s|\Z))|(?P<key>{_KEY})[ \t]{{0,9}}:(?=\s|\Z)|(?P<tag>[&!*][^\s,\[\]{{}}]*)|(?P<open>[\[{{])"""
+    rf"""|(?P<literal>[|>][^\n]*\n?)|{_STRING}|(?P<plain>(?:[^\n\#]|(?<=\S)\#)+))""",
     re.MULTILINE,
 )
 #: What stands within brackets.
@@ -32,11 +33,11 @@ _FLOW = re.compile(
     rf"""|(?P<tag>[&!*|>%@`][^\s,\[\]{{}}]*)|{_STRING}|(?P<plain>(?:[^\n,\[\]{{}}:\#]|:(?=[^\s,\[\]{{}}])|(?<=\S)\#)+)|(?s:.)"""
 )
 #: A line that belongs to the block around, where a bracket was not closed.
-_OF_BLOCK = re.compile(rf"-\s|{_KEY}[ \t]*:(?=\s|\Z)")
+_OF_BLOCK = re.compile(rf"-\s|{_KEY}[ \t]{{0,9}}:(?=\s|\Z)")
 
 
 @dataclass(slots=True)
-class Entry:
+class OutlineEntry:
     """A key with its value, or an item of a list.
 
     `path` leads to the value. The key is `text[start:key_end]`, without quotes; an item has none. The value is
@@ -66,9 +67,9 @@ class _Collection:
     indent: int
     mapping: bool
     flow: bool
-    owner: Entry | None
+    owner: OutlineEntry | None
     step: str | int = -1
-    entry: Entry | None = None
+    entry: OutlineEntry | None = None
     value_next: bool = False
 
 
@@ -77,9 +78,10 @@ class _Scanner:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.entries: list[Entry] = []
+        self.entries: list[OutlineEntry] = []
         self.open: list[_Collection] = []
-        self._at = self._last = 0
+        self._first = int(text.startswith("\ufeff"))  # behind a byte order mark
+        self._at = self._last = self._first
         while self._at < len(text):
             flow = bool(self.open and self.open[-1].flow)
             token = (_FLOW if flow else _BLOCK).match(text, self._at)
@@ -113,16 +115,18 @@ class _Scanner:
     def _begin(self, indent: int, *, mapping: bool, flow: bool = False) -> _Collection:
         owner = self.open[-1].entry if self.open else None
         self.open.append(_Collection(indent, mapping, flow, owner))
+        if len(self.open) == DEPTH:  # nobody writes so deep, and every step would cost more than the one before
+            self._at = len(self.text)
         return self.open[-1]
 
     def _enter(self, step: str | int, start: int, key_end: int) -> None:
         top = self.open[-1]
         top.step, self._last = step, self._at
-        top.entry = Entry(self.path, start, key_end, self._at, self._at)
+        top.entry = OutlineEntry(self.path, start, key_end, self._at, self._at)
         self.entries.append(top.entry)
 
     def _block(self, kind: str, begin: int, written: str) -> None:
-        column = begin - line_start(self.text, begin)
+        column = begin - max(line_start(self.text, begin), self._first)
         if kind in ("dash", "key"):
             self.leave(column, item=kind == "dash")
         elif kind == "document":
@@ -143,7 +147,7 @@ class _Scanner:
                 self._bracket(begin)
             case "literal":
                 indent = (top.indent if top else -1) + 1
-                body = re.compile(rf"(?:[ \t]*\n| {{{indent},}}[^\n]*(?:\n|\Z))*").match(self.text, self._at)
+                body = re.compile(rf"(?:[ \t\r]*\n| {{{indent},}}[^\n]*(?:\n|\Z))*").match(self.text, self._at)
                 self._at = body.end() if body else self._at
                 self._last = len(self.text[: self._at].rstrip())
 
@@ -191,7 +195,7 @@ class _Scanner:
 
 
 @lru_cache(maxsize=64)
-def outline(text: str) -> tuple[Entry, ...]:
+def outline(text: str) -> tuple[OutlineEntry, ...]:
     """The keys and items of a text, in order."""
     scanner = _Scanner(text)
     while scanner.open:
@@ -199,7 +203,7 @@ def outline(text: str) -> tuple[Entry, ...]:
     return tuple(scanner.entries)
 
 
-def entry_at(text: str, offset: int) -> Entry | None:
+def entry_at(text: str, offset: int) -> OutlineEntry | None:
     """The innermost key, or item, that an offset lies in: in the key, or in its value."""
     around = [entry for entry in outline(text) if entry.start <= offset <= entry.end]
     return around[-1] if around else None

@@ -21,7 +21,7 @@ from injector.authoring.cases.mistakes import GOLDEN
 from injector.authoring.cases.suite import TESTS
 from injector.authoring.lint.pod_schema import field_description, field_values
 from injector.authoring.lsp.jinja_text import Chain, FileNames, without_jinja
-from injector.authoring.lsp.outline import Entry, outline
+from injector.authoring.lsp.outline import OutlineEntry, outline
 from injector.authoring.lsp.project import Project
 from injector.authoring.reference import described, shown_default, takes
 from injector.authoring.schemas import schema_of
@@ -42,6 +42,7 @@ from injector.templates.variables import VARIABLES, Context
 #: What holds docs/: an installation's package, or a checkout.
 _ROOTS = Path(injector.__file__).resolve().parents[:2]
 _ROW = re.compile(r"^\| `(\w+)[^`]*` \| (.*) \|$", re.MULTILINE)
+_base = cache(schema_of)
 #: What files are, by their names.
 _KINDS = {MANIFEST: "template", OVERLAY: "overlay", "README.md": "readme"}
 #: The keyword of these schemas for what something is to a completion.
@@ -49,7 +50,7 @@ KIND = "x-kind"
 _SCALARS: Mapping[str, Any] = {"Quantity": "string", "IntOrString": ["integer", "string"]}
 
 
-class Place(NamedTuple):
+class SchemaPlace(NamedTuple):
     """A place: the schemas that speak of it, each of which counts, within the document `root`."""
 
     schemas: tuple[Any, ...]
@@ -71,7 +72,7 @@ class Place(NamedTuple):
         """What the first schema with a keyword has there."""
         return next((schema[keyword] for schema in self.each() if schema.get(keyword) is not None), default)
 
-    def below(self, *steps: str | int) -> Place:
+    def below(self, *steps: str | int) -> SchemaPlace:
         """The place to which keys and indexes lead from here."""
         place = self
         for step in steps:
@@ -79,7 +80,7 @@ class Place(NamedTuple):
             for schema in place.each():
                 named = mapping(schema.get("properties")).get(step, schema.get("additionalProperties"))
                 inner.append(schema.get("items") if isinstance(step, int) else named)
-            place = Place(tuple(inner), self.root)
+            place = SchemaPlace(tuple(inner), self.root)
         return place
 
     @property
@@ -113,7 +114,7 @@ class Declaration(NamedTuple):
 
     name: str
     parameter: Parameter | None
-    entry: Entry
+    entry: OutlineEntry
 
     @property
     def base(self) -> str:
@@ -146,7 +147,7 @@ def declarations(text: str) -> tuple[Declaration, ...]:
 @lru_cache(maxsize=512)
 def _parameter(name: str, declaration: str) -> Parameter | None:
     try:
-        return make_parameter(name, load_manifest(declaration))
+        return make_parameter(name, mapping(load_manifest(declaration)))
     except (yaml.YAMLError, ValueError, DeclarationError):
         return None
 
@@ -174,7 +175,8 @@ def _of_field(field: Field, types: Schema) -> Schema:
     schema: Schema = {"description": field_description(field.address), "enum": list(values) or None, "default": default}
     match field.kind:
         case "list":
-            schema |= {"type": "array", "items": _of_field(field.element, types)}
+            inner = field.element.type or field.element.kind
+            schema |= {"title": f"list of {inner}", "type": "array", "items": _of_field(field.element, types)}
         case "map":
             schema |= {"type": "object", "additionalProperties": _of_field(field.fields["*"], types)}
         case "mapping":
@@ -196,7 +198,7 @@ def overlay_names(project: Project, list_: str) -> list[str]:
     return [name for name in dict.fromkeys(names) if name and name != "*"]
 
 
-def place_of_file(project: Project, file: str) -> Place | None:
+def place_of_file(project: Project, file: str) -> SchemaPlace | None:
     """The place that a file is as a whole; None where nothing is known of it."""
     kind = kind_of_file(file)
     pods = [
@@ -206,7 +208,7 @@ def place_of_file(project: Project, file: str) -> Place | None:
     if kind not in ("template", "case", "settings") and not (kind == "overlay" and about_pods):
         return None
     schema = _own(project, kind)
-    return Place((schema,), schema)
+    return SchemaPlace((schema,), schema)
 
 
 def _own(project: Project, kind: str) -> Schema:
@@ -231,15 +233,10 @@ def _own(project: Project, kind: str) -> Schema:
     return with_more(_base(kind), {"properties": more})
 
 
-@cache
-def _base(kind: str) -> Schema:
-    return schema_of(kind)
-
-
 def _in_cases(project: Project) -> Schema:
     """What a case may name of its template."""
     manifest = project.files.get(MANIFEST, "")
-    declared = {declaration.name: declaration.schema for declaration in declarations(manifest)}
+    declared = {d.name.removesuffix("*"): d.schema for d in declarations(manifest)}
     suffix = Settings().parameter_suffix(project.name)
     parameters = {"properties": declared}
     annotations = {"properties": {"annotations": {"properties": {f"{suffix}{k}": s for k, s in declared.items()}}}}
@@ -263,7 +260,7 @@ def _in_cases(project: Project) -> Schema:
 
 
 @cache
-def name_help() -> Mapping[str, str]:
+def documented_names() -> Mapping[str, str]:
     """What docs/templates.md says of each name and function that templates see; nothing where it did not come along."""
     page = next((page for root in _ROOTS if (page := root / "docs" / "templates.md").is_file()), None)
     text = page.read_text(encoding="utf-8") if page else ""
@@ -278,7 +275,7 @@ def filter_help(name: str) -> str:
     return re.split(r"(?<=\w)[.:](?:\s|\Z)", " ".join((inspect.getdoc(documented) or "").split()))[0]
 
 
-def names_place(project: Project) -> Place:
+def names_place(project: Project) -> SchemaPlace:
     """The place whose keys are the names that templates see."""
     declared = declarations(project.files.get(MANIFEST, ""))
     context = Context(params={}, object={}, namespace=Namespace(""), workload=Workload("", "", None))
@@ -297,13 +294,17 @@ def names_place(project: Project) -> Place:
     for name, value in VARIABLES.items():
         inner = value(context)
         if name not in shapes:
-            shapes[name] = {"properties": {key: {"description": name_help().get(name)} for key in mapping(inner)}}
-    named = {name: {KIND: "value", "description": name_help().get(name), **shape} for name, shape in shapes.items()}
+            shapes[name] = {
+                "properties": {key: {"description": documented_names().get(name)} for key in mapping(inner)}
+            }
+    named = {
+        name: {KIND: "value", "description": documented_names().get(name), **shape} for name, shape in shapes.items()
+    }
     schema: Schema = {"properties": named, "$defs": _pod()}
-    return Place((schema,), schema)
+    return SchemaPlace((schema,), schema)
 
 
-def place_of_chain(project: Project, names: FileNames, chain: Chain, far: int = 5) -> Place:
+def place_of_chain(project: Project, names: FileNames, chain: Chain, far: int = 5) -> SchemaPlace:
     """The place of the value that a chain leads to; names that stand for others are followed so `far`."""
     root, steps = chain[0].text, [0 if token.text == "[]" else token.text for token in chain[1:]]
     source, of_items = names.values.get(root, ((), False))

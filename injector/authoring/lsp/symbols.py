@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from injector.authoring.lsp.jinja_text import expressions, without_jinja
-from injector.authoring.lsp.outline import Entry, outline
+from injector.authoring.lsp.outline import OutlineEntry, outline
 from injector.authoring.lsp.places import kind_of_file
 from injector.authoring.lsp.project import Project
 from injector.diagnostics import Path
@@ -44,24 +44,23 @@ def symbols(project: Project, file: str) -> list[Symbol]:
     return sorted(listed, key=lambda symbol: symbol.start)
 
 
-def _children(entries: tuple[Entry, ...], group: Entry, kind: str) -> Iterator[Symbol]:
+def _children(entries: tuple[OutlineEntry, ...], group: OutlineEntry, kind: str) -> Iterator[Symbol]:
     within = [entry for entry in entries if group.start < entry.start and entry.end <= group.end]
     depth = len(group.path)
+    names = {entry.path[:-1]: entry.scalar for entry in within if entry.path[depth + 1 :] == ("name",)}
     for entry in within:
-        if len(entry.path) == depth + 1:
-            names = [e.scalar for e in within if e.path == (*entry.path, "name") and entry.start <= e.start < entry.end]
-            name = "".join(names[:1]) if isinstance(entry.path[-1], int) else entry.path[-1]
-            if name:
-                yield Symbol(name, kind, entry.start, entry.end)
+        step = entry.path[-1]
+        if len(entry.path) == depth + 1 and (name := names.get(entry.path, "") if isinstance(step, int) else step):
+            yield Symbol(name, kind, entry.start, entry.end)
 
 
 def _macros(text: str) -> Iterator[Symbol]:
     begun: list[tuple[str, int]] = []
-    for words in expressions(text, "{%"):
-        match [token.text for token in words]:
+    for tag in expressions(text, "{%"):
+        match [token.text for token in tag]:
             case ["macro", name, *_]:
-                begun.append((name, words[0].start))
+                begun.append((name, tag[0].start))
             case ["endmacro", *_] if begun:
                 name, start = begun.pop()
-                yield Symbol(name, "macro", start, words[0].end)
+                yield Symbol(name, "macro", start, tag[0].end)
     yield from (Symbol(name, "macro", start, start + len("macro")) for name, start in begun)
