@@ -147,8 +147,11 @@ def _answer(replies: socket.socket, tasks: Any) -> None:
     """The child: its number, then what the task gives."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # programs that cases start are waited for
     gc.disable()  # the child ends before that pays
-    with replies.makefile("rwb") as stream, suppress(OSError):  # whoever asked may be gone
-        request = msgspec.json.decode(stream.readline(), type=ChildRequest)
+    with suppress(OSError), replies.makefile("rwb") as stream:  # whoever asked may be gone
+        line = stream.readline()
+        if not line:
+            return
+        request = msgspec.json.decode(line, type=ChildRequest)
         stream.write(b"%d\n" % os.getpid())
         stream.flush()
         set_limit(resource.RLIMIT_AS, address_space() + _MEMORY)
