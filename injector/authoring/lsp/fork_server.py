@@ -148,7 +148,10 @@ def _answer(replies: socket.socket, tasks: Any) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # programs that cases start are waited for
     gc.disable()  # the child ends before that pays
     with suppress(OSError), replies.makefile("rwb") as stream:  # whoever asked may be gone
-        request = msgspec.json.decode(stream.readline(), type=ChildRequest)
+        line = stream.readline()
+        if not line:
+            return
+        request = msgspec.json.decode(line, type=ChildRequest)
         stream.write(b"%d\n" % os.getpid())
         stream.flush()
         set_limit(resource.RLIMIT_AS, address_space() + _MEMORY)

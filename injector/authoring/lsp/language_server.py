@@ -57,6 +57,8 @@ class InjectorLanguageServer(LanguageServer):
     def project_of(self, uri: str) -> tuple[WatchedProject, str] | None:
         """The template that a document belongs to, and the document's path within it; None where it is of none."""
         path = _path(uri)
+        if not uri.startswith("file:"):  # a text that has no file yet
+            return None
         for folder, file in ((path.parent, path.name), (path.parent.parent, f"{path.parent.name}/{path.name}")):
             if (file == path.name or path.parent.name == TESTS) and is_template(folder):
                 return self.watched(folder), file
@@ -161,15 +163,8 @@ class InjectorLanguageServer(LanguageServer):
 # ------------------------------------------------------------------------------------------------ what an editor says
 
 
-def _opened(server: InjectorLanguageServer, params: types.DidOpenTextDocumentParams) -> None:
-    server.changed(params.text_document.uri)
-
-
-def _edited(server: InjectorLanguageServer, params: types.DidChangeTextDocumentParams) -> None:
-    server.changed(params.text_document.uri)
-
-
-def _saved(server: InjectorLanguageServer, params: types.DidSaveTextDocumentParams) -> None:
+def _changed(server: InjectorLanguageServer, params: Any) -> None:
+    """A document is opened, edited or saved."""
     server.changed(params.text_document.uri)
 
 
@@ -293,9 +288,9 @@ def _quick_fix(
 #: What does something about each message of an editor.
 _HANDLERS: Mapping[str, Callable[[InjectorLanguageServer, Any], object]] = {
     types.INITIALIZED: _initialized,
-    types.TEXT_DOCUMENT_DID_OPEN: _opened,
-    types.TEXT_DOCUMENT_DID_CHANGE: _edited,
-    types.TEXT_DOCUMENT_DID_SAVE: _saved,
+    types.TEXT_DOCUMENT_DID_OPEN: _changed,
+    types.TEXT_DOCUMENT_DID_CHANGE: _changed,
+    types.TEXT_DOCUMENT_DID_SAVE: _changed,
     types.TEXT_DOCUMENT_DID_CLOSE: _closed,
     types.TEXT_DOCUMENT_CODE_ACTION: _code_actions,
     types.WORKSPACE_DID_CHANGE_WATCHED_FILES: _files_changed,

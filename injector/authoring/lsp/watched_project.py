@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ from injector.authoring.lsp.project import Project, as_folder, read_project
 from injector.errors import TEMPLATE_ERRORS, TemplateError
 from injector.templates.template import MANIFEST, OVERLAY
 
+_log = logging.getLogger(__name__)
 #: Seconds without a keystroke after which all rules are checked.
 PAUSE = 0.3
 #: Seconds of processor time for what is said at once, for a whole lint, and for anything else.
@@ -82,30 +84,36 @@ class WatchedProject:
         while True:
             await self._changed.wait()
             self._changed.clear()
-            revision = self.revision
             try:
-                project = self.project()
-            except TemplateError as error:  # a file that is no UTF-8, a folder that is gone
-                problems = [_of_error(diagnostic.code, str(diagnostic.message)) for diagnostic in error.diagnostics]
-                self._publish(Project(self.folder, {}), revision, problems, [])
-                continue
-            cases, self._cases_changed = self._cases_changed, False
-            problems, ended = await self._problems(
-                "check", project, _CHECK, path=str(self.folder), pod=self.pod, cases=cases
-            )
-            self._publish(project, revision, problems, _still_open(self._linted, problems))
-            if ended or await self._changes_within(PAUSE):
-                continue
-            linting = asyncio.create_task(self._problems("lint", project, _LINT, path=str(self.folder)))
-            waiting = asyncio.create_task(self._changed.wait())
-            try:
-                await asyncio.wait((linting, waiting), return_when=asyncio.FIRST_COMPLETED)
-                if not self._changed.is_set():
-                    self._linted, _ = await linting
-                    self._publish(project, revision, self._linted, None)
-            finally:
-                linting.cancel()
-                waiting.cancel()
+                await self._check()
+            except Exception:  # the next text may be luckier
+                _log.exception("%s is not checked", self.folder)
+
+    async def _check(self) -> None:
+        """Check the texts as they are, at once, and whole if they stay as they are."""
+        revision = self.revision
+        try:
+            project = self.project()
+        except TemplateError as error:  # a file that is no UTF-8, a folder that is gone
+            problems = [_of_error(d.code, d.message, d.place.file or MANIFEST) for d in error.diagnostics]
+            self._publish(Project(self.folder, {}), revision, problems, None)
+            return
+        cases, self._cases_changed = self._cases_changed, False
+        path = str(self.folder)
+        problems, ended = await self._problems("check", project, _CHECK, path=path, pod=self.pod, cases=cases)
+        self._publish(project, revision, problems, None if ended else _still_open(self._linted, problems))
+        if ended or await self._changes_within(PAUSE):
+            return
+        linting = asyncio.create_task(self._problems("lint", project, _LINT, path=path))
+        waiting = asyncio.create_task(self._changed.wait())
+        try:
+            await asyncio.wait((linting, waiting), return_when=asyncio.FIRST_COMPLETED)
+            if not self._changed.is_set():
+                self._linted, _ = await linting
+                self._publish(project, revision, self._linted, None)
+        finally:
+            linting.cancel()
+            waiting.cancel()
 
     async def _problems(self, task: str, project: Project, seconds: int, **more: Any) -> tuple[list[Problem], bool]:
         """What a child finds, and whether it was ended before: then that is what is wrong."""

@@ -346,7 +346,7 @@ def edit_at_random(folder: Path, edits: int) -> None:
             file = chance.choice(files)
             texts[file] = changed(texts[file], chance) if number % 15 else originals[file]
             editor.type(file, texts[file])
-            if number % 50 == 49:
+            if number % 10 == 9:
                 ask = {"folder": editor.uri("")}
                 await editor.request("injector/preview", ask)  # when that is answered, it reads what is typed
             if number % 500 == 499:
