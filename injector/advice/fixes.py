@@ -3,7 +3,7 @@
 Who makes a Diagnostic knows what is wrong at its place, and says so in one of its `fields`:
 
 - `replace`: a text that stands at the place, and what has to stand there; where that is "", a comment or its line goes
-- `value` and `nearest`: a name at the place or behind it on the line, and how it is spelled
+- `value`, and `allowed` or `nearest`: a name at the place or behind it on the line, and how names are spelled
 - `quotes`: `add` or `remove` those of the scalar at the place, or of the key there
 - `add`: the key that is missing in the mapping that begins at the place, with its value
 - `remove`: the places of the keys that go, with what is below them
@@ -20,7 +20,7 @@ from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
 from injector.diagnostics import Diagnostic, Edit, Place, printable
-from injector.names import cut, flow_value
+from injector.names import cut, flow_value, nearest
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
 #: How much a name is like the one that is meant (0 to 1), where nobody is asked.
@@ -32,6 +32,8 @@ _BARE = re.compile(
 _QUOTED = re.compile(r"(?:[\w.-]+:[ \t]+)?(?P<value>([\"'])([-+.\w]+|\{\{ *params\.\w+ *\}\})\2)")
 #: A key of a mapping in block style, with what is before it on its line.
 _KEY = re.compile(r"(?P<before> *(?:- +)*)(?P<key>[\w./-]+|\"[^\"\n]*\"):(?=[ \t\r\n]|\Z)")
+#: A line that may write other lines, or none.
+_JINJA = re.compile(r"\{\{|\{#|.*\{%")
 #: How a line begins that belongs to the key above, whose indentation it may have.
 _GOES_ON = ("- ", "}", "]")
 
@@ -67,8 +69,8 @@ def fix_for(diagnostic: Diagnostic, sources: Mapping[str, str]) -> Fix | None:
     `sources` are the texts of the files by the names that places have.
     """
     spot = _spot(diagnostic.place, sources)
-    name = next((name for name in _WAYS if diagnostic.fields.get(name)), None)
-    return _WAYS[name](spot, diagnostic.fields, sources) if name and spot else None
+    ways = (way for name, way in _WAYS.items() if spot and diagnostic.fields.get(name))
+    return next((fix for way in ways if spot and (fix := way(spot, diagnostic.fields, sources))), None)
 
 
 def fix_of(diagnostic: Diagnostic) -> Fix | None:
@@ -104,12 +106,14 @@ def _replaced(spot: _Spot, fields: Mapping[str, Any], _: Mapping[str, str]) -> F
 
 def _respelled(spot: _Spot, fields: Mapping[str, Any], _: Mapping[str, str]) -> Fix | None:
     """The name at the spot, or the only one like it behind it on the line, is spelled as the nearest that there is."""
-    value, near = str(fields["value"]), str(fields["nearest"])
+    value = str(fields.get("value", ""))
+    near = fields.get("nearest") or nearest(value, map(str, fields.get("allowed", ()))) or ""
     name = re.compile(rf"(?<![\w-]){re.escape(value)}(?![\w-])")
     matches = list(name.finditer(spot.text, spot.offset, spot.lines[0].end()))
-    at_once = bool(matches) and matches[0].start() == spot.offset
+    if not matches or (matches[0].start() != spot.offset and len(matches) > 1):
+        return None
     alike = SequenceMatcher(None, value.lower(), near.lower()).ratio() >= _ALIKE
-    return spot.fix(f"write {near}", *matches[0].span(), near) if alike and (at_once or len(matches) == 1) else None
+    return spot.fix(f"write {near}", *matches[0].span(), near) if alike else None
 
 
 def _quoted(spot: _Spot, fields: Mapping[str, Any], _: Mapping[str, str]) -> Fix | None:
@@ -150,8 +154,10 @@ def _behind_entries(spot: _Spot, indent: int) -> int:
     for line in spot.lines[1:]:
         content = line[0].strip()
         depth = line[0].index(content)
-        tagged = tagged or "{%" in content
-        if not content or content.startswith("#") or "{%" in content:
+        if not content or content.startswith("#"):
+            continue
+        if _JINJA.match(content):
+            tagged = True
             continue
         ends = depth <= indent and not content.startswith(_GOES_ON)
         if tagged:
@@ -176,17 +182,20 @@ def _without_entry(spot: _Spot | None) -> Edit | None:
     end = spot.lines[0].end()
     for line in spot.lines[1:]:
         content = line[0].strip()
+        if _JINJA.match(content):
+            return None
         if content and line[0].index(content) <= len(key["before"]) and not content.startswith(_GOES_ON):
             break
         end = line.end()
-    return None if "{%" in spot.text[spot.start : end] else Edit(spot.file, spot.start, end, "")
+    return Edit(spot.file, spot.start, end, "")
 
 
 #: By the field that calls for it.
 _WAYS: dict[str, Callable[[_Spot, Mapping[str, Any], Mapping[str, str]], Fix | None]] = {
     "replace": _replaced,
-    "nearest": _respelled,
     "quotes": _quoted,
+    "nearest": _respelled,
+    "allowed": _respelled,
     "add": _added,
     "remove": _removed,
 }

@@ -121,7 +121,10 @@ def section(template: Template, settings: Settings | None = None) -> str:
 
 
 def with_section(readme: str, template: Template, settings: Settings | None = None) -> str:
-    """A README with the section between its marks made anew; all else stays. Raises SectionError without the marks."""
+    """A README with the section between its marks made anew, with its line ends; all else stays.
+
+    Raises SectionError without the marks.
+    """
     begin, end = readme.find(BEGIN), readme.find(END)
     if begin < 0 or end < begin:
         raise SectionError(
@@ -130,7 +133,9 @@ def with_section(readme: str, template: Template, settings: Settings | None = No
         )
     if readme.count(BEGIN) > 1 or readme.count(END) > 1:
         raise SectionError(f"has more than one section: {BEGIN} and {END} must each occur only once")
-    return f"{readme[:begin]}{BEGIN}\n\n{section(template, settings)}\n{readme[end:]}"
+    written = f"{BEGIN}\n\n{section(template, settings)}\n"
+    line_end = "\r\n" if readme[begin + len(BEGIN) :].startswith("\r\n") else "\n"
+    return readme[:begin] + written.replace("\n", line_end) + readme[end:]
 
 
 def _parameters(template: Template, settings: Settings) -> Iterator[str]:

@@ -52,6 +52,7 @@ def lint(
     """
     from injector.authoring.lint.engine import LintOptions, templates_among
     from injector.authoring.lint.engine import lint as lint_templates
+    from injector.authoring.lint.fixes import urgency
     from injector.authoring.lint.rule import rules
     from injector.cli.lint_fixes import fixes_as_difference, tell_fixes, write_fixes
     from injector.cli.report import counted, progress_bar, tell
@@ -88,7 +89,7 @@ def lint(
     totals = [counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]] or ["no problems"]
     tell(", ".join([counted(len(templates), "template"), *totals]))
     if problems and output == "text":
-        code = min(problems, key=_urgency).code
+        code = min(problems, key=urgency).code
         tell(f"more about [{code}]: injector lint --explain {code}")
         if fixable := sum("fix" in problem.fields for problem in problems):
             tell(f"{fixable} can be fixed: injector lint --fix")
@@ -133,6 +134,7 @@ def written_problems(
         diagnostics_text,
         json_text,
     )
+    from injector.authoring.lint.fixes import urgency
     from injector.pods.context import filled
 
     if form == "json":
@@ -141,12 +143,7 @@ def written_problems(
     if form == "sarif":
         described = {name: rule.as_sarif() for name, rule in rules.items()}
         return json_text(diagnostics_sarif(problems, described, program))
-    return diagnostics_github(problems) if form == "github" else diagnostics_text(sorted(problems, key=_urgency))
-
-
-def _urgency(problem: Diagnostic) -> int:
-    """What people read first: errors; what is wrong with a README last."""
-    return 0 if problem.severity == "error" else 1 + problem.place.file.endswith(".md")
+    return diagnostics_github(problems) if form == "github" else diagnostics_text(sorted(problems, key=urgency))
 
 
 def _explained(name: str) -> str:

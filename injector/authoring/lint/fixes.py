@@ -36,16 +36,26 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
 
 
 def fixed(sources: Mapping[str, str], problems: Sequence[Diagnostic]) -> Fixed:
-    """The texts after the fixes of problems, but for those that touch an earlier one; `problems` stay as they are."""
+    """The texts after the fixes of the most urgent problems, but for those that touch an earlier one.
+
+    What is less urgent may be a consequence. `problems` stay as they are.
+    """
     edits: dict[Edit, None] = {}
     corrected = []
-    for problem in problems:
-        fix = fix_of(problem)
+    fixable = [problem for problem in problems if fix_of(problem)]
+    most = min(map(urgency, fixable), default=0)
+    for problem in fixable:
+        fix = fix_of(problem) if urgency(problem) == most else None
         if fix and (edits.keys() >= set(fix.edits) or not any(_touch(a, b) for a in fix.edits for b in edits)):
             edits.update(dict.fromkeys(fix.edits))
             corrected.append(problem)
     texts = {file: apply(text, (edit for edit in edits if edit.file == file)) for file, text in sources.items()}
     return Fixed(texts, problems, corrected)
+
+
+def urgency(problem: Diagnostic) -> int:
+    """What comes first: errors; what is wrong with a README last."""
+    return 0 if problem.severity == "error" else 1 + problem.place.file.endswith(".md")
 
 
 def _touch(edit: Edit, other: Edit) -> bool:

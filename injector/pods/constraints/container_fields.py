@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from injector.diagnostics import Diagnostic, Key, Path
-from injector.names import WANTED, quotes_help, shown_value
+from injector.names import WANTED, quotes_change, quotes_help, shown_value
 from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, chosen_members, invalid, wrong_value
 from injector.pods.context import Object, mapping, mappings_at
 from injector.pods.fields import CONTAINER, Field
@@ -162,4 +162,5 @@ def _wrong(place: _Place, name: str, value: object, expected: str, kind: str, in
         f"it must be {expected}{f'; {quotes}' if quotes else ''}",
         () if quotes else ("shape", value),
         value=value,
+        quotes=quotes_change(value, (kind,)),
     )

@@ -50,7 +50,9 @@ def _entry(field: str, key: object, value: object) -> Violations:
         return
     path = ("metadata", field, Key(key))
     if not isinstance(value, str):
-        yield invalid(path, f"it is {shown_value(value)}, which is not a string", "put it in quotes", value=value)
+        yield invalid(
+            path, f"it is {shown_value(value)}, which is not a string", "put it in quotes", value=value, quotes="add"
+        )
     elif field == "labels" and not is_label_value(value):
         yield invalid(
             path, f"{shown_value(value)} is not a label value", "at most 63 letters, digits, - _ and .", value=value

@@ -93,7 +93,7 @@ def _unreadable(subject: Subject) -> Findings:
 
 
 def _finding(fault: Diagnostic, place: Place, render: Rendering | RenderFailure) -> Finding:
-    fields = {"about": fault.path[2:3], "sample": render.title, "given": render.given}
+    fields = {**fault.fields, "about": fault.path[2:3], "sample": render.title, "given": render.given}
     return Finding(fault.message, place, help_for(fault), fault.path, **fields)
 
 

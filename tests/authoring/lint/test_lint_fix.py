@@ -1,0 +1,285 @@
+"""`injector lint --fix`: 40 broken templates become the ones that they were, byte by byte outside of the edits."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import injector
+from injector.advice.fixes import Fix, fix_for, fix_of
+from injector.authoring.lint.engine import LintOptions, lint_sources, lint_template
+from injector.authoring.lint.fixes import apply, fix_all, fixed
+from injector.authoring.lint.rule import rules
+from injector.authoring.reference import with_section
+from injector.authoring.scaffold import scaffold
+from injector.cli.main import main
+from injector.diagnostics import Diagnostic, Edit, Place
+from injector.errors import TEMPLATE_ERRORS
+from injector.loading.template_folders import gallery_path, read_folder
+from injector.templates.load import load_template
+from tests.authoring.lint.support import BASE, found, write
+from tests.authoring.lint.test_lint_rule_cases import CASES as RULE_CASES
+from tests.unit.templates.test_broken import CASES as BROKEN
+from tests.unit.templates.test_broken import contents
+
+MANIFEST, OVERLAY, README = "template.yaml", "overlay.yaml.j2", "README.md"
+#: The files of templates without a finding, by their names.
+RIGHT = {
+    "tool": read_folder(BASE),
+    "starter": {
+        name: text
+        for name, text in scaffold("starter", Path(injector.__file__).parent / "authoring/scaffold/starter").items()
+        if "/" not in name
+    },
+    **{name: read_folder(gallery_path() / name) for name in ("nginx", "prometheus-exporter", "deny-env", "vault-agent")},
+}
+RIGHT["starter"][README] = with_section(RIGHT["starter"][README], load_template("starter", RIGHT["starter"]))
+
+
+class Case(NamedTuple):
+    """A template with mistakes. `changes` are a file, a text of it, what is wrong in its place, and what is right there
+    where that is another text. The fix brings back the text, or else what it renders.
+    """
+
+    template: str
+    what: str
+    rules: str
+    changes: tuple[tuple[str, ...], ...]
+    exact: bool
+
+    def files(self, right: bool) -> dict[str, str]:
+        """The files with the mistakes, or as they should be."""
+        files = dict(RIGHT[self.template])
+        for file, text, wrong, *other in self.changes:
+            assert text in files[file], (self.what, text)
+            files[file] = files[file].replace(text, (other or [text])[0] if right else wrong, 1)
+        return files
+
+
+def case(template: str, what: str, rules: str, *changes: tuple[str, ...], exact: bool = True) -> Case:
+    return Case(template, what, rules, changes, exact)
+
+
+_SECURITY = """\
+    securityContext:
+      runAsUser: 10001
+      runAsNonRoot: true
+      allowPrivilegeEscalation: false
+      readOnlyRootFilesystem: true
+      capabilities: {drop: [ALL]}
+      seccompProfile: {type: RuntimeDefault}
+"""
+_FLOW = (
+    "    securityContext: {runAsUser: 10001, runAsNonRoot: true, allowPrivilegeEscalation: false, "
+    "readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}\n"
+)
+_HARDENING = "privilege-escalation run-as-root pod-security read-only-root"
+CASES = [
+    case("starter", "a parameter that is misspelt", "name", (OVERLAY, "params.image", "params.imgae")),
+    case("starter", "a parameter in a config file", "name", ("nginx.conf.j2", "params.port", "params.prot")),
+    case("starter", "a parameter without params", "name", (OVERLAY, "{{ params.cpu_request }}", "{{ cpu_request }}")),
+    case("starter", "two parameters", "name", (OVERLAY, "params.image", "params.imag"), (OVERLAY, "params.memory_limit", "params.memory_limt")),
+    case("starter", "a filter", "name", ("nginx.conf.j2", "params.greeting | quote", "params.greeting | qoute")),
+    case("starter", "a filter in the overlay", "name", (OVERLAY, "default(30)", "defualt(30)")),
+    case("starter", "a function", "name", (OVERLAY, "{{ warn(", "{{ wran(")),
+    case("starter", "a name that is there", "name", (OVERLAY, "workload.kind", "workloads.kind")),
+    case("starter", "a key of template.yaml", "manifest", (MANIFEST, "parameters:", "parametrs:")),
+    case("starter", "two keys of template.yaml", "manifest", (MANIFEST, "overridable:", "overrideable:"), (MANIFEST, "files:", "file:")),
+    case("starter", "a key of a declaration", "parameter", (MANIFEST, "minLength", "minLenght")),
+    case("starter", "a key in another case", "parameter", (MANIFEST, "maxLength", "maxlength")),
+    case("starter", "a format", "parameter", (MANIFEST, "format: image", "format: imgae")),
+    case("starter", "a type", "parameter", (MANIFEST, "    type: integer", "    type: interger")),
+    case("starter", "a key of a file", "manifest", (MANIFEST, "validate:", "validat:")),
+    case("starter", "a file of the folder", "file", (MANIFEST, "template: nginx.conf.j2", "template: ngnix.conf.j2")),
+    case("starter", "a default in quotes", "parameter", (MANIFEST, "default: 18090", 'default: "18090"')),
+    case("starter", "a field of the overlay", "schema", (OVERLAY, "readinessProbe:", "readinesProbe:")),
+    case("starter", "a field within braces", "schema", (OVERLAY, "{sizeLimit:", "{sizeLimt:")),
+    case("starter", "a field of a probe", "schema", (OVERLAY, "failureThreshold", "failureTreshold")),
+    case("starter", "a field beside spec", "ignored-field", (OVERLAY, "spec:\n", "spce:\n")),
+    case("starter", "a volume", "mount-without-volume", (OVERLAY, "{name: starter-temp,", "{name: starter-tmp,")),
+    case("starter", "a field of a container in overridable", "overridable", (MANIFEST, "[resources]", "[resource]")),
+    case(
+        "starter", "an idle comment at the end of a line", "disable",
+        (OVERLAY, "[nginx, -e, stderr, -c, /etc/sidecar/nginx.conf]", "[nginx, -e, stderr, -c, /etc/sidecar/nginx.conf]  # lint: disable=image-tag why"),
+    ),
+    case("starter", "an idle comment on its line", "disable", (OVERLAY, "    ports:\n", "    # lint: disable=resources it has some\n    ports:\n")),
+    case("starter", "a comment for the template", "disable", (MANIFEST, "description: A small", "# lint: disable=image-tag none\ndescription: A small")),
+    case("starter", "a parameter as a shell has it", "plain-reference", (OVERLAY, "image: {{ params.image }}", "image: ${params.image}")),
+    case("starter", "a dollar in front of a hole", "plain-reference", (OVERLAY, "image: {{", "image: ${{")),
+    case("starter", "quoting of another syntax", "foreign-quoting", ("nginx.conf.j2", "params.greeting | quote", "params.greeting | json_quote")),
+    case("starter", "the reference in the README", "readme-parameters", (README, "<!-- injector docs: end -->", "Old.\n<!-- injector docs: end -->"), exact=False),
+    case(
+        "starter", "a security context without privileges and profile", "privilege-escalation pod-security",
+        (OVERLAY, "      allowPrivilegeEscalation: false\n", ""),
+        (OVERLAY, "      seccompProfile: {type: RuntimeDefault}\n", ""),
+        exact=False,
+    ),
+    case("starter", "capabilities", "pod-security", (OVERLAY, "      capabilities: {drop: [ALL]}\n", ""), exact=False),
+    case("starter", "a file system that can be written", "read-only-root", (OVERLAY, "      readOnlyRootFilesystem: true\n", ""), exact=False),
+    case(
+        "starter", "the head of a whole Pod", "pod-name",
+        (OVERLAY, "spec:\n", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: x\n  namespace: shop\nspec:\n"),
+    ),
+    case("starter", "a namespace", "pod-name", (OVERLAY, "spec:\n", "metadata:\n  annotations: {a.example/b: c}\n  namespace: x\nspec:\n", "metadata:\n  annotations: {a.example/b: c}\nspec:\n"), exact=False),
+    case("tool", "a number as the value of a variable", "schema",
+         (OVERLAY, "    args:", '    env:\n    - {name: PORT, value: {{ params.port }}}  # as text\n    args:', '    env:\n    - {name: PORT, value: "{{ params.port }}"}  # as text\n    args:')),
+    case("tool", "a plain number as the value of a variable", "schema",
+         (OVERLAY, "    args:", '    env:\n    - name: LEVEL\n      value: 5\n    args:', '    env:\n    - name: LEVEL\n      value: "5"\n    args:')),
+    case("tool", "a boolean as an annotation", "renders", (OVERLAY, "spec:\n", "metadata:\n  annotations: {a.example/b: true}\nspec:\n", 'metadata:\n  annotations: {a.example/b: "true"}\nspec:\n')),
+    case("tool", "quotes around a number", "schema", (OVERLAY, "periodSeconds: 1", 'periodSeconds: "1"')),
+    case("tool", "quotes around a boolean", "schema", (OVERLAY, "runAsNonRoot: true", 'runAsNonRoot: "true"')),
+    case("tool", "quotes around a parameter", "schema", (OVERLAY, "containerPort: {{ params.port }}", 'containerPort: "{{ params.port }}"')),
+    case("tool", "a word of an enum", "renders", (OVERLAY, "    args:", "    imagePullPolicy: Allways\n    args:", "    imagePullPolicy: Always\n    args:")),
+    case("tool", "a parameter in the README", "readme-parameters", (README, "sidecar.injector/port", "sidecar.injector/prot")),
+    case("tool", "a security context with a user", _HARDENING, (OVERLAY, _SECURITY, "    securityContext:\n      runAsUser: 10001\n"), exact=False),
+    case("tool", "a security context within an item in braces", "pod-security", (OVERLAY, _SECURITY, _FLOW.replace(", capabilities: {drop: [ALL]}", "")), exact=False),
+    case("tool", "a security context in braces", _HARDENING, (OVERLAY, _SECURITY, "    securityContext: {runAsUser: 10001}\n"), exact=False),
+    case("nginx", "two misspelt fields", "schema", (OVERLAY, "timeoutSeconds: 2", "timeoutSecond: 2"), (OVERLAY, "runAsGroup", "runAsGrup")),
+    case("vault-agent", "a hole within a macro", "name", (OVERLAY, "params.cpu_limit", "params.cpu_limt")),
+    case("vault-agent", "a field within a macro", "schema", (OVERLAY, "capabilities:", "capabilites:")),
+    case("vault-agent", "a key and a parameter", "parameter", (MANIFEST, "maxLength: 512", "maxLenght: 512"), (OVERLAY, "params.once or", "params.onec or")),
+    case("prometheus-exporter", "a parameter in a loop", "name", (OVERLAY, "in params.query", "in params.qeury")),
+    case("deny-env", "a key of for", "manifest", (MANIFEST, "hostNetwork:", "hostnetwork:")),
+]  # fmt: skip
+
+
+#: How a file may be written, by its name and text.
+Form = Callable[[str, str], bytes]
+FORMS: dict[str, Form] = {
+    "plain": lambda _, text: text.encode(),
+    "CRLF": lambda _, text: text.replace("\n", "\r\n").encode(),
+    "a byte order mark": lambda name, text: (codecs.BOM_UTF8 if name == MANIFEST else b"") + text.encode(),
+    "no last line end": lambda _, text: text.removesuffix("\n").encode(),
+    "other letters": lambda name, text: (f"# ✎ naïve 𝕏\n{text}" if name in (MANIFEST, OVERLAY) else text).encode(),
+}
+
+
+def put(folder: Path, files: Mapping[str, str], form: Form = FORMS["plain"]) -> Path:
+    folder.mkdir(parents=True)
+    for name, text in files.items():
+        (folder / name).write_bytes(form(name, text))
+    return folder
+
+
+def run(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as end:
+        main([str(arg) for arg in args])
+    return (int(end.value.code or 0), *capsys.readouterr())
+
+
+def rendered(capsys: pytest.CaptureFixture[str], folder: Path) -> Any:
+    code, out, err = run(capsys, "render", folder, "--output", "json")
+    assert code == 0, err
+    data = json.loads(out)
+    data["pod"]["metadata"]["annotations"].pop("sidecar.injector/receipt")  # it has a digest of the text
+    return data
+
+
+def test_there_are_40() -> None:
+    assert len({case.what for case in CASES}) == len(CASES) >= 40
+    assert sum("\n" in change[2] for case in CASES for change in case.changes) >= 5
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=[f"{case.template}: {case.what}" for case in CASES])
+def test_fixed(number: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    case, form = CASES[number], list(FORMS.values())[number % len(FORMS)]
+    right = put(tmp_path / "right" / case.template, case.files(right=True), form)
+    wrong = put(tmp_path / "wrong" / case.template, case.files(right=False), form)
+    files = {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in wrong.iterdir()}
+    before = lint_template(str(wrong), LintOptions()).problems
+    assert set(case.rules.split()) <= {problem.code for problem in before}
+    assert run(capsys, "lint", "--fix", wrong)[:2] == (0, "")
+    assert lint_template(str(wrong), LintOptions()).problems == ()
+    assert rendered(capsys, wrong) == rendered(capsys, right)
+    for file in wrong.iterdir():
+        changed = {name for name, *_ in case.changes}
+        if case.exact:
+            assert file.read_bytes() == (right / file.name).read_bytes()
+        if file.name not in changed:
+            assert (file.read_bytes(), file.stat().st_mtime_ns) == files[file.name]
+
+
+def errors(problems: tuple[Diagnostic, ...]) -> int:
+    return sum(problem.severity == "error" for problem in problems)
+
+
+def loads(problems: tuple[Diagnostic, ...]) -> bool:
+    return not any(problem.code in TEMPLATE_ERRORS for problem in problems)
+
+
+_BROKEN = [(case["name"], {name: data.decode("utf-8", "replace") for name, data in contents(case).items()}) for case in BROKEN]
+_OF_RULES = [(f"{case.rule}: {case.what}", {**RIGHT["tool"], **case.sources}) for case in RULE_CASES]
+_EXAMPLES = [
+    (f"{name}: bad example", {**RIGHT["tool"], **rule.documentation.bad}) for name, rule in rules().items()
+]
+
+
+@pytest.mark.parametrize(("what", "files"), [*_BROKEN, *_OF_RULES, *_EXAMPLES], ids=lambda value: value if isinstance(value, str) else "")
+def test_nothing_gets_worse(what: str, files: dict[str, str]) -> None:
+    before = tuple(lint_sources("tool", files, LintOptions()))
+    rounds = [before]
+
+    def lint(texts: Mapping[str, str]) -> tuple[Diagnostic, ...]:
+        rounds.append(tuple(lint_sources("tool", texts, LintOptions())) if texts != files else before)
+        return rounds[-1]
+
+    result = fix_all(files, lint)
+    after = tuple(result.problems)
+    if loads(before):
+        assert loads(after)
+        assert errors(after) <= errors(before)
+    assert {*map(fix_of, after)} == {None}
+    assert fixed(result.sources, after).sources == result.sources
+
+
+_TEXTS = st.text(st.sampled_from("ab:- {}\"'\r\n\ufeffé𝕏#"), max_size=60)
+
+
+@given(_TEXTS, st.lists(st.tuples(st.integers(0, 60), st.integers(0, 9), _TEXTS), max_size=6))
+def test_nothing_outside_of_edits_changes(text: str, changes: list[tuple[int, int, str]]) -> None:
+    edits, end = [], -1
+    for start, length, new in sorted(changes):
+        if end < start <= len(text):
+            end = min(start + length, len(text))
+            edits.append(Edit("a", start, end, new))
+    pieces, at = [], 0
+    for edit in edits:
+        pieces += [text[at : edit.start], edit.text]
+        at = edit.end
+    assert apply(text, reversed(edits)) == "".join([*pieces, text[at:]])
+
+
+def mistake(data: st.DataObject, text: str) -> str:
+    """A text in which a letter is missing, doubled, or in the place of the next, a few times."""
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(text) - 2))
+        pair = text[at : at + 2]
+        text = text[:at] + data.draw(st.sampled_from([pair[0], pair[0] + pair, pair[::-1]])) + text[at + 2 :]
+    return text
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_fixing_twice_is_fixing_once(data: st.DataObject) -> None:
+    file = data.draw(st.sampled_from([MANIFEST, OVERLAY, "nginx.conf.j2"]))
+    files = dict(RIGHT["starter"])
+    files[file] = mistake(data, files[file])
+
+    def lint(texts: Mapping[str, str]) -> list[Diagnostic]:
+        return lint_sources("starter", texts, LintOptions())
+
+    problems = lint(files)
+    edits = [edit for problem in problems for edit in (fix_of(problem) or Fix("", ())).edits]
+    for edit in edits:
+        assert 0 <= edit.start <= edit.end <= len(files[edit.file])
+        assert files[edit.file][edit.start : edit.end] != edit.text
+    once = fix_all(files, lint)
+    assert not loads(tuple(problems)) or loads(tuple(once.problems))
+    assert fix_all(once.sources, lint).sources == once.sources
