@@ -32,6 +32,8 @@ _BARE = re.compile(
 _QUOTED = re.compile(r"(?:[\w.-]+:[ \t]+)?(?P<value>([\"'])([-+.\w]+|\{\{ *params\.\w+ *\}\})\2)")
 #: A key of a mapping in block style, with what is before it on its line.
 _KEY = re.compile(r"(?P<before> *(?:- +)*)(?P<key>[\w./-]+|\"[^\"\n]*\"):(?=[ \t\r\n]|\Z)")
+#: A line with a tag alone, that writes nothing itself.
+_BRANCH = re.compile(r"\{%[-+]? *(?:set|if|elif|else|endif|for|endfor)\b[^%]*%\}|\{#.*#\}")
 #: A line that may write other lines, or none.
 _JINJA = re.compile(r"\{\{|\{#|.*\{%")
 #: How a line begins that belongs to the key above, whose indentation it may have.
@@ -153,16 +155,17 @@ def _behind_entries(spot: _Spot, indent: int) -> int:
     end, last_key, tagged = spot.lines[0].end(), spot.start, "{%" in spot.lines[0][0]
     for line in spot.lines[1:]:
         content = line[0].strip()
-        depth = line[0].index(content)
         if not content or content.startswith("#"):
             continue
-        if _JINJA.match(content):
-            tagged = True
+        tagged = tagged or "{%" in content or content.startswith("{{")
+        if content.startswith("{"):
+            end = end if _BRANCH.fullmatch(content) else last_key  # what it writes may belong to the last key
             continue
-        ends = depth <= indent and not content.startswith(_GOES_ON)
+        depth = line[0].index(content)
+        ends = depth < indent or (depth == indent and not content.startswith(_GOES_ON))
         if tagged:
-            return end if ends else last_key  # else the last entry goes on behind a tag
-        if ends and depth < indent:
+            return end if ends else last_key
+        if depth < indent:
             break
         last_key, end = end if ends else last_key, line.end()
     return end
@@ -184,7 +187,8 @@ def _without_entry(spot: _Spot | None) -> Edit | None:
         content = line[0].strip()
         if _JINJA.match(content):
             return None
-        if content and line[0].index(content) <= len(key["before"]) and not content.startswith(_GOES_ON):
+        depth, indent = line[0].index(content), len(key["before"])
+        if content and (depth < indent or (depth == indent and not content.startswith(_GOES_ON))):
             break
         end = line.end()
     return Edit(spot.file, spot.start, end, "")
