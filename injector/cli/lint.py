@@ -50,9 +50,9 @@ def lint(
     PATH is a template or a folder of templates. The default is the current folder. A comment `# lint: disable=RULE why`
     disables a rule for a line. Exits with 1 if there are errors.
     """
+    from injector.authoring.lint.apply_fixes import urgency
     from injector.authoring.lint.engine import LintOptions, templates_among
     from injector.authoring.lint.engine import lint as lint_templates
-    from injector.authoring.lint.fixes import urgency
     from injector.authoring.lint.rule import rules
     from injector.cli.lint_fixes import fixes_as_difference, tell_fixes, write_fixes
     from injector.cli.report import counted, progress_bar, tell
@@ -134,7 +134,7 @@ def written_problems(
         diagnostics_text,
         json_text,
     )
-    from injector.authoring.lint.fixes import urgency
+    from injector.authoring.lint.apply_fixes import urgency
     from injector.pods.context import filled
 
     if form == "json":

@@ -13,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import injector
-from injector.advice.fixes import Fix, fix_for, fix_of
+from injector.advice.fixes import Fix, fix_of
+from injector.authoring.lint.apply_fixes import apply, fix_all, fixed
 from injector.authoring.lint.engine import LintOptions, lint_sources, lint_template
-from injector.authoring.lint.fixes import apply, fix_all, fixed
 from injector.authoring.lint.rule import rules
 from injector.authoring.reference import with_section
 from injector.authoring.scaffold import scaffold
 from injector.cli.main import main
-from injector.diagnostics import Diagnostic, Edit, Place
+from injector.diagnostics import Diagnostic, Edit
 from injector.errors import TEMPLATE_ERRORS
 from injector.loading.template_folders import gallery_path, read_folder
 from injector.templates.load import load_template
-from tests.authoring.lint.support import BASE, found, write
+from tests.authoring.lint.support import BASE
 from tests.authoring.lint.test_lint_rule_cases import CASES as RULE_CASES
 from tests.unit.templates.test_broken import CASES as BROKEN
 from tests.unit.templates.test_broken import contents

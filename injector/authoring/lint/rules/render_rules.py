@@ -93,8 +93,8 @@ def _unreadable(subject: Subject) -> Findings:
 
 
 def _finding(fault: Diagnostic, place: Place, render: Rendering | RenderFailure) -> Finding:
-    fields = {**fault.fields, "about": fault.path[2:3], "sample": render.title, "given": render.given}
-    return Finding(fault.message, place, help_for(fault), fault.path, **fields)
+    fields = {**fault.fields, "about": fault.path[2:3], "given": render.given}
+    return Finding(fault.message, place, help_for(fault), fault.path, sample=render.title, **fields)
 
 
 def _failed(subject: Subject, failure: RenderFailure) -> Findings:
@@ -183,8 +183,8 @@ def schema(subject: Subject) -> Findings:
             if (error.path, about) not in reported:  # finding the author's place takes a render of its own
                 reported.add((error.path, about))
                 to_do = "; ".join(filter(None, (_to_do(error, rendering, subject), _newer(error, rendering))))
-                fields = {**error.fields, "sample": rendering.title, "given": rendering.given}
-                yield Finding(error.message, _origin(rendering, error), to_do, **fields)
+                fields = {**error.fields, "given": rendering.given}
+                yield Finding(error.message, _origin(rendering, error), to_do, sample=rendering.title, **fields)
 
 
 def _to_do(error: Diagnostic, rendering: Rendering, subject: Subject) -> str:
