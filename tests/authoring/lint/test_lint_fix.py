@@ -1,4 +1,5 @@
 """`injector lint --fix`: 40 broken templates become the ones that they were, byte by byte outside of the edits."""
+# ruff: noqa: E501  the texts of templates are as they stand there
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ RIGHT = {
         for name, text in scaffold("starter", Path(injector.__file__).parent / "authoring/scaffold/starter").items()
         if "/" not in name
     },
-    **{name: read_folder(gallery_path() / name) for name in ("nginx", "prometheus-exporter", "deny-env", "vault-agent")},
+    **{
+        name: read_folder(gallery_path() / name) for name in ("nginx", "prometheus-exporter", "deny-env", "vault-agent")
+    },
 }
 RIGHT["starter"][README] = with_section(RIGHT["starter"][README], load_template("starter", RIGHT["starter"]))
 
@@ -214,14 +217,16 @@ def loads(problems: tuple[Diagnostic, ...]) -> bool:
     return not any(problem.code in TEMPLATE_ERRORS for problem in problems)
 
 
-_BROKEN = [(case["name"], {name: data.decode("utf-8", "replace") for name, data in contents(case).items()}) for case in BROKEN]
-_OF_RULES = [(f"{case.rule}: {case.what}", {**RIGHT["tool"], **case.sources}) for case in RULE_CASES]
-_EXAMPLES = [
-    (f"{name}: bad example", {**RIGHT["tool"], **rule.documentation.bad}) for name, rule in rules().items()
+_BROKEN = [
+    (case["name"], {name: data.decode("utf-8", "replace") for name, data in contents(case).items()}) for case in BROKEN
 ]
+_OF_RULES = [(f"{case.rule}: {case.what}", {**RIGHT["tool"], **case.sources}) for case in RULE_CASES]
+_EXAMPLES = [(f"{name}: bad example", {**RIGHT["tool"], **rule.documentation.bad}) for name, rule in rules().items()]
 
 
-@pytest.mark.parametrize(("what", "files"), [*_BROKEN, *_OF_RULES, *_EXAMPLES], ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("what", "files"), [*_BROKEN, *_OF_RULES, *_EXAMPLES], ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_nothing_gets_worse(what: str, files: dict[str, str]) -> None:
     before = tuple(lint_sources("tool", files, LintOptions()))
     rounds = [before]

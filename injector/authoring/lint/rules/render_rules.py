@@ -175,8 +175,8 @@ def schema(subject: Subject) -> Findings:
     reported = set()
     for rendering in subject.renderings:
         whole = whole_object(rendering)
-        yield from whole.of("schema") if whole else ()
-        if rendering.invented or (whole and whole.of("schema")):
+        yield from whole.get("schema", ())
+        if rendering.invented or "schema" in whole:
             continue
         for error in schema_errors(rendering.after, subject.kubernetes):
             about = error.fields["about"]
