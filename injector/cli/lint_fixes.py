@@ -16,9 +16,10 @@ def fixes_as_difference(results: Iterable[Linted]) -> str:
     """The changes of files as one unified diff, in colours."""
     return coloured(
         "".join(
-            unified(linted.fixed.before[file], text, *[str(Path(linted.path) / file)] * 2)
+            unified(fixed.before[file], text, *[str(Path(linted.path) / file)] * 2)
             for linted in results
-            for file, text in (linted.fixed.changes if linted.fixed else {}).items()
+            if (fixed := linted.fixed)
+            for file, text in fixed.changes.items()
         )
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,18 +15,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import injector
-from injector.advice.fixes import Fix, fix_of
+from injector.advice.fixes import Fix, fix_for, fix_of
 from injector.authoring.lint.apply_fixes import apply, fix_all, fixed
 from injector.authoring.lint.engine import LintOptions, lint_sources, lint_template
 from injector.authoring.lint.rule import rules
 from injector.authoring.reference import with_section
 from injector.authoring.scaffold import scaffold
+from injector.cli.lint_fixes import write_fixes
 from injector.cli.main import main
-from injector.diagnostics import Diagnostic, Edit
+from injector.diagnostics import Diagnostic, Edit, Place
 from injector.errors import TEMPLATE_ERRORS
 from injector.loading.template_folders import gallery_path, read_folder
 from injector.templates.load import load_template
-from tests.authoring.lint.support import BASE
+from tests.authoring.lint.support import BASE, found, write
 from tests.authoring.lint.test_lint_rule_cases import CASES as RULE_CASES
 from tests.unit.templates.test_broken import CASES as BROKEN
 from tests.unit.templates.test_broken import contents
@@ -288,3 +290,170 @@ def test_fixing_twice_is_fixing_once(data: st.DataObject) -> None:
     once = fix_all(files, lint)
     assert not loads(tuple(problems)) or loads(tuple(once.problems))
     assert fix_all(once.sources, lint).sources == once.sources
+
+
+WRONG = {
+    MANIFEST: RIGHT["tool"][MANIFEST].replace("parameters:", "paramters:"),
+    OVERLAY: RIGHT["tool"][OVERLAY].replace("runAsUser", "runAsUsr"),
+}
+
+
+def test_diff_writes_nothing_and_shows_what_fix_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write(tmp_path, WRONG)
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    code, out, err = run(capsys, "lint", folder, "--fix", "--diff")
+    assert code == 0
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+    lines = out.splitlines()
+    assert [line for line in lines if line[:1] in "+-"] == [
+        f"--- {folder}/{OVERLAY}",
+        f"+++ {folder}/{OVERLAY}",
+        "-      runAsUsr: 10001",
+        "+      runAsUser: 10001",
+        f"--- {folder}/{MANIFEST}",
+        f"+++ {folder}/{MANIFEST}",
+        "-paramters:",
+        "+parameters:",
+    ]
+    assert [line.partition(": ")[0] for line in err.splitlines()[:2]] == [
+        f"{folder}/{MANIFEST}:2:1",
+        f"{folder}/{OVERLAY}:22:7",
+    ]
+    assert run(capsys, "lint", folder, "--diff")[0] == 2
+
+
+def test_a_diff_is_one_that_patch_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {name: text.removesuffix("\n").replace("\n", "\r\n") for name, text in {**RIGHT["tool"], **WRONG}.items()}
+    folder = put(tmp_path / "tool", files)
+    difference = run(capsys, "lint", folder, "--fix", "--diff")[1]
+    subprocess.run(
+        ["git", "apply", "--unsafe-paths", "-p0", "--directory=/", "-"],
+        input=difference.encode(),
+        cwd=tmp_path,
+        check=True,
+    )
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == {
+        name: text.removesuffix("\n").replace("\n", "\r\n").encode() for name, text in RIGHT["tool"].items()
+    }
+
+
+def test_fixes_are_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write(tmp_path, {OVERLAY: WRONG[OVERLAY]})
+    code, out, _ = run(capsys, "lint", folder, "--output", "json")
+    [problem] = [problem for problem in json.loads(out)["problems"] if problem["rule"] == "schema"]
+    [edit] = problem["fix"]["edits"]
+    text = WRONG[OVERLAY]
+    assert (code, edit["file"], text[edit["start"] : edit["end"]], edit["text"]) == (
+        1,
+        OVERLAY,
+        "runAsUsr",
+        "runAsUser",
+    )
+    [result] = [
+        r
+        for r in json.loads(run(capsys, "lint", folder, "--output", "sarif")[1])["runs"][0]["results"]
+        if r["ruleId"] == "schema"
+    ]
+    [change] = result["fixes"][0]["artifactChanges"]
+    [replacement] = change["replacements"]
+    assert change["artifactLocation"] == result["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert replacement == {
+        "deletedRegion": {"charOffset": edit["start"], "charLength": 8},
+        "insertedContent": {"text": "runAsUser"},
+    }
+    code, out, _ = run(capsys, "lint", folder, "--fix", "--output", "json")
+    assert (code, json.loads(out)["problems"]) == (0, [])
+    assert [problem["rule"] for problem in json.loads(out)["fixed"]] == ["schema"]
+
+
+def test_several_templates_and_the_exit_code_of_what_is_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "a", WRONG)
+    bad = write(tmp_path / "b", {OVERLAY: WRONG[OVERLAY].replace("{{ params.image }}", "{{ params.frobnicate }}")})
+    write(
+        tmp_path / "c",
+        {OVERLAY: RIGHT["tool"][OVERLAY].replace("    ports:", "    ports:  # lint: disable=schema why")},
+    )
+    before = (bad / OVERLAY).read_bytes()
+    code, out, _ = run(capsys, "lint", tmp_path, "--fix")
+    assert (code, "frobnicate" in out) == (1, True)
+    assert (bad / OVERLAY).read_bytes() == before
+    assert run(capsys, "lint", tmp_path / "a", tmp_path / "c")[0] == 0
+
+
+def test_a_file_that_changes_meanwhile_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write(tmp_path, WRONG)
+    linted = lint_template(str(folder), LintOptions(fix=True))
+    (folder / OVERLAY).write_text("spec: {}\n")
+    left = write_fixes(linted).problems
+    assert [(problem.code, problem.place.file) for problem in left] == [("file", OVERLAY)]
+    assert ((folder / MANIFEST).read_text(), (folder / OVERLAY).read_text()) == (WRONG[MANIFEST], "spec: {}\n")
+
+
+def test_a_link_and_a_mode_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write(tmp_path, WRONG)
+    target = tmp_path / "elsewhere.yaml"
+    (folder / MANIFEST).rename(target)
+    target.chmod(0o640)
+    (folder / MANIFEST).symlink_to(target)
+    assert run(capsys, "lint", folder, "--fix")[0] == 0
+    assert (folder / MANIFEST).is_symlink()
+    assert (target.read_text(), target.stat().st_mode & 0o777) == (RIGHT["tool"][MANIFEST], 0o640)
+
+
+@pytest.mark.parametrize(
+    ("what", "old", "new"),
+    [
+        ("an anchor", _SECURITY, "    securityContext: &own {runAsUser: 10001}\n"),
+        ("a parameter", _SECURITY, "    securityContext: {{ params.image }}\n"),
+        (
+            "a branch",
+            _SECURITY,
+            "    securityContext:\n{% if native %}\n      runAsUser: 10001\n{% endif %}\n      runAsNonRoot: true\n",
+        ),
+        ("a name that is like no other", "params.image", "params.frobnicate"),
+        ("an expression", "periodSeconds: 1", 'periodSeconds: "{{ 1 }}"'),
+    ],
+)
+def test_what_has_no_one_right_edit_stays(what: str, old: str, new: str, tmp_path: Path) -> None:
+    folder = write(tmp_path, {OVERLAY: RIGHT["tool"][OVERLAY].replace(old, new)})
+    linted = lint_template(str(folder), LintOptions(fix=True))
+    assert linted.problems
+    assert linted.fixed is not None and linted.fixed.changes == {}
+
+
+def test_a_text_that_is_no_longer_that_of_the_place() -> None:
+    place = Place(OVERLAY, 1, 1, "imag: a")
+    problem = Diagnostic("schema", "error", "", place=place, fields={"value": "imag", "nearest": "image"})
+    assert fix_for(problem, {OVERLAY: "imag: b\n"}) is None
+    assert fix_for(problem, {}) is None
+    fix = fix_for(problem, {OVERLAY: "imag: a"})
+    assert fix is not None and fix.edits == (Edit(OVERLAY, 0, 4, "image"),)
+
+
+def test_a_whole_pod_is_told_once(tmp_path: Path) -> None:
+    head = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: b}\nstatus: {}\nspec:\n"
+    problems = found(write(tmp_path, {OVERLAY: RIGHT["tool"][OVERLAY].replace("spec:\n", head)}))
+    assert [(problem.code, problem.place.line, problem.place.column) for problem in problems] == [("pod-name", 5, 1)]
+
+
+def test_a_whole_workload_is_told_once(tmp_path: Path) -> None:
+    pod = RIGHT["tool"][OVERLAY].partition("spec:\n")[2].replace("\n  ", "\n      ")
+    text = f"apiVersion: apps/v1\nkind: Deployment\nspec:\n  replicas: 2\n  template:\n    spec:\n    {pod}"
+    problems = found(write(tmp_path, {OVERLAY: text}))
+    assert [(problem.code, problem.place.line) for problem in problems if problem.severity == "error"] == [
+        ("overlay", 5)
+    ]
+
+
+def test_the_values_with_which_something_was_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manifest = RIGHT["tool"][MANIFEST] + "  debug: {type: boolean, default: false, description: More.}\n"
+    text = RIGHT["tool"][OVERLAY].replace(
+        "    ports:\n", "{% if params.debug %}\n    evn: []\n    tty: 5\n{% endif %}\n    ports:\n"
+    )
+    folder = write(tmp_path, {MANIFEST: manifest, OVERLAY: text})
+    out = run(capsys, "lint", folder, "--output", "json")[1]
+    problems = json.loads(out)["problems"]
+    assert problems and all(problem["given"] == {"debug": True} for problem in problems)
+    assert all("debug = true" in problem["help"] for problem in problems)

@@ -23,11 +23,8 @@ def whole_object(rendering: Rendering) -> Mapping[str, tuple[Finding, ...]]:
     own = [field for field in metadata if field in _OF_ONE_POD]
     paths: list[Path] = [(field,) for field in overlay if field not in MERGED]
     paths += [("metadata",)] if own and len(own) == len(metadata) else [("metadata", field) for field in own]
-    rule, to_do = "pod-name" if own else "ignored-field", f"remove {', '.join(map(spoken_path, paths))}"
-    if kind != "Pod":
-        rule, paths = "schema", []
-        to_do = "write only metadata and spec of its pod: what is below `template:` in a workload"
     message = f"the overlay is a whole {kind}; it has to be a part of a pod, of which metadata and spec are merged"
-    remove = tuple(rendering.overlay.place(path, key=True) for path in paths)
-    place = rendering.overlay.place(("kind",), key=True)
+    to_do = f"remove {', '.join(map(spoken_path, paths))}"
+    remove = tuple(rendering.overlay.place(path, key=True) for path in paths if kind == "Pod")
+    place, rule = rendering.overlay.place(("kind",), key=True), "pod-name" if own else "ignored-field"
     return {rule: (rendering.finding_at(message, place, to_do, about="kind", value=kind, remove=remove),)}

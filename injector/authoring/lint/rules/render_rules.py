@@ -10,7 +10,6 @@ from injector.authoring.file_syntax import syntax_mistakes
 from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, known_errors, schema_errors, versions
 from injector.authoring.lint.rules._values import APPS
 from injector.authoring.lint.rules._volumes import missing_volumes
-from injector.authoring.lint.rules._whole_object import whole_object
 from injector.authoring.lint.subject import Finding, Findings, RenderedSource, RenderFailure, Rendering, Subject
 from injector.authoring.refusal_location import overlay_path, path_in
 from injector.diagnostics import Diagnostic, Place
@@ -174,9 +173,7 @@ def schema(subject: Subject) -> Findings:
     """
     reported = set()
     for rendering in subject.renderings:
-        whole = whole_object(rendering)
-        yield from whole.get("schema", ())
-        if rendering.invented or "schema" in whole:
+        if rendering.invented:
             continue
         for error in schema_errors(rendering.after, subject.kubernetes):
             about = error.fields["about"]
