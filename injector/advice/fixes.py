@@ -36,6 +36,8 @@ _KEY = re.compile(r"(?P<before> *(?:- +)*)(?P<key>[\w./-]+|\"[^\"\n]*\"):(?=[ \t
 _BRANCH = re.compile(r"\{%[-+]? *(?:set|if|elif|else|endif|for|endfor)\b[^%]*%\}|\{#.*#\}")
 #: A line that may write other lines, or none.
 _JINJA = re.compile(r"\{\{|\{#|.*\{%")
+#: The beginning of a mapping in braces, with its first entry where that has no brackets and quotes.
+_FLOW = re.compile(r"\{(?![{%#])(?P<first>[^,{}\[\]\"'\n]*)(?P<next>.?)")
 #: How a line begins that belongs to the key above, whose indentation it may have.
 _GOES_ON = ("- ", "}", "]")
 
@@ -62,7 +64,7 @@ class _Spot(NamedTuple):
 
     def fix(self, title: str, start: int, end: int, text: str) -> Fix:
         """The fix that is one change of this file."""
-        return Fix(printable(cut(title, 60)), (Edit(self.file, start, end, text),))
+        return Fix(printable(cut(title, 100)), (Edit(self.file, start, end, text),))
 
 
 def fix_for(diagnostic: Diagnostic, sources: Mapping[str, str]) -> Fix | None:
@@ -114,7 +116,7 @@ def _respelled(spot: _Spot, fields: Mapping[str, Any], _: Mapping[str, str]) -> 
     matches = list(name.finditer(spot.text, spot.offset, spot.lines[0].end()))
     if not matches or (matches[0].start() != spot.offset and len(matches) > 1):
         return None
-    alike = SequenceMatcher(None, value.lower(), near.lower()).ratio() >= _ALIKE
+    alike = sorted(value) == sorted(near) or SequenceMatcher(None, value.lower(), near.lower()).ratio() >= _ALIKE
     return spot.fix(f"write {near}", *matches[0].span(), near) if alike else None
 
 
@@ -131,8 +133,10 @@ def _added(spot: _Spot, fields: Mapping[str, Any], _: Mapping[str, str]) -> Fix 
     """The mapping that begins at the spot gets a key that it lacks, in its own style."""
     written = flow_value(fields["add"])[1:-1]
     title, line_end = f"add {written}", "\r\n" if "\r\n" in spot.text else "\n"
-    if flow := re.compile(r"\{(?![{%#])\s*(\}?)").match(spot.text, spot.offset):
-        return spot.fix(title, spot.offset + 1, spot.offset + 1, written if flow[1] else f"{written}, ")
+    if flow := _FLOW.match(spot.text, spot.offset):
+        first, is_simple = flow["first"].rstrip(), flow["next"] in (",", "}")
+        at = spot.offset + 1 + len(first) * is_simple
+        return spot.fix(title, at, at, f", {written}" if first and is_simple else f"{written}{', ' * (not is_simple)}")
     key, above = _KEY.match(spot.text, spot.start), spot.text[: spot.start].rstrip().rpartition("\n")[2]
     is_item = key is not None and "-" in key["before"]
     if key is None or key.start("key") != spot.offset or (not is_item and "{%" in above):

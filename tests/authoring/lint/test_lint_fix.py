@@ -63,8 +63,8 @@ class Case(NamedTuple):
         """The files with the mistakes, or as they should be."""
         files = dict(RIGHT[self.template])
         for file, text, wrong, *other in self.changes:
-            assert text in files[file], (self.what, text)
-            files[file] = files[file].replace(text, (other or [text])[0] if right else wrong, 1)
+            assert text in files.get(file, ""), (self.what, text)
+            files[file] = files.get(file, "").replace(text, (other or [text])[0] if right else wrong, 1)
         return files
 
 
@@ -84,6 +84,28 @@ _SECURITY = """\
 _FLOW = (
     "    securityContext: {runAsUser: 10001, runAsNonRoot: true, allowPrivilegeEscalation: false, "
     "readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}\n"
+)
+_HCL = (
+    (
+        MANIFEST,
+        "parameters:\n",
+        "files: {agent.hcl: {}}\nparameters:\n  title: {type: string, maxLength: 80, default: logs, description: Title.}\n",
+        "files: {agent.hcl: {}}\nparameters:\n  title: {type: string, maxLength: 80, default: logs, description: Title.}\n",
+    ),
+    (
+        OVERLAY,
+        "    resources:\n",
+        *["    volumeMounts: [{name: tool-config, mountPath: /etc/tool, readOnly: true}]\n    resources:\n"] * 2,
+    ),
+    (
+        OVERLAY,
+        "      limits: {memory: 64Mi}\n",
+        *[
+            '      limits: {memory: 64Mi}\n  volumes: [{name: tool-config, configMap: {name: "{{ files.configmap }}"}}]\n'
+        ]
+        * 2,
+    ),
+    ("agent.hcl.j2", "", "title = {{ params.title }}\n", "title = {{ params.title | quote }}\n"),
 )
 _HARDENING = "privilege-escalation run-as-root pod-security read-only-root"
 CASES = [
@@ -141,6 +163,9 @@ CASES = [
     case("tool", "quotes around a number", "schema", (OVERLAY, "periodSeconds: 1", 'periodSeconds: "1"')),
     case("tool", "quotes around a boolean", "schema", (OVERLAY, "runAsNonRoot: true", 'runAsNonRoot: "true"')),
     case("tool", "quotes around a parameter", "schema", (OVERLAY, "containerPort: {{ params.port }}", 'containerPort: "{{ params.port }}"')),
+    case("tool", "letters in another order", "schema", (OVERLAY, "    args:", "    evn:\n    - {name: LEVEL, value: a}\n    args:", "    env:\n    - {name: LEVEL, value: a}\n    args:")),
+    case("tool", "a resource", "renders", (OVERLAY, "limits: {memory:", "limits: {memroy:")),
+    case("tool", "a value of HCL without quotes", "unquoted-text-value", *_HCL),
     case("tool", "a word of an enum", "renders", (OVERLAY, "    args:", "    imagePullPolicy: Allways\n    args:", "    imagePullPolicy: Always\n    args:")),
     case("tool", "a parameter in the README", "readme-parameters", (README, "sidecar.injector/port", "sidecar.injector/prot")),
     case("tool", "a security context with a user", _HARDENING, (OVERLAY, _SECURITY, "    securityContext:\n      runAsUser: 10001\n"), exact=False),
