@@ -114,7 +114,7 @@ def _respelled(spot: _Spot, fields: Mapping[str, Any], _: Mapping[str, str]) -> 
     near = fields.get("nearest") or nearest(value, map(str, fields.get("allowed", ()))) or ""
     name = re.compile(rf"(?<![\w-]){re.escape(value)}(?![\w-])")
     matches = list(name.finditer(spot.text, spot.offset, spot.lines[0].end()))
-    if not matches or (matches[0].start() != spot.offset and len(matches) > 1):
+    if not (near and matches) or (matches[0].start() != spot.offset and len(matches) > 1):
         return None
     alike = sorted(value) == sorted(near) or SequenceMatcher(None, value.lower(), near.lower()).ratio() >= _ALIKE
     return spot.fix(f"write {near}", *matches[0].span(), near) if alike else None
