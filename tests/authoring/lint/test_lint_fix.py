@@ -247,7 +247,10 @@ def loads(problems: tuple[Diagnostic, ...]) -> bool:
 _BROKEN = [
     (case["name"], {name: data.decode("utf-8", "replace") for name, data in contents(case).items()}) for case in BROKEN
 ]
-_OF_RULES = [(f"{case.rule}: {case.what}", {**RIGHT["tool"], **case.sources}) for case in RULE_CASES]
+_OF_RULES = [
+    pytest.param(f"{case.rule}: {case.what}", {**RIGHT["tool"], **case.sources}, marks=pytest.mark.soak(minutes=1))
+    for case in RULE_CASES
+]
 _EXAMPLES = [(f"{name}: bad example", {**RIGHT["tool"], **rule.documentation.bad}) for name, rule in rules().items()]
 
 
