@@ -124,9 +124,9 @@ def _quoted(spot: _Spot, fields: Mapping[str, Any], _: Mapping[str, str]) -> Fix
     """The scalar at the spot gets quotes, or loses them."""
     if fields["quotes"] == "add":
         bare = _BARE.match(spot.text, spot.offset)
-        return bare and spot.fix("put it in quotes", *bare.span("value"), f'"{bare["value"]}"')
+        return bare and spot.fix("write in quotes", *bare.span("value"), f'"{bare["value"]}"')
     quoted = _QUOTED.match(spot.text, spot.offset)
-    return quoted and spot.fix("write it without quotes", *quoted.span("value"), quoted["value"][1:-1])
+    return quoted and spot.fix("write without quotes", *quoted.span("value"), quoted["value"][1:-1])
 
 
 def _added(spot: _Spot, fields: Mapping[str, Any], _: Mapping[str, str]) -> Fix | None:
