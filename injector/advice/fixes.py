@@ -32,8 +32,12 @@ _BARE = re.compile(
 _QUOTED = re.compile(r"(?:[\w.-]+:[ \t]+)?(?P<value>([\"'])([-+.\w]+|\{\{ *params\.\w+ *\}\})\2)")
 #: A key of a mapping in block style, with what is before it on its line.
 _KEY = re.compile(r"(?P<before> *(?:- +)*)(?P<key>[\w./-]+|\"[^\"\n]*\"):(?=[ \t\r\n]|\Z)")
+#: A line with a tag alone, that writes nothing itself.
+_BRANCH = re.compile(r"\{%[-+]? *(?:set|if|elif|else|endif|for|endfor)\b[^%]*%\}|\{#.*#\}")
 #: A line that may write other lines, or none.
 _JINJA = re.compile(r"\{\{|\{#|.*\{%")
+#: The beginning of a mapping in braces, with its first entry where that has no brackets and quotes.
+_FLOW = re.compile(r"\{(?![{%#])(?P<first>[^,{}\[\]\"'\n]*)(?P<next>.?)")
 #: How a line begins that belongs to the key above, whose indentation it may have.
 _GOES_ON = ("- ", "}", "]")
 
@@ -60,7 +64,7 @@ class _Spot(NamedTuple):
 
     def fix(self, title: str, start: int, end: int, text: str) -> Fix:
         """The fix that is one change of this file."""
-        return Fix(printable(cut(title, 60)), (Edit(self.file, start, end, text),))
+        return Fix(printable(cut(title, 100)), (Edit(self.file, start, end, text),))
 
 
 def fix_for(diagnostic: Diagnostic, sources: Mapping[str, str]) -> Fix | None:
@@ -110,9 +114,9 @@ def _respelled(spot: _Spot, fields: Mapping[str, Any], _: Mapping[str, str]) -> 
     near = fields.get("nearest") or nearest(value, map(str, fields.get("allowed", ()))) or ""
     name = re.compile(rf"(?<![\w-]){re.escape(value)}(?![\w-])")
     matches = list(name.finditer(spot.text, spot.offset, spot.lines[0].end()))
-    if not matches or (matches[0].start() != spot.offset and len(matches) > 1):
+    if not (near and matches) or (matches[0].start() != spot.offset and len(matches) > 1):
         return None
-    alike = SequenceMatcher(None, value.lower(), near.lower()).ratio() >= _ALIKE
+    alike = sorted(value) == sorted(near) or SequenceMatcher(None, value.lower(), near.lower()).ratio() >= _ALIKE
     return spot.fix(f"write {near}", *matches[0].span(), near) if alike else None
 
 
@@ -120,17 +124,19 @@ def _quoted(spot: _Spot, fields: Mapping[str, Any], _: Mapping[str, str]) -> Fix
     """The scalar at the spot gets quotes, or loses them."""
     if fields["quotes"] == "add":
         bare = _BARE.match(spot.text, spot.offset)
-        return bare and spot.fix("put it in quotes", *bare.span("value"), f'"{bare["value"]}"')
+        return bare and spot.fix("write in quotes", *bare.span("value"), f'"{bare["value"]}"')
     quoted = _QUOTED.match(spot.text, spot.offset)
-    return quoted and spot.fix("write it without quotes", *quoted.span("value"), quoted["value"][1:-1])
+    return quoted and spot.fix("write without quotes", *quoted.span("value"), quoted["value"][1:-1])
 
 
 def _added(spot: _Spot, fields: Mapping[str, Any], _: Mapping[str, str]) -> Fix | None:
     """The mapping that begins at the spot gets a key that it lacks, in its own style."""
     written = flow_value(fields["add"])[1:-1]
     title, line_end = f"add {written}", "\r\n" if "\r\n" in spot.text else "\n"
-    if flow := re.compile(r"\{(?![{%#])\s*(\}?)").match(spot.text, spot.offset):
-        return spot.fix(title, spot.offset + 1, spot.offset + 1, written if flow[1] else f"{written}, ")
+    if flow := _FLOW.match(spot.text, spot.offset):
+        first, is_simple = flow["first"].rstrip(), flow["next"] in (",", "}")
+        at = spot.offset + 1 + len(first) * is_simple
+        return spot.fix(title, at, at, f", {written}" if first and is_simple else f"{written}{', ' * (not is_simple)}")
     key, above = _KEY.match(spot.text, spot.start), spot.text[: spot.start].rstrip().rpartition("\n")[2]
     is_item = key is not None and "-" in key["before"]
     if key is None or key.start("key") != spot.offset or (not is_item and "{%" in above):
@@ -153,16 +159,17 @@ def _behind_entries(spot: _Spot, indent: int) -> int:
     end, last_key, tagged = spot.lines[0].end(), spot.start, "{%" in spot.lines[0][0]
     for line in spot.lines[1:]:
         content = line[0].strip()
-        depth = line[0].index(content)
         if not content or content.startswith("#"):
             continue
-        if _JINJA.match(content):
-            tagged = True
+        tagged = tagged or "{%" in content or content.startswith("{{")
+        if content.startswith("{"):
+            end = end if _BRANCH.fullmatch(content) else last_key  # what it writes may belong to the last key
             continue
-        ends = depth <= indent and not content.startswith(_GOES_ON)
+        depth = line[0].index(content)
+        ends = depth < indent or (depth == indent and not content.startswith(_GOES_ON))
         if tagged:
-            return end if ends else last_key  # else the last entry goes on behind a tag
-        if ends and depth < indent:
+            return end if ends else last_key
+        if depth < indent:
             break
         last_key, end = end if ends else last_key, line.end()
     return end
@@ -184,7 +191,8 @@ def _without_entry(spot: _Spot | None) -> Edit | None:
         content = line[0].strip()
         if _JINJA.match(content):
             return None
-        if content and line[0].index(content) <= len(key["before"]) and not content.startswith(_GOES_ON):
+        depth, indent = line[0].index(content), len(key["before"])
+        if content and (depth < indent or (depth == indent and not content.startswith(_GOES_ON))):
             break
         end = line.end()
     return Edit(spot.file, spot.start, end, "")

@@ -104,7 +104,7 @@ def _error_line(message: str) -> str:
 
 def diagnostic_data(problem: Diagnostic) -> dict[str, Any]:
     """A diagnostic with every part of it. Keys are stable: other programs read them."""
-    place = problem.place
+    place, fix = problem.place, fix_of(problem)
     return {
         "rule": problem.code,
         "severity": problem.severity,
@@ -116,14 +116,9 @@ def diagnostic_data(problem: Diagnostic) -> dict[str, Any]:
         "line": place.line,
         "column": place.column,
         "text": place.text,
-        **filled({"given": dict(problem.fields.get("given", ())), "fix": _fix_data(problem)}),
+        **filled({"given": problem.fields.get("given")}),
+        **({"fix": {"title": fix.title, "edits": [edit._asdict() for edit in fix.edits]}} if fix else {}),
     }
-
-
-def _fix_data(problem: Diagnostic) -> dict[str, Any]:
-    """The one right edit of a problem that has one, with its places as offsets of characters."""
-    fix = fix_of(problem)
-    return {"title": fix.title, "edits": [edit._asdict() for edit in fix.edits]} if fix else {}
 
 
 def json_text(value: object) -> str:
@@ -177,8 +172,6 @@ def _result(problem: Diagnostic, names: Sequence[str]) -> dict[str, Any]:
 def _sarif_fixes(problem: Diagnostic) -> list[dict[str, Any]]:
     """A problem's fix as SARIF has it: what goes, in characters of the file, and what comes in its place."""
     fix = fix_of(problem)
-    if fix is None:
-        return []
     changes = [
         {
             "artifactLocation": {"uri": _uri(replace(problem, place=replace(problem.place, file=edit.file)))},
@@ -189,9 +182,9 @@ def _sarif_fixes(problem: Diagnostic) -> list[dict[str, Any]]:
                 }
             ],
         }
-        for edit in fix.edits
+        for edit in (fix.edits if fix else ())
     ]
-    return [{"description": {"text": fix.title}, "artifactChanges": changes}]
+    return [{"description": {"text": fix.title}, "artifactChanges": changes}] if fix else []
 
 
 def diagnostics_github(problems: Sequence[Diagnostic]) -> str:

@@ -50,11 +50,11 @@ def lint(
     PATH is a template or a folder of templates. The default is the current folder. A comment `# lint: disable=RULE why`
     disables a rule for a line. Exits with 1 if there are errors.
     """
+    from injector.authoring.lint.apply_fixes import urgency
     from injector.authoring.lint.engine import LintOptions, templates_among
     from injector.authoring.lint.engine import lint as lint_templates
-    from injector.authoring.lint.fixes import urgency
     from injector.authoring.lint.rule import rules
-    from injector.cli.lint_fixes import fixes_as_difference, tell_fixes, write_fixes
+    from injector.cli.lint_fixes import corrected_in, correction, fixes_as_difference, write_fixes
     from injector.cli.report import counted, progress_bar, tell
     from injector.pods.context import Cluster
 
@@ -78,13 +78,11 @@ def lint(
     if not difference:
         results = list(map(write_fixes, results))
     problems += [problem for linted in results for problem in linted.problems]
-    corrected = [problem for linted in results for problem in linted.corrected]
-    if difference:
-        click.echo(fixes_as_difference(results), nl=False)
-    else:
-        click.echo(written_problems(problems, templates, output, "injector lint", rules(), corrected), nl=False)
-    if output == "text":
-        tell_fixes(corrected, "would be fixed" if difference else "fixed")
+    corrected = corrected_in(results)
+    written = written_problems(problems, templates, output, "injector lint", rules(), corrected)
+    click.echo(fixes_as_difference(results) if difference else written, nl=False)
+    for problem in corrected if output == "text" else ():
+        tell(correction(problem, "would be fixed" if difference else "fixed"))
     counts = Counter(map(attrgetter("severity"), problems))
     totals = [counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]] or ["no problems"]
     tell(", ".join([counted(len(templates), "template"), *totals]))
@@ -134,7 +132,7 @@ def written_problems(
         diagnostics_text,
         json_text,
     )
-    from injector.authoring.lint.fixes import urgency
+    from injector.authoring.lint.apply_fixes import urgency
     from injector.pods.context import filled
 
     if form == "json":

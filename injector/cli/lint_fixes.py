@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from injector.advice.fixes import fix_of
 from injector.authoring.lint.engine import Linted
 from injector.cli.output_files import write_files
-from injector.cli.report import coloured, tell, unified
+from injector.cli.report import coloured, unified
 from injector.diagnostics import Diagnostic, Place, printable
 
 
-def fixes_as_difference(results: Sequence[Linted]) -> str:
+def fixes_as_difference(results: Iterable[Linted]) -> str:
     """The changes of files as one unified diff, in colours."""
-    changes = ((Path(linted.path) / change.file, change) for linted in results for change in linted.changes)
-    return coloured("".join(unified(change.before, change.after, str(file), str(file)) for file, change in changes))
+    return coloured(
+        "".join(
+            unified(fixed.before[file], text, *[str(Path(linted.path) / file)] * 2)
+            for linted in results
+            if (fixed := linted.fixed)
+            for file, text in fixed.changes.items()
+        )
+    )
 
 
 def write_fixes(linted: Linted) -> Linted:
@@ -23,22 +29,32 @@ def write_fixes(linted: Linted) -> Linted:
 
     A file that somebody changed meanwhile stays as it is.
     """
-    files = {(Path(linted.path) / change.file).resolve(): change for change in linted.changes}
+    fixed, name = linted.fixed, ""
+    if fixed is None:
+        return linted
+    message = "the file changed while it was checked, so nothing is fixed; run this again"
+    files = {}
     try:
-        changed = [file for file, change in files.items() if file.read_bytes() != change.before.encode()]
-        if not changed:
-            write_files({file: (change.after.encode(), file.stat().st_mode & 0o7777) for file, change in files.items()})
+        for name, text in fixed.changes.items():
+            file = (Path(linted.path) / name).resolve()
+            if file.read_bytes() != fixed.before[name].encode():
+                break
+            files[file] = text.encode(), file.stat().st_mode & 0o7777
+        else:
+            write_files(files)
             return linted
-        name, message = changed[0].name, "the file changed while it was checked, so nothing is fixed; run this again"
     except OSError as error:
-        name, message = Path(error.filename or "").name, f"the fixes cannot be written: {error.strerror}"
+        message = f"the fixes cannot be written: {error.strerror}"
     fault = Diagnostic("file", "error", message, place=Place(name, origin=linted.path))
-    return linted._replace(problems=(*linted.problems, fault), corrected=())
+    return linted._replace(problems=(*linted.problems, fault), fixed=None)
 
 
-def tell_fixes(corrected: Sequence[Diagnostic], verb: str) -> None:
-    """Say what was fixed, a line each: where, what to write, and which rule it is of."""
-    for problem in corrected:
-        fix = fix_of(problem)
-        if fix is not None:
-            tell(printable(f"{problem.place.whole}: {verb}: {fix.title} [{problem.code}]"))
+def corrected_in(results: Iterable[Linted]) -> list[Diagnostic]:
+    """What fixes corrected, in the order of the templates."""
+    return [problem for linted in results if linted.fixed for problem in linted.fixed.corrected]
+
+
+def correction(problem: Diagnostic, verb: str) -> str:
+    """A line that says what was fixed: where, what is written there, and which rule it is of."""
+    fix = fix_of(problem)
+    return printable(f"{problem.place.whole}: {verb}: {fix.title if fix else ''} [{problem.code}]")

@@ -64,14 +64,7 @@ def unknown_method(name: str, target: nodes.Getattr) -> ForbiddenError:
     code = first_offset(target)
     if chain(target.node) == ("params",) and name != "has_key":  # of mappings in older Pythons
         return ForbiddenError(f"params.{name} is a value; write it without ()", code, word=name)
-    return UnknownNameError(
-        f"no method {name}() here",
-        code,
-        word=name,
-        help=suggestion(name, METHODS),
-        mistake=("attached", name),
-        fields=respelling(name, METHODS),
-    )
+    return _misspelt(f"no method {name}() here", code, name, METHODS, mistake=("attached", name), word=name)
 
 
 def unknown_name(kind: str, node: nodes.Filter | nodes.Test, known: Collection[str]) -> ForbiddenError:
@@ -81,14 +74,15 @@ def unknown_name(kind: str, node: nodes.Filter | nodes.Test, known: Collection[s
         return UnknownNameError(message, first_offset(node), mistake=mistake)
     message, mistake = f"no {kind} named {node.name} here", ("attached", node.name)
     names = list(filter(str.isidentifier, known))
-    return UnknownNameError(
-        message,
-        node.lineno,
-        word=node.name,
-        help=suggestion(node.name, names),
-        mistake=mistake,
-        fields=respelling(node.name, names),
-    )
+    return _misspelt(message, node.lineno, node.name, names, mistake=mistake, word=node.name)
+
+
+def _misspelt(
+    message: str, code: int, name: str, names: Collection[str], introduction: str = "there are", **more: Any
+) -> UnknownNameError:
+    """The error about a name that is none of some `names`, with the nearest of them."""
+    to_do = suggestion(name, names, introduction)
+    return UnknownNameError(message, code, help=to_do, fields=respelling(name, names), **more)
 
 
 #: The tags that templates may use.
@@ -293,13 +287,7 @@ def undefined(
     short = name[:60]
     if re.match(rf"{re.escape(name)}\s*\(", expression):
         message = f"there is no function {short}() here"
-        return UnknownNameError(
-            message,
-            code,
-            help=suggestion(name, known - NAMES, "the functions and macros are"),
-            mistake=("call", name),
-            fields=respelling(name, known - NAMES),
-        )
+        return _misspelt(message, code, name, known - NAMES, "the functions and macros are", mistake=("call", name))
     if key := dotted_key(line, name):
         return UnknownNameError(key, code)
     if re.search(rf"\{{\{{-?\s*{name}\b" + ("" if name in _GO_WORDS else r"\s+[.$]\w"), line):

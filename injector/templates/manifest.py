@@ -129,7 +129,8 @@ class Manifest:
             except SelectorError as error:
                 found, at = error.diagnostic, (key, *error.diagnostic.path)
                 message = f"{spoken_path(at)}: {found.message}"
-                self.refuse(at, message, help_=found.help, mistake=found.mistake, fields=found.fields)
+                near = {name: found.fields.get(name) for name in ("value", "nearest")}
+                self.refuse(at, message, help_=found.help, mistake=found.mistake, fields=near)
         return value
 
     def strings(self, path: tuple[str, ...], default: tuple[str, ...]) -> tuple[str, ...]:

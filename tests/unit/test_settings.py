@@ -66,8 +66,8 @@ def test_mistakes(text: str, golden: Golden) -> None:
 def test_fields_of_a_mistake_are_values() -> None:
     _, found = decode(Settings, {"server": {"port": "1"}, "namespaceLabel": 5})
     assert {str(one.path[-1]): dict(one.fields) for one in found} == {
-        "port": {"value": "1", "allowed": (), "types": ("integer",)},
-        "namespaceLabel": {"value": 5, "allowed": (), "types": ("object",)},
+        "port": {"value": "1", "allowed": (), "types": ("integer",), "quotes": "remove"},
+        "namespaceLabel": {"value": 5, "allowed": (), "types": ("object",), "quotes": ""},
     }
 
 

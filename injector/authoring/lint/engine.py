@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from injector.authoring.lint.fixes import fix_all, with_fixes
+from injector.authoring.lint.apply_fixes import Fixed, fix_all, with_fixes
 from injector.authoring.lint.rendering import make_subject
 from injector.authoring.lint.rule import Rule, findings_of, rules
 from injector.authoring.lint.subject import Subject
@@ -44,25 +44,16 @@ class LintOptions:
         }
 
 
-class FileChange(NamedTuple):
-    """A file of a template, by its name, and its text before and after."""
-
-    file: str
-    before: str
-    after: str
-
-
 class Linted(NamedTuple):
     """A template, by its folder as people gave it, and what is wrong with it: by file, line, column.
 
-    A problem with one right edit has it among its fields, as `fix`. With the option `fix`, `changes` are what
-    fixes made of its files, and `corrected` are the problems that they were for.
+    A problem with one right edit has it among its fields, as `fix`. With the option `fix`, `fixed` is what the fixes
+    make of its files, and the problems are what is wrong with that.
     """
 
     path: str
     problems: tuple[Diagnostic, ...]
-    changes: tuple[FileChange, ...] = ()
-    corrected: tuple[Diagnostic, ...] = ()
+    fixed: Fixed | None = None
 
 
 def templates_among(paths: Iterable[str]) -> tuple[list[str], list[Diagnostic]]:
@@ -136,9 +127,7 @@ def lint_template(path: str, options: LintOptions) -> Linted:
     if not options.fix:
         return Linted(path, tuple(lint_sources(path, sources, options)))
     fixed = fix_all(sources, lambda texts: lint_sources(path, texts, options))
-    texts = (FileChange(file, text, fixed.sources[file]) for file, text in sources.items())
-    changes = tuple(change for change in texts if change.before != change.after)
-    return Linted(path, tuple(fixed.problems), changes, tuple(fixed.corrected))
+    return Linted(path, tuple(fixed.problems), fixed)
 
 
 def lint_sources(path: str, sources: Mapping[str, str], options: LintOptions) -> list[Diagnostic]:

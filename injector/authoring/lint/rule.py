@@ -102,8 +102,7 @@ def findings_of(rule: Rule, subject: Subject) -> Iterator[Diagnostic]:
         key = (place.file, place.line, place.column, finding.fields.get("about"))
         if key not in reported:
             reported.add(key)
-            message, path, sample = finding.message, finding.path, finding.fields.get("sample")
-            help_ = "; ".join(filter(None, (finding.help, f"found with this sample: {sample}" if sample else "")))
+            message, help_, path = finding.message, finding.help, finding.path
             yield Diagnostic(rule.name, rule.severity, message, help_, path, place, finding.fields).of(subject.path)
 
 

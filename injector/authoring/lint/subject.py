@@ -11,7 +11,7 @@ from jinja2 import TemplateSyntaxError, nodes
 
 from injector.diagnostics import Diagnostic, Path, Place
 from injector.injection import Injection
-from injector.pods.context import Object, sequence
+from injector.pods.context import Object, filled, sequence
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, bare_value, name_of, plain, plain_mapping
 from injector.policies.request import ObjectRequest
 from injector.reasons import Reason
@@ -32,13 +32,25 @@ _LISTS = ("initContainers", "containers")
 class Finding(Diagnostic):
     """One thing that a rule found: what is wrong, where, and what to do. The engine gives it the rule's name.
 
-    `path` leads into the overlay. `sample` is what it was found with, and `given` are the parameters of that. `about`
-    tells it from other findings of the rule at the same place; what has the same `about` there, with other values or in
-    another container, is one finding.
+    `path` leads into the overlay. `sample` is what it was found with, for people, and `given` are the parameters of
+    that which differ from their defaults. `about` tells it from other findings of the rule at the same place; what has
+    the same `about` there, with other values or in another container, is one finding.
     """
 
-    def __init__(self, message: str, place: Place, help: str = "", path: Path = (), **fields: Any) -> None:  # noqa: A002
-        super().__init__("", "warning", message, help, path, place, fields)
+    def __init__(
+        self,
+        message: str,
+        place: Place,
+        help: str = "",  # noqa: A002
+        path: Path = (),
+        *,
+        sample: str = "",
+        given: Mapping[str, Any] | None = None,
+        **fields: Any,
+    ) -> None:
+        if sample:
+            help = "; ".join(filter(None, (help, f"found with this sample: {sample}")))  # noqa: A001
+        super().__init__("", "warning", message, help, path, place, {**fields, **filled({"given": given})})
 
 
 #: What a rule yields.
@@ -181,8 +193,7 @@ class Rendering:
 
     def finding_at(self, message: str, place: Place, help: str = "", path: Path = (), **fields: Any) -> Finding:  # noqa: A002
         """What is wrong at a place of the template; where parameters differ from their defaults, it names them."""
-        sample = {"given": self.given, "sample": self.title} if self.given else {}
-        return Finding(message, place, help, path, **{**sample, **fields})
+        return Finding(message, place, help, path, sample=self.title if self.given else "", given=self.given, **fields)
 
 
 class ObjectRendering(NamedTuple):

@@ -159,12 +159,8 @@ def _quantities(path: Path, amounts: object, quantities: Amounts) -> Violations:
         if not isinstance(name, str) or value is None:  # the API server reads null as 0
             continue
         if name not in _PLAIN and "/" not in name and not name.startswith("hugepages-"):
-            yield invalid(
-                path,
-                f"there is no resource {shown_value(name)}",
-                did_you_mean(nearest(name, _PLAIN), _EXTENDED),
-                value=name,
-            )
+            near, message = nearest(name, _PLAIN), f"there is no resource {shown_value(name)}"
+            yield invalid(path, message, did_you_mean(near, _EXTENDED), value=name, nearest=near)
             continue
         try:
             quantity = parse_quantity(value)

@@ -222,7 +222,7 @@ def test_json_has_every_part(tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert done.returncode == 1 and found["templates"] == ["tool"]
     problem = found["problems"][1]
-    assert problem.pop("message") and problem.pop("help")
+    assert problem.pop("message") and problem.pop("help") and problem.pop("fix")
     assert problem == {
         "rule": "schema",
         "severity": "error",

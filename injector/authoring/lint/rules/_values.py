@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import reduce
 from typing import Any
 
 import msgspec
@@ -65,19 +66,12 @@ def rendered_for(
         yield RenderedSource(subject.template, msgspec.structs.replace(context, **changes))
 
 
-def missing_keys(value: Any, path: Path) -> Path:
-    """The end of a path from the first key on that a mapping lacks; nothing where something else is in its way."""
+def keys_to_add(value: Any, path: Path, wanted: Any) -> dict[str, Any]:
+    """The fields of a finding that say which key a value of the overlay lacks so that `wanted` stands at a path."""
     if path and (isinstance(value, list) or path[0] in mapping(value)):
-        return missing_keys(value[path[0]], path[1:])
-    return path if isinstance(value, dict) else ()
-
-
-def keys_to_add(overlay: Any, path: Path, value: Any) -> dict[str, Any]:
-    """The fields of a finding that say which key an overlay lacks so that a value stands at the end of a path."""
-    keys = missing_keys(overlay, path)
-    for key in reversed(keys):
-        value = {key: value}
-    return {"add": value} if keys else {}
+        return keys_to_add(value[path[0]], path[1:], wanted)
+    nested = reduce(lambda inner, key: {key: inner}, reversed(path), wanted)
+    return {"add": nested} if path and isinstance(value, dict) else {}
 
 
 def word_list(text: str) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from injector.authoring.lint.subject import Finding, Rendering
 from injector.diagnostics import Path, spoken_path
@@ -14,31 +14,17 @@ MERGED = ("metadata", "spec")
 _OF_ONE_POD = ("name", "generateName", "namespace", "uid", "resourceVersion", "creationTimestamp", "managedFields")
 
 
-class WholeObject(NamedTuple):
-    """The finding about an overlay that is a whole object, and the one rule that tells it."""
-
-    rule: str
-    finding: Finding
-
-    def of(self, rule: str) -> tuple[Finding, ...]:
-        """The finding, for its rule; nothing for the others."""
-        return (self.finding,) if rule == self.rule else ()
-
-
-def whole_object(rendering: Rendering) -> WholeObject | None:
-    """What to say of an overlay that has apiVersion and kind; None of any other."""
+def whole_object(rendering: Rendering) -> Mapping[str, tuple[Finding, ...]]:
+    """The finding about an overlay that has apiVersion and kind, by the one rule that tells it; of others nothing."""
     overlay = plain_mapping(rendering.overlay.value)
     if "apiVersion" not in overlay or "kind" not in overlay:
-        return None
+        return {}
     kind, metadata = plain(overlay["kind"]), plain_mapping(overlay.get("metadata"))
     own = [field for field in metadata if field in _OF_ONE_POD]
     paths: list[Path] = [(field,) for field in overlay if field not in MERGED]
     paths += [("metadata",)] if own and len(own) == len(metadata) else [("metadata", field) for field in own]
-    rule, to_do = "pod-name" if own else "ignored-field", f"remove {', '.join(map(spoken_path, paths))}"
-    if kind != "Pod":
-        rule, paths = "schema", []
-        to_do = "write only metadata and spec of its pod: what is below `template:` in a workload"
     message = f"the overlay is a whole {kind}; it has to be a part of a pod, of which metadata and spec are merged"
-    remove = tuple(rendering.overlay.place(path, key=True) for path in paths)
-    place = rendering.overlay.place(("kind",), key=True)
-    return WholeObject(rule, rendering.finding_at(message, place, to_do, about="kind", value=kind, remove=remove))
+    to_do = f"remove {', '.join(map(spoken_path, paths))}"
+    remove = tuple(rendering.overlay.place(path, key=True) for path in paths if kind == "Pod")
+    place, rule = rendering.overlay.place(("kind",), key=True), "pod-name" if own else "ignored-field"
+    return {rule: (rendering.finding_at(message, place, to_do, about="kind", value=kind, remove=remove),)}

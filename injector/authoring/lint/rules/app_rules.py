@@ -241,7 +241,7 @@ def ignored_field(subject: Subject) -> Findings:
     """
     for rendering in subject.renderings:
         if whole := whole_object(rendering):
-            yield from whole.of("ignored-field")
+            yield from whole.get("ignored-field", ())
             continue
         for field in plain_mapping(rendering.overlay.value):
             if field not in MERGED:

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from injector.authoring.lint.rules._values import is_written, numbered
-from injector.authoring.lint.subject import Finding, Findings, RenderedSource, Rendering, Subject
+from injector.authoring.lint.subject import Findings, RenderedSource, Rendering, Subject
 from injector.diagnostics import Path
 from injector.names import hint
 from injector.pods.context import Object, mapping, mappings, string_field
@@ -95,17 +95,17 @@ def envoy_config(subject: Subject) -> Findings:
             (file, path, listener) for file in rendering.files.values() for path, listener in listeners(file.value)
         ]
         if placed:
-            yield from _names(placed)
+            yield from _names(rendering, placed)
             yield from _addresses(rendering)
             yield from _filters(rendering, placed)
 
 
-def _names(placed: list[_Placed]) -> Findings:
+def _names(rendering: Rendering, placed: list[_Placed]) -> Findings:
     names: set[str] = set()
     for file, path, listener in placed:
         name = string_field(listener.get("name"))
         if name and name in names:
-            yield Finding(
+            yield rendering.finding_at(
                 f"two listeners are called {name}: Envoy ignores the second",
                 file.place((*path, "name")),
                 "rename one",
@@ -119,7 +119,7 @@ def _addresses(rendering: Rendering) -> Findings:
             if not _is_local(host):
                 place = file.place(path)
                 if is_written(place):
-                    yield Finding(
+                    yield rendering.finding_at(
                         f"not every pod has the address {host}: in a pod without it, Envoy does not start",
                         place,
                         'bind "0.0.0.0" or "::", or "127.0.0.1" for the pod alone',
@@ -144,7 +144,7 @@ def _filters(rendering: Rendering, placed: list[_Placed]) -> Findings:
         for filter_path, config in filters(listener):
             at = (*path, *filter_path)
             if is_type(config, "HttpConnectionManager") and not config.get("http_filters"):
-                yield Finding(
+                yield rendering.finding_at(
                     "there is no HTTP filter, so no request is ever answered",
                     file.place((*at, "http_filters"), key=True),
                     "end http_filters with envoy.filters.http.router",
@@ -152,13 +152,13 @@ def _filters(rendering: Rendering, placed: list[_Placed]) -> Findings:
             for target_path, target in _targets(config):
                 cluster = static.get(target)
                 if cluster is None and not dynamic:
-                    yield Finding(
+                    yield rendering.finding_at(
                         f"there is no cluster `{target}`{hint(target, static)}",
                         file.place((*at, *target_path)),
                         "name one of the clusters",
                     )
                 elif cluster is not None and cluster.get("type") == "ORIGINAL_DST" and not restored:
-                    yield Finding(
+                    yield rendering.finding_at(
                         f"cluster `{target}` uses the original destination, and this listener does not restore it",
                         file.place((*at, *target_path)),
                         "add the listener filter envoy.filters.listener.original_dst",

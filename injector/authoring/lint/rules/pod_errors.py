@@ -51,7 +51,7 @@ def pod_name(subject: Subject) -> Findings:
     """
     for rendering in subject.renderings:
         if whole := whole_object(rendering):
-            yield from whole.of("pod-name")
+            yield from whole.get("pod-name", ())
             continue
         for field in _OWN:
             if field in rendering.overlay.metadata:

@@ -71,9 +71,10 @@ class LevelRefusal(NamedTuple):
 
     def _keys_to_add(self, overlay: Any) -> dict[str, Any]:
         """The fields of a finding that say what is missing, where one value is right."""
-        security = mapping(value_at(overlay, self.path[:-1])) if self.field == "runAsNonRoot" else {}
-        if self.field not in _ADDED or (self.field == "runAsNonRoot" and not security.get("runAsUser")):
-            return {}  # which user an image can run as is for its author to know
+        is_user = self.field == "runAsNonRoot"  # which user an image can run as is for its author to know
+        container = mapping(value_at(overlay, self.path[:3]))
+        if self.field not in _ADDED or (is_user and not mapping(container.get("securityContext")).get("runAsUser")):
+            return {}
         return keys_to_add(overlay, self.path, _ADDED[self.field])
 
 

@@ -10,7 +10,6 @@ from injector.authoring.file_syntax import syntax_mistakes
 from injector.authoring.lint.pod_schema import UNKNOWN_FIELD, known_errors, schema_errors, versions
 from injector.authoring.lint.rules._values import APPS
 from injector.authoring.lint.rules._volumes import missing_volumes
-from injector.authoring.lint.rules._whole_object import whole_object
 from injector.authoring.lint.subject import Finding, Findings, RenderedSource, RenderFailure, Rendering, Subject
 from injector.authoring.refusal_location import overlay_path, path_in
 from injector.diagnostics import Diagnostic, Place
@@ -93,8 +92,8 @@ def _unreadable(subject: Subject) -> Findings:
 
 
 def _finding(fault: Diagnostic, place: Place, render: Rendering | RenderFailure) -> Finding:
-    fields = {**fault.fields, "about": fault.path[2:3], "sample": render.title, "given": render.given}
-    return Finding(fault.message, place, help_for(fault), fault.path, **fields)
+    fields = {**fault.fields, "about": fault.path[2:3], "given": render.given}
+    return Finding(fault.message, place, help_for(fault), fault.path, sample=render.title, **fields)
 
 
 def _failed(subject: Subject, failure: RenderFailure) -> Findings:
@@ -174,17 +173,15 @@ def schema(subject: Subject) -> Findings:
     """
     reported = set()
     for rendering in subject.renderings:
-        whole = whole_object(rendering)
-        yield from whole.of("schema") if whole else ()
-        if rendering.invented or (whole and whole.of("schema")):
+        if rendering.invented:
             continue
         for error in schema_errors(rendering.after, subject.kubernetes):
             about = error.fields["about"]
             if (error.path, about) not in reported:  # finding the author's place takes a render of its own
                 reported.add((error.path, about))
                 to_do = "; ".join(filter(None, (_to_do(error, rendering, subject), _newer(error, rendering))))
-                fields = {**error.fields, "sample": rendering.title, "given": rendering.given}
-                yield Finding(error.message, _origin(rendering, error), to_do, **fields)
+                fields = {**error.fields, "given": rendering.given}
+                yield Finding(error.message, _origin(rendering, error), to_do, sample=rendering.title, **fields)
 
 
 def _to_do(error: Diagnostic, rendering: Rendering, subject: Subject) -> str:

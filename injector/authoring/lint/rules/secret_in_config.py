@@ -90,7 +90,7 @@ def _variables(rendering: Rendering) -> Findings:
             place = rendering.overlay.place((*path, "value"))
             if "params." not in place.text:  # told above
                 message = f"the name {name} suggests a secret, and its value is in the pod in plain text"
-                yield Finding(message, place, _HELP)
+                yield rendering.finding_at(message, place, _HELP)
 
 
 def _is_secret(parameter: Parameter) -> bool:

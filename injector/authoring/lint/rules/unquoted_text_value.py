@@ -93,7 +93,9 @@ def unquoted_text_value(subject: Subject) -> Findings:
                 syntax = subject.template.program.roots[file].syntax
                 if syntax != "toml":  # the rule renders tells it of that
                     message = f"{parameter.name} is a string and needs quotes in {syntax}, but has none here"
-                    yield subject.finding(message, file, offset, USE_QUOTE)
+                    name, hole = f"params.{variable}", subject.template.program.expression(file, offset).strip(" +-")
+                    quoted = hole == name and (name, f"{name} | quote")
+                    yield subject.finding(message, file, offset, USE_QUOTE, replace=quoted)
                 continue
             example = _harmful(filled)
             if example is not None:

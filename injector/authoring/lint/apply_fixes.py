@@ -15,11 +15,17 @@ _ROUNDS = 12
 
 
 class Fixed(NamedTuple):
-    """The texts of a template after fixes, what is still wrong, and what was corrected."""
+    """The texts of a template before and after fixes, what is still wrong, and what was corrected."""
 
+    before: Mapping[str, str]
     sources: Mapping[str, str]
     problems: Sequence[Diagnostic]
     corrected: Sequence[Diagnostic] = ()
+
+    @property
+    def changes(self) -> dict[str, str]:
+        """The new texts of the files that are not as they were, by name."""
+        return {file: text for file, text in self.sources.items() if text != self.before[file]}
 
 
 def with_fixes(problems: Iterable[Diagnostic], sources: Mapping[str, str]) -> list[Diagnostic]:
@@ -50,7 +56,12 @@ def fixed(sources: Mapping[str, str], problems: Sequence[Diagnostic]) -> Fixed:
             edits.update(dict.fromkeys(fix.edits))
             corrected.append(problem)
     texts = {file: apply(text, (edit for edit in edits if edit.file == file)) for file, text in sources.items()}
-    return Fixed(texts, problems, corrected)
+    return Fixed(sources, texts, problems, corrected)
+
+
+def urgency(problem: Diagnostic) -> int:
+    """What comes first: errors; what is wrong with a README last."""
+    return 0 if problem.severity == "error" else 1 + problem.place.file.endswith(".md")
 
 
 def urgency(problem: Diagnostic) -> int:
@@ -67,17 +78,16 @@ def fix_all(sources: Mapping[str, str], lint: Callable[[Mapping[str, str]], Sequ
 
     Fixes with which a template no longer loads, although it did, do not count.
     """
-    result = Fixed(sources, lint(sources))
+    result = Fixed(sources, sources, lint(sources))
     for _ in range(_ROUNDS):
-        texts, _problems, corrected = fixed(result.sources, result.problems)
-        if not corrected:
+        last = fixed(result.sources, result.problems)
+        if not last.corrected:
             break
-        problems = lint(texts)
-        if _is_broken(problems) and not _is_broken(result.problems):
+        problems = lint(last.sources)
+        broken, before = (
+            {problem.code for problem in both} & {*TEMPLATE_ERRORS} for both in (problems, result.problems)
+        )
+        if broken and not before:
             break
-        result = Fixed(texts, problems, [*result.corrected, *corrected])
+        result = Fixed(sources, last.sources, problems, [*result.corrected, *last.corrected])
     return result
-
-
-def _is_broken(problems: Iterable[Diagnostic]) -> bool:
-    return any(problem.code in TEMPLATE_ERRORS for problem in problems)
