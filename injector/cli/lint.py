@@ -50,12 +50,11 @@ def lint(
     PATH is a template or a folder of templates. The default is the current folder. A comment `# lint: disable=RULE why`
     disables a rule for a line. Exits with 1 if there are errors.
     """
-    from injector.authoring.lint.apply_fixes import urgency
     from injector.authoring.lint.engine import LintOptions, templates_among
     from injector.authoring.lint.engine import lint as lint_templates
     from injector.authoring.lint.rule import rules
     from injector.cli.lint_fixes import corrected_in, correction, fixes_as_difference, write_fixes
-    from injector.cli.report import counted, progress_bar, tell
+    from injector.cli.report import progress_bar, tell
     from injector.pods.context import Cluster
 
     if list_rules:
@@ -78,15 +77,23 @@ def lint(
     if not difference:
         results = list(map(write_fixes, results))
     problems += [problem for linted in results for problem in linted.problems]
-    corrected = corrected_in(results)
-    written = written_problems(problems, templates, output, "injector lint", rules(), corrected)
+    written = written_problems(problems, templates, output, "injector lint", rules(), corrected_in(results))
     click.echo(fixes_as_difference(results) if difference else written, nl=False)
-    for problem in corrected if output == "text" else ():
-        tell(correction(problem, "would be fixed" if difference else "fixed"))
+    if output == "text":
+        for problem in corrected_in(results):
+            tell(correction(problem, "would be fixed" if difference else "fixed"))
+    return _summed_up(templates, problems, strict, in_text=output == "text")
+
+
+def _summed_up(templates: list[str], problems: list[Diagnostic], strict: bool, *, in_text: bool) -> int:
+    """Say how many problems there are and, beside their text, what to type next; the exit status."""
+    from injector.authoring.lint.apply_fixes import urgency
+    from injector.cli.report import counted, tell
+
     counts = Counter(map(attrgetter("severity"), problems))
     totals = [counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]] or ["no problems"]
     tell(", ".join([counted(len(templates), "template"), *totals]))
-    if problems and output == "text":
+    if problems and in_text:
         code = min(problems, key=urgency).code
         tell(f"more about [{code}]: injector lint --explain {code}")
         if fixable := sum("fix" in problem.fields for problem in problems):
