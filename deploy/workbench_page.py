@@ -66,7 +66,8 @@ def packages() -> Path:
 def licences(work: Path, bundle: dict[str, object]) -> str:
     """The name, version and licence of each npm package of which something is in the bundle."""
     inputs = bundle["inputs"]
-    assert isinstance(inputs, dict)
+    if not isinstance(inputs, dict):
+        raise TypeError("the bundle has no inputs")
     folders = {work / "node_modules" / _package(path) for path in inputs if path.startswith("node_modules/")}
     sections = []
     for folder in sorted(folders):

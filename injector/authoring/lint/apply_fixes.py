@@ -64,11 +64,6 @@ def urgency(problem: Diagnostic) -> int:
     return 0 if problem.severity == "error" else 1 + problem.place.file.endswith(".md")
 
 
-def urgency(problem: Diagnostic) -> int:
-    """What comes first: errors; what is wrong with a README last."""
-    return 0 if problem.severity == "error" else 1 + problem.place.file.endswith(".md")
-
-
 def _touch(edit: Edit, other: Edit) -> bool:
     return edit.file == other.file and edit.start <= other.end and other.start <= edit.end
 

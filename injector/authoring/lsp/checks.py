@@ -19,8 +19,8 @@ from injector.authoring.cases.run import Ways
 from injector.authoring.cases.runner import TestPlan, run_suites
 from injector.authoring.cases.suite import read_suite
 from injector.authoring.diagnostic_formats import diagnostic_data
+from injector.authoring.lint.apply_fixes import with_fixes
 from injector.authoring.lint.engine import LintOptions, lint_sources, lint_subject
-from injector.authoring.lint.fixes import with_fixes
 from injector.authoring.lint.pod_schema import check_version, version_of, versions
 from injector.authoring.lint.rendering import make_subject
 from injector.authoring.lint.rule import rules
