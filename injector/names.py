@@ -121,8 +121,8 @@ def suggestion(name: str, candidates: Iterable[str], introduction: str = "there 
 
 
 def respelling(name: str, candidates: Iterable[str]) -> dict[str, Any]:
-    """The `fields` of a Diagnostic about an unknown name: its `value`, and the names that are `allowed`."""
-    return {"value": name, "allowed": tuple(candidates)}
+    """The `fields` of a Diagnostic about an unknown name: its `value`, and the `nearest` that there is, or None."""
+    return {"value": name, "nearest": nearest(name, candidates)}
 
 
 def did_you_mean(near: str | None, other: str = "") -> str:
