@@ -75,10 +75,11 @@ test: $(STAMP) ## Run the tests, with a real control plane, Envoy, nginx, Helm (
 	$(BIN)/python -m injector.loading.shipped
 	FEW_PARTS=1 $(WITH_PARTS) $(BIN)/python -m pytest $(PYTEST_ARGS)
 
-test-programs: $(STAMP) ## Run the tests of the other real programs: Vault, Prometheus, Chromium, Helm 3, the image
+test-programs: $(PAGE_STAMP) ## Run the tests of the other real programs: Vault, Prometheus, Chromium, Helm 3, the image
 	$(BIN)/python -m injector.loading.shipped
-	$(WITH_PARTS) $(BIN)/python -m pytest $(TOGETHER) -m "programs and not node and not soak" $(PROGRAMS_ARGS) tests/authoring/cases \
-	  tests/cluster tests/dataplane tests/deploy tests/parts
+	$(BIN)/python -m deploy.workbench_page
+	$(WITH_PARTS) $(BIN)/python -m pytest $(TOGETHER) -m "programs and not node and not soak" $(PROGRAMS_ARGS) tests/authoring \
+	  tests/cluster tests/dataplane tests/deploy tests/parts tests/unit/cli
 
 test-wordless: $(STAMP) ## Run what `make test` runs while every Diagnostic says x, in every process: nothing reads words
 	$(MAKE) test PYTHONPATH="$(CURDIR)/tests/wordless:$(CURDIR)"

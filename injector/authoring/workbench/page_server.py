@@ -1,7 +1,7 @@
 """The HTTP server of the workbench: the page, the template's files, and the language server over a WebSocket.
 
-Only a browser on the page itself gets an answer: `Host` and `Origin` have to be the server's own (DNS rebinding), and
-whatever is the template's takes the token that is in the address which the command prints.
+Only a browser on the page itself gets an answer: the host and the origin of a request have to be the server's own (DNS
+rebinding), and whatever is the template's takes the token that is in the address which the command prints.
 https://owasp.org/www-community/attacks/DNS_Rebinding
 """
 
@@ -20,7 +20,7 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
-from injector.authoring.workbench.language_server import LONGEST, LanguageServer
+from injector.authoring.workbench.server_process import LONGEST, LanguageServer
 from injector.authoring.workbench.template_files import ConflictError, FileRefusedError, TemplateFiles
 
 #: What `make workbench` builds: the page, its script and its style, and the licences of what is in them.
@@ -78,7 +78,7 @@ class Workbench:
         self.language_servers.discard(server)
 
     def is_own_host(self, host: str) -> bool:
-        """Whether a `Host`, or the host of an `Origin`, is one under which this server was asked to serve."""
+        """Whether the host of a request, or of its origin, is one under which this server was asked to serve."""
         return host.lower() in self.hosts
 
     def is_own_token(self, token: str) -> bool:
