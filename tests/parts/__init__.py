@@ -83,6 +83,7 @@ GETTERS = {
     **({"build-node": (NODE,)} if os.geteuid() == 0 else {}),
     "get-prometheus": ("prometheus", "promtool"),
     "get-chromium": ("chromium",),
+    "get-neovim": ("nvim",),
 }
 _GETTER_OF = {part: getter for getter, parts in GETTERS.items() for part in parts}
 
@@ -90,7 +91,7 @@ _GETTER_OF = {part: getter for getter, parts in GETTERS.items() for part in part
 PROGRAMS = frozenset(
     (
         *("helm-3", "vault", "otelcol", "oauth2-proxy", "cloud-sql-proxy", "sdk-server", "fluent-bit", "fluentd"),
-        *("prometheus", "promtool", "actionlint", "chromium", "mkdocs", "base", "kube-state-metrics"),
+        *("prometheus", "promtool", "actionlint", "chromium", "nvim", "mkdocs", "base", "kube-state-metrics"),
     )
 )
 
@@ -128,6 +129,7 @@ def search_path() -> str:
         str(cache() / "debian" / "bin"),
         str(cache() / "programs"),
         str(cache() / "chromium" / "bin"),
+        str(cache() / "neovim" / "bin"),
     ]
     return os.pathsep.join(folders)
 
