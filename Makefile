@@ -29,7 +29,7 @@ OLDEST := v1.30.14
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup image dist demo test test-programs test-wordless test-node test-oldest soak fuzz lint docs docs-serve diagrams bench bench-against bench-cli bench-api-server bench-fleet bench-lsp run parts manifests dashboard kubernetes-fields baseline lock workbench clean
+.PHONY: help setup image dist demo test test-programs test-wordless test-node test-oldest soak fuzz lint docs docs-serve diagrams bench bench-against bench-cli bench-api-server bench-fleet bench-lsp bench-workbench pictures run parts manifests dashboard kubernetes-fields baseline lock workbench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -160,6 +160,14 @@ image: ## Build the image with docker, podman or buildah, as IMAGE, for PLATFORM
 
 dist: $(STAMP) ## Make what a release consists of in DIST: wheel, sdist, chart, install.yaml, bill of materials, checksums
 	$(WITH_PARTS) $(BIN)/python -m deploy.dist "$(DIST)" "$(REPOSITORY)"
+
+bench-workbench: $(PAGE_STAMP) ## Measure what somebody at `injector workbench` waits for after a keystroke
+	$(BIN)/python -m deploy.workbench_page
+	$(WITH_PARTS) $(BIN)/python -m bench.workbench
+
+pictures: $(PAGE_STAMP) ## Draw docs/workbench.png, in a real Chromium
+	$(BIN)/python -m deploy.workbench_page
+	$(WITH_PARTS) $(BIN)/python -m deploy.pictures
 
 run: $(STAMP) ## Serve on https://127.0.0.1:8443 without a cluster, with throwaway certificates
 	$(BIN)/injector serve --standalone --self-signed

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
+import resource
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +22,7 @@ from tests.authoring.workbench.screen import Screen, chromium, violations, workb
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.programs  # those of soak as well
 _OVERLAY = "overlay.yaml.j2"
 
 
@@ -269,3 +274,65 @@ def test_axe_finds_nothing(browser: Browser, folder: Path, scheme: str) -> None:
         assert violations(screen.page) == []
         screen.page.keyboard.press("Escape")
         screen.close()
+
+
+def memory(pids: list[int]) -> int:
+    """The bytes in memory of processes and of all that they have started."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    left, total = list(pids), 0
+    while left:
+        pid = left.pop()
+        left += children.get(pid, ())
+        with contextlib.suppress(OSError):
+            total += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
+    return total
+
+
+@pytest.mark.soak(minutes=60)
+def test_an_hour_of_edits_leaves_memory_flat(browser: Browser, folder: Path) -> None:
+    chance = random.Random(37)
+    views = ("Difference", "Config files", "Decision", "Warnings", "Cases")
+    page_bytes, process_bytes = [], []
+    with workbench(folder) as address:
+        screen = Screen(browser, address)
+        session = screen.context.new_cdp_session(screen.page)
+        [serving] = _processes("injector", "workbench", str(folder))
+        end = time.monotonic() + 3600
+        number = 0
+        while time.monotonic() < end:
+            number += 1
+            path = chance.choice((_OVERLAY, "template.yaml", "nginx.conf.j2", "tests/first.yaml"))
+            screen.open(path)
+            screen.page.locator("#files > :not([hidden]) .cm-content").focus()
+            screen.page.keyboard.press(chance.choice(("Control+Home", "Control+End", "PageDown")))
+            screen.page.keyboard.type(chance.choice(("# x", "{{ params.", "a: b", "\n", "{% if", "}}")))
+            screen.page.wait_for_timeout(chance.choice((50, 300, 900)))
+            screen.view(chance.choice(views))
+            for _ in range(8):
+                screen.page.keyboard.press("Control+z")
+            if number % 20 == 0:
+                screen.open(path)
+                screen.page.locator("#files > :not([hidden]) .cm-content").focus()
+                for _ in range(200):
+                    screen.page.keyboard.press("Control+z")
+                session.send("HeapProfiler.collectGarbage")
+                page_bytes.append(session.send("Runtime.getHeapUsage")["usedSize"])
+                process_bytes.append(memory([serving]))
+        print(number, "edits; MiB", [round(n / 2**20) for n in page_bytes], [round(n / 2**20) for n in process_bytes])
+        third = len(page_bytes) // 3
+        assert third > 2
+        for used in (page_bytes, process_bytes):
+            assert median(used[-third:]) - median(used[1 : third + 1]) < 16 * 2**20
+        screen.close()
+
+
+def _processes(*words: str) -> Iterator[int]:
+    """The processes with these arguments."""
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if set(words) <= set(file.read_text().split("\0")):
+                yield int(file.parent.name)
