@@ -158,7 +158,7 @@ image: ## Build the image with docker, podman or buildah, as IMAGE, for PLATFORM
 	  || { echo "No docker, podman or buildah here: install one of them" >&2; exit 2; }; \
 	echo "$$tool build $(IMAGE)" >&2; "$$tool" build --platform "$(PLATFORM)" --tag "$(IMAGE)" .
 
-dist: $(STAMP) ## Make what a release consists of in DIST: wheel, sdist, chart, install.yaml, bill of materials, checksums
+dist: $(PAGE_STAMP) ## Make what a release consists of in DIST: wheel, sdist, chart, install.yaml, bill of materials, checksums
 	$(WITH_PARTS) $(BIN)/python -m deploy.dist "$(DIST)" "$(REPOSITORY)"
 
 bench-workbench: $(PAGE_STAMP) ## Measure what somebody at `injector workbench` waits for after a keystroke

@@ -28,6 +28,7 @@ from cyclonedx.output import make_outputter
 from cyclonedx.schema import OutputFormat, SchemaVersion
 from packageurl import PackageURL
 
+from deploy import workbench_page
 from injector import __version__
 from tests import parts
 
@@ -43,6 +44,7 @@ _REPOSITORY = "registry.example/sidecar-injector"
 def make(folder: Path, repository: str = _REPOSITORY) -> list[Path]:
     """Make every file of a release in a folder, and return them. Raises CalledProcessError where a tool fails."""
     folder.mkdir(parents=True, exist_ok=True)
+    workbench_page.make()
     bill = folder / f"sidecar-injector-{__version__}.cdx.json"
     _run("-m", "hatchling", "build", "-d", folder, "-t", "wheel", "-t", "sdist")
     why = parts.get("helm-4")

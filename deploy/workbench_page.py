@@ -45,8 +45,10 @@ def make(folder: Path = BUILT) -> None:
         shutil.copy(SOURCE / name, part)
     (part / "page.css").write_text("".join(style.read_text() for style in _STYLES))
     (part / "licences.txt").write_text(licences(work, json.loads((work / "bundle.json").read_text())))
-    shutil.rmtree(folder, ignore_errors=True)
-    part.replace(folder)
+    folder.mkdir(exist_ok=True)
+    for file in part.iterdir():  # each whole: somebody may be looking at the page
+        file.replace(folder / file.name)
+    part.rmdir()
 
 
 def packages() -> Path:

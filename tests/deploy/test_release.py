@@ -82,6 +82,7 @@ def test_the_wheel_works_alone(files: dict[str, Path], tmp_path: Path) -> None:
     site = tmp_path / "site"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
     subprocess.run([*pip, "--no-index", "--target", site, wheel], check=True)
+    assert (site / "injector" / "authoring" / "workbench" / "built" / "page.js").is_file()
     done = subprocess.run(
         [sys.executable, "-m", "injector", "render", "nginx"],
         cwd=tmp_path,

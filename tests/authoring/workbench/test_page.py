@@ -165,6 +165,20 @@ def test_keys_alone_are_enough(screen: Screen, folder: Path) -> None:
     screen.until(lambda: (folder / "template.yaml").read_text().endswith("# mine"))
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_a_report(browser: Browser, tmp_path: Path, scheme: str) -> None:
+    for number, manifest in enumerate(("docs/web.yaml", "tests/corpus/manifests/kinds")):
+        report = tmp_path / f"{number}.html"
+        done = command.run("explain", manifest, "--output", "html")
+        assert "<h2" in done.out, done.err
+        report.write_text(done.out)
+        context = browser.new_context(color_scheme=scheme)
+        page = context.new_page()
+        page.goto(report.as_uri())
+        assert violations(page) == []
+        context.close()
+
+
 _HOSTILE = (
     "<script>window.stolen=1</script>", "<img src=x onerror=window.stolen=1>", "\"><svg onload=window.stolen=1>",
     "</textarea><script>window.stolen=1</script>", "javascript:window.stolen=1", "{{ 7*7 }}", "${window.stolen=1}",
