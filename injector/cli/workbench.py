@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import webbrowser
 from pathlib import Path
 
 import click
@@ -27,6 +25,8 @@ def workbench(folder: Path, address: str, port: int, no_open: bool) -> int:
     \b
     injector new greeter && injector workbench greeter
     """
+    import asyncio
+
     from injector.authoring.workbench.page_server import BUILT
     from injector.loading.template_folders import is_template, no_templates, templates_of
 
@@ -40,7 +40,7 @@ def workbench(folder: Path, address: str, port: int, no_open: bool) -> int:
             "builds it in a checkout"
         )
     try:
-        asyncio.run(_serve(folder, address, port, show=not no_open))
+        asyncio.run(_serve(folder.resolve(), address, port, show=not no_open))
     except OSError as error:
         raise DocumentError(f"{address}:{port}: {error.strerror}") from None
     except KeyboardInterrupt:
@@ -49,11 +49,14 @@ def workbench(folder: Path, address: str, port: int, no_open: bool) -> int:
 
 
 async def _serve(folder: Path, address: str, port: int, *, show: bool) -> None:
+    import asyncio
+    import webbrowser
+
     from injector.authoring.workbench.page_server import Workbench
 
     bench = Workbench(folder)
     url = bench.listen(address, port)
-    click.echo(f"{folder}: {url}")
+    click.echo(f"{folder.name}: {url}")
     click.echo("Press Ctrl-C to stop.")
     if show:
         await asyncio.to_thread(webbrowser.open, url)

@@ -147,17 +147,17 @@ def lint_subject(subject: Subject, options: LintOptions) -> list[Diagnostic]:
     problems = [problem for rule in chosen.values() for problem in findings_of(rule, subject)]
     comments = list(disables(subject.sources))
     remaining, used = without_disabled(problems, comments)
-    for comment in comments:
-        # those for rules that this run does not check are not idle
-        if comment not in used and comment.rules and all(name in chosen for name in (_DISABLE, *comment.rules)):
-            rule, names = chosen[_DISABLE], ", ".join(f"`{name}`" for name in comment.rules)
-            message = f"nothing here is found by {names}, so this comment switches nothing off"
-            fields, to_do = {"replace": (comment.text, "")}, "take the comment out"
-            finding = Diagnostic(rule.name, rule.severity, message, to_do, place=comment.place, fields=fields)
-            remaining.append(finding.of(subject.path))
     # what keeps the template from rendering at all is, like an error of loading, no rule's and never switched off
-    broken = (replace(failure.diagnostic, code=failure.broken) for failure in subject.failures if failure.broken)
-    remaining += [failure.of(subject.path) for failure in broken]
+    broken = [replace(f.diagnostic, code=f.broken).of(subject.path) for f in subject.failures if f.broken]
+    # nobody knows what rules find in what is not rendered; and those that this run does not check are not idle
+    idle = (c for c in comments if not broken and c not in used and c.rules and chosen.keys() >= {_DISABLE, *c.rules})
+    for comment in idle:
+        rule, names = chosen[_DISABLE], ", ".join(f"`{name}`" for name in comment.rules)
+        message = f"nothing here is found by {names}, so this comment switches nothing off"
+        fields, to_do = {"replace": (comment.text, "")}, "take the comment out"
+        finding = Diagnostic(rule.name, rule.severity, message, to_do, place=comment.place, fields=fields)
+        remaining.append(finding.of(subject.path))
+    remaining += broken
     return sorted(remaining, key=lambda p: (p.place.file, p.place.line, p.place.column, p.code))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -147,7 +148,7 @@ class _Asset(_Handler):
 
 
 class _Files(_Handler):
-    """GET: all files. PUT: one file, over the content that `If-Match` names, or a new one with `If-None-Match: *`."""
+    """GET: all files. PUT, DELETE: one file, with the content that `If-Match` names; new with `If-None-Match: *`."""
 
     def prepare(self) -> None:
         super().prepare()
@@ -157,29 +158,41 @@ class _Files(_Handler):
         if path is not None:
             raise HTTPError(405)
         try:
-            files = self.workbench.files.read()
+            files = self._files.read()
         except OSError as error:
             raise HTTPError(500, reason=f"The folder cannot be read: {error.strerror}") from None
         content = {path: {"text": text, "etag": tag} for path, (text, tag) in files.items()}
         self.set_header("Content-Type", "application/json")
         # Tornado answers 304 to the entity tag that it computes of this
-        self.finish(msgspec.json.encode({"folder": self.workbench.files.folder.as_uri(), "files": content}))
+        self.finish(msgspec.json.encode({"folder": self._files.folder.as_uri(), "files": content}))
 
     def put(self, path: str | None = None) -> None:
         expected = self.request.headers.get("If-Match")
-        if path is None or (expected is None and self.request.headers.get("If-None-Match") != "*"):
+        if expected is None and self.request.headers.get("If-None-Match") == "*":
+            expected = ""
+        self._change(path, expected, lambda path, tag: self._files.write(path, self.request.body.decode("utf-8"), tag))
+
+    def delete(self, path: str | None = None) -> None:
+        self._change(path, self.request.headers.get("If-Match"), self._files.delete)
+
+    def _change(self, path: str | None, expected: str | None, change: Callable[[str, str], str | None]) -> None:
+        if path is None or expected is None:
             raise HTTPError(428, reason="Say over which content to write: If-Match, or If-None-Match: *")
         try:
-            text = self.request.body.decode("utf-8")
-            tag = self.workbench.files.write(path, text, expected or "")
+            tag = change(path, expected)
         except ConflictError:
             raise HTTPError(412, reason="The file on disk has changed since it was opened") from None
         except (FileRefusedError, UnicodeDecodeError):
             raise HTTPError(400, reason="This is no file of a template: its name, its size or its encoding") from None
         except OSError as error:
             raise HTTPError(500, reason=f"The file cannot be written: {error.strerror}") from None
-        self.set_header("ETag", tag)
+        if tag is not None:
+            self.set_header("ETag", tag)
         self.set_status(204)
+
+    @property
+    def _files(self) -> TemplateFiles:
+        return self.workbench.files
 
 
 class _Socket(_Handler, WebSocketHandler):

@@ -55,29 +55,35 @@ class TemplateFiles:
         Raises ConflictError where the file has another content, FileRefusedError for a path that is none of a
         template's, OSError.
         """
-        file = self._checked(path)
-        data = text.encode("utf-8", "surrogatepass")
+        file = self._expected(path, expected)
+        data = text.encode()
         if len(data) > LARGEST:
             raise FileRefusedError(f"{path}: {len(data)} bytes do not fit into a ConfigMap; the limit is {LARGEST}")
-        try:
-            data.decode("utf-8")
-            current = etag(file.read_bytes())
-        except FileNotFoundError:
-            current = ""
-        except UnicodeDecodeError:
-            raise FileRefusedError(f"{path}: the text is not valid Unicode") from None
-        if current != expected:
-            raise ConflictError(f"{path}: the file on disk is not the one that was opened")
         file.parent.mkdir(exist_ok=True)
         part = file.with_name(f".{file.name}.{os.getpid()}")
         try:
             part.write_bytes(data)
-            if current:
+            if expected:
                 part.chmod(file.stat().st_mode & 0o777)
             part.replace(file)
         finally:
             part.unlink(missing_ok=True)
         return etag(data)
+
+    def delete(self, path: str, expected: str) -> None:
+        """Delete a file whose content has the entity tag `expected`. Raises as `write` does."""
+        self._expected(path, expected).unlink()
+
+    def _expected(self, path: str, expected: str) -> Path:
+        """The file of a path, whose content has this entity tag."""
+        file = self._checked(path)
+        try:
+            current = etag(file.read_bytes())
+        except FileNotFoundError:
+            current = ""
+        if current != expected:
+            raise ConflictError(f"{path}: the file on disk is not the one that was opened")
+        return file
 
     def _paths(self) -> Iterator[str]:
         for within in ("", f"{TESTS}/"):

@@ -42,6 +42,12 @@ def test_a_comment_switches_it_off(overlay: str, tmp_path: Path) -> None:
     assert lint(tmp_path, overlay) == []
 
 
+@pytest.mark.parametrize("broken", ["image: {{ params.imag }}", 'image: "{{ params.image }}'])
+def test_a_comment_is_not_idle_where_nothing_is_rendered(broken: str, tmp_path: Path) -> None:
+    overlay = OVERLAY.replace(IMAGE, f"# lint: disable=image-tag built by hand\n    {broken}")
+    assert "disable" not in [rule for rule, _, _ in lint(tmp_path, overlay)]
+
+
 def test_two_comments_above_a_line_are_both_for_it(tmp_path: Path) -> None:
     comments = "    # lint: disable=image-tag built by hand\n    # lint: disable=schema why not\n"
     problems = lint(tmp_path, UNTAGGED.replace("    image:", f"{comments}    image:"))

@@ -243,6 +243,53 @@ spec:
 """
 
 
+def test_what_is_only_added_is_not_shown_as_removed(screen: Screen) -> None:
+    for sample in screen.page.locator("#pod optgroup[label=Samples] option").all_inner_texts():
+        screen.page.locator("#pod").select_option(label=sample)
+        screen.page.wait_for_timeout(500)
+        screen.view("Difference")
+        removed = screen.page.locator(".cm-deletedChunk, .cm-deletedText").all_inner_texts()
+        assert not "".join(removed).strip(), sample
+
+
+def test_the_last_pod_stays_while_a_text_is_half_written(screen: Screen) -> None:
+    good = screen.view("Difference")
+    screen.replace(_OVERLAY, "image: {{ params.image }}", 'image: "{{ params.ima', by_keys=True)
+    screen.until(screen.codes)
+    screen.until(lambda: screen.page.locator("#verdict.stale").count())
+    assert screen.view("Difference") == good
+
+
+def test_files_are_deleted_here_and_on_disk(screen: Screen, folder: Path) -> None:
+    screen.open("README.md")
+    screen.page.locator("#delete-file").click()
+    screen.page.locator("#ask button", has_text="Delete it").click()
+    screen.until(lambda: "README.md" not in screen.tabs)
+    assert not (folder / "README.md").exists()
+    (folder / "tests" / "first.yaml").unlink()
+    screen.until(lambda: "tests/first.yaml" not in screen.tabs)
+    screen.open("nginx.conf.j2")
+    screen.page.locator("#files > :not([hidden]) .cm-content").focus()
+    screen.page.keyboard.type("# mine")
+    mine = screen.text
+    (folder / "nginx.conf.j2").unlink()
+    screen.until(lambda: "nginx.conf.j2" in screen.page.locator("#notice").inner_text())
+    assert screen.text == mine
+    screen.page.locator("#save").click()
+    screen.page.locator("#ask button", has_text="Write it again").click()
+    screen.until(lambda: (folder / "nginx.conf.j2").exists() and (folder / "nginx.conf.j2").read_text() == mine)
+
+
+def test_a_rule_is_switched_off_with_a_reason(screen: Screen) -> None:
+    screen.replace(_OVERLAY, "allowPrivilegeEscalation: false", "allowPrivilegeEscalation: true")
+    screen.until(lambda: "privilege-escalation" in (screen.codes() or ()))
+    screen.page.locator("#problems .fix", has_text="Switch privilege-escalation off").first.click()
+    screen.page.locator("#reason").fill("it changes its user")
+    screen.page.locator("#ask button", has_text="Switch it off").click()
+    screen.until(lambda: "disable=privilege-escalation it changes its user" in screen.text)
+    screen.until(lambda: screen.codes() is not None and "privilege-escalation" not in screen.codes())
+
+
 def test_a_file_that_changes_on_disk_shows(screen: Screen, folder: Path) -> None:
     overlay = folder / _OVERLAY
     before = overlay.read_text()
@@ -281,7 +328,8 @@ def test_axe_finds_nothing(browser: Browser, folder: Path, scheme: str) -> None:
         screen = Screen(browser, address, color_scheme=scheme)
         for name in ("Difference", "Config files", "Decision", "Warnings", "Cases"):
             screen.view(name)
-            screen.page.locator("summary").click()
+            for summary in screen.page.locator("summary").all():
+                summary.click()
             screen.picture(f"{name.lower().replace(' ', '-')}-{scheme}")
             assert violations(screen.page) == []
         screen.page.locator("#new-file").click()

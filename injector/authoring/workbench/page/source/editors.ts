@@ -16,7 +16,7 @@ import {
   EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers,
 } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
-import { type Tabs, byId, element } from "./elements";
+import { type Tabs, ask, byId, element } from "./elements";
 
 interface Position { line: number; character: number }
 interface Range { start: Position; end: Position }
@@ -66,6 +66,9 @@ const theme = EditorView.theme({
   "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-2px" },
   ".cm-tooltip, .cm-panels": { color: "var(--text)", backgroundColor: "var(--surface)", border: "1px solid var(--border)" },
   ".cm-tooltip-autocomplete > ul > li[aria-selected]": { color: "var(--background)", backgroundColor: "var(--accent)" },
+  ".cm-panels": { fontSize: "0.875rem" },
+  ".cm-button": { color: "var(--text)", backgroundImage: "none", backgroundColor: "var(--background)", border: "1px solid var(--border)" },
+  ".cm-textfield": { color: "var(--text)", backgroundColor: "var(--background)", border: "1px solid var(--border)" },
   ".cm-diagnosticText": { whiteSpace: "pre-wrap" },
   ".cm-diagnosticAction": { color: "var(--background)", backgroundColor: "var(--accent)" },
   ".cm-deletedChunk": { backgroundColor: "var(--removed)" },
@@ -139,6 +142,27 @@ export class Files extends Workspace {
     return this.files.find((file) => decodeURIComponent(file.uri) === wanted) ?? null;
   }
 
+  get current(): OpenFile | undefined { return this.at(this.tabs?.current ?? ""); }
+
+  /** Show a place of a file, both numbers from 1. */
+  async go(path: string, line: number, column: number): Promise<void> {
+    const file = this.at(path);
+    const view = file === undefined ? null : await this.displayFile(file.uri);
+    if (view === null) return;
+    const { from, to } = view.state.doc.line(Math.max(1, Math.min(line, view.state.doc.lines)));
+    view.dispatch({ selection: { anchor: Math.min(from + Math.max(column - 1, 0), to) }, scrollIntoView: true });
+    view.focus();
+  }
+
+  /** Close a file that is no longer there. */
+  remove(file: OpenFile): void {
+    this.files = this.files.filter((each) => each !== file);
+    this.client.didClose(file.uri);
+    file.view.destroy();
+    this.tabs?.remove(file.path);
+    this.changed();
+  }
+
   at(path: string): OpenFile | undefined { return this.files.find((file) => file.path === path); }
 
   syncFiles() {
@@ -184,7 +208,7 @@ export class Files extends Workspace {
   fixesFor(file: OpenFile, problem: LspDiagnostic): { name: string; apply: () => void }[] {
     return file.fixes.filter((action) => isFor(action, problem)).map((action) => ({
       // an edit is for the very texts that it was made for
-      name: action.title, apply: () => { if (file.fixes.includes(action)) this.apply(action.edit?.changes ?? {}); },
+      name: action.title, apply: () => { if (file.fixes.includes(action)) void this.applyAsked(action.edit?.changes ?? {}); },
     }));
   }
 
@@ -204,8 +228,20 @@ export class Files extends Workspace {
     file.view.dispatch(setDiagnostics(file.view.state, diagnostics));
   }
 
-  /** Make the changes of a quick fix. */
-  apply(changes: Record<string, TextEdit[]>): void {
+  /** Make the changes of a quick fix; where one needs a reason, ask for it. */
+  private async applyAsked(changes: Record<string, TextEdit[]>): Promise<void> {
+    const edits = Object.values(changes).flat();
+    if (edits.some((edit) => / REASON\b/.test(edit.newText))) {
+      const input = element("input", { id: "reason", required: true, autocomplete: "off" });
+      const body = element("div", { class: "field" }, element("label", { for: "reason" }, "Why it is right here"), input);
+      const answer = await ask("Switch a rule off", "The reason stands in the comment, for whoever reads the template next.", { yes: "Switch it off" }, body);
+      if (answer !== "yes") return;
+      for (const edit of edits) edit.newText = edit.newText.replace(/ REASON\b/, () => ` ${input.value.trim()}`);
+    }
+    this.apply(changes);
+  }
+
+  private apply(changes: Record<string, TextEdit[]>): void {
     for (const [uri, edits] of Object.entries(changes)) {
       const view = this.getFile(uri)?.view;
       const plugin = view === undefined ? null : LSPPlugin.get(view);
@@ -273,25 +309,29 @@ function onlyText(html: string): string {
   return page.body.innerHTML;
 }
 
+let listed = "";
+
 /** The list of all problems, each with a way to its place; whether these are all depends on the last whole check. */
 export function listProblems(files: Files): void {
-  const items = files.files.flatMap((file) => file.problems.map((problem) => {
+  const problems = files.files.flatMap((file) => file.problems.map((problem) => ({ file, problem })));
+  const content = JSON.stringify(problems.map(({ file, problem }) => [file.path, problem, files.fixesFor(file, problem).length]));
+  if (content === listed) return;
+  listed = content;
+  const list = byId("problems");
+  const focused = [...list.querySelectorAll("button")].indexOf(document.activeElement as HTMLButtonElement);
+  list.replaceChildren(...problems.map(({ file, problem }) => {
     const { line, character } = problem.range.start;
-    const go = () => {
-      void files.displayFile(file.uri).then((view) => {
-        if (view === null) return;
-        const place = view.state.doc.line(Math.min(line + 1, view.state.doc.lines));
-        const anchor = Math.min(place.from + character, place.to);
-        view.dispatch({ selection: { anchor }, scrollIntoView: true });
-        view.focus();
-      });
-    };
     const kind = severity(problem);
+    const [message = "", ...help] = problem.message.split("\n");
     return element("li", { class: kind },
-      element("button", { type: "button", click: go }, `${file.path}:${line + 1}:${character + 1}`),
-      element("span", { class: "kind" }, ` ${kind} `), problem.message,
+      element("button", { type: "button", class: "place", click: () => void files.go(file.path, line + 1, character + 1) },
+        `${file.path}:${line + 1}:${character + 1}`),
+      element("span", { class: "kind" }, ` ${kind} `), message,
       ...(problem.code === undefined ? [] : [element("code", {}, ` [${problem.code}]`)]),
+      ...help.map((text) => element("span", { class: "help" }, text)),
       ...files.fixesFor(file, problem).map(({ name, apply }) => element("button", { type: "button", class: "fix", click: apply }, name)));
   }));
-  byId("problems").replaceChildren(...items);
+  if (focused < 0) return;
+  const buttons = list.querySelectorAll("button");
+  (buttons[Math.min(focused, buttons.length - 1)] ?? files.current?.view.contentDOM)?.focus();
 }

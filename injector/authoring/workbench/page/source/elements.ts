@@ -27,6 +27,7 @@ export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
 export class Tabs {
   private readonly names: string[] = [];
   private readonly parts = new Map<string, { tab: HTMLButtonElement; panel: HTMLElement }>();
+  private made = 0;
   current = "";
 
   constructor(private readonly list: HTMLElement, private readonly panels: HTMLElement,
@@ -35,7 +36,7 @@ export class Tabs {
   }
 
   add(name: string, label = name): HTMLElement {
-    const id = `${this.list.id}-${this.names.length}`;
+    const id = `${this.list.id}-${this.made++}`;
     const tab = element("button", {
       id, type: "button", role: "tab", "aria-controls": `${id}-panel`, "aria-selected": "false", tabindex: -1,
       click: () => this.select(name),
@@ -47,6 +48,15 @@ export class Tabs {
     this.panels.append(panel);
     if (this.current === "") this.select(name);
     return panel;
+  }
+
+  remove(name: string): void {
+    const part = this.parts.get(name);
+    part?.tab.remove();
+    part?.panel.remove();
+    this.parts.delete(name);
+    this.names.splice(this.names.indexOf(name), 1);
+    if (this.current === name && this.names[0] !== undefined) this.select(this.names[0]);
   }
 
   select(name: string): void {

@@ -5,7 +5,7 @@ import { Choices } from "./choices";
 import { type Files, type OpenFile, listProblems, makeClient } from "./editors";
 import { Tabs, ask, byId, element } from "./elements";
 import { type Cases, type Preview, Result } from "./result";
-import { Conflict, connect, readFolder, writeFile } from "./server";
+import { Conflict, Gone, connect, deleteFile, readFolder, writeFile } from "./server";
 
 /** Milliseconds between two looks at the folder. */
 const LOOK = 1000;
@@ -25,7 +25,8 @@ class Workbench {
     this.files.at(path)?.view.requestMeasure();
   });
   private readonly choices = new Choices(() => this.later());
-  private readonly result = new Result(() => void this.runCases());
+  private readonly result = new Result(
+    () => void this.runCases(), (file, line, column) => void this.files.go(file, line, column));
   private folder = "";
   private timer = 0;
   private asking = false;
@@ -39,8 +40,12 @@ class Workbench {
     byId("title").textContent = `Sidecar workbench: ${name}`;
     this.files.begin(this.tabs, folder);
     for (const path of Object.keys(files).sort(byUse)) this.files.add(path, files[path]?.text ?? "", files[path]?.etag ?? "");
-    this.files.changed = () => this.later();
+    this.files.changed = () => {
+      this.checked("checking");
+      this.later();
+    };
     byId("save").addEventListener("click", () => void this.save());
+    byId("delete-file").addEventListener("click", () => void this.deleteFile());
     byId("new-file").addEventListener("click", () => void this.newFile());
     document.addEventListener("keydown", (event) => {
       if ((event.ctrlKey || event.metaKey) && event.key === "s") {
@@ -59,8 +64,7 @@ class Workbench {
   private async connect(): Promise<void> {
     const lost = () => {
       this.client.disconnect();
-      this.say("The language server has ended: connecting again.");
-      setTimeout(() => void this.connect().catch((error) => this.say(String(error))), LOOK);
+      setTimeout(() => void this.connect().catch(lost), LOOK);
     };
     this.client.connect(await connect(lost));
     await this.client.initializing;
@@ -77,7 +81,6 @@ class Workbench {
 
   private later(): void {
     this.mark();
-    this.checked("checking");
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => void this.preview(), PAUSE);
   }
@@ -130,7 +133,13 @@ class Workbench {
   /** Ask which text of a file is to stay; whether it is the one in the editor. */
   private async resolve(file: OpenFile): Promise<boolean> {
     const onDisk = (await readFolder()).files[file.path];
-    if (onDisk === undefined) { file.etag = ""; file.conflict = false; return true; }
+    if (onDisk === undefined) {
+      const answer = await ask(`${file.path} has been deleted on disk`, "You have changed it here.",
+        { mine: "Write it again", disk: "Close it" });
+      if (answer === "disk") this.files.remove(file);
+      if (answer === "mine") { file.etag = ""; file.conflict = false; }
+      return answer === "mine";
+    }
     const answer = await ask(`${file.path} has changed on disk`,
       "Somebody changed this file after it was opened here. With the text from the disk, yours stays in the editor's "
       + "history: undo brings it back.",
@@ -154,9 +163,14 @@ class Workbench {
     let onDisk;
     try {
       onDisk = (await readFolder()).files;
-    } catch {
-      this.say("injector workbench has ended: what you type is not saved. Start it again, and copy it from here.");
+    } catch (error) {
+      const restarted = error instanceof Gone ? "It has been started again: open the address that it prints now. " : "";
+      this.say(`injector workbench has ended. ${restarted}What is not saved is only here: copy it.`);
       return;
+    }
+    for (const file of this.files.files.filter((each) => each.etag !== "" && onDisk[each.path] === undefined)) {
+      if (!file.modified) this.files.remove(file);
+      else file.conflict = true;
     }
     for (const [path, { text, etag }] of Object.entries(onDisk)) {
       const file = this.files.at(path);
@@ -176,8 +190,22 @@ class Workbench {
     this.mark();
   }
 
+  private async deleteFile(): Promise<void> {
+    const file = this.files.current;
+    if (file === undefined) return;
+    const text = file.etag === "" ? "It is not saved." : "It is deleted on disk, too.";
+    if (await ask(`Delete ${file.path}`, text, { yes: "Delete it" }) !== "yes") return;
+    try {
+      if (file.etag !== "") await deleteFile(file.path, file.etag);
+      this.files.remove(file);
+    } catch (error) {
+      this.say(`Not deleted: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
   private async newFile(): Promise<void> {
-    const name = element("input", { id: "new-name", name: "name", required: true, pattern: "(tests/)?[\\-._a-zA-Z0-9]+", autocomplete: "off" });
+    const name = element("input", { id: "new-name", name: "name", required: true, pattern: "(tests/)?[\\-_a-zA-Z0-9][\\-._a-zA-Z0-9]*", autocomplete: "off",
+      title: "letters, digits, -, _ and . in the folder itself, or below tests/" });
     const body = element("div", { class: "field" }, element("label", { for: "new-name" }, "Name"), name,
       element("small", {}, "Such as nginx.conf.j2, or tests/second.yaml."));
     if (await ask("New file", "The file is written when you save it.", { make: "Make it" }, body) !== "make") return;

@@ -30,7 +30,7 @@ export class Result {
   private drawn = "";
   private view: EditorView | undefined;
 
-  constructor(runCases: () => void) {
+  constructor(runCases: () => void, private readonly go: (file: string, line: number, column: number) => void) {
     this.cases.append(element("button", { id: "run-cases", type: "button", click: runCases }, "Run the cases"), this.results);
     this.results.append(element("p", { class: "none" }, "The cases in tests/ have not run yet."));
   }
@@ -39,24 +39,25 @@ export class Result {
   show(preview: Preview): void {
     const { before, after, trail = [], warnings = [], parameters = [], files = {}, problems } = preview;
     const [problem] = problems;
-    if (before === undefined || after === undefined) {
-      this.fail(problem === undefined ? "Nothing was rendered." : spoken(problem), this.drawn !== "");
+    if (before === undefined || after === undefined || (problem !== undefined && before === after)) {
+      this.fail(problem === undefined ? "Nothing was rendered" : spoken(problem));
       return;
     }
     const { message = "", reason = "", effect = "" } = preview;
-    byId("verdict").textContent = problem === undefined ? verdict(effect, reason, message) : spoken(problem);
+    byId("verdict").textContent = verdict(effect, reason, message);
     byId("verdict").className = effect;
     this.tabs.label("Warnings", warnings.length > 0 ? `Warnings (${warnings.length})` : "Warnings");
     this.warnings.replaceChildren(list(warnings, "No warnings."));
-    this.decision.replaceChildren(decision(trail), element("h3", {}, "Parameters"), values(parameters));
+    this.decision.replaceChildren(decision(trail, effect), element("h3", {}, "Parameters"), values(parameters));
     this.files.replaceChildren(...configFiles(files));
     const drawn = JSON.stringify([before, after]);
-    if (drawn !== this.drawn) this.draw(before, after);
+    if (drawn !== this.drawn) this.draw(withShortReceipt(before), withShortReceipt(after));
     this.drawn = drawn;
   }
 
-  fail(message: string, old = this.drawn !== ""): void {
-    byId("verdict").textContent = old ? `${message} Below is the last pod that could be rendered.` : message;
+  fail(message: string): void {
+    const old = this.drawn === "" ? "" : "\nBelow is the last pod that could be rendered.";
+    byId("verdict").textContent = `${message}${old}`;
     byId("verdict").className = "stale";
   }
 
@@ -67,8 +68,14 @@ export class Result {
       element("p", {}, cases.length === 0 ? "There are no cases in tests/." : `${passed} of ${passed + failed} cases pass.`),
       ...broken.map((problem) => element("pre", {}, spoken(problem))),
       element("ul", {}, ...cases.map((each) => element("li", { class: each.outcome },
-        `${each.outcome}: ${each.name}`, ...each.problems.map((problem) => element("pre", {}, spoken(problem))),
+        `${each.outcome}: ${each.name}`, ...each.problems.map((problem) => this.failure(problem)),
         ...each.missingPrograms.map((name) => element("p", { class: "none" }, `${name} is not installed: a config file was not checked with it.`))))));
+  }
+
+  private failure(problem: Problem): HTMLElement {
+    const { file, line, column } = problem;
+    return element("p", {}, element("button", { type: "button", class: "place", click: () => this.go(file, line, column) },
+      `${file}:${line}:${column}`), ` ${spoken({ ...problem, file: "" })}`);
   }
 
   private draw(before: string, after: string): void {
@@ -88,7 +95,7 @@ export class Result {
           common("The pod after the injection, with what was added and removed"), lineNumbers(), language("pod.yaml"),
           EditorState.readOnly.of(true),
           unifiedMergeView({
-            original: before, mergeControls: false, gutter: true, collapseUnchanged: { margin: 4, minSize: 8 },
+            original: before, mergeControls: false, gutter: true, diffConfig: { scanLimit: 20000 }, collapseUnchanged: { margin: 4, minSize: 8 },
           }),
         ],
       }),
@@ -102,24 +109,35 @@ function list(texts: string[], none: string): HTMLElement {
   return element("ul", {}, ...texts.map((text) => element("li", {}, text)));
 }
 
-function decision(steps: Step[]): HTMLElement {
+/** The receipt is one long line of JSON, for the injector and not for people. */
+function withShortReceipt(text: string): string {
+  return text.replace(/^(\s*[^\s:]+\/receipt: .{24}).*$/m, "$1 …");
+}
+
+function decision(steps: Step[], effect: string): HTMLElement {
   if (steps.length === 0) return element("p", { class: "none" }, "No decision was made.");
   const last = steps.findLast((step) => step.fits && !step.overruled);
-  return element("ol", { class: "trail" }, ...steps.map((step) => element("li", step === last ? { class: "decides" } : {},
-    element("strong", {}, step.step), `: ${step.saw}`, step === last ? " – this decides" : "")));
+  const rows = steps.map((step) => element("tr", step === last ? { class: `decides ${effect}` } : {},
+    element("td", {}, step.fits ? (step.overruled ? "overruled" : "yes") : "no"),
+    element("th", { scope: "row" }, step.step), element("td", {}, step === last ? `${step.saw} – this decides` : step.saw)));
+  return table(["Fits", "Step", "What was seen"], rows, "Decision");
 }
 
 function values(rows: Value[]): HTMLElement {
   if (rows.length === 0) return element("p", { class: "none" }, "None.");
-  const heads = ["Parameter", "Value", "From"].map((text) => element("th", { scope: "col" }, text));
-  return element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Parameters" },
-    element("table", {}, element("thead", {}, element("tr", {}, ...heads)),
-      element("tbody", {}, ...rows.map((row) => element("tr", {}, element("th", { scope: "row" }, row.name),
-        element("td", {}, element("code", {}, JSON.stringify(row.value))), element("td", {}, row.from))))));
+  return table(["Parameter", "Value", "From"], rows.map((row) => element("tr", {}, element("th", { scope: "row" }, row.name),
+    element("td", {}, element("code", {}, JSON.stringify(row.value))), element("td", {}, row.from))), "Parameters");
+}
+
+function table(heads: string[], rows: HTMLElement[], label: string): HTMLElement {
+  return element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
+    element("table", {},
+      element("thead", {}, element("tr", {}, ...heads.map((text) => element("th", { scope: "col" }, text)))),
+      element("tbody", {}, ...rows)));
 }
 
 function spoken({ file, line, column, message, help }: Problem): string {
-  const place = file === "" ? "" : `${file}:${line}:${column}: `;
+  const place = file === "" || line === 0 ? "" : `${file}:${line}:${column}: `;
   return help === "" ? `${place}${message}` : `${place}${message}; ${help}`;
 }
 

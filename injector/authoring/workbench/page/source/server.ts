@@ -24,22 +24,35 @@ export async function readFolder(): Promise<Folder> {
   if (listing.etag !== "") headers["If-None-Match"] = listing.etag;
   const response = await fetch("/files", { headers });
   if (response.status === 304 && listing.folder !== null) return listing.folder;
+  if (response.status === 403) throw new Gone(await response.text());
   if (!response.ok) throw new Error(await response.text());
   const folder = await response.json() as Folder;
   listing = { etag: response.headers.get("ETag") ?? "", folder };
   return folder;
 }
 
+/** The server that gave the page has ended, and another does not know its token. */
+export class Gone extends Error {}
+
 /** Write a file over the content with this entity tag, "" for a new file; its new tag. Throws Conflict. */
 export async function writeFile(path: string, text: string, etag: string): Promise<string> {
-  const headers: Record<string, string> = { Authorization: `Bearer ${token}` };
-  if (etag === "") headers["If-None-Match"] = "*";
-  else headers["If-Match"] = etag;
+  const response = await change("PUT", path, etag, text);
+  return response.headers.get("ETag") ?? "";
+}
+
+/** Delete a file whose content has this entity tag. Throws Conflict. */
+export async function deleteFile(path: string, etag: string): Promise<void> {
+  await change("DELETE", path, etag, null);
+}
+
+async function change(method: string, path: string, etag: string, body: string | null): Promise<Response> {
+  const condition: Record<string, string> = etag === "" ? { "If-None-Match": "*" } : { "If-Match": etag };
+  const headers = { Authorization: `Bearer ${token}`, ...condition };
   const address = `/files/${path.split("/").map(encodeURIComponent).join("/")}`;
-  const response = await fetch(address, { method: "PUT", headers, body: text });
+  const response = await fetch(address, { method, headers, body });
   if (response.status === 412) throw new Conflict(await response.text());
   if (!response.ok) throw new Error(await response.text());
-  return response.headers.get("ETag") ?? "";
+  return response;
 }
 
 /** A connection to a language server of the page's own; `closed` is called when it ends. */
