@@ -156,7 +156,7 @@ def _check_names(labels: Mapping[str, str | None], hosts: Mapping[str, Sequence[
 
 def _write(folder: Path, certificates: ThrowawayCertificates, *, force: bool) -> None:
     """Write the three files, all or none, and say so. Raises SettingsError when one is there already."""
-    from injector.cli.output_files import write_files
+    from injector.authoring.output_files import write_files
 
     present = [name for name, _ in _FILES if (folder / name).exists()]
     if present and not force:

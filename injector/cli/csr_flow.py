@@ -16,9 +16,9 @@ from typing import NamedTuple
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 
+from injector.authoring.output_files import write_files
 from injector.cli.live_setup import whoami
 from injector.cli.options import Signing
-from injector.cli.output_files import write_files
 from injector.cli.report import tell
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.signing import (

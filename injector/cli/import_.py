@@ -40,9 +40,9 @@ def import_(files: tuple[str, ...], parent: Path, name: str, overwrite: bool) ->
     from injector.authoring.diagnostic_formats import diagnostics_text
     from injector.authoring.importing.folder import settings_for
     from injector.authoring.importing.imports import import_configs
+    from injector.authoring.output_files import refuse_taken, write_folder
     from injector.authoring.scaffold import ScaffoldError
     from injector.cli.new import GALLERY, check_name
-    from injector.cli.output_files import refuse_taken, write_folder
 
     if name:
         check_name(name)

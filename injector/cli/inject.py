@@ -136,7 +136,7 @@ def _write(before: dict[str, str], after: dict[str, str], files: Sequence[str]) 
 
     Raises DocumentError, also for a link that leads out of its folder.
     """
-    from injector.cli.output_files import write_files
+    from injector.authoring.output_files import write_files
     from injector.errors import DocumentError
 
     folders = [Path(file) for file in files if Path(file).is_dir()]

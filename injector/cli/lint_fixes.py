@@ -7,7 +7,7 @@ from pathlib import Path
 
 from injector.advice.fixes import fix_of
 from injector.authoring.lint.engine import Linted
-from injector.cli.output_files import write_files
+from injector.authoring.output_files import write_files
 from injector.cli.report import coloured, unified
 from injector.diagnostics import Diagnostic, Place, printable
 

@@ -48,8 +48,8 @@ def new(name: str, original: str | None, resource: str | None, image: str | None
     injector new edge --from nginx --dir ./templates
     """
     from injector.authoring import scaffold
+    from injector.authoring.output_files import refuse_taken, write_folder
     from injector.cli.injection_sources import template_folder
-    from injector.cli.output_files import refuse_taken, write_folder
 
     check_name(name)
     shape = _shape([shape for shape, is_chosen in shapes.items() if is_chosen], original, resource)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
@@ -50,7 +55,6 @@ def workbench(folder: Path, address: str, port: int, no_open: bool) -> int:
 
 async def _serve(folder: Path, address: str, port: int, *, show: bool) -> None:
     import asyncio
-    import webbrowser
 
     from injector.authoring.workbench.page_server import Workbench
 
@@ -58,9 +62,21 @@ async def _serve(folder: Path, address: str, port: int, *, show: bool) -> None:
     url = bench.listen(address, port)
     click.echo(f"{folder.name}: {url}")
     click.echo("Press Ctrl-C to stop.")
-    if show:
-        await asyncio.to_thread(webbrowser.open, url)
     try:
-        await asyncio.Event().wait()
+        with _way_to(url) as way:
+            if show:
+                await asyncio.to_thread(webbrowser.open, way)
+            ended = asyncio.Event()
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+            await ended.wait()
     finally:
         await bench.stop()
+
+
+@contextmanager
+def _way_to(url: str) -> Iterator[str]:
+    """The address of a file that leads to a page: others may read what a browser is started with, but not the file."""
+    with TemporaryDirectory(prefix="injector-") as room:
+        page = Path(room) / "workbench.html"
+        page.write_text(f'<meta http-equiv="refresh" content="0; url={url}"><a href="{url}">The workbench</a>\n')
+        yield page.as_uri()

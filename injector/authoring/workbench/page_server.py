@@ -13,7 +13,6 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 from tornado.httpserver import HTTPServer
@@ -34,6 +33,8 @@ _TYPES = {
     ".txt": "text/plain",
     ".svg": "image/svg+xml",
 }
+#: The port of http (RFC 9110, section 4.2.1).
+_HTTP = 80
 #: Pages that may be open at once: each has a language server.
 _PAGES = 8
 
@@ -47,6 +48,7 @@ class Workbench:
         self.hosts: frozenset[str] = frozenset()
         #: A language server for each page that is open, until it has ended.
         self.language_servers: set[LanguageServer] = set()
+        self.pages = 0  #: those that are open, or opening
         self._server: HTTPServer | None = None
 
     def listen(self, address: str, port: int) -> str:
@@ -54,7 +56,9 @@ class Workbench:
         sockets = bind_sockets(port, address)
         port = sockets[0].getsockname()[1]
         literal = f"[{address}]" if ":" in address else address
-        self.hosts = frozenset(f"{host}:{port}" for host in (literal, "127.0.0.1", "localhost"))
+        hosts = (literal, "127.0.0.1", "localhost")
+        # a browser leaves out the port that http has anyway
+        self.hosts = frozenset(f"{host}:{port}" if port != _HTTP else host for host in hosts)
         routes = [
             (r"/files", _Files, {"workbench": self}),
             (r"/files/(.+)", _Files, {"workbench": self}),
@@ -75,12 +79,17 @@ class Workbench:
 
     async def end(self, server: LanguageServer) -> None:
         """End the language server of a page that is closed."""
+        self.pages -= 1
         await server.stop()
         self.language_servers.discard(server)
 
     def is_own_host(self, host: str) -> bool:
         """Whether the host of a request, or of its origin, is one under which this server was asked to serve."""
         return host.lower() in self.hosts
+
+    def is_own_origin(self, origin: str) -> bool:
+        """Whether an origin is a page of this server's."""
+        return self.is_own_host(origin.removeprefix("http://"))
 
     def is_own_token(self, token: str) -> bool:
         """Whether a token is this server's."""
@@ -114,7 +123,7 @@ class _Handler(RequestHandler):
         origin = self.request.headers.get("Origin")
         if not self.workbench.is_own_host(self.request.host):
             raise HTTPError(403, reason="This server has another name")
-        if origin is not None and not self.workbench.is_own_host(urlsplit(origin).netloc):
+        if origin is not None and not self.workbench.is_own_origin(origin):
             raise HTTPError(403, reason="Another page may not use this server")
 
     def need_token(self, token: str) -> None:
@@ -138,8 +147,6 @@ class _Asset(_Handler):
 
     def get(self, name: str | None) -> None:
         file = BUILT / (name or _PAGE)
-        if name is None:
-            self.need_token(self.get_query_argument("token", ""))
         if not file.is_file():
             raise HTTPError(404)
         data = file.read_bytes()
@@ -207,15 +214,18 @@ class _Socket(_Handler, WebSocketHandler):
         self.need_token(self.get_query_argument("token", ""))
         if self.request.headers.get("Origin") is None:
             raise HTTPError(403, reason="A page says where it comes from")
-        if len(self.workbench.language_servers) >= _PAGES:
-            raise HTTPError(503, reason="Too many pages are open")
 
     def check_origin(self, origin: str) -> bool:
-        return self.workbench.is_own_host(urlsplit(origin).netloc)
+        return self.workbench.is_own_origin(origin)
 
     async def open(self, *_: str, **__: str) -> None:
+        if self.workbench.pages >= _PAGES:
+            return self.close(1013, "too many pages are open")
+        self.workbench.pages += 1
         self._server = await LanguageServer.start(self.workbench.files.folder)
         self.workbench.language_servers.add(self._server)
+        if self.ws_connection is None:  # the page has gone meanwhile
+            return await self.workbench.end(self._server)
         self._reading = asyncio.create_task(self._forward(self._server))
 
     async def _forward(self, server: LanguageServer) -> None:
@@ -235,5 +245,5 @@ class _Socket(_Handler, WebSocketHandler):
                 self.close(1011, "the language server has ended")
 
     def on_close(self) -> None:
-        if self._server is not None:
+        if self._reading is not None and self._server is not None:
             self._ending = asyncio.create_task(self.workbench.end(self._server))

@@ -5,12 +5,14 @@ A file is written only over the content that the page knows, so that nothing tha
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
 from injector.authoring.cases.suite import TESTS
+from injector.authoring.output_files import write_files
 from injector.errors import InjectorError
 from injector.loading.template_folders import files_of
 from injector.templates.template import FILE, LARGEST
@@ -60,14 +62,8 @@ class TemplateFiles:
         if len(data) > LARGEST:
             raise FileRefusedError(f"{path}: {len(data)} bytes do not fit into a ConfigMap; the limit is {LARGEST}")
         file.parent.mkdir(exist_ok=True)
-        part = file.with_name(f".{file.name}.{os.getpid()}")
-        try:
-            part.write_bytes(data)
-            if expected:
-                part.chmod(file.stat().st_mode & 0o777)
-            part.replace(file)
-        finally:
-            part.unlink(missing_ok=True)
+        mode = file.stat().st_mode & 0o777 if expected else 0o644
+        write_files({file: (data, mode)})
         return etag(data)
 
     def delete(self, path: str, expected: str) -> None:
@@ -75,8 +71,8 @@ class TemplateFiles:
         self._expected(path, expected).unlink()
 
     def _expected(self, path: str, expected: str) -> Path:
-        """The file of a path, whose content has this entity tag."""
-        file = self._checked(path)
+        """The file of a path, whose content has this entity tag; where that is a link, what it leads to."""
+        file = self._checked(path).resolve()
         try:
             current = etag(file.read_bytes())
         except FileNotFoundError:
@@ -86,6 +82,8 @@ class TemplateFiles:
         return file
 
     def _paths(self) -> Iterator[str]:
+        if not self.folder.is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self.folder))
         for within in ("", f"{TESTS}/"):
             if (self.folder / within).is_dir():
                 for file in files_of(self.folder / within):
@@ -99,7 +97,7 @@ class TemplateFiles:
     def _checked(self, path: str) -> Path:
         name = path.removeprefix(f"{TESTS}/")
         file = self.folder / path
-        if not FILE.match(name) or name.startswith("."):
+        if not FILE.match(name) or name.startswith(".") or path == TESTS:
             raise FileRefusedError(f"{path[:80]}: this is no name of a template's file, nor of a file in {TESTS}/")
         if (file.exists() or file.is_symlink()) and not self._is_own(file):
             raise FileRefusedError(f"{path}: this is no file of the template's folder")

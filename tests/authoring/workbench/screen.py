@@ -72,7 +72,7 @@ class Screen:
 
     def close(self) -> None:
         self.context.close()
-        assert self.errors == []
+        assert not self.errors, self.errors
         own = urlsplit(self.address).netloc
         assert {urlsplit(url).netloc for url in self.requests if not url.startswith("data:")} == {own}
 
@@ -153,6 +153,7 @@ class Screen:
         self.page.locator("#new-file").click()
         self.page.locator("#new-name").fill(path)
         self.page.locator("#ask button", has_text="Make it").click()
+        self.page.locator("#file-tabs [aria-selected=true]", has_text=path).wait_for()
         self.page.locator("#files > :not([hidden]) .cm-content").focus()
         self.page.keyboard.insert_text(text)
 

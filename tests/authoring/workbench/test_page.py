@@ -280,6 +280,32 @@ def test_files_are_deleted_here_and_on_disk(screen: Screen, folder: Path) -> Non
     screen.until(lambda: (folder / "nginx.conf.j2").exists() and (folder / "nginx.conf.j2").read_text() == mine)
 
 
+@pytest.mark.parametrize("ending", ["\r\n", "\n"])
+def test_bytes_outside_of_a_change_stay(browser: Browser, folder: Path, ending: str) -> None:
+    overlay = folder / _OVERLAY
+    text = "\ufeff" + overlay.read_text().rstrip("\n").replace("\n", ending) + "  # ü\u2028"
+    overlay.write_bytes(text.encode())
+    with workbench(folder) as address:
+        screen = Screen(browser, address)
+        screen.replace(_OVERLAY, "periodSeconds: 5", "periodSeconds: 7", by_keys=True)
+        screen.save()
+        screen.close()
+    assert overlay.read_bytes() == text.replace("periodSeconds: 5", "periodSeconds: 7").encode()
+
+
+def test_a_file_that_cannot_be_saved_does_not_hold_up_the_others(screen: Screen, folder: Path) -> None:
+    (folder / "logo.png").write_bytes(b"\xff\xfe")
+    screen.new_file("logo.png", "text")
+    screen.replace("nginx.conf.j2", "worker_processes", "# mine\nworker_processes")
+    screen.page.locator("#save").click()
+    screen.until(lambda: "# mine" in (folder / "nginx.conf.j2").read_text())
+    screen.until(lambda: "logo.png" in screen.page.locator("#notice").inner_text())
+    screen.page.wait_for_timeout(2500)
+    assert "logo.png" in screen.page.locator("#notice").inner_text(), "it stays"
+    assert (folder / "logo.png").read_bytes() == b"\xff\xfe"
+    screen.errors = [error for error in screen.errors if "412" not in error]
+
+
 def test_a_rule_is_switched_off_with_a_reason(screen: Screen) -> None:
     screen.replace(_OVERLAY, "allowPrivilegeEscalation: false", "allowPrivilegeEscalation: true")
     screen.until(lambda: "privilege-escalation" in (screen.codes() or ()))
@@ -328,10 +354,12 @@ def test_axe_finds_nothing(browser: Browser, folder: Path, scheme: str) -> None:
         screen = Screen(browser, address, color_scheme=scheme)
         for name in ("Difference", "Config files", "Decision", "Warnings", "Cases"):
             screen.view(name)
-            for summary in screen.page.locator("summary").all():
-                summary.click()
+            screen.page.locator("#choices summary").click()
             screen.picture(f"{name.lower().replace(' ', '-')}-{scheme}")
             assert violations(screen.page) == []
+        screen.page.locator("#keys summary").click()
+        assert violations(screen.page) == []
+        screen.page.locator("#keys summary").click()
         screen.page.locator("#new-file").click()
         assert violations(screen.page) == []
         screen.page.keyboard.press("Escape")

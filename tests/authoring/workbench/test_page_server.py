@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -52,6 +53,7 @@ def test_the_files_of_a_template_are_read_with_their_tags(served: Served) -> Non
         {"Origin": "http://attacker.example"},
         {"Origin": "null"},
         {"Origin": "http://127.0.0.1"},
+        {"Origin": "http://["},
     ],
     ids=str,
 )
@@ -108,7 +110,19 @@ def test_a_new_file_is_made_only_where_there_is_none(served: Served) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["../stolen", "tests/../../stolen", "/etc/stolen", "a/b", ".hidden", "tests/.hidden", "tests", "a\0b", "a b", "ü"],
+    [
+        "../stolen",
+        "tests/../../stolen",
+        "/etc/stolen",
+        "a/b",
+        ".hidden",
+        "tests/.hidden",
+        "tests",
+        "tests/",
+        "a\0b",
+        "a b",
+        "ü",
+    ],
 )
 def test_no_path_leads_out_of_the_folder(served: Served, path: str) -> None:
     before = {file: file.read_bytes() for file in served.folder.parent.rglob("*") if file.is_file()}
@@ -130,6 +144,38 @@ def test_links_that_lead_out_are_neither_read_nor_written(served: Served, tmp_pa
     (served.folder / "tests").symlink_to(tmp_path / "elsewhere")
     assert not any(path.startswith("tests/") for path in served.files())
     assert served.ask("PUT", "/files/tests/new.yaml", b"x", If_None_Match="*").status == 400
+
+
+def test_a_link_in_the_way_of_a_save_is_not_followed(served: Served, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (served.folder / f".{_OVERLAY}.{os.getpid()}").symlink_to(victim)
+    tag = served.files()[_OVERLAY]["etag"]
+    assert served.ask("PUT", f"/files/{_OVERLAY}", b"spec: {}\n", If_Match=tag).status == 500
+    assert victim.read_text() == "mine"
+    assert served.files()[_OVERLAY]["etag"] == tag
+
+
+def test_a_link_within_the_folder_stays_one(served: Served) -> None:
+    (served.folder / "second.conf.j2").symlink_to("nginx.conf.j2")
+    tag = served.files()["second.conf.j2"]["etag"]
+    assert served.ask("PUT", "/files/second.conf.j2", b"x", If_Match=tag).status == 204
+    assert (served.folder / "second.conf.j2").is_symlink()
+    assert (served.folder / "nginx.conf.j2").read_bytes() == b"x"
+
+
+def test_a_file_is_deleted_only_as_the_page_knows_it(served: Served) -> None:
+    tag = served.files()["README.md"]["etag"]
+    assert served.ask("DELETE", "/files/README.md", If_Match='"other"').status == 412
+    assert served.ask("DELETE", "/files/README.md").status == 428
+    assert served.ask("DELETE", "/files/..%2Foutside", If_Match='"other"').status == 400
+    assert served.ask("DELETE", "/files/README.md", If_Match=tag).status == 204
+    assert not (served.folder / "README.md").exists()
+
+
+def test_a_folder_that_is_gone_is_no_empty_one(served: Served, tmp_path: Path) -> None:
+    served.folder.rename(tmp_path / "elsewhere")
+    assert served.ask("GET", "/files").status == 500
 
 
 def test_what_is_no_text_is_refused(served: Served) -> None:

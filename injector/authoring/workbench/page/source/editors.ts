@@ -38,12 +38,13 @@ export class OpenFile implements WorkspaceFile {
   fixes: CodeAction[] = [];
 
   constructor(readonly path: string, readonly uri: string, readonly languageId: string, public doc: Text,
-              readonly view: EditorView, public etag: string) {
+              readonly view: EditorView, public etag: string, public lineEnd: string) {
     this.saved = etag === "" ? EditorState.create().doc : doc;
   }
 
   getView(): EditorView { return this.view; }
-  get text(): string { return this.view.state.sliceDoc(); }
+  /** The text as it is on disk once it is saved: an editor has only one kind of line end. */
+  get text(): string { return this.view.state.doc.toString().replaceAll("\n", this.lineEnd || "\n"); }
   get modified(): boolean { return this.etag === "" || !this.view.state.doc.eq(this.saved); }
 }
 
@@ -131,7 +132,7 @@ export class Files extends Workspace {
       ],
     });
     const view = new EditorView({ state, ...(panel === undefined ? {} : { parent: panel }) });
-    const file = new OpenFile(path, uri, id, view.state.doc, view, etag);
+    const file = new OpenFile(path, uri, id, view.state.doc, view, etag, lineEnd(text));
     this.files.push(file);
     if (this.client.serverCapabilities !== null) this.client.didOpen(file);
     return file;
@@ -254,6 +255,12 @@ export class Files extends Workspace {
       });
     }
   }
+}
+
+/** The line end of a text; "" where it has more than one kind. */
+export function lineEnd(text: string): string {
+  const kinds = new Set(text.match(/\r\n|\n|\r/g));
+  return kinds.size > 1 ? "" : [...kinds][0] ?? "\n";
 }
 
 export function severity(problem: LspDiagnostic): "error" | "warning" | "info" | "hint" {

@@ -2,7 +2,7 @@
 
 import type { LSPClient } from "@codemirror/lsp-client";
 import { Choices } from "./choices";
-import { type Files, type OpenFile, listProblems, makeClient } from "./editors";
+import { type Files, type OpenFile, lineEnd, listProblems, makeClient } from "./editors";
 import { Tabs, ask, byId, element } from "./elements";
 import { type Cases, type Preview, Result } from "./result";
 import { Conflict, Gone, connect, deleteFile, readFolder, writeFile } from "./server";
@@ -29,6 +29,9 @@ class Workbench {
     () => void this.runCases(), (file, line, column) => void this.files.go(file, line, column));
   private folder = "";
   private timer = 0;
+  private turn = Promise.resolve();
+  private waiting = 0;
+  private readonly notices = new Map<string, string>();
   private asking = false;
   private again = false;
 
@@ -44,20 +47,20 @@ class Workbench {
       this.checked("checking");
       this.later();
     };
-    byId("save").addEventListener("click", () => void this.save());
-    byId("delete-file").addEventListener("click", () => void this.deleteFile());
+    byId("save").addEventListener("click", () => void this.inTurn(() => this.save()));
+    byId("delete-file").addEventListener("click", () => void this.inTurn(() => this.deleteFile()));
     byId("new-file").addEventListener("click", () => void this.newFile());
     document.addEventListener("keydown", (event) => {
       if ((event.ctrlKey || event.metaKey) && event.key === "s") {
         event.preventDefault();
-        void this.save();
+        void this.inTurn(() => this.save());
       }
     });
     addEventListener("beforeunload", (event) => {
       if (this.files.files.some((file) => file.modified)) event.preventDefault();
     });
     await this.connect();
-    setInterval(() => void this.look(), LOOK);
+    setInterval(() => { if (this.waiting === 0) void this.inTurn(() => this.look()); }, LOOK);
   }
 
   /** Connect to a language server, and again where it has ended. */
@@ -68,7 +71,6 @@ class Workbench {
     };
     this.client.connect(await connect(lost));
     await this.client.initializing;
-    this.say("");
     this.later();
   }
 
@@ -109,24 +111,36 @@ class Workbench {
       this.client.sync();
       this.result.showCases(await this.client.request<unknown, Cases>("injector/cases", { folder: this.folder }));
     } catch (error) {
-      this.say(`The cases cannot run: ${error instanceof Error ? error.message : String(error)}`);
+      this.say("cases", `The cases cannot run: ${error instanceof Error ? error.message : String(error)}`);
     }
+  }
+
+  /** Do something with the files on disk, after all that has begun before. */
+  private inTurn(task: () => Promise<void>): Promise<void> {
+    this.waiting += 1;
+    this.turn = this.turn.then(task).catch((error) => this.say("save", String(error))).finally(() => { this.waiting -= 1; });
+    return this.turn;
   }
 
   /** Write what has been changed. A file that somebody else has changed meanwhile is asked about first. */
   private async save(): Promise<void> {
+    const failures: string[] = [];
+    await this.look();
     for (const file of this.files.files.filter((each) => each.modified)) {
       try {
         if (file.conflict && !await this.resolve(file)) continue;
-        const doc = file.view.state.doc;
-        file.etag = await writeFile(file.path, doc.toString(), file.etag);
+        if (file.lineEnd === "" && await ask(`${file.path} has line ends of several kinds`, "The editor has only one.",
+          { yes: "Write \\n everywhere" }) !== "yes") continue;
+        const { doc } = file.view.state;
+        file.etag = await writeFile(file.path, file.text, file.etag);
+        file.lineEnd ||= "\n";
         file.saved = doc;
       } catch (error) {
-        if (!(error instanceof Conflict)) { this.say(`Not saved: ${error instanceof Error ? error.message : String(error)}`); return; }
-        await this.look();
-        if (await this.resolve(file)) return this.save();
+        const why = error instanceof Conflict ? "something else has this name, or it has just changed" : String(error).replace(/^Error: /, "");
+        failures.push(`Not saved: ${file.path}: ${why.trim()}.`);
       }
     }
+    this.say("save", failures.join("\n"));
     this.mark();
   }
 
@@ -154,6 +168,7 @@ class Workbench {
   private replace(file: OpenFile, text: string): void {
     const { doc } = file.view.state;
     file.saved = file.view.state.toText(text);
+    file.lineEnd = lineEnd(text);
     file.view.dispatch({ changes: { from: 0, to: doc.length, insert: text }, userEvent: "input.disk" });
     this.mark();
   }
@@ -164,8 +179,9 @@ class Workbench {
     try {
       onDisk = (await readFolder()).files;
     } catch (error) {
-      const restarted = error instanceof Gone ? "It has been started again: open the address that it prints now. " : "";
-      this.say(`injector workbench has ended. ${restarted}What is not saved is only here: copy it.`);
+      const why = error instanceof Gone ? "injector workbench has been started again: open the address that it prints now."
+        : error instanceof TypeError ? "injector workbench has ended." : String(error).replace(/^Error: /, "");
+      this.say("disk", `${why} What is not saved is only here.`);
       return;
     }
     for (const file of this.files.files.filter((each) => each.etag !== "" && onDisk[each.path] === undefined)) {
@@ -175,7 +191,7 @@ class Workbench {
     for (const [path, { text, etag }] of Object.entries(onDisk)) {
       const file = this.files.at(path);
       if (file === undefined) this.files.add(path, text, etag);
-      else if (file.etag !== etag && file.view.state.sliceDoc() === text) {
+      else if (file.etag !== etag && file.text === text) {
         file.etag = etag;
         file.saved = file.view.state.doc;
         file.conflict = false;
@@ -186,7 +202,7 @@ class Workbench {
       }
     }
     const conflicts = this.files.files.filter((file) => file.conflict).map((file) => file.path);
-    this.say(conflicts.length === 0 ? "" : `Changed here and on disk: ${conflicts.join(", ")}. Save to choose.`);
+    this.say("disk", conflicts.length === 0 ? "" : `Changed here and on disk: ${conflicts.join(", ")}. Save to choose.`);
     this.mark();
   }
 
@@ -199,7 +215,7 @@ class Workbench {
       if (file.etag !== "") await deleteFile(file.path, file.etag);
       this.files.remove(file);
     } catch (error) {
-      this.say(`Not deleted: ${error instanceof Error ? error.message : String(error)}`);
+      this.say("save", `Not deleted: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
 
@@ -227,11 +243,14 @@ class Workbench {
     byId<HTMLButtonElement>("save").disabled = unsaved === 0;
   }
 
-  private say(text: string): void {
+  /** Show what there is to say about something, "" for nothing; what is said of other things stays. */
+  private say(about: "save" | "disk" | "cases", text: string): void {
+    this.notices.set(about, text);
     const notice = byId("notice");
-    if (notice.textContent === text) return;
-    notice.textContent = text;
-    notice.hidden = text === "";
+    const all = [...this.notices.values()].filter((each) => each !== "").join("\n");
+    if (notice.textContent === all) return;
+    notice.textContent = all;
+    notice.hidden = all === "";
   }
 }
 

@@ -12,10 +12,14 @@ export class Conflict extends Error {}
 const token = takeToken();
 let listing = { etag: "", folder: null as Folder | null };
 
-/** The token from the address. It stays in the tab alone, so that nobody reads it over a shoulder or in a history. */
+/** The token from the address. From there it goes into the tab's own store, so that no history keeps it. */
 function takeToken(): string {
-  const inAddress = new URLSearchParams(location.search).get("token");
-  return inAddress ?? "";
+  const given = new URLSearchParams(location.search).get("token");
+  if (given !== null) {
+    sessionStorage.setItem("token", given);
+    history.replaceState(null, "", "/");
+  }
+  return given ?? sessionStorage.getItem("token") ?? "";
 }
 
 /** All files of the template; the same object while nothing on disk changes. */
