@@ -29,11 +29,13 @@ _BLOCK = re.compile(
 )
 #: What stands within brackets.
 _FLOW = re.compile(
-    rf"""(?P<space>(?:\s|(?<=\s)\#[^\n]*)+)|(?P<open>[\[{{])|(?P<close>[\]}}])|(?P<comma>,)|(?P<colon>:(?=[\s,\[\]{{}}]|\Z))"""
+    rf"""(?P<space>(?:\s|(?<=\s)\#[^\n]*)+)|(?P<open>[\[{{])|(?P<close>[\]}}])|(?P<comma>,)|:(?=[\s,\[\]{{}}]|\Z)|(?<=["']):"""
     rf"""|(?P<tag>[&!*|>%@`][^\s,\[\]{{}}]*)|{_STRING}|(?P<plain>(?:[^\n,\[\]{{}}:\#]|:(?=[^\s,\[\]{{}}])|(?<=\S)\#)+)|(?s:.)"""
 )
 #: A line that belongs to the block around, where a bracket was not closed.
 _OF_BLOCK = re.compile(rf"-\s|{_KEY}[ \t]{{0,9}}:(?=\s|\Z)")
+#: What may stand before a key on its line.
+_BEFORE_KEY = re.compile(r"(?:\s|-\s|[&!]\S*\s)*")
 
 
 @dataclass(slots=True)
@@ -62,134 +64,106 @@ class Position(NamedTuple):
 
 @dataclass(slots=True)
 class _Collection:
-    """A mapping or a list that is not at its end; `entry` is at its key or index `step`, `owner` has it as value."""
+    """A mapping or a list that is not at its end, of `owner`; `entry` is what is read of it, behind `items` others."""
 
     indent: int
     mapping: bool
     flow: bool
-    owner: OutlineEntry | None
-    step: str | int = -1
+    owner: OutlineEntry
+    items: int = -1
     entry: OutlineEntry | None = None
-    value_next: bool = False
 
 
 class _Scanner:
-    """Reads a text: `entries` are what it holds, in order, `open` the collections that are not at their end."""
+    """Reads a text: `entries` are what it holds, in order."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.entries: list[OutlineEntry] = []
-        self.open: list[_Collection] = []
+        self._open = [_Collection(-1, mapping=False, flow=False, owner=OutlineEntry((), 0, 0, 0, 0))]
         self._first = int(text.startswith("\ufeff"))  # behind a byte order mark
         self._at = self._last = self._first
         while self._at < len(text):
-            flow = bool(self.open and self.open[-1].flow)
-            token = (_FLOW if flow else _BLOCK).match(text, self._at)
+            token = (_FLOW if self._open[-1].flow else _BLOCK).match(text, self._at)
             assert token is not None  # noqa: S101  the last alternatives take anything
-            kind = token.lastgroup or ""
-            begin, self._at = token.start(kind) if kind else self._at, token.end()
-            if kind in ("quoted", "plain"):
-                self._scalar(token[kind].rstrip(), begin, quoted=kind == "quoted")
-            elif flow:
-                self._flow(kind, begin, token[0])
-            else:
-                self._block(kind, begin, token[kind])
+            self._at = token.end()
+            self._read(token.lastgroup, token.start(token.lastgroup or 0), token[token.lastgroup or 0])
+        self._leave(-2)
 
-    @property
-    def path(self) -> Path:
-        """The path to what is read."""
-        return tuple(collection.step for collection in self.open)
-
-    def leave(self, column: int, *, item: bool = False) -> None:
-        """End the collections to which a line at this column does not belong; `item`: it begins with a dash."""
-        while self.open and (top := self.open[-1]).indent >= column:
-            if top.indent == column and (top.mapping or item):
-                break
-            self.close()
-
-    def close(self) -> None:
-        """End the innermost collection."""
-        if owner := self.open.pop().owner:
-            owner.end = max(owner.end, self._last)
-
-    def _begin(self, indent: int, *, mapping: bool, flow: bool = False) -> _Collection:
-        owner = self.open[-1].entry if self.open else None
-        self.open.append(_Collection(indent, mapping, flow, owner))
-        if len(self.open) == DEPTH:  # nobody writes so deep, and every step would cost more than the one before
-            self._at = len(self.text)
-        return self.open[-1]
-
-    def _enter(self, step: str | int, start: int, key_end: int) -> None:
-        top = self.open[-1]
-        top.step, self._last = step, self._at
-        top.entry = OutlineEntry(self.path, start, key_end, self._at, self._at)
-        self.entries.append(top.entry)
-
-    def _block(self, kind: str, begin: int, written: str) -> None:
-        column = begin - max(line_start(self.text, begin), self._first)
-        if kind in ("dash", "key"):
-            self.leave(column, item=kind == "dash")
-        elif kind == "document":
-            self.leave(-1)
-        top = self.open[-1] if self.open else None
+    def _read(self, kind: str | None, begin: int, written: str) -> None:
+        top, line = self._open[-1], max(line_start(self.text, begin), self._first)
         match kind:
             case "dash":
-                if top is None or top.mapping or top.indent != column:
-                    top = self._begin(column, mapping=False)
-                self._enter(int(top.step) + 1, begin, begin)
-            case "key":
-                if top is None or top.indent != column:
-                    self._begin(column, mapping=True)
+                self._in_block(begin, begin, begin - line, mapping=False)
+            case "key" if _BEFORE_KEY.fullmatch(self.text, line, begin):
                 quotes = written[0] in "\"'"
-                begin, end = begin + quotes, begin + len(written) - quotes
-                self._enter(self.text[begin:end], begin, end)
-            case "open":
-                self._bracket(begin)
+                self._in_block(begin + quotes, begin + len(written) - quotes, begin - line, mapping=True)
+            case "document":
+                self._leave(-2)
+            case "quoted" | "plain" | "key":
+                self._scalar(written.rstrip(), begin, begin - line, quoted=kind == "quoted")
             case "literal":
-                indent = (top.indent if top else -1) + 1
-                body = re.compile(rf"(?:[ \t\r]*\n| {{{indent},}}[^\n]*(?:\n|\Z))*").match(self.text, self._at)
+                body = re.compile(rf"(?:[ \t\r]*\n| {{{top.indent + 1},}}[^\n]*(?:\n|\Z))*").match(self.text, self._at)
                 self._at = body.end() if body else self._at
                 self._last = len(self.text[: self._at].rstrip())
-
-    def _bracket(self, begin: int) -> None:
-        top = self.open[-1] if self.open else None
-        if top and top.entry:
-            top.entry.value = begin
-        self._begin(top.indent if top else -1, mapping=self.text[begin] == "{", flow=True)
-
-    def _flow(self, kind: str, begin: int, written: str) -> None:
-        top = self.open[-1]
-        match kind:
             case "open":
-                if not top.mapping and not top.value_next:
-                    self._enter(int(top.step) + 1, begin, begin)
-                    top.value_next = True
-                self._bracket(begin)
+                self._bracket(begin, mapping=written == "{")
             case "close":
                 self._last = self._at
-                self.close()
+                self._close()
             case "comma":
-                top.entry, top.value_next = None, False
-            case "colon":
-                top.value_next = True
+                top.entry = None
             case "space" if "\n" in written:
                 line = line_start(self.text, self._at)
                 if self._at - line <= top.indent and _OF_BLOCK.match(self.text, self._at):
+                    self._leave(self._at - line, mapping=False)
                     self._at = line
-                    while self.open and self.open[-1].flow:
-                        self.close()
 
-    def _scalar(self, written: str, begin: int, *, quoted: bool) -> None:
-        top = self.open[-1] if self.open else None
+    def _leave(self, column: int, *, mapping: bool = True) -> None:
+        """End the collections to which a line at this column does not belong: a key of a mapping, or an item."""
+        while len(self._open) > 1 and (top := self._open[-1]).indent >= column:
+            if top.indent == column and (top.mapping or not mapping) and not top.flow:
+                break
+            self._close()
+
+    def _close(self) -> None:
+        owner = self._open.pop().owner
+        owner.end = max(owner.end, self._last)
+
+    def _begin(self, indent: int, *, mapping: bool, flow: bool) -> None:
+        self._open.append(_Collection(indent, mapping, flow, self._open[-1].entry or self._open[-1].owner))
+        if len(self._open) > DEPTH:  # nobody writes so deep, and every step would cost more than the one before
+            self._at = len(self.text)
+
+    def _bracket(self, begin: int, *, mapping: bool) -> None:
+        top = self._open[-1]
+        if top.flow and not top.entry:
+            self._enter(begin, begin)
+        if top.entry:
+            top.entry.value = begin
+        self._begin(top.indent, mapping=mapping, flow=True)
+
+    def _enter(self, start: int, end: int) -> None:
+        top, self._last = self._open[-1], self._at
+        top.items += 1
+        step = self.text[start:end] if top.mapping else top.items
+        top.entry = OutlineEntry((*top.owner.path, step), start, end if top.mapping else start, self._at, self._at)
+        self.entries.append(top.entry)
+
+    def _in_block(self, start: int, end: int, column: int, *, mapping: bool) -> None:
+        self._leave(column, mapping=mapping)
+        if (self._open[-1].indent, self._open[-1].mapping) != (column, mapping):
+            self._begin(column, mapping=mapping, flow=False)
+        self._enter(start, end)
+
+    def _scalar(self, written: str, begin: int, column: int, *, quoted: bool) -> None:
+        top, end = self._open[-1], begin + len(written)
         scalar = written[1:].removesuffix(written[0]) if quoted else written
-        end = begin + len(written)
-        if top and top.flow and not top.value_next:
-            step = scalar if top.mapping else int(top.step) + 1
-            self._enter(step, begin + quoted, begin + quoted + len(scalar) if top.mapping else begin)
-            top.value_next = not top.mapping
+        if top.flow and not top.entry:
+            self._enter(begin + quoted, begin + quoted + len(scalar))
             if top.mapping:
                 return
-        if top and top.entry and not top.entry.scalar:
+        if top.entry and not top.entry.scalar and (top.flow or column > top.indent):
             top.entry.value, top.entry.end, top.entry.scalar = begin, end, scalar
         self._last = end
 
@@ -197,33 +171,17 @@ class _Scanner:
 @lru_cache(maxsize=64)
 def outline(text: str) -> tuple[OutlineEntry, ...]:
     """The keys and items of a text, in order."""
-    scanner = _Scanner(text)
-    while scanner.open:
-        scanner.close()
-    return tuple(scanner.entries)
+    return tuple(_Scanner(text).entries)
 
 
 def entry_at(text: str, offset: int) -> OutlineEntry | None:
     """The innermost key, or item, that an offset lies in: in the key, or in its value."""
-    around = [entry for entry in outline(text) if entry.start <= offset <= entry.end]
-    return around[-1] if around else None
+    return next((entry for entry in reversed(outline(text)) if entry.start <= offset <= entry.end), None)
 
 
 def position_at(text: str, offset: int) -> Position:
-    """What somebody writes at an offset, at which a word begins, by what is before it."""
-    scanner = _Scanner(text[:offset])
-    top = scanner.open[-1] if scanner.open else None
-    if top and top.flow:
-        if top.mapping and not top.value_next:
-            return Position(scanner.path[:-1], key=True, value=False)
-        after = scanner.path if top.mapping else (*scanner.path[:-1], int(top.step) + (not top.value_next))
-        return Position(after, key=False, value=True)
-    start = line_start(text, offset)
-    begun = text[start:offset].strip(" \t")
-    if begun and top and top.entry:
-        return Position(scanner.path, key=begun.endswith("-") and not top.mapping, value=not top.entry.scalar)
-    scanner.leave(offset - start)
-    top = scanner.open[-1] if scanner.open else None
-    if top and top.mapping and top.indent == offset - start:
-        return Position(scanner.path[:-1], key=True, value=False)
-    return Position(scanner.path, key=True, value=bool(scanner.path))
+    """What somebody writes at an offset, at which a word begins, by what is before it: what a word would be there."""
+    before = text[:offset]
+    keys = [e.path[:-1] for e in outline(f"{before}x:") if e.start == offset < e.key_end]
+    values = [e.path for e in outline(f"{before}x") if e.value == offset]
+    return Position([*keys, *values, ()][0], key=bool(keys), value=bool(values))
