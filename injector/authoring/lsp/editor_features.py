@@ -10,9 +10,8 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.uris import from_fs_path
 
-from injector.authoring.lsp.completion import complete
+from injector.authoring.lsp.assist import complete, hover
 from injector.authoring.lsp.editor_text import EditorText, workspace_edit
-from injector.authoring.lsp.hover import hover
 from injector.authoring.lsp.jinja_text import region_at
 from injector.authoring.lsp.navigation import RenameError, Span, definition, prepare_rename, references, rename
 from injector.authoring.lsp.project import Project

@@ -7,15 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
-#: A comment; a hole or a tag, up to its end, to the next one, or to the end of the text.
+#: A comment, a hole or a tag, up to its end; one that is half written is no longer than its line.
 _REGION = re.compile(
-    r"""(?P<open>\{\#)(?:(?!\#\}|\{\#).)*+(?P<close>\#\})?|(?P<code>\{[{%])"""
-    r"""(?:"(?:\\.|[^"\\\n])*+"|'(?:\\.|[^'\\\n])*+'|(?![%}]\}|\{[{%\#]).)*+(?P<end>[%}]\})?""",
+    r"""(?P<closed>\{\#(?:(?!\#\}|\{\#).)*+\#\}"""
+    r"""|\{[{%](?:"(?:\\.|[^"\\\n])*+"|'(?:\\.|[^'\\\n])*+'|(?![%}]\}|\{[{%\#]).)*+[%}]\})"""
+    r"""|\{[{%\#](?:(?!\{[{%\#])[^\n])*""",
     re.DOTALL,
 )
 _BLANK = re.compile(r"[ \t]*(?:\n|\Z)")
 _RAW_END = re.compile(r"\{%-?\s*endraw")
-_TOKEN = re.compile(r""""(?:\\.|[^"\\])*+"?|'(?:\\.|[^'\\])*+'?|[^\W\d]\w*|\d[\w.]*|[=!<>]=|//|\*\*|\S""", re.DOTALL)
+_TOKEN = re.compile(
+    r""""(?P<double>(?:\\.|[^"\\])*+)"?|'(?P<single>(?:\\.|[^'\\])*+)'?|[^\W\d]\w*|\d[\w.]*|[=!<>]=|//|\*\*|\S""",
+    re.DOTALL,
+)
 
 
 class Region(NamedTuple):
@@ -32,20 +36,12 @@ class Region(NamedTuple):
 
 
 class Token(NamedTuple):
-    """A word of an expression and where it begins."""
+    """A word of an expression, and where it begins and ends; of a string what is within its quotes."""
 
     text: str
     start: int
-
-    @property
-    def end(self) -> int:
-        """Where it ends."""
-        return self.start + len(self.text)
-
-    @property
-    def string(self) -> str | None:
-        """What it says, where it is a string."""
-        return self.text[1:].removesuffix(self.text[0]) if self.text[0] in "\"'" else None
+    end: int
+    string: bool
 
 
 #: `a.b["c"]`: a name and those that follow from it. A step of another kind, such as `[0]`, is `[]`.
@@ -71,10 +67,7 @@ def regions(text: str) -> tuple[Region, ...]:
     parts, at = [], 0
     while match := _REGION.search(text, at):
         first, at = match.span()
-        end = max(match.start("close"), match.start("end"))
-        if end < 0:  # half written: no longer than its line
-            line_end = text.find("\n", first)
-            end = at = min(at, line_end if line_end >= 0 else len(text))
+        end = at - 2 * (match.lastgroup == "closed")
         parts.append(Region(text[first : first + 2], first, first + 2, end, at))
         if text[first + 2 : end].strip(" \n-") == "raw" and (raw_end := _RAW_END.search(text, at)):
             at = raw_end.start()
@@ -104,7 +97,9 @@ def without_jinja(text: str) -> str:
 
 def tokens(text: str, start: int, end: int) -> list[Token]:
     """The words of an expression, without the sign by which Jinja strips blanks."""
-    return [Token(m[0], m.start()) for m in _TOKEN.finditer(text, start + text.startswith(("-", "+"), start), end)]
+    matches = _TOKEN.finditer(text, start + text.startswith(("-", "+"), start), end)
+    groups = ((m, m.lastgroup or 0) for m in matches)
+    return [Token(m[group], *m.span(group), string=group != 0) for m, group in groups]
 
 
 def expressions(text: str, kinds: str = "{{ {%") -> Iterator[list[Token]]:
@@ -115,23 +110,22 @@ def expressions(text: str, kinds: str = "{{ {%") -> Iterator[list[Token]]:
 def chains(expression: Sequence[Token]) -> Iterator[Chain]:
     """What an expression names, in order: each name that does not follow from another one."""
     for at, token in enumerate(expression):
-        if token.text.isidentifier() and (at == 0 or expression[at - 1].text not in (".", "|")):
+        if token.text.isidentifier() and not token.string and (at == 0 or expression[at - 1].text not in (".", "|")):
             yield _chain(expression, at)
 
 
 def _chain(expression: Sequence[Token], at: int) -> Chain:
     chain = [expression[at]]
     while at + 2 < len(expression):
-        sign, step, behind = (*(token.text for token in expression[at + 1 : at + 4]), "")[:3]
-        token = expression[at + 2]
-        if sign == "." and step.isidentifier():
-            chain.append(token)
+        sign, step, *behind = expression[at + 1 : at + 4]
+        if sign.text == "." and step.text.isidentifier():
+            chain += [step]
             at += 2
-        elif sign == "[" and behind == "]":
-            chain.append(Token(token.string or "[]", token.start + bool(token.string)))
+        elif sign.text == "[" and behind and behind[0].text == "]":
+            chain += [step if step.string else step._replace(text="[]")]
             at += 3
-        elif sign == "(" and chain[-1].text == "get" and token.string and len(chain) > 1:
-            return (*chain[:-1], Token(token.string, token.start + 1))
+        elif sign.text == "(" and chain[-1].text == "get" and step.string and len(chain) > 1:
+            return (*chain[:-1], step)
         else:
             break
     return tuple(chain)
@@ -150,11 +144,11 @@ def file_names(file: str, text: str) -> FileNames:
             case ["for" | "set" as how, name, "in" | "=", *_]:
                 values[name] = (next(chains(tag[3:]), ()), how == "for")
             case ["import", _, "as", name, *_]:
-                modules[name] = tag[1].string or ""
+                modules[name] = tag[1].text
             case ["from", _, "import", *texts]:
                 for at, name in enumerate(texts):
                     if texts[at - 1] == "as" and at > 1:
                         macros[name] = macros.get(texts[at - 2], (file, name, name))
                     elif name.isidentifier() and name != "as":
-                        macros[name] = (tag[1].string or "", name, name)
+                        macros[name] = (tag[1].text, name, name)
     return FileNames(values, macros, modules)

@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from injector.authoring.cases.suite import TESTS
-from injector.authoring.lsp.completion import OF_FILES
 from injector.authoring.lsp.jinja_text import chains, expressions, file_names
 from injector.authoring.lsp.outline import outline
 from injector.authoring.lsp.places import declarations, kind_of_file
@@ -26,6 +25,8 @@ from injector.templates.manifest import PARAMETER_NAME
 from injector.templates.sandbox_operations import DICT_METHODS
 from injector.templates.template import FAMILY, MANIFEST
 
+#: What begins a tag that names files.
+OF_FILES = ("include", "import", "from")
 #: In text for people: what a parameter may be called, and what may follow the name of a family.
 _WORD, _MEMBER = r"[a-z](?:[a-z0-9]|-(?=[a-z0-9]))*", r"-<[a-z]+>|-\*"
 #: A row of the table of parameters that `injector docs` writes.
@@ -82,8 +83,8 @@ class _Reader(NamedTuple):
         for expression in expressions(text):
             before = ""
             for token in expression:
-                if expression[0].text in OF_FILES and token.string in self.files:
-                    yield Occurrence("file", token.string or "", Span(file, token.start + 1, token.end - 1))
+                if expression[0].text in OF_FILES and token.string and token.text in self.files:
+                    yield Occurrence("file", token.text, Span(file, token.start, token.end))
             for root, *steps in chains(expression):
                 step = steps[0] if steps else root
                 span = Span(file, step.start, step.end)

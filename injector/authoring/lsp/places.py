@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ import injector
 from injector.authoring.cases.mistakes import GOLDEN
 from injector.authoring.cases.suite import TESTS
 from injector.authoring.lint.pod_schema import field_description, field_values
-from injector.authoring.lsp.jinja_text import Chain, FileNames, without_jinja
+from injector.authoring.lsp.jinja_text import file_names, without_jinja
 from injector.authoring.lsp.outline import OutlineEntry, outline
 from injector.authoring.lsp.project import Project
 from injector.authoring.reference import described, shown_default, takes
@@ -36,7 +36,8 @@ from injector.templates.filters import FILTERS
 from injector.templates.kubernetes_yaml import load_manifest
 from injector.templates.parameter_schema import DeclarationError, make_parameter
 from injector.templates.quoting import NAMED
-from injector.templates.template import FAMILY, MANIFEST, OVERLAY, Parameter
+from injector.templates.source_map import line_start
+from injector.templates.template import FAMILY, MANIFEST, OVERLAY
 from injector.templates.variables import VARIABLES, Context
 
 #: What holds docs/: an installation's package, or a checkout.
@@ -53,34 +54,30 @@ _SCALARS: Mapping[str, Any] = {"Quantity": "string", "IntOrString": ["integer", 
 class SchemaPlace(NamedTuple):
     """A place: the schemas that speak of it, each of which counts, within the document `root`."""
 
-    schemas: tuple[Any, ...]
-    root: Schema
+    schemas: tuple[Any, ...] = ()
+    root: Schema = {}
 
     def each(self) -> Iterator[Schema]:
         """The schemas, with those that they refer to."""
-        left: list[Any] = list(reversed(self.schemas))
+        left = list(self.schemas)
         while left:
-            schema = left.pop()
-            if not isinstance(schema, dict):
-                continue
+            schema = mapping(left.pop(0))
             yield schema
             referred = mapping(self.root.get("$defs")).get(str(schema.get("$ref", "")).removeprefix("#/$defs/"))
-            left += [part for key in ("oneOf", "anyOf", "allOf") for part in reversed(as_list(schema.get(key)))]
-            left.append(referred)
+            parts = [part for key in ("allOf", "anyOf", "oneOf") for part in as_list(schema.get(key, []))]
+            left = [*as_list(referred or []), *parts, *left]
 
     def first(self, keyword: str, default: Any = "") -> Any:
         """What the first schema with a keyword has there."""
         return next((schema[keyword] for schema in self.each() if schema.get(keyword) is not None), default)
 
     def below(self, *steps: str | int) -> SchemaPlace:
-        """The place to which keys and indexes lead from here."""
+        """The place to which keys and indexes lead from here; `[]` is any index."""
         place = self
         for step in steps:
-            inner = []
-            for schema in place.each():
-                named = mapping(schema.get("properties")).get(step, schema.get("additionalProperties"))
-                inner.append(schema.get("items") if isinstance(step, int) else named)
-            place = SchemaPlace(tuple(inner), self.root)
+            keyword = "items" if step == "[]" or isinstance(step, int) else "additionalProperties"
+            inner = (mapping(schema.get("properties")).get(step, schema.get(keyword)) for schema in place.each())
+            place = SchemaPlace(tuple(filter(None, inner)), self.root)
         return place
 
     @property
@@ -110,24 +107,16 @@ class SchemaPlace(NamedTuple):
 
 
 class Declaration(NamedTuple):
-    """A parameter as template.yaml declares it; `parameter` is None where that is half written or wrong."""
+    """A parameter as template.yaml declares it, and as a schema: what it takes, what it is for, who may set it."""
 
     name: str
-    parameter: Parameter | None
     entry: OutlineEntry
+    schema: Schema
 
     @property
     def base(self) -> str:
         """The name without the end of a family's."""
         return self.name.removesuffix(FAMILY)
-
-    @property
-    def schema(self) -> Schema:
-        """The parameter as a place: what it takes, its default, what it is for, who may set it."""
-        if self.parameter is None:
-            return {KIND: "parameter"}
-        title = f"{takes(self.parameter.schema)}; default: {shown_default(self.parameter)}"
-        return {**self.parameter.schema, "title": title, "description": described(self.parameter), KIND: "parameter"}
 
 
 @lru_cache(maxsize=16)
@@ -137,19 +126,21 @@ def declarations(text: str) -> tuple[Declaration, ...]:
     return tuple(
         Declaration(
             name := str(entry.path[1]),
-            _parameter(name, " " * (entry.start - text.rfind("\n", 0, entry.start)) + text[entry.value : entry.end]),
             entry,
+            _declared(name, " " * (entry.start - line_start(text, entry.start) + 1) + text[entry.value : entry.end]),
         )
         for entry in entries
     )
 
 
 @lru_cache(maxsize=512)
-def _parameter(name: str, declaration: str) -> Parameter | None:
+def _declared(name: str, declaration: str) -> Schema:
     try:
-        return make_parameter(name, mapping(load_manifest(declaration)))
-    except (yaml.YAMLError, ValueError, DeclarationError):
-        return None
+        parameter = make_parameter(name, mapping(load_manifest(declaration)))
+    except (yaml.YAMLError, ValueError, DeclarationError):  # half written
+        return {KIND: "parameter"}
+    title = f"{takes(parameter.schema)}; default: {shown_default(parameter)}"
+    return {**parameter.schema, "title": title, "description": described(parameter), KIND: "parameter"}
 
 
 def kind_of_file(file: str) -> str:
@@ -198,39 +189,36 @@ def overlay_names(project: Project, list_: str) -> list[str]:
     return [name for name in dict.fromkeys(names) if name and name != "*"]
 
 
-def place_of_file(project: Project, file: str) -> SchemaPlace | None:
-    """The place that a file is as a whole; None where nothing is known of it."""
-    kind = kind_of_file(file)
-    pods = [
-        e.scalar for e in outline(project.files.get(MANIFEST, "")) if e.path[:2] == ("for", "resources") and e.scalar
-    ]
-    about_pods = all(name.partition("/")[0] == "pods" for name in pods)
-    if kind not in ("template", "case", "settings") and not (kind == "overlay" and about_pods):
-        return None
-    schema = _own(project, kind)
+def place_of_file(project: Project, file: str) -> SchemaPlace:
+    """The place that a file is as a whole; one without anything where nothing is known of it."""
+    entries = outline(project.files.get(MANIFEST, ""))
+    resources = [entry.scalar for entry in entries if entry.path[:2] == ("for", "resources") and entry.scalar]
+    schema: Schema = {}
+    match kind_of_file(file):
+        case "overlay" if all(name.partition("/")[0] == "pods" for name in resources):
+            schema = {"$ref": "#/$defs/Pod", "$defs": _pod()}
+        case "template":
+            schema = with_more(_base("template"), {"properties": _in_manifest(project)})
+        case "case":
+            schema = with_more(_base("case"), {"$defs": {**_pod(), **_in_cases(project)}})
+        case "settings":
+            schema = _base("settings")
     return SchemaPlace((schema,), schema)
 
 
-def _own(project: Project, kind: str) -> Schema:
-    """The schema of a kind of file, with what is the template's own."""
-    if kind == "case":
-        return with_more(_base(kind), {"$defs": {**_pod(), **_in_cases(project)}})
-    if kind == "overlay":
-        return {"$ref": "#/$defs/Pod", "$defs": _pod()}
-    if kind == "settings":
-        return _base(kind)
+def _in_manifest(project: Project) -> Schema:
+    """What template.yaml may name of its template."""
     sources = [name for name in project.sources if name.endswith(".j2") and name != OVERLAY]
     source = {"enum": sources, KIND: "file"}
     containers = {"enum": overlay_names(project, "containers"), KIND: "sample"}
     redirecting = {name: {KIND: "sample"} for name in overlay_names(project, "initContainers")}
     files = {name.removesuffix(".j2"): {KIND: "file"} for name in sources if name[0] != "_"}
-    more: Schema = {
+    return {
         "files": {"allOf": [{"properties": files}, {"additionalProperties": {"properties": {"template": source}}}]},
         "redirects": {"allOf": [{"properties": redirecting}, {"additionalProperties": containers}]},
         "shared": {"items": {"enum": overlay_names(project, "volumes"), KIND: "sample"}},
         "overridable": {"items": {"enum": list(CONTAINER.fields.notations), KIND: "field"}},
     }
-    return with_more(_base(kind), {"properties": more})
 
 
 def _in_cases(project: Project) -> Schema:
@@ -267,6 +255,12 @@ def documented_names() -> Mapping[str, str]:
     return dict(_ROW.findall(text.partition("\n## What a template sees\n")[2].partition("\n## ")[0]))
 
 
+def place_of_names(names: Iterable[str], kind: str, detail: str, help_: Callable[[str], str]) -> SchemaPlace:
+    """A place with these keys: of a kind, with the same detail and each with its own help."""
+    properties = {name: {KIND: kind, "title": detail, "description": help_(name)} for name in names}
+    return SchemaPlace(({"properties": properties},))
+
+
 def filter_help(name: str) -> str:
     """What a filter does, in one sentence."""
     if name in NAMED or name == "quote":
@@ -275,12 +269,25 @@ def filter_help(name: str) -> str:
     return re.split(r"(?<=\w)[.:](?:\s|\Z)", " ".join((inspect.getdoc(documented) or "").split()))[0]
 
 
-def names_place(project: Project) -> SchemaPlace:
-    """The place whose keys are the names that templates see."""
+def macros_place(project: Project, file: str) -> SchemaPlace:
+    """The place whose keys are the macros that a file has."""
+    macros = file_names(file, project.files.get(file, "")).macros
+    properties = {
+        name: {KIND: "function", "title": f"macro {signature}", "description": source}
+        for name, (source, _, signature) in macros.items()
+    }
+    return SchemaPlace(({"properties": properties},))
+
+
+def names_place(project: Project, file: str = "") -> SchemaPlace:
+    """The place whose keys are the names that templates see; with a file also those that it gives a value."""
     declared = declarations(project.files.get(MANIFEST, ""))
     context = Context(params={}, object={}, namespace=Namespace(""), workload=Workload("", "", None))
+    of_values = {name: mapping(value(context)) for name, value in VARIABLES.items()}
     container = {"$ref": "#/$defs/Container"}
+    help_of = documented_names()
     shapes: Schema = {
+        **{n: {"properties": {k: {"description": help_of.get(n)} for k in v}} for n, v in of_values.items()},
         "params": {"properties": {d.base.replace("-", "_"): d.schema for d in declared}},
         **{name: {"$ref": "#/$defs/Pod"} for name in ("object", "pod", "oldObject")},
         **{name: {"items": container} for name in ("containers", "app_containers")},
@@ -291,24 +298,13 @@ def names_place(project: Project) -> SchemaPlace:
             for name in FUNCTIONS
         },
     }
-    for name, value in VARIABLES.items():
-        inner = value(context)
-        if name not in shapes:
-            shapes[name] = {
-                "properties": {key: {"description": documented_names().get(name)} for key in mapping(inner)}
-            }
-    named = {
-        name: {KIND: "value", "description": documented_names().get(name), **shape} for name, shape in shapes.items()
-    }
-    schema: Schema = {"properties": named, "$defs": _pod()}
-    return SchemaPlace((schema,), schema)
-
-
-def place_of_chain(project: Project, names: FileNames, chain: Chain, far: int = 5) -> SchemaPlace:
-    """The place of the value that a chain leads to; names that stand for others are followed so `far`."""
-    root, steps = chain[0].text, [0 if token.text == "[]" else token.text for token in chain[1:]]
-    source, of_items = names.values.get(root, ((), False))
-    if source and far:
-        place = place_of_chain(project, names, source, far - 1)
-        return (place.below(0) if of_items else place).below(*steps)
-    return names_place(project).below(root, *steps)
+    names = {name: {KIND: "value", "description": help_of.get(name), **shape} for name, shape in shapes.items()}
+    own = file_names(file, project.files.get(file, ""))
+    place = SchemaPlace(({"properties": names},), {"$defs": _pod()})
+    for name, (chain, of_items) in own.values.items():
+        value = place.below(*(token.text for token in chain), *["[]"] * of_items)
+        names[name] = {KIND: "value", "allOf": [*value.schemas] if chain else []}
+    for name, module in own.modules.items():
+        names[name] = {KIND: "value", "title": module, "allOf": [*macros_place(project, module).schemas]}
+    names |= macros_place(project, file).schemas[0]["properties"]
+    return place

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from injector.authoring.lint.rule import rules
-from injector.authoring.lsp.completion import complete
-from injector.authoring.lsp.hover import hover
+from injector.authoring.lsp.assist import complete, hover
 from injector.authoring.lsp.navigation import definition, prepare_rename, references
 from injector.authoring.lsp.places import names_place
 from injector.authoring.lsp.project import Project

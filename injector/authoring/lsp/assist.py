@@ -1,0 +1,187 @@
+"""What could stand at the cursor, and what is known of what stands there: names in Jinja, YAML, rules in comments.
+
+Both are asked of one place in a schema: its keys and values are what could stand, one of them is what stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Set
+from typing import NamedTuple
+
+from injector.authoring.lint.rule import address, rules
+from injector.authoring.lsp.jinja_text import Region, chains, region_at, tokens, without_jinja
+from injector.authoring.lsp.navigation import OF_FILES, occurrences_at
+from injector.authoring.lsp.outline import entry_at, outline, position_at
+from injector.authoring.lsp.places import (
+    KIND,
+    SchemaPlace,
+    filter_help,
+    macros_place,
+    names_place,
+    place_of_file,
+    place_of_names,
+)
+from injector.authoring.lsp.project import Project
+from injector.authoring.reference import code
+from injector.templates.filters import FILTERS, TEXT_FILTERS
+from injector.templates.filters import TESTS as JINJA_TESTS
+from injector.templates.program import is_document
+from injector.templates.source_map import line_start
+
+#: Before the cursor: the beginning of a comment for the linter, up to the rule that is written; another comment.
+_DISABLE = re.compile(r"lint:\s*disable\s*=\s*(?:[\w-]+\s*,\s*)*[\w-]*\Z")
+_COMMENT = re.compile(r"""(?:^|\s)#[^"']*\Z""")
+_NOWHERE = SchemaPlace()
+
+
+class Completion(NamedTuple):
+    """One thing that could stand at the cursor: `text`, in place of the characters from `start` to before `end`."""
+
+    label: str
+    kind: str  #: "parameter", "file", "filter", "function", "sample", "key", "field" or "value"
+    detail: str
+    documentation: str
+    text: str
+    start: int
+    end: int
+
+
+class Hover(NamedTuple):
+    """What to show, in Markdown, about the characters from `start` to before `end`."""
+
+    markdown: str
+    start: int
+    end: int
+
+
+class _Cursor(NamedTuple):
+    """The characters at the cursor, and what may stand for them: a key of `keys`, or a value of `values`.
+
+    `path` is the name of what has the value; `present` are other keys that are there, None outside of YAML.
+    """
+
+    start: int
+    end: int
+    keys: SchemaPlace = _NOWHERE
+    values: SchemaPlace = _NOWHERE
+    name: str = ""
+    present: Set[str | int] | None = None
+
+
+def complete(project: Project, file: str, offset: int) -> list[Completion]:
+    """What could stand at an offset of a file, counted in characters."""
+    text, cursor, completions = project.files.get(file, ""), _cursor(project, file, offset), []
+    followed = text[cursor.end : cursor.end + 1] in (":", '"', "'")
+    for name in cursor.keys.keys:
+        place = cursor.keys.below(name)
+        colon = ""
+        if cursor.present is not None and not followed and not name.endswith("-"):
+            colon = ": " if {"object", "array"}.isdisjoint(place.types) else ":"
+        kind = place.first(KIND) or ("field" if file.endswith(".j2") else "key")
+        item = Completion(name, kind, place.detail, place.first("description"), name + colon, cursor.start, cursor.end)
+        completions += [item] if name not in (cursor.present or ()) else []
+    kind = cursor.values.first(KIND, "value").replace("parameter", "value")
+    return completions + [Completion(v, kind, "", "", v, cursor.start, cursor.end) for v in cursor.values.values]
+
+
+def hover(project: Project, file: str, offset: int, value_at: Callable[[str, int], str] | None = None) -> Hover | None:
+    """What is known of what is at an offset of a file; None for nothing.
+
+    `value_at` says what the hole at an offset of a file is worth for the pod in view, "" where there is none.
+    """
+    text, cursor = project.files.get(file, ""), _cursor(project, file, offset)
+    name = text[cursor.start : cursor.end]
+    about = (
+        _parameter(project, file, offset)
+        or _about(name, cursor.keys.below(name), cursor.start, cursor.end)
+        or _about(cursor.name, cursor.values, cursor.start, cursor.end)
+    )
+    region = region_at(text, offset) if file.endswith(".j2") and value_at else None
+    value = value_at(file, offset) if value_at and region and region.kind == "{{" else ""
+    if not region or not value:
+        return about
+    worth = f"Here: {code(value)}"
+    return about._replace(markdown=f"{about.markdown}\n\n{worth}") if about else Hover(worth, region.first, region.last)
+
+
+def _about(name: str, place: SchemaPlace, start: int, end: int) -> Hover | None:
+    parts = (f"**{name}**" + (f": {place.detail}" if place.detail else ""), place.first("description"))
+    return Hover("\n\n".join(filter(None, parts)), start, end) if place.detail or parts[1] else None
+
+
+def _parameter(project: Project, file: str, offset: int) -> Hover | None:
+    """The declaration of the parameter that is named at an offset."""
+    for kind, name, span, _ in occurrences_at(project, file, offset):
+        if kind == "parameter":
+            return _about(name, names_place(project).below("params", name.replace("-", "_")), span.start, span.end)
+    return None
+
+
+def _cursor(project: Project, file: str, offset: int) -> _Cursor:
+    text = project.files.get(file, "")
+    line = text[line_start(text, offset) : offset]
+    region = region_at(text, offset) if file.endswith(".j2") else None
+    if _DISABLE.search(line):
+        help_of = {name: f"{rule.documentation.summary}\n\n{rule.severity}, {address(name)}" for name, rule in rules().items()}
+        return _Cursor(*_word(text, offset, r"[\w-]*"), place_of_names(rules(), "value", "rule", help_of.__getitem__))
+    if region is None and not _COMMENT.search(line):
+        text = without_jinja(text) if file.endswith(".j2") else text
+        return _in_yaml(text, offset, place_of_file(project, file))
+    return _in_jinja(project, file, region, offset) if region and region.kind != "{#" else _Cursor(offset, offset)
+
+
+def _word(text: str, offset: int, characters: str) -> tuple[int, int]:
+    """Where the word at an offset begins and ends."""
+    before = re.compile(rf"{characters}\Z").search(text, line_start(text, offset), offset)
+    behind = re.compile(characters).match(text, offset)
+    return (before.start() if before else offset, behind.end() if behind else offset)
+
+
+def _in_jinja(project: Project, file: str, region: Region, offset: int) -> _Cursor:
+    text = project.files[file]
+    start, end = _word(text, offset, r"\w*")
+    for token in tokens(text, region.start, region.end):
+        if token.string and token.start <= offset <= token.end:
+            start, end = token.start, token.end if text[token.end : token.end + 1] == text[token.start - 1] else offset
+    *before, word = tokens(f"{text[:start]}x", region.start, start + 1)
+    keys = _NOWHERE
+    match [token.text for token in before]:
+        case [tag, *_] if word.string and region.kind == "{%" and tag in OF_FILES:
+            files = (name for name in project.sources if name.endswith(".j2") and name != file)
+            keys = place_of_names(files, "file", "", lambda _: "")
+        case [*_, "|"]:
+            keys = place_of_names(FILTERS if is_document(file) else TEXT_FILTERS, "filter", "filter", filter_help)
+        case [*_, "is"] | [*_, "is", "not"]:
+            keys = place_of_names(filter(str.isidentifier, JINJA_TESTS), "filter", "test", lambda _: "")
+        case ["from", _, "import", *_]:
+            keys = macros_place(project, before[1].text)
+        case _ if before or region.kind == "{{":
+            *_, chain = ((), *chains([*before, word, word._replace(text="]", string=False)]))
+            if word in chain[-1:]:
+                keys = names_place(project, file).below(*(token.text for token in chain[:-1]))
+    return _Cursor(start, end, keys)
+
+
+def _in_yaml(text: str, offset: int, whole: SchemaPlace) -> _Cursor:
+    start, end = _word(text, offset, r"[\w./*@-]*")  # with the characters of annotations
+    entry = entry_at(text, offset)
+    if entry and entry.start < entry.key_end and offset <= entry.key_end:
+        start, end = entry.start, entry.key_end
+    elif entry and entry.scalar and entry.value <= offset:
+        start = entry.value + (text[entry.value] in ('"', "'"))
+        end = start + len(entry.scalar)
+    if text[start:end] == "-":  # that of an item, which wants a blank first
+        return _Cursor(offset, offset)
+    position = position_at(text, start - (text[start - 1 : start] in ('"', "'")))
+    place = whole.below(*position.path)
+    beside = {e.path[-1] for e in outline(text) if e.path[:-1] == position.path and not e.start <= offset <= e.key_end}
+    is_key = text.startswith((":", '":', "':"), end)
+    return _Cursor(
+        start,
+        end,
+        place if position.key else _NOWHERE,
+        place if position.value and not is_key else _NOWHERE,
+        "".join(map(str, position.path[-1:])),
+        beside,
+    )
