@@ -107,7 +107,7 @@ def hover(project: Project, file: str, offset: int, value_at: Callable[[str, int
 
 def _about(name: str, place: SchemaPlace, start: int, end: int) -> Hover | None:
     parts = (f"**{name}**" + (f": {place.detail}" if place.detail else ""), place.first("description"))
-    return Hover("\n\n".join(filter(None, parts)), start, end) if place.detail or parts[1] else None
+    return Hover("\n\n".join(filter(None, parts)), start, end) if start < end and (place.detail or parts[1]) else None
 
 
 def _parameter(project: Project, file: str, offset: int) -> Hover | None:

@@ -13,9 +13,17 @@ from pygls.uris import from_fs_path
 from injector.authoring.lsp.assist import complete, hover
 from injector.authoring.lsp.editor_text import EditorText, workspace_edit
 from injector.authoring.lsp.jinja_text import region_at
-from injector.authoring.lsp.navigation import RenameError, Span, definition, prepare_rename, references, rename
+from injector.authoring.lsp.navigation import (
+    RenameError,
+    Span,
+    Symbol,
+    definition,
+    prepare_rename,
+    references,
+    rename,
+    symbols,
+)
 from injector.authoring.lsp.project import Project
-from injector.authoring.lsp.symbols import Symbol, symbols
 from injector.authoring.lsp.watched_project import WatchedProject
 
 if TYPE_CHECKING:

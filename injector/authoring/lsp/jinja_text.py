@@ -146,9 +146,6 @@ def file_names(file: str, text: str) -> FileNames:
             case ["import", _, "as", name, *_]:
                 modules[name] = tag[1].text
             case ["from", _, "import", *texts]:
-                for at, name in enumerate(texts):
-                    if texts[at - 1] == "as" and at > 1:
-                        macros[name] = macros.get(texts[at - 2], (file, name, name))
-                    elif name.isidentifier() and name != "as":
-                        macros[name] = (tag[1].text, name, name)
+                for name, alias in re.findall(r"(\w+)(?: as (\w+))?", " ".join(texts)):
+                    macros |= dict.fromkeys((name, alias or name), (tag[1].text, name, name))
     return FileNames(values, macros, modules)

@@ -19,7 +19,7 @@ from jinja2.filters import FILTERS as JINJA_FILTERS
 import injector
 from injector.authoring.cases.mistakes import GOLDEN
 from injector.authoring.cases.suite import TESTS
-from injector.authoring.lint.pod_schema import field_description, field_values
+from injector.authoring.lint.pod_schema import field_descriptions, listed_values
 from injector.authoring.lsp.jinja_text import file_names, without_jinja
 from injector.authoring.lsp.outline import OutlineEntry, outline
 from injector.authoring.lsp.project import Project
@@ -160,10 +160,10 @@ def _pod() -> Schema:
 
 def _of_field(field: Field, types: Schema) -> Schema:
     owner = field.address.partition(".")[0]
-    values = ENUMS.get(field.name, ()) if owner == "Container" else ()
-    values = values or (field_values(field.address) if field.kind == "string" else ())
-    default = field.defaults[0] if field.defaults else None
-    schema: Schema = {"description": field_description(field.address), "enum": list(values) or None, "default": default}
+    description = field_descriptions().get(field.address.rstrip("[]"), "")
+    values = (owner == "Container" and ENUMS.get(field.name)) or (field.kind == "string" and listed_values(description))
+    default = next(iter(field.defaults), None)
+    schema: Schema = {"description": description, "enum": list(values or ()), "default": default}
     match field.kind:
         case "list":
             inner = field.element.type or field.element.kind

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from injector.authoring.lint.rule import rules
 from injector.authoring.lsp.assist import complete, hover
-from injector.authoring.lsp.navigation import definition, prepare_rename, references
+from injector.authoring.lsp.navigation import definition, prepare_rename, references, symbols
 from injector.authoring.lsp.places import names_place
 from injector.authoring.lsp.project import Project
-from injector.authoring.lsp.symbols import symbols
 from injector.pods.fields import CONTAINER, POD, SPEC
 from injector.settings import Settings
 from injector.templates.dependencies import NAMES
