@@ -10,9 +10,17 @@ from collections.abc import Callable, Set
 from typing import NamedTuple
 
 from injector.authoring.lint.rule import address, rules
-from injector.authoring.lsp.jinja_text import Region, chains, region_at, tokens, without_jinja
+from injector.authoring.lsp.half_written import (
+    Region,
+    chains,
+    entry_at,
+    outline,
+    position_at,
+    region_at,
+    tokens,
+    without_jinja,
+)
 from injector.authoring.lsp.navigation import OF_FILES, occurrences_at
-from injector.authoring.lsp.outline import entry_at, outline, position_at
 from injector.authoring.lsp.places import (
     KIND,
     SchemaPlace,
@@ -123,8 +131,8 @@ def _cursor(project: Project, file: str, offset: int) -> _Cursor:
     line = text[line_start(text, offset) : offset]
     region = region_at(text, offset) if file.endswith(".j2") else None
     if _DISABLE.search(line):
-        help_of = {name: f"{rule.documentation.summary}\n\n{rule.severity}, {address(name)}" for name, rule in rules().items()}
-        return _Cursor(*_word(text, offset, r"[\w-]*"), place_of_names(rules(), "value", "rule", help_of.__getitem__))
+        about = {n: f"{r.documentation.summary}\n\n{r.severity}, {address(n)}" for n, r in rules().items()}
+        return _Cursor(*_word(text, offset, r"[\w-]*"), place_of_names(about, "value", "rule"))
     if region is None and not _COMMENT.search(line):
         text = without_jinja(text) if file.endswith(".j2") else text
         return _in_yaml(text, offset, place_of_file(project, file))
@@ -149,11 +157,12 @@ def _in_jinja(project: Project, file: str, region: Region, offset: int) -> _Curs
     match [token.text for token in before]:
         case [tag, *_] if word.string and region.kind == "{%" and tag in OF_FILES:
             files = (name for name in project.sources if name.endswith(".j2") and name != file)
-            keys = place_of_names(files, "file", "", lambda _: "")
+            keys = place_of_names(dict.fromkeys(files, ""), "file")
         case [*_, "|"]:
-            keys = place_of_names(FILTERS if is_document(file) else TEXT_FILTERS, "filter", "filter", filter_help)
+            filters = FILTERS if is_document(file) else TEXT_FILTERS
+            keys = place_of_names({name: filter_help(name) for name in filters}, "filter", "filter")
         case [*_, "is"] | [*_, "is", "not"]:
-            keys = place_of_names(filter(str.isidentifier, JINJA_TESTS), "filter", "test", lambda _: "")
+            keys = place_of_names(dict.fromkeys(filter(str.isidentifier, JINJA_TESTS), ""), "filter", "test")
         case ["from", _, "import", *_]:
             keys = macros_place(project, before[1].text)
         case _ if before or region.kind == "{{":
@@ -169,19 +178,11 @@ def _in_yaml(text: str, offset: int, whole: SchemaPlace) -> _Cursor:
     if entry and entry.start < entry.key_end and offset <= entry.key_end:
         start, end = entry.start, entry.key_end
     elif entry and entry.scalar and entry.value <= offset:
-        start = entry.value + (text[entry.value] in ('"', "'"))
-        end = start + len(entry.scalar)
+        start, end = entry.value, entry.value + len(entry.scalar)
     if text[start:end] == "-":  # that of an item, which wants a blank first
         return _Cursor(offset, offset)
-    position = position_at(text, start - (text[start - 1 : start] in ('"', "'")))
-    place = whole.below(*position.path)
-    beside = {e.path[-1] for e in outline(text) if e.path[:-1] == position.path and not e.start <= offset <= e.key_end}
+    path, key, value = position_at(text, start - (text[start - 1 : start] in ('"', "'")))
     is_key = text.startswith((":", '":', "':"), end)
-    return _Cursor(
-        start,
-        end,
-        place if position.key else _NOWHERE,
-        place if position.value and not is_key else _NOWHERE,
-        "".join(map(str, position.path[-1:])),
-        beside,
-    )
+    beside = {e.path[-1] for e in outline(text) if e.path[:-1] == path and not e.start <= offset <= e.key_end}
+    keys, values = ((_NOWHERE, whole.below(*path))[possible] for possible in (key, value and not is_key))
+    return _Cursor(start, end, keys, values, "".join(map(str, path[-1:])), beside)

@@ -12,7 +12,7 @@ from pygls.uris import from_fs_path
 
 from injector.authoring.lsp.assist import complete, hover
 from injector.authoring.lsp.editor_text import EditorText, workspace_edit
-from injector.authoring.lsp.jinja_text import region_at
+from injector.authoring.lsp.half_written import region_at
 from injector.authoring.lsp.navigation import (
     RenameError,
     Span,

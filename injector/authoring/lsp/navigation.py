@@ -8,8 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from injector.authoring.cases.suite import TESTS
-from injector.authoring.lsp.jinja_text import chains, expressions, file_names, without_jinja
-from injector.authoring.lsp.outline import OutlineEntry, outline
+from injector.authoring.lsp.half_written import OutlineEntry, chains, expressions, file_names, outline, without_jinja
 from injector.authoring.lsp.places import declarations, kind_of_file
 from injector.authoring.lsp.project import Project
 from injector.authoring.reference import BEGIN, END
@@ -91,16 +90,13 @@ class _Reader(NamedTuple):
 
     def base_of(self, name: str) -> str:
         """The parameter or the family that an annotation's name sets, less the end of a family's; "" for none."""
-        if name in self.parameters:
-            return name.removesuffix(FAMILY)
-        families = (p.removesuffix(FAMILY) for p in self.parameters if p.endswith(FAMILY))
-        return max((base for base in families if name.startswith(f"{base}-")), key=len, default="")
+        bases = (p.removesuffix(FAMILY) for p in self.parameters if p in (name, f"{name[: len(p) - 1]}*"))
+        return max(bases, key=len, default="")
 
     def in_jinja(self, file: str, text: str) -> Iterator[Occurrence]:
         """What the Jinja of a file names."""
         names, variables = file_names(file, text), self.variables
         for expression in expressions(text):
-            before = ""
             for token in expression:
                 if expression[0].text in OF_FILES and token.string and token.text in self.files:
                     yield Occurrence("file", token.text, Span(file, token.start, token.end))
@@ -114,10 +110,9 @@ class _Reader(NamedTuple):
                 elif root.text in names.modules and steps:
                     yield Occurrence("macro", f"{names.modules[root.text]}:{step.text}", span)
                 elif root.text in names.macros:
-                    source, name, _ = names.macros[root.text]
+                    declares = expression[0].text == "macro" and root == expression[1]
                     span = Span(file, root.start, root.end)
-                    yield Occurrence("macro", f"{source}:{name}", span, declares=before == "macro")
-                before = root.text
+                    yield Occurrence("macro", ":".join(names.macros[root.text][:2]), span, declares)
 
     def in_yaml(self, file: str, text: str) -> Iterator[Occurrence]:
         """What the keys and values of template.yaml or of a file of cases name."""
@@ -127,8 +122,7 @@ class _Reader(NamedTuple):
         }
         for entry in entries:
             key = Span(file, entry.start, entry.key_end)
-            value = entry.value + (text[entry.value : entry.value + 1] in ('"', "'"))
-            scalar = Span(file, value, value + len(entry.scalar))
+            scalar = Span(file, entry.value, entry.value + len(entry.scalar))
             match (kind_of_file(file), *entry.path):
                 case ("template", "parameters", str(name)):
                     base = name.removesuffix(FAMILY)
@@ -183,10 +177,10 @@ class _Reader(NamedTuple):
 def _in_file(reader: _Reader, file: str, text: str) -> tuple[Occurrence, ...]:
     """What a file names, in order."""
     kind = kind_of_file(file)
-    named = list(reader.in_jinja(file, text)) if file.endswith(".j2") else []
-    named += reader.in_yaml(file, text) if kind in ("template", "case") else []
-    named += reader.in_text(file, text) if kind in ("case", "golden", "readme") else []
-    return tuple(sorted(set(named), key=lambda occurrence: occurrence.span))
+    readers = [reader.in_jinja] * file.endswith(".j2") + [reader.in_yaml] * (kind in ("template", "case"))
+    readers += [reader.in_text] * (kind in ("case", "golden", "readme"))
+    named = {occurrence for read in readers for occurrence in read(file, text)}
+    return tuple(sorted(named, key=lambda occurrence: occurrence.span))
 
 
 def _reader(project: Project) -> _Reader:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import yaml
@@ -20,8 +21,7 @@ import injector
 from injector.authoring.cases.mistakes import GOLDEN
 from injector.authoring.cases.suite import TESTS
 from injector.authoring.lint.pod_schema import field_descriptions, listed_values
-from injector.authoring.lsp.jinja_text import file_names, without_jinja
-from injector.authoring.lsp.outline import OutlineEntry, outline
+from injector.authoring.lsp.half_written import OutlineEntry, file_names, outline, without_jinja
 from injector.authoring.lsp.project import Project
 from injector.authoring.reference import described, shown_default, takes
 from injector.authoring.schemas import schema_of
@@ -55,7 +55,7 @@ class SchemaPlace(NamedTuple):
     """A place: the schemas that speak of it, each of which counts, within the document `root`."""
 
     schemas: tuple[Any, ...] = ()
-    root: Schema = {}
+    root: Mapping[str, Any] = MappingProxyType({})
 
     def each(self) -> Iterator[Schema]:
         """The schemas, with those that they refer to."""
@@ -255,10 +255,10 @@ def documented_names() -> Mapping[str, str]:
     return dict(_ROW.findall(text.partition("\n## What a template sees\n")[2].partition("\n## ")[0]))
 
 
-def place_of_names(names: Iterable[str], kind: str, detail: str, help_: Callable[[str], str]) -> SchemaPlace:
-    """A place with these keys: of a kind, with the same detail and each with its own help."""
-    properties = {name: {KIND: kind, "title": detail, "description": help_(name)} for name in names}
-    return SchemaPlace(({"properties": properties},))
+def place_of_names(names: Mapping[str, str], kind: str, detail: str = "") -> SchemaPlace:
+    """A place with keys of a kind, each with what it is for."""
+    keys = {name: {KIND: kind, "title": detail, "description": about} for name, about in names.items()}
+    return SchemaPlace(({"properties": keys},))
 
 
 def filter_help(name: str) -> str:
@@ -272,11 +272,7 @@ def filter_help(name: str) -> str:
 def macros_place(project: Project, file: str) -> SchemaPlace:
     """The place whose keys are the macros that a file has."""
     macros = file_names(file, project.files.get(file, "")).macros
-    properties = {
-        name: {KIND: "function", "title": f"macro {signature}", "description": source}
-        for name, (source, _, signature) in macros.items()
-    }
-    return SchemaPlace(({"properties": properties},))
+    return place_of_names({name: f"`{m[2]}` of `{m[0]}`" for name, m in macros.items()}, "function", "macro")
 
 
 def names_place(project: Project, file: str = "") -> SchemaPlace:
