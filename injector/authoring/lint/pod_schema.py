@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from referencing.jsonschema import SchemaRegistry
 
 _FOLDER = re.compile(r"v(\d+)\.(\d+)\.\d+-local-strict\Z")
-_POD = "io.k8s.api.core.v1.Pod"
-_CONTAINER = "io.k8s.api.core.v1.Container"
+#: What the names of Kubernetes' own types begin with.
+_CORE = "io.k8s.api.core.v1."
+_POD = f"{_CORE}Pod"
+_CONTAINER = f"{_CORE}Container"
 #: The lists of a spec that are looked at item by item: most pods differ in one item, or in none.
 _ITEMS = {
     "containers": _CONTAINER,
@@ -135,18 +137,13 @@ _BULLET = re.compile(r"""\s(?:- ["'`]?(?=[A-Z]\w+["'`]?(?: \(default\))?(?: -|:|
 
 
 @cache
-def field_descriptions(version: Version | None = None) -> Mapping[str, str]:
-    """What Kubernetes, or the newest, says of fields, by `TYPE.FIELD`; nothing without its schemas."""
+def definitions(version: Version | None = None) -> Mapping[str, Any]:
+    """The JSON Schemas of the types of a Kubernetes, or of the newest, by their names; none without the package."""
     try:
         name, registry = _definitions(version or max(versions()))
     except SchemasMissingError:
         return {}
-    return {
-        f"{kind.rpartition('.')[2]}.{field}": schema.get("description", "")
-        for kind, definition in mapping(registry.contents(name))["$defs"].items()
-        for field, schema in definition.get("properties", {}).items()
-        if kind.startswith(("io.k8s.api.core.v1.", "io.k8s.apimachinery.pkg.apis.meta.v1."))
-    }
+    return mapping(mapping(registry.contents(name))["$defs"])
 
 
 def listed_values(description: str) -> tuple[str, ...]:
@@ -162,8 +159,12 @@ _DEPRECATED = re.compile(r"\bDeprecated[.:] (.*?)\.?(?: More info:.*)?\Z", re.DO
 @cache
 def deprecated_fields(version: Version) -> Mapping[str, str]:
     """What Kubernetes says of its deprecated fields, by `TYPE.FIELD`; nothing without its schemas."""
-    notes = {field: _DEPRECATED.search(text) for field, text in field_descriptions(version).items()}
-    return {field: " ".join(note[1].split()) for field, note in notes.items() if note}
+    return {
+        f"{kind.rpartition('.')[2]}.{field}": " ".join(note[1].split())
+        for kind, definition in definitions(version).items()
+        for field, schema in definition.get("properties", {}).items()
+        if kind.startswith(_CORE) and (note := _DEPRECATED.search(schema.get("description", "")))
+    }
 
 
 @cache

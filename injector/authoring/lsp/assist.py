@@ -13,7 +13,6 @@ from injector.authoring.lint.rule import address, rules
 from injector.authoring.lsp.half_written import (
     Region,
     chains,
-    entry_at,
     outline,
     position_at,
     region_at,
@@ -110,7 +109,11 @@ def hover(project: Project, file: str, offset: int, value_at: Callable[[str, int
     if not region or not value:
         return about
     worth = f"Here: {code(value)}"
-    return about._replace(markdown=f"{about.markdown}\n\n{worth}") if about else Hover(worth, region.first, region.last)
+    return (
+        about._replace(markdown=f"{about.markdown}\n\n{worth}")
+        if about
+        else Hover(worth, region.start - 2, region.last)
+    )
 
 
 def _about(name: str, place: SchemaPlace, start: int, end: int) -> Hover | None:
@@ -174,7 +177,7 @@ def _in_jinja(project: Project, file: str, region: Region, offset: int) -> _Curs
 
 def _in_yaml(text: str, offset: int, whole: SchemaPlace) -> _Cursor:
     start, end = _word(text, offset, r"[\w./*@-]*")  # with the characters of annotations
-    entry = entry_at(text, offset)
+    entry = next((e for e in reversed(outline(text)) if e.start <= offset <= e.end), None)
     if entry and entry.start < entry.key_end and offset <= entry.key_end:
         start, end = entry.start, entry.key_end
     elif entry and entry.scalar and entry.value <= offset:

@@ -107,7 +107,7 @@ async def _hover(cursor: Cursor, _: types.HoverParams) -> types.Hover | None:
 
     def value_at(file: str, offset: int) -> str:
         own = region_at(cursor.project.files[file], offset)
-        within = range(own.first, own.last) if own is not None else range(0)
+        within = range(own.start - 2, own.last) if own is not None else range(0)
         return next((value for (source, at), value in values.items() if source == file and at in within), "")
 
     about = hover(cursor.project, cursor.file, cursor.offset, value_at)

@@ -34,11 +34,10 @@ _TOKEN = re.compile(
 class Region(NamedTuple):
     """A part of a text that Jinja reads: `kind` is `{{`, `{%` or `{#`; the code is `text[start:end]`.
 
-    With its braces it is `text[first:last]`. One without an end is as long as its line.
+    With its braces it ends before `last`. One without an end is as long as its line.
     """
 
     kind: str
-    first: int
     start: int
     end: int
     last: int
@@ -77,7 +76,7 @@ def regions(text: str) -> tuple[Region, ...]:
     while match := _REGION.search(text, at):
         first, at = match.span()
         end = at - 2 * (match.lastgroup == "closed")
-        parts.append(Region(text[first : first + 2], first, first + 2, end, at))
+        parts.append(Region(text[first : first + 2], first + 2, end, at))
         if text[first + 2 : end].strip(" \n-") == "raw" and (raw_end := _RAW_END.search(text, at)):
             at = raw_end.start()
     return tuple(parts)
@@ -96,10 +95,10 @@ def without_jinja(text: str) -> str:
     """
     pieces, at = [], 0
     for part in regions(text):
-        before = text[at : part.first]
+        before = text[at : part.start - 2]
         alone = ("\n" in before or at == 0) and not before.rpartition("\n")[2].strip() and _BLANK.match(text, part.last)
         filling = "x" if part.kind == "{{" and not alone else " "
-        pieces += [before, re.sub(r"[^\n]", filling, text[part.first : part.last])]
+        pieces += [before, re.sub(r"[^\n]", filling, text[part.start - 2 : part.last])]
         at = part.last
     return "".join([*pieces, text[at:]])
 
@@ -309,11 +308,6 @@ class _Scanner:
 def outline(text: str) -> tuple[OutlineEntry, ...]:
     """The keys and items of a text, in order."""
     return tuple(_Scanner(text).entries)
-
-
-def entry_at(text: str, offset: int) -> OutlineEntry | None:
-    """The innermost key, or item, that an offset lies in: in the key, or in its value."""
-    return next((entry for entry in reversed(outline(text)) if entry.start <= offset <= entry.end), None)
 
 
 def position_at(text: str, offset: int) -> tuple[Path, bool, bool]:

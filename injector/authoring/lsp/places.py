@@ -20,16 +20,15 @@ from jinja2.filters import FILTERS as JINJA_FILTERS
 import injector
 from injector.authoring.cases.mistakes import GOLDEN
 from injector.authoring.cases.suite import TESTS
-from injector.authoring.lint.pod_schema import field_descriptions, listed_values
+from injector.authoring.lint.pod_schema import definitions, listed_values
 from injector.authoring.lsp.half_written import OutlineEntry, file_names, outline, without_jinja
 from injector.authoring.lsp.project import Project
 from injector.authoring.reference import described, shown_default, takes
 from injector.authoring.schemas import schema_of
 from injector.authoring.schemas.declaration_schema import Schema, with_more
 from injector.names import flow_value
-from injector.pods.constraints.container_fields import ENUMS
-from injector.pods.context import Namespace, Workload, as_list, filled, mapping
-from injector.pods.fields import CONTAINER, POD, Field
+from injector.pods.context import Namespace, Workload, as_list, mapping
+from injector.pods.fields import CONTAINER
 from injector.settings import Settings
 from injector.templates.environment import FUNCTIONS, LOOP_FIELDS
 from injector.templates.filters import FILTERS
@@ -48,7 +47,20 @@ _base = cache(schema_of)
 _KINDS = {MANIFEST: "template", OVERLAY: "overlay", "README.md": "readme"}
 #: The keyword of these schemas for what something is to a completion.
 KIND = "x-kind"
-_SCALARS: Mapping[str, Any] = {"Quantity": "string", "IntOrString": ["integer", "string"]}
+#: Kubernetes' own types, in the schemas of `definitions`.
+_CORE, _META = "io.k8s.api.core.v1", "io.k8s.apimachinery.pkg.apis.meta.v1"
+_CONTAINER = {"$ref": f"#/$defs/{_CORE}.Container"}
+#: A pod as people write it: its status is Kubernetes' own.
+_POD: Schema = {
+    "title": "Pod",
+    "type": "object",
+    "properties": {
+        "apiVersion": {"enum": ["v1"]},
+        "kind": {"enum": ["Pod"]},
+        "metadata": {"$ref": f"#/$defs/{_META}.ObjectMeta"},
+        "spec": {"$ref": f"#/$defs/{_CORE}.PodSpec"},
+    },
+}
 
 
 class SchemaPlace(NamedTuple):
@@ -95,14 +107,17 @@ class SchemaPlace(NamedTuple):
     def values(self) -> list[str]:
         """The values that it may have, where these are few."""
         values = [value for schema in self.each() for value in as_list(schema.get("enum", []))]
-        values += [True, False] if "boolean" in self.types else []
+        values += [True, False] if "boolean" in self.types else listed_values(self.first("description"))
         return list(dict.fromkeys(flow_value(value) for value in values if value is not None))
 
     @property
     def detail(self) -> str:
         """What it takes, and its default."""
-        kind = self.first("title") or " or ".join(self.types) or ", ".join(self.values)
+        kind = self.first("title") or self.first("$ref").rpartition(".")[2] or " or ".join(self.types)
+        if self.types == ["array"] and not self.first("title"):
+            kind = f"list of {self.below('[]').detail}"
         default = self.first("default", None)
+        kind = kind or ", ".join(self.values)
         return kind if default is None or self.first(KIND) == "parameter" else f"{kind}, default {flow_value(default)}"
 
 
@@ -150,45 +165,6 @@ def kind_of_file(file: str) -> str:
     return _KINDS.get(file) or ("settings" if file.endswith((".yaml", ".yml")) else "")
 
 
-@cache
-def _pod() -> Schema:
-    """The schema of a pod, as one of its fields' types each."""
-    types: Schema = {}
-    _of_field(POD, types)
-    return types
-
-
-def _of_field(field: Field, types: Schema) -> Schema:
-    owner = field.address.partition(".")[0]
-    description = field_descriptions().get(field.address.rstrip("[]"), "")
-    values = (owner == "Container" and ENUMS.get(field.name)) or (field.kind == "string" and listed_values(description))
-    default = next(iter(field.defaults), None)
-    schema: Schema = {"description": description, "enum": list(values or ()), "default": default}
-    match field.kind:
-        case "list":
-            inner = field.element.type or field.element.kind
-            schema |= {"title": f"list of {inner}", "type": "array", "items": _of_field(field.element, types)}
-        case "map":
-            schema |= {"type": "object", "additionalProperties": _of_field(field.fields["*"], types)}
-        case "mapping":
-            schema |= {"title": field.type, "type": "object", "$ref": f"#/$defs/{field.type}"}
-            if field.type not in types:
-                types[field.type] = properties = {}
-                properties["properties"] = {
-                    name: _of_field(field.fields[name], types) for name in field.fields.notations
-                }
-        case kind:
-            schema["type"] = _SCALARS.get(kind, kind or None)
-    return filled(schema)
-
-
-def overlay_names(project: Project, list_: str) -> list[str]:
-    """The names of the containers or volumes that the overlay has in a list, but `"*"`."""
-    entries = outline(without_jinja(project.files.get(OVERLAY, "")))
-    names = (e.scalar for e in entries if e.path[:2] == ("spec", list_) and e.path[3:] == ("name",))
-    return [name for name in dict.fromkeys(names) if name and name != "*"]
-
-
 def place_of_file(project: Project, file: str) -> SchemaPlace:
     """The place that a file is as a whole; one without anything where nothing is known of it."""
     entries = outline(project.files.get(MANIFEST, ""))
@@ -196,11 +172,11 @@ def place_of_file(project: Project, file: str) -> SchemaPlace:
     schema: Schema = {}
     match kind_of_file(file):
         case "overlay" if all(name.partition("/")[0] == "pods" for name in resources):
-            schema = {"$ref": "#/$defs/Pod", "$defs": _pod()}
+            schema = {**_POD, "$defs": definitions()}
         case "template":
             schema = with_more(_base("template"), {"properties": _in_manifest(project)})
         case "case":
-            schema = with_more(_base("case"), {"$defs": {**_pod(), **_in_cases(project)}})
+            schema = with_more(_base("case"), {"$defs": {**definitions(), **_in_cases(project)}})
         case "settings":
             schema = _base("settings")
     return SchemaPlace((schema,), schema)
@@ -210,13 +186,18 @@ def _in_manifest(project: Project) -> Schema:
     """What template.yaml may name of its template."""
     sources = [name for name in project.sources if name.endswith(".j2") and name != OVERLAY]
     source = {"enum": sources, KIND: "file"}
-    containers = {"enum": overlay_names(project, "containers"), KIND: "sample"}
-    redirecting = {name: {KIND: "sample"} for name in overlay_names(project, "initContainers")}
     files = {name.removesuffix(".j2"): {KIND: "file"} for name in sources if name[0] != "_"}
+    entries = [e for e in outline(without_jinja(project.files.get(OVERLAY, ""))) if e.scalar not in ("", "*")]
+    init_containers, containers, volumes = (
+        list(dict.fromkeys(e.scalar for e in entries if e.path[:2] == ("spec", list_) and e.path[3:] == ("name",)))
+        for list_ in ("initContainers", "containers", "volumes")
+    )
+    redirecting = {name: {KIND: "sample"} for name in init_containers}
+    sidecar = {"enum": containers, KIND: "sample"}
     return {
         "files": {"allOf": [{"properties": files}, {"additionalProperties": {"properties": {"template": source}}}]},
-        "redirects": {"allOf": [{"properties": redirecting}, {"additionalProperties": containers}]},
-        "shared": {"items": {"enum": overlay_names(project, "volumes"), KIND: "sample"}},
+        "redirects": {"allOf": [{"properties": redirecting}, {"additionalProperties": sidecar}]},
+        "shared": {"items": {"enum": volumes, KIND: "sample"}},
         "overridable": {"items": {"enum": list(CONTAINER.fields.notations), KIND: "field"}},
     }
 
@@ -230,20 +211,19 @@ def _in_cases(project: Project) -> Schema:
     annotations = {"properties": {"annotations": {"properties": {f"{suffix}{k}": s for k, s in declared.items()}}}}
     golden = [name.removeprefix(f"{TESTS}/") for name in project.files if name.endswith(GOLDEN)]
     files = {e.path[1]: {KIND: "file"} for e in outline(manifest) if e.path[:1] == ("files",) and len(e.path) == 2}
-    pod = {"$ref": "#/$defs/Pod"}
     case = {
         "params": parameters,
-        "pod": pod,
+        "pod": _POD,
         "settings": {"properties": {"parameters": {"properties": {project.name: parameters}}}},
         "templates": {"allOf": [{"items": {"enum": [project.name]}}]},
     }
-    expect = {"pod": pod, "golden": {"enum": golden, KIND: "file"}, "files": {"properties": files}}
+    expect = {"pod": _POD, "golden": {"enum": golden, KIND: "file"}, "files": {"properties": files}}
     return {
         "Case": {"properties": case},
         "Expect": {"properties": expect},
         "GivenNamespace": annotations,
-        "ObjectMeta": with_more(_pod()["ObjectMeta"], annotations),
-        "PodSpec": with_more(_pod()["PodSpec"], {"properties": {"template": pod}}),
+        f"{_META}.ObjectMeta": with_more(definitions().get(f"{_META}.ObjectMeta", {}), annotations),
+        f"{_CORE}.PodSpec": with_more(definitions().get(f"{_CORE}.PodSpec", {}), {"properties": {"template": _POD}}),
     }
 
 
@@ -280,14 +260,13 @@ def names_place(project: Project, file: str = "") -> SchemaPlace:
     declared = declarations(project.files.get(MANIFEST, ""))
     context = Context(params={}, object={}, namespace=Namespace(""), workload=Workload("", "", None))
     of_values = {name: mapping(value(context)) for name, value in VARIABLES.items()}
-    container = {"$ref": "#/$defs/Container"}
     help_of = documented_names()
     shapes: Schema = {
         **{n: {"properties": {k: {"description": help_of.get(n)} for k in v}} for n, v in of_values.items()},
         "params": {"properties": {d.base.replace("-", "_"): d.schema for d in declared}},
-        **{name: {"$ref": "#/$defs/Pod"} for name in ("object", "pod", "oldObject")},
-        **{name: {"items": container} for name in ("containers", "app_containers")},
-        "container": container,
+        **dict.fromkeys(("object", "pod", "oldObject"), _POD),
+        **{name: {"items": _CONTAINER} for name in ("containers", "app_containers")},
+        "container": _CONTAINER,
         "loop": {"properties": {name: {} for name in sorted(LOOP_FIELDS)}},
         **{
             name: {KIND: "function", "title": f"{name}({', '.join(inspect.signature(FUNCTIONS[name]).parameters)})"}
@@ -296,7 +275,7 @@ def names_place(project: Project, file: str = "") -> SchemaPlace:
     }
     names = {name: {KIND: "value", "description": help_of.get(name), **shape} for name, shape in shapes.items()}
     own = file_names(file, project.files.get(file, ""))
-    place = SchemaPlace(({"properties": names},), {"$defs": _pod()})
+    place = SchemaPlace(({"properties": names},), {"$defs": definitions()})
     for name, (chain, of_items) in own.values.items():
         value = place.below(*(token.text for token in chain), *["[]"] * of_items)
         names[name] = {KIND: "value", "allOf": [*value.schemas] if chain else []}
