@@ -6,12 +6,13 @@ Both are asked of one place in a schema: its keys and values are what could stan
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from typing import NamedTuple
 
 from injector.authoring.lint.rule import address, rules
 from injector.authoring.lsp.half_written import (
     Region,
+    Token,
     chains,
     outline,
     position_at,
@@ -109,11 +110,9 @@ def hover(project: Project, file: str, offset: int, value_at: Callable[[str, int
     if not region or not value:
         return about
     worth = f"Here: {code(value)}"
-    return (
-        about._replace(markdown=f"{about.markdown}\n\n{worth}")
-        if about
-        else Hover(worth, region.start - 2, region.last)
-    )
+    if about:
+        return about._replace(markdown=f"{about.markdown}\n\n{worth}")
+    return Hover(worth, region.start - 2, region.last)
 
 
 def _about(name: str, place: SchemaPlace, start: int, end: int) -> Hover | None:
@@ -156,23 +155,24 @@ def _in_jinja(project: Project, file: str, region: Region, offset: int) -> _Curs
         if token.string and token.start <= offset <= token.end:
             start, end = token.start, token.end if text[token.end : token.end + 1] == text[token.start - 1] else offset
     *before, word = tokens(f"{text[:start]}x", region.start, start + 1)
-    keys = _NOWHERE
+    return _Cursor(start, end, _names(project, file, before, word) if before or region.kind == "{{" else _NOWHERE)
+
+
+def _names(project: Project, file: str, before: Sequence[Token], word: Token) -> SchemaPlace:
+    """The place among whose keys a word of an expression is, behind the others."""
     match [token.text for token in before]:
-        case [tag, *_] if word.string and region.kind == "{%" and tag in OF_FILES:
+        case [tag, *_] if word.string and tag in OF_FILES:
             files = (name for name in project.sources if name.endswith(".j2") and name != file)
-            keys = place_of_names(dict.fromkeys(files, ""), "file")
+            return place_of_names(dict.fromkeys(files, ""), "file")
         case [*_, "|"]:
             filters = FILTERS if is_document(file) else TEXT_FILTERS
-            keys = place_of_names({name: filter_help(name) for name in filters}, "filter", "filter")
+            return place_of_names({name: filter_help(name) for name in filters}, "filter", "filter")
         case [*_, "is"] | [*_, "is", "not"]:
-            keys = place_of_names(dict.fromkeys(filter(str.isidentifier, JINJA_TESTS), ""), "filter", "test")
+            return place_of_names(dict.fromkeys(filter(str.isidentifier, JINJA_TESTS), ""), "filter", "test")
         case ["from", _, "import", *_]:
-            keys = macros_place(project, before[1].text)
-        case _ if before or region.kind == "{{":
-            *_, chain = ((), *chains([*before, word, word._replace(text="]", string=False)]))
-            if word in chain[-1:]:
-                keys = names_place(project, file).below(*(token.text for token in chain[:-1]))
-    return _Cursor(start, end, keys)
+            return macros_place(project, before[1].text)
+    *_, chain = ((), *chains([*before, word, word._replace(text="]", string=False)]))
+    return names_place(project, file).below(*(t.text for t in chain[:-1])) if word in chain[-1:] else _NOWHERE
 
 
 def _in_yaml(text: str, offset: int, whole: SchemaPlace) -> _Cursor:

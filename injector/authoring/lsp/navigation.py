@@ -101,7 +101,7 @@ class _Reader(NamedTuple):
                 if expression[0].text in OF_FILES and token.string and token.text in self.files:
                     yield Occurrence("file", token.text, Span(file, token.start, token.end))
             for root, *steps in chains(expression):
-                step = steps[0] if steps else root
+                step = [root, *steps][:2][-1]
                 span = Span(file, step.start, step.end)
                 if root.text == "params" and steps and step.text in variables:
                     yield Occurrence("parameter", variables[step.text], span)
