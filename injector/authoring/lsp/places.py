@@ -89,7 +89,8 @@ class SchemaPlace(NamedTuple):
         for step in steps:
             keyword = "items" if step == "[]" or isinstance(step, int) else "additionalProperties"
             inner = (mapping(schema.get("properties")).get(step, schema.get(keyword)) for schema in place.each())
-            place = SchemaPlace(tuple(filter(None, inner)), self.root)
+            of_list = [{"description": place.first("description")}] * (keyword == "items")
+            place = SchemaPlace((*filter(None, inner), *of_list), self.root)
         return place
 
     @property
@@ -113,11 +114,10 @@ class SchemaPlace(NamedTuple):
     @property
     def detail(self) -> str:
         """What it takes, and its default."""
-        kind = self.first("title") or self.first("$ref").rpartition(".")[2] or " or ".join(self.types)
-        if self.types == ["array"] and not self.first("title"):
-            kind = f"list of {self.below('[]').detail}"
-        default = self.first("default", None)
-        kind = kind or ", ".join(self.values)
+        kinds = re.findall(r"\.(\w+)\Z", self.first("$ref")) or self.types or self.values
+        if kinds == ["array"] and (inner := self.below("[]").detail):
+            kinds = [f"list of {inner}"]
+        kind, default = self.first("title") or " or ".join(kinds), self.first("default", None)
         return kind if default is None or self.first(KIND) == "parameter" else f"{kind}, default {flow_value(default)}"
 
 
