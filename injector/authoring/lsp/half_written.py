@@ -7,7 +7,7 @@ its braces; YAML is read by indentation and brackets. What is not understood is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
@@ -64,9 +64,9 @@ class FileNames(NamedTuple):
     `modules` are the files that it imports.
     """
 
-    values: Mapping[str, tuple[Chain, bool]]
-    macros: Mapping[str, tuple[str, str, str]]
-    modules: Mapping[str, str]
+    values: dict[str, tuple[Chain, bool]]
+    macros: dict[str, tuple[str, str, str]]
+    modules: dict[str, str]
 
 
 @lru_cache(maxsize=64)
@@ -142,21 +142,19 @@ def _chain(expression: Sequence[Token], at: int) -> Chain:
 @lru_cache(maxsize=64)
 def file_names(file: str, text: str) -> FileNames:
     """The names that a file gives a value."""
-    values: dict[str, tuple[Chain, bool]] = {}
-    macros: dict[str, tuple[str, str, str]] = {}
-    modules: dict[str, str] = {}
+    names = FileNames({}, {}, {})
     for tag in expressions(text, "{%"):
         match [token.text for token in tag]:
             case ["macro", name, *_]:
-                macros[name] = (file, name, text[tag[1].start : tag[-1].end])
+                names.macros[name] = (file, name, text[tag[1].start : tag[-1].end])
             case ["for" | "set" as how, name, "in" | "=", *_]:
-                values[name] = (next(chains(tag[3:]), ()), how == "for")
+                names.values[name] = (next(chains(tag[3:]), ()), how == "for")
             case ["import", _, "as", name, *_]:
-                modules[name] = tag[1].text
+                names.modules[name] = tag[1].text
             case ["from", _, "import", *texts]:
                 for name, alias in re.findall(r"(\w+)(?: as (\w+))?", " ".join(texts)):
-                    macros |= dict.fromkeys((name, alias or name), (tag[1].text, name, name))
-    return FileNames(values, macros, modules)
+                    names.macros.update(dict.fromkeys((name, alias or name), (tag[1].text, name, name)))
+    return names
 
 
 _STRING = r"""(?P<quoted>(?s:"(?:\\.|[^"\\])*+"|'(?:''|[^'])*+')|["'][^\n]*)"""
