@@ -66,7 +66,7 @@ class Hover(NamedTuple):
 class _Cursor(NamedTuple):
     """The characters at the cursor, and what may stand for them: a key of `keys`, or a value of `values`.
 
-    `path` is the name of what has the value; `present` are other keys that are there, None outside of YAML.
+    `name` is that of what has the value; `present` are other keys that are there, None outside of YAML.
     """
 
     start: int

@@ -23,7 +23,7 @@ from injector.authoring.cases.suite import TESTS
 from injector.authoring.lint.pod_schema import definitions, listed_values
 from injector.authoring.lsp.half_written import OutlineEntry, file_names, outline, without_jinja
 from injector.authoring.lsp.project import Project
-from injector.authoring.reference import described, shown_default, takes
+from injector.authoring.reference import code, described, shown_default, takes
 from injector.authoring.schemas import schema_of
 from injector.authoring.schemas.declaration_schema import Schema, with_more
 from injector.names import flow_value
@@ -39,8 +39,6 @@ from injector.templates.source_map import line_start
 from injector.templates.template import FAMILY, MANIFEST, OVERLAY
 from injector.templates.variables import VARIABLES, Context
 
-#: What holds docs/: an installation's package, or a checkout.
-_ROOTS = Path(injector.__file__).resolve().parents[:2]
 _ROW = re.compile(r"^\| `(\w+)[^`]*` \| (.*) \|$", re.MULTILINE)
 _base = cache(schema_of)
 #: What files are, by their names.
@@ -230,7 +228,8 @@ def _in_cases(project: Project) -> Schema:
 @cache
 def documented_names() -> Mapping[str, str]:
     """What docs/templates.md says of each name and function that templates see; nothing where it did not come along."""
-    page = next((page for root in _ROOTS if (page := root / "docs" / "templates.md").is_file()), None)
+    roots = Path(injector.__file__).resolve().parents[:2]  # an installation's package, or a checkout
+    page = next((page for root in roots if (page := root / "docs" / "templates.md").is_file()), None)
     text = page.read_text(encoding="utf-8") if page else ""
     return dict(_ROW.findall(text.partition("\n## What a template sees\n")[2].partition("\n## ")[0]))
 
@@ -252,18 +251,18 @@ def filter_help(name: str) -> str:
 def macros_place(project: Project, file: str) -> SchemaPlace:
     """The place whose keys are the macros that a file has."""
     macros = file_names(file, project.files.get(file, "")).macros
-    return place_of_names({name: f"`{m[2]}` of `{m[0]}`" for name, m in macros.items()}, "function", "macro")
+    return place_of_names({name: f"{code(m[2])} of {code(m[0])}" for name, m in macros.items()}, "function", "macro")
 
 
 def names_place(project: Project, file: str = "") -> SchemaPlace:
     """The place whose keys are the names that templates see; with a file also those that it gives a value."""
-    declared = declarations(project.files.get(MANIFEST, ""))
+    declared = {d.base.replace("-", "_"): d.schema for d in declarations(project.files.get(MANIFEST, ""))}
     context = Context(params={}, object={}, namespace=Namespace(""), workload=Workload("", "", None))
     of_values = {name: mapping(value(context)) for name, value in VARIABLES.items()}
     help_of = documented_names()
     shapes: Schema = {
         **{n: {"properties": {k: {"description": help_of.get(n)} for k in v}} for n, v in of_values.items()},
-        "params": {"properties": {d.base.replace("-", "_"): d.schema for d in declared}},
+        "params": {"properties": declared},
         **dict.fromkeys(("object", "pod", "oldObject"), _POD),
         **{name: {"items": _CONTAINER} for name in ("containers", "app_containers")},
         "container": _CONTAINER,
