@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from referencing.jsonschema import SchemaRegistry
 
 _FOLDER = re.compile(r"v(\d+)\.(\d+)\.\d+-local-strict\Z")
-_POD = "io.k8s.api.core.v1.Pod"
-_CONTAINER = "io.k8s.api.core.v1.Container"
+#: What the names of Kubernetes' own types begin with.
+_CORE = "io.k8s.api.core.v1."
+_POD = f"{_CORE}Pod"
+_CONTAINER = f"{_CORE}Container"
 #: The lists of a spec that are looked at item by item: most pods differ in one item, or in none.
 _ITEMS = {
     "containers": _CONTAINER,
@@ -135,24 +137,19 @@ _BULLET = re.compile(r"""\s(?:- ["'`]?(?=[A-Z]\w+["'`]?(?: \(default\))?(?: -|:|
 
 
 @cache
-def field_description(address: str) -> str:
-    """What the newest Kubernetes says of a field, by its address in `pods.fields`; "" without its schemas."""
-    owner, _, field = address.rstrip("[]").partition(".")
+def definitions(version: Version | None = None) -> Mapping[str, Any]:
+    """The JSON Schemas of the types of a Kubernetes, or of the newest, by their names; none without the package."""
     try:
-        name, registry = _definitions(max(versions()))
+        name, registry = _definitions(version or max(versions()))
     except SchemasMissingError:
-        return ""
-    definitions = mapping(registry.contents(name))["$defs"]
-    kinds = (f"io.k8s.{group}.{owner}" for group in ("api.core.v1", "apimachinery.pkg.apis.meta.v1"))
-    definition: Mapping[str, Any] = next((definitions[kind] for kind in kinds if kind in definitions), {})
-    return str(definition.get("properties", {}).get(field, {}).get("description", ""))
+        return {}
+    return mapping(mapping(registry.contents(name))["$defs"])
 
 
-def field_values(address: str) -> tuple[str, ...]:
-    """The values that Kubernetes lists for a field, by its address in `pods.fields`; none where it lists none."""
-    text = field_description(address)
-    listed = [value for part in _LISTED.findall(text) for value in re.findall(r"[A-Z]\w*", part)]
-    return tuple(dict.fromkeys([*listed, *_BULLET.findall(text)]))
+def listed_values(description: str) -> tuple[str, ...]:
+    """The values that the description of a field lists; none where it lists none."""
+    listed = [value for part in _LISTED.findall(description) for value in re.findall(r"[A-Z]\w*", part)]
+    return tuple(dict.fromkeys([*listed, *_BULLET.findall(description)]))
 
 
 #: What a field's description says of its being deprecated, without the links.
@@ -162,15 +159,11 @@ _DEPRECATED = re.compile(r"\bDeprecated[.:] (.*?)\.?(?: More info:.*)?\Z", re.DO
 @cache
 def deprecated_fields(version: Version) -> Mapping[str, str]:
     """What Kubernetes says of its deprecated fields, by `TYPE.FIELD`; nothing without its schemas."""
-    try:
-        name, registry = _definitions(version)
-    except SchemasMissingError:
-        return {}
     return {
         f"{kind.rpartition('.')[2]}.{field}": " ".join(note[1].split())
-        for kind, definition in mapping(registry.contents(name))["$defs"].items()
+        for kind, definition in definitions(version).items()
         for field, schema in definition.get("properties", {}).items()
-        if kind.startswith("io.k8s.api.core.v1.") and (note := _DEPRECATED.search(schema.get("description", "")))
+        if kind.startswith(_CORE) and (note := _DEPRECATED.search(schema.get("description", "")))
     }
 
 

@@ -10,13 +10,20 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.uris import from_fs_path
 
-from injector.authoring.lsp.completion import complete
+from injector.authoring.lsp.assist import complete, hover
 from injector.authoring.lsp.editor_text import EditorText, workspace_edit
-from injector.authoring.lsp.hover import hover
-from injector.authoring.lsp.jinja_text import region_at
-from injector.authoring.lsp.navigation import RenameError, Span, definition, prepare_rename, references, rename
+from injector.authoring.lsp.half_written import region_at
+from injector.authoring.lsp.navigation import (
+    RenameError,
+    Span,
+    Symbol,
+    definition,
+    prepare_rename,
+    references,
+    rename,
+    symbols,
+)
 from injector.authoring.lsp.project import Project
-from injector.authoring.lsp.symbols import Symbol, symbols
 from injector.authoring.lsp.watched_project import WatchedProject
 
 if TYPE_CHECKING:
@@ -100,7 +107,7 @@ async def _hover(cursor: Cursor, _: types.HoverParams) -> types.Hover | None:
 
     def value_at(file: str, offset: int) -> str:
         own = region_at(cursor.project.files[file], offset)
-        within = range(own.first, own.last) if own is not None else range(0)
+        within = range(own.start - 2, own.last) if own is not None else range(0)
         return next((value for (source, at), value in values.items() if source == file and at in within), "")
 
     about = hover(cursor.project, cursor.file, cursor.offset, value_at)

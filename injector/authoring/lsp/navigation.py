@@ -1,4 +1,4 @@
-"""Where the things of a template are declared and used: parameters, macros, files; a new name for one, everywhere."""
+"""What a template's files hold, where it is declared and used, and new names: parameters, macros, files."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from injector.authoring.cases.suite import TESTS
-from injector.authoring.lsp.completion import OF_FILES
-from injector.authoring.lsp.jinja_text import chains, expressions, file_names
-from injector.authoring.lsp.outline import outline
+from injector.authoring.lsp.half_written import OutlineEntry, chains, expressions, file_names, outline, without_jinja
 from injector.authoring.lsp.places import declarations, kind_of_file
 from injector.authoring.lsp.project import Project
 from injector.authoring.reference import BEGIN, END
-from injector.diagnostics import Edit
+from injector.diagnostics import Edit, Path
 from injector.errors import InjectorError
 from injector.names import shortened
 from injector.reasons import Reason
@@ -26,10 +24,21 @@ from injector.templates.manifest import PARAMETER_NAME
 from injector.templates.sandbox_operations import DICT_METHODS
 from injector.templates.template import FAMILY, MANIFEST
 
+#: What begins a tag that names files.
+OF_FILES = ("include", "import", "from")
 #: In text for people: what a parameter may be called, and what may follow the name of a family.
 _WORD, _MEMBER = r"[a-z](?:[a-z0-9]|-(?=[a-z0-9]))*", r"-<[a-z]+>|-\*"
 #: A row of the table of parameters that `injector docs` writes.
 _ROW = rf"(?m:^)\| `({_WORD})(?:{_MEMBER})?` \| (?:none \||`[^`|]*/)"
+#: What is listed: mappings and lists, by the kind of file and their path, with what each key or item is.
+_LISTED: dict[tuple[str, Path], str] = {
+    ("template", ("parameters",)): "parameter",
+    ("template", ("files",)): "file",
+    ("overlay", ("spec", "initContainers")): "init container",
+    ("overlay", ("spec", "containers")): "container",
+    ("overlay", ("spec", "volumes")): "volume",
+    ("case", ("cases",)): "case",
+}
 
 
 class RenameError(InjectorError):
@@ -42,6 +51,16 @@ class Span(NamedTuple):
     file: str
     start: int
     end: int
+
+
+class Symbol(NamedTuple):
+    """A thing with a name, and the characters that it takes in its file; `children` are within it."""
+
+    name: str
+    kind: str  #: "parameter", "file", "init container", "container", "volume", "case", "macro" or "group"
+    start: int
+    end: int
+    children: tuple[Symbol, ...] = ()
 
 
 class Occurrence(NamedTuple):
@@ -71,21 +90,18 @@ class _Reader(NamedTuple):
 
     def base_of(self, name: str) -> str:
         """The parameter or the family that an annotation's name sets, less the end of a family's; "" for none."""
-        if name in self.parameters:
-            return name.removesuffix(FAMILY)
-        families = (p.removesuffix(FAMILY) for p in self.parameters if p.endswith(FAMILY))
-        return max((base for base in families if name.startswith(f"{base}-")), key=len, default="")
+        bases = (p.removesuffix(FAMILY) for p in self.parameters if p in (name, f"{name[: len(p) - 1]}*"))
+        return max(bases, key=len, default="")
 
     def in_jinja(self, file: str, text: str) -> Iterator[Occurrence]:
         """What the Jinja of a file names."""
         names, variables = file_names(file, text), self.variables
         for expression in expressions(text):
-            before = ""
             for token in expression:
-                if expression[0].text in OF_FILES and token.string in self.files:
-                    yield Occurrence("file", token.string or "", Span(file, token.start + 1, token.end - 1))
+                if expression[0].text in OF_FILES and token.string and token.text in self.files:
+                    yield Occurrence("file", token.text, Span(file, token.start, token.end))
             for root, *steps in chains(expression):
-                step = steps[0] if steps else root
+                step = [root, *steps][:2][-1]
                 span = Span(file, step.start, step.end)
                 if root.text == "params" and steps and step.text in variables:
                     yield Occurrence("parameter", variables[step.text], span)
@@ -94,10 +110,9 @@ class _Reader(NamedTuple):
                 elif root.text in names.modules and steps:
                     yield Occurrence("macro", f"{names.modules[root.text]}:{step.text}", span)
                 elif root.text in names.macros:
-                    source, name, _ = names.macros[root.text]
+                    declares = expression[0].text == "macro" and root == expression[1]
                     span = Span(file, root.start, root.end)
-                    yield Occurrence("macro", f"{source}:{name}", span, declares=before == "macro")
-                before = root.text
+                    yield Occurrence("macro", ":".join(names.macros[root.text][:2]), span, declares)
 
     def in_yaml(self, file: str, text: str) -> Iterator[Occurrence]:
         """What the keys and values of template.yaml or of a file of cases name."""
@@ -107,8 +122,7 @@ class _Reader(NamedTuple):
         }
         for entry in entries:
             key = Span(file, entry.start, entry.key_end)
-            value = entry.value + (text[entry.value : entry.value + 1] in ('"', "'"))
-            scalar = Span(file, value, value + len(entry.scalar))
+            scalar = Span(file, entry.value, entry.value + len(entry.scalar))
             match (kind_of_file(file), *entry.path):
                 case ("template", "parameters", str(name)):
                     base = name.removesuffix(FAMILY)
@@ -135,9 +149,7 @@ class _Reader(NamedTuple):
                     yield Occurrence("file", f"{TESTS}/{entry.scalar}", scalar)
                 case ("case", "cases", int(), "expect", "message") if entry.path[:2] in bad:  # it names the parameter
                     mentions = [*self.in_prose(file, text, rf"(?<![\w-])({_WORD})(?![\w-])", entry.value, entry.end)]
-                    yield from {
-                        mention.name: mention for mention in reversed(mentions)
-                    }.values()  # later it may mean the word
+                    yield from {m.name: m for m in reversed(mentions)}.values()  # later it may mean the word
 
     def in_prose(self, file: str, text: str, pattern: str, start: int, end: int) -> Iterator[Occurrence]:
         """The parameters that a part of a text names where a pattern has its first group."""
@@ -150,25 +162,25 @@ class _Reader(NamedTuple):
         """The annotations that set parameters, wherever a text has them; in a README also options and code."""
         prefixes = {Settings().prefix, *(e.scalar for e in outline(text) if e.path[2:] == ("settings", "prefix"))}
         own, prefix = re.escape(self.template), "|".join(map(re.escape, sorted(prefixes)))
-        annotation = rf"(?<![\w.-]){own}\.(?:{prefix})/({_WORD})"
-        yield from self.in_prose(file, text, annotation, 0, len(text))
+        patterns = [(rf"(?<![\w.-]){own}\.(?:{prefix})/({_WORD})", 0, len(text))]
         if kind_of_file(file) == "readme":
             begin, end = text.find(BEGIN) % (len(text) + 1), text.find(END) % (len(text) + 1)
-            yield from self.in_prose(file, text, _ROW, begin, end)
-            code = rf"`({_WORD})(?:{_MEMBER})?(?::[^`\n]*)?`|"
-            for pattern in (code, rf"--param[ =](?:{own}\.)?({_WORD})(?:{_MEMBER})?=", r"\bparams\.(\w+)"):
-                yield from self.in_prose(file, text, pattern.rstrip("|"), 0, begin)
-                yield from self.in_prose(file, text, pattern.rstrip("|"), end, len(text))
+            patterns += [(_ROW, begin, end)]
+            option = rf"--param[ =](?:{own}\.)?({_WORD})(?:{_MEMBER})?="
+            for pattern in (rf"`({_WORD})(?:{_MEMBER})?(?::[^`\n]*)?`", option, r"\bparams\.(\w+)"):
+                patterns += [(pattern, 0, begin), (pattern, end, len(text))]
+        for pattern, start, stop in patterns:
+            yield from self.in_prose(file, text, pattern, start, stop)
 
 
 @lru_cache(maxsize=128)
 def _in_file(reader: _Reader, file: str, text: str) -> tuple[Occurrence, ...]:
     """What a file names, in order."""
     kind = kind_of_file(file)
-    named = list(reader.in_jinja(file, text)) if file.endswith(".j2") else []
-    named += reader.in_yaml(file, text) if kind in ("template", "case") else []
-    named += reader.in_text(file, text) if kind in ("case", "golden", "readme") else []
-    return tuple(sorted(set(named), key=lambda occurrence: occurrence.span))
+    readers = [reader.in_jinja] * file.endswith(".j2") + [reader.in_yaml] * (kind in ("template", "case"))
+    readers += [reader.in_text] * (kind in ("case", "golden", "readme"))
+    named = {occurrence for read in readers for occurrence in read(file, text)}
+    return tuple(sorted(named, key=lambda occurrence: occurrence.span))
 
 
 def _reader(project: Project) -> _Reader:
@@ -203,12 +215,11 @@ def references(project: Project, file: str, offset: int) -> list[Span]:
 
 def prepare_rename(project: Project, file: str, offset: int) -> Span | None:
     """The name at an offset, where it can be changed: a parameter's or a macro's that is declared."""
-    renamed, _ = _renamed(project, file, offset)
-    return renamed.span if renamed else None
+    return next((occurrence.span for occurrence in _renamed(project, file, offset)), None)
 
 
-def _renamed(project: Project, file: str, offset: int) -> tuple[Occurrence | None, list[Occurrence]]:
-    """What can be renamed at an offset, and all places with its name: an imported macro may have another one."""
+def _renamed(project: Project, file: str, offset: int) -> list[Occurrence]:
+    """What can be renamed at an offset, and then all places with its name: an imported macro may have another one."""
     for named in occurrences_at(project, file, offset):
         name = named.name.rpartition(":")[2]
         everywhere = [
@@ -218,8 +229,8 @@ def _renamed(project: Project, file: str, offset: int) -> tuple[Occurrence | Non
             == name.replace("_", "-")
         ]
         if named.kind in ("parameter", "macro") and named in everywhere and any(o.declares for o in everywhere):
-            return named, everywhere
-    return None, []
+            return [named, *(other for other in everywhere if other != named)]
+    return []
 
 
 def rename(project: Project, file: str, offset: int, new: str) -> list[Edit]:
@@ -229,30 +240,25 @@ def rename(project: Project, file: str, offset: int, new: str) -> list[Edit]:
 
     Raises RenameError where nothing there can be renamed, and for a name that is not possible or taken.
     """
-    renamed, everywhere = _renamed(project, file, offset)
-    if renamed is None:
+    everywhere = _renamed(project, file, offset)
+    if not everywhere:
         raise RenameError("only parameters and macros of this template can be renamed")
-    if renamed.kind == "macro":
-        _check_macro(project, renamed.name.rpartition(":")[2], new, {other.span.file for other in everywhere})
-        return [Edit(*other.span, new) for other in everywhere]
+    spans = [other.span for other in everywhere]
+    if everywhere[0].kind == "macro":
+        _check_macro(project, everywhere[0].name.rpartition(":")[2], new, {span.file for span in spans})
+        return [Edit(*span, new) for span in spans]
     new = new.removesuffix(FAMILY).replace("_", "-")
-    _check_parameter(project, renamed.name, new)
-    variable = new.replace("-", "_")
-    text_of = {other: project.files[other.span.file] for other in everywhere}
-    in_jinja = {
-        o for o, text in text_of.items() if o.span.file.endswith(".j2") or text[: o.span.start].endswith("params.")
-    }
-    return [Edit(*other.span, variable if other in in_jinja else new) for other in everywhere]
+    _check_parameter(project, everywhere[0].name, new)
+    in_jinja = {s for s in spans if s.file.endswith(".j2") or project.files[s.file].endswith("params.", 0, s.start)}
+    return [Edit(*span, new.replace("-", "_") if span in in_jinja else new) for span in spans]
 
 
 def _check_macro(project: Project, name: str, new: str, files: Iterable[str]) -> None:
     """Raise RenameError where a macro cannot have a name in these files."""
     if not (new.isascii() and new.isidentifier()) or new in RESERVED:
         raise RenameError(f"{shortened(new)} is not a name of a macro: write letters, digits and _")
-    taken = {*NAMES, *FUNCTIONS}
-    for file in files:
-        taken = taken.union(*file_names(file, project.files[file]))
-    if new in taken - {name}:
+    names = (names for file in files for names in file_names(file, project.files[file]))
+    if new != name and new in {*NAMES, *FUNCTIONS}.union(*names):
         raise RenameError(f"{new} already has a meaning here; choose another name")
 
 
@@ -271,3 +277,36 @@ def _check_parameter(project: Project, base: str, new: str) -> None:
             if root.text == "params" and step not in reader.variables and step in ("[]", *DICT_METHODS):
                 line = text.count("\n", 0, root.start) + 1
                 raise RenameError(f"{file}:{line} reads params as a whole, perhaps this one by its name: do it by hand")
+
+
+def symbols(project: Project, file: str) -> list[Symbol]:
+    """What a file holds, in order: parameters and config files, containers and volumes, macros, cases."""
+    text, listed = project.files.get(file, ""), []
+    if file.endswith(".j2"):
+        text, listed = without_jinja(text), [*_macros(text)]
+    for group in outline(text):
+        if kind := _LISTED.get((kind_of_file(file), group.path)):
+            children = tuple(_children(outline(text), group, kind))
+            listed += [Symbol(str(group.path[-1]), "group", group.start, group.end, children)]
+    return sorted(listed, key=lambda symbol: symbol.start)
+
+
+def _children(entries: Iterable[OutlineEntry], group: OutlineEntry, kind: str) -> Iterator[Symbol]:
+    depth = len(group.path) + 1
+    within = [entry for entry in entries if group.start < entry.start and entry.end <= group.end]
+    names = {entry.path[:depth]: entry.scalar for entry in within if entry.path[depth:] == ("name",)}
+    for entry in within:
+        name = entry.path[-1] if entry.start < entry.key_end else names.get(entry.path)
+        if len(entry.path) == depth and name:
+            yield Symbol(str(name), kind, entry.start, entry.end)
+
+
+def _macros(text: str) -> Iterator[Symbol]:
+    begun: list[Symbol] = []
+    for tag in expressions(text, "{%"):
+        match [token.text for token in tag]:
+            case ["macro", name, *_]:
+                begun.append(Symbol(name, "macro", tag[0].start, tag[0].end))
+            case ["endmacro", *_] if begun:
+                yield begun.pop()._replace(end=tag[0].end)
+    yield from begun

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import yaml
@@ -19,68 +20,75 @@ from jinja2.filters import FILTERS as JINJA_FILTERS
 import injector
 from injector.authoring.cases.mistakes import GOLDEN
 from injector.authoring.cases.suite import TESTS
-from injector.authoring.lint.pod_schema import field_description, field_values
-from injector.authoring.lsp.jinja_text import Chain, FileNames, without_jinja
-from injector.authoring.lsp.outline import OutlineEntry, outline
+from injector.authoring.lint.pod_schema import definitions, listed_values
+from injector.authoring.lsp.half_written import OutlineEntry, file_names, outline, without_jinja
 from injector.authoring.lsp.project import Project
-from injector.authoring.reference import described, shown_default, takes
+from injector.authoring.reference import code, described, shown_default, takes
 from injector.authoring.schemas import schema_of
 from injector.authoring.schemas.declaration_schema import Schema, with_more
 from injector.names import flow_value
-from injector.pods.constraints.container_fields import ENUMS
-from injector.pods.context import Namespace, Workload, as_list, filled, mapping
-from injector.pods.fields import CONTAINER, POD, Field
+from injector.pods.context import Namespace, Workload, as_list, mapping
+from injector.pods.fields import CONTAINER
 from injector.settings import Settings
 from injector.templates.environment import FUNCTIONS, LOOP_FIELDS
 from injector.templates.filters import FILTERS
 from injector.templates.kubernetes_yaml import load_manifest
 from injector.templates.parameter_schema import DeclarationError, make_parameter
 from injector.templates.quoting import NAMED
-from injector.templates.template import FAMILY, MANIFEST, OVERLAY, Parameter
+from injector.templates.source_map import line_start
+from injector.templates.template import FAMILY, MANIFEST, OVERLAY
 from injector.templates.variables import VARIABLES, Context
 
-#: What holds docs/: an installation's package, or a checkout.
-_ROOTS = Path(injector.__file__).resolve().parents[:2]
 _ROW = re.compile(r"^\| `(\w+)[^`]*` \| (.*) \|$", re.MULTILINE)
 _base = cache(schema_of)
 #: What files are, by their names.
 _KINDS = {MANIFEST: "template", OVERLAY: "overlay", "README.md": "readme"}
 #: The keyword of these schemas for what something is to a completion.
 KIND = "x-kind"
-_SCALARS: Mapping[str, Any] = {"Quantity": "string", "IntOrString": ["integer", "string"]}
+#: Kubernetes' own types, in the schemas of `definitions`.
+_CORE, _META = "io.k8s.api.core.v1", "io.k8s.apimachinery.pkg.apis.meta.v1"
+_CONTAINER = {"$ref": f"#/$defs/{_CORE}.Container"}
+#: A pod as people write it: its status is Kubernetes' own.
+_POD: Schema = {
+    "title": "Pod",
+    "type": "object",
+    "properties": {
+        "apiVersion": {"enum": ["v1"]},
+        "kind": {"enum": ["Pod"]},
+        "metadata": {"$ref": f"#/$defs/{_META}.ObjectMeta"},
+        "spec": {"$ref": f"#/$defs/{_CORE}.PodSpec"},
+    },
+}
 
 
 class SchemaPlace(NamedTuple):
     """A place: the schemas that speak of it, each of which counts, within the document `root`."""
 
-    schemas: tuple[Any, ...]
-    root: Schema
+    schemas: tuple[Any, ...] = ()
+    root: Mapping[str, Any] = MappingProxyType({})
 
     def each(self) -> Iterator[Schema]:
         """The schemas, with those that they refer to."""
-        left: list[Any] = list(reversed(self.schemas))
+        left = list(self.schemas)
         while left:
-            schema = left.pop()
-            if not isinstance(schema, dict):
-                continue
+            schema = mapping(left.pop(0))
             yield schema
             referred = mapping(self.root.get("$defs")).get(str(schema.get("$ref", "")).removeprefix("#/$defs/"))
-            left += [part for key in ("oneOf", "anyOf", "allOf") for part in reversed(as_list(schema.get(key)))]
-            left.append(referred)
+            parts = [part for key in ("allOf", "anyOf", "oneOf") for part in as_list(schema.get(key, []))]
+            left = [*as_list(referred or []), *parts, *left]
 
     def first(self, keyword: str, default: Any = "") -> Any:
         """What the first schema with a keyword has there."""
         return next((schema[keyword] for schema in self.each() if schema.get(keyword) is not None), default)
 
     def below(self, *steps: str | int) -> SchemaPlace:
-        """The place to which keys and indexes lead from here."""
+        """The place to which keys and indexes lead from here; `[]` is any index."""
         place = self
         for step in steps:
-            inner = []
-            for schema in place.each():
-                named = mapping(schema.get("properties")).get(step, schema.get("additionalProperties"))
-                inner.append(schema.get("items") if isinstance(step, int) else named)
-            place = SchemaPlace(tuple(inner), self.root)
+            keyword = "items" if step == "[]" or isinstance(step, int) else "additionalProperties"
+            inner = (mapping(schema.get("properties")).get(step, schema.get(keyword)) for schema in place.each())
+            of_list = [{"description": place.first("description")}] * (keyword == "items")
+            place = SchemaPlace((*filter(None, inner), *of_list), self.root)
         return place
 
     @property
@@ -98,36 +106,30 @@ class SchemaPlace(NamedTuple):
     def values(self) -> list[str]:
         """The values that it may have, where these are few."""
         values = [value for schema in self.each() for value in as_list(schema.get("enum", []))]
-        values += [True, False] if "boolean" in self.types else []
+        values += [True, False] if "boolean" in self.types else listed_values(self.first("description"))
         return list(dict.fromkeys(flow_value(value) for value in values if value is not None))
 
     @property
     def detail(self) -> str:
         """What it takes, and its default."""
-        kind = self.first("title") or " or ".join(self.types) or ", ".join(self.values)
-        default = self.first("default", None)
+        kinds = re.findall(r"\.(\w+)\Z", self.first("$ref")) or self.types or self.values
+        if kinds == ["array"] and (inner := self.below("[]").detail):
+            kinds = [f"list of {inner}"]
+        kind, default = self.first("title") or " or ".join(kinds), self.first("default", None)
         return kind if default is None or self.first(KIND) == "parameter" else f"{kind}, default {flow_value(default)}"
 
 
 class Declaration(NamedTuple):
-    """A parameter as template.yaml declares it; `parameter` is None where that is half written or wrong."""
+    """A parameter as template.yaml declares it, and as a schema: what it takes, what it is for, who may set it."""
 
     name: str
-    parameter: Parameter | None
     entry: OutlineEntry
+    schema: Schema
 
     @property
     def base(self) -> str:
         """The name without the end of a family's."""
         return self.name.removesuffix(FAMILY)
-
-    @property
-    def schema(self) -> Schema:
-        """The parameter as a place: what it takes, its default, what it is for, who may set it."""
-        if self.parameter is None:
-            return {KIND: "parameter"}
-        title = f"{takes(self.parameter.schema)}; default: {shown_default(self.parameter)}"
-        return {**self.parameter.schema, "title": title, "description": described(self.parameter), KIND: "parameter"}
 
 
 @lru_cache(maxsize=16)
@@ -137,19 +139,21 @@ def declarations(text: str) -> tuple[Declaration, ...]:
     return tuple(
         Declaration(
             name := str(entry.path[1]),
-            _parameter(name, " " * (entry.start - text.rfind("\n", 0, entry.start)) + text[entry.value : entry.end]),
             entry,
+            _declared(name, " " * (entry.start - line_start(text, entry.start) + 1) + text[entry.value : entry.end]),
         )
         for entry in entries
     )
 
 
 @lru_cache(maxsize=512)
-def _parameter(name: str, declaration: str) -> Parameter | None:
+def _declared(name: str, declaration: str) -> Schema:
     try:
-        return make_parameter(name, mapping(load_manifest(declaration)))
-    except (yaml.YAMLError, ValueError, DeclarationError):
-        return None
+        parameter = make_parameter(name, mapping(load_manifest(declaration)))
+    except (yaml.YAMLError, ValueError, DeclarationError):  # half written
+        return {KIND: "parameter"}
+    title = f"{takes(parameter.schema)}; default: {shown_default(parameter)}"
+    return {**parameter.schema, "title": title, "description": described(parameter), KIND: "parameter"}
 
 
 def kind_of_file(file: str) -> str:
@@ -159,78 +163,41 @@ def kind_of_file(file: str) -> str:
     return _KINDS.get(file) or ("settings" if file.endswith((".yaml", ".yml")) else "")
 
 
-@cache
-def _pod() -> Schema:
-    """The schema of a pod, as one of its fields' types each."""
-    types: Schema = {}
-    _of_field(POD, types)
-    return types
-
-
-def _of_field(field: Field, types: Schema) -> Schema:
-    owner = field.address.partition(".")[0]
-    values = ENUMS.get(field.name, ()) if owner == "Container" else ()
-    values = values or (field_values(field.address) if field.kind == "string" else ())
-    default = field.defaults[0] if field.defaults else None
-    schema: Schema = {"description": field_description(field.address), "enum": list(values) or None, "default": default}
-    match field.kind:
-        case "list":
-            inner = field.element.type or field.element.kind
-            schema |= {"title": f"list of {inner}", "type": "array", "items": _of_field(field.element, types)}
-        case "map":
-            schema |= {"type": "object", "additionalProperties": _of_field(field.fields["*"], types)}
-        case "mapping":
-            schema |= {"title": field.type, "type": "object", "$ref": f"#/$defs/{field.type}"}
-            if field.type not in types:
-                types[field.type] = properties = {}
-                properties["properties"] = {
-                    name: _of_field(field.fields[name], types) for name in field.fields.notations
-                }
-        case kind:
-            schema["type"] = _SCALARS.get(kind, kind or None)
-    return filled(schema)
-
-
-def overlay_names(project: Project, list_: str) -> list[str]:
-    """The names of the containers or volumes that the overlay has in a list, but `"*"`."""
-    entries = outline(without_jinja(project.files.get(OVERLAY, "")))
-    names = (e.scalar for e in entries if e.path[:2] == ("spec", list_) and e.path[3:] == ("name",))
-    return [name for name in dict.fromkeys(names) if name and name != "*"]
-
-
-def place_of_file(project: Project, file: str) -> SchemaPlace | None:
-    """The place that a file is as a whole; None where nothing is known of it."""
-    kind = kind_of_file(file)
-    pods = [
-        e.scalar for e in outline(project.files.get(MANIFEST, "")) if e.path[:2] == ("for", "resources") and e.scalar
-    ]
-    about_pods = all(name.partition("/")[0] == "pods" for name in pods)
-    if kind not in ("template", "case", "settings") and not (kind == "overlay" and about_pods):
-        return None
-    schema = _own(project, kind)
+def place_of_file(project: Project, file: str) -> SchemaPlace:
+    """The place that a file is as a whole; one without anything where nothing is known of it."""
+    entries = outline(project.files.get(MANIFEST, ""))
+    resources = [entry.scalar for entry in entries if entry.path[:2] == ("for", "resources") and entry.scalar]
+    schema: Schema = {}
+    match kind_of_file(file):
+        case "overlay" if all(name.partition("/")[0] == "pods" for name in resources):
+            schema = {**_POD, "$defs": definitions()}
+        case "template":
+            schema = with_more(_base("template"), {"properties": _in_manifest(project)})
+        case "case":
+            schema = with_more(_base("case"), {"$defs": {**definitions(), **_in_cases(project)}})
+        case "settings":
+            schema = _base("settings")
     return SchemaPlace((schema,), schema)
 
 
-def _own(project: Project, kind: str) -> Schema:
-    """The schema of a kind of file, with what is the template's own."""
-    if kind == "case":
-        return with_more(_base(kind), {"$defs": {**_pod(), **_in_cases(project)}})
-    if kind == "overlay":
-        return {"$ref": "#/$defs/Pod", "$defs": _pod()}
-    if kind == "settings":
-        return _base(kind)
+def _in_manifest(project: Project) -> Schema:
+    """What template.yaml may name of its template."""
     sources = [name for name in project.sources if name.endswith(".j2") and name != OVERLAY]
     source = {"enum": sources, KIND: "file"}
-    containers = {"enum": overlay_names(project, "containers"), KIND: "sample"}
-    redirecting = {name: {KIND: "sample"} for name in overlay_names(project, "initContainers")}
     files = {name.removesuffix(".j2"): {KIND: "file"} for name in sources if name[0] != "_"}
-    more: Schema = {
+    entries = [e for e in outline(without_jinja(project.files.get(OVERLAY, ""))) if e.scalar not in ("", "*")]
+    init_containers, containers, volumes = (
+        list(dict.fromkeys(e.scalar for e in entries if e.path[:2] == ("spec", list_) and e.path[3:] == ("name",)))
+        for list_ in ("initContainers", "containers", "volumes")
+    )
+    redirecting = {name: {KIND: "sample"} for name in init_containers}
+    sidecar = {"enum": containers, KIND: "sample"}
+    return {
         "files": {"allOf": [{"properties": files}, {"additionalProperties": {"properties": {"template": source}}}]},
-        "redirects": {"allOf": [{"properties": redirecting}, {"additionalProperties": containers}]},
-        "shared": {"items": {"enum": overlay_names(project, "volumes"), KIND: "sample"}},
+        "redirects": {"allOf": [{"properties": redirecting}, {"additionalProperties": sidecar}]},
+        "shared": {"items": {"enum": volumes, KIND: "sample"}},
         "overridable": {"items": {"enum": list(CONTAINER.fields.notations), KIND: "field"}},
     }
-    return with_more(_base(kind), {"properties": more})
 
 
 def _in_cases(project: Project) -> Schema:
@@ -242,29 +209,35 @@ def _in_cases(project: Project) -> Schema:
     annotations = {"properties": {"annotations": {"properties": {f"{suffix}{k}": s for k, s in declared.items()}}}}
     golden = [name.removeprefix(f"{TESTS}/") for name in project.files if name.endswith(GOLDEN)]
     files = {e.path[1]: {KIND: "file"} for e in outline(manifest) if e.path[:1] == ("files",) and len(e.path) == 2}
-    pod = {"$ref": "#/$defs/Pod"}
     case = {
         "params": parameters,
-        "pod": pod,
+        "pod": _POD,
         "settings": {"properties": {"parameters": {"properties": {project.name: parameters}}}},
         "templates": {"allOf": [{"items": {"enum": [project.name]}}]},
     }
-    expect = {"pod": pod, "golden": {"enum": golden, KIND: "file"}, "files": {"properties": files}}
+    expect = {"pod": _POD, "golden": {"enum": golden, KIND: "file"}, "files": {"properties": files}}
     return {
         "Case": {"properties": case},
         "Expect": {"properties": expect},
         "GivenNamespace": annotations,
-        "ObjectMeta": with_more(_pod()["ObjectMeta"], annotations),
-        "PodSpec": with_more(_pod()["PodSpec"], {"properties": {"template": pod}}),
+        f"{_META}.ObjectMeta": with_more(definitions().get(f"{_META}.ObjectMeta", {}), annotations),
+        f"{_CORE}.PodSpec": with_more(definitions().get(f"{_CORE}.PodSpec", {}), {"properties": {"template": _POD}}),
     }
 
 
 @cache
 def documented_names() -> Mapping[str, str]:
     """What docs/templates.md says of each name and function that templates see; nothing where it did not come along."""
-    page = next((page for root in _ROOTS if (page := root / "docs" / "templates.md").is_file()), None)
+    roots = Path(injector.__file__).resolve().parents[:2]  # an installation's package, or a checkout
+    page = next((page for root in roots if (page := root / "docs" / "templates.md").is_file()), None)
     text = page.read_text(encoding="utf-8") if page else ""
     return dict(_ROW.findall(text.partition("\n## What a template sees\n")[2].partition("\n## ")[0]))
+
+
+def place_of_names(names: Mapping[str, str], kind: str, detail: str = "") -> SchemaPlace:
+    """A place with keys of a kind, each with what it is for."""
+    keys = {name: {KIND: kind, "title": detail, "description": about} for name, about in names.items()}
+    return SchemaPlace(({"properties": keys},))
 
 
 def filter_help(name: str) -> str:
@@ -275,40 +248,37 @@ def filter_help(name: str) -> str:
     return re.split(r"(?<=\w)[.:](?:\s|\Z)", " ".join((inspect.getdoc(documented) or "").split()))[0]
 
 
-def names_place(project: Project) -> SchemaPlace:
-    """The place whose keys are the names that templates see."""
-    declared = declarations(project.files.get(MANIFEST, ""))
+def macros_place(project: Project, file: str) -> SchemaPlace:
+    """The place whose keys are the macros that a file has."""
+    macros = file_names(file, project.files.get(file, "")).macros
+    return place_of_names({name: f"{code(m[2])} of {code(m[0])}" for name, m in macros.items()}, "function", "macro")
+
+
+def names_place(project: Project, file: str = "") -> SchemaPlace:
+    """The place whose keys are the names that templates see; with a file also those that it gives a value."""
+    declared = {d.base.replace("-", "_"): d.schema for d in declarations(project.files.get(MANIFEST, ""))}
     context = Context(params={}, object={}, namespace=Namespace(""), workload=Workload("", "", None))
-    container = {"$ref": "#/$defs/Container"}
+    of_values = {name: mapping(value(context)) for name, value in VARIABLES.items()}
+    help_of = documented_names()
     shapes: Schema = {
-        "params": {"properties": {d.base.replace("-", "_"): d.schema for d in declared}},
-        **{name: {"$ref": "#/$defs/Pod"} for name in ("object", "pod", "oldObject")},
-        **{name: {"items": container} for name in ("containers", "app_containers")},
-        "container": container,
+        **{n: {"properties": {k: {"description": help_of.get(n)} for k in v}} for n, v in of_values.items()},
+        "params": {"properties": declared},
+        **dict.fromkeys(("object", "pod", "oldObject"), _POD),
+        **{name: {"items": _CONTAINER} for name in ("containers", "app_containers")},
+        "container": _CONTAINER,
         "loop": {"properties": {name: {} for name in sorted(LOOP_FIELDS)}},
         **{
             name: {KIND: "function", "title": f"{name}({', '.join(inspect.signature(FUNCTIONS[name]).parameters)})"}
             for name in FUNCTIONS
         },
     }
-    for name, value in VARIABLES.items():
-        inner = value(context)
-        if name not in shapes:
-            shapes[name] = {
-                "properties": {key: {"description": documented_names().get(name)} for key in mapping(inner)}
-            }
-    named = {
-        name: {KIND: "value", "description": documented_names().get(name), **shape} for name, shape in shapes.items()
-    }
-    schema: Schema = {"properties": named, "$defs": _pod()}
-    return SchemaPlace((schema,), schema)
-
-
-def place_of_chain(project: Project, names: FileNames, chain: Chain, far: int = 5) -> SchemaPlace:
-    """The place of the value that a chain leads to; names that stand for others are followed so `far`."""
-    root, steps = chain[0].text, [0 if token.text == "[]" else token.text for token in chain[1:]]
-    source, of_items = names.values.get(root, ((), False))
-    if source and far:
-        place = place_of_chain(project, names, source, far - 1)
-        return (place.below(0) if of_items else place).below(*steps)
-    return names_place(project).below(root, *steps)
+    names = {name: {KIND: "value", "description": help_of.get(name), **shape} for name, shape in shapes.items()}
+    own = file_names(file, project.files.get(file, ""))
+    place = SchemaPlace(({"properties": names},), {"$defs": definitions()})
+    for name, (chain, of_items) in own.values.items():
+        value = place.below(*(token.text for token in chain), *["[]"] * of_items)
+        names[name] = {KIND: "value", "allOf": [*value.schemas] if chain else []}
+    for name, module in own.modules.items():
+        names[name] = {KIND: "value", "title": module, "allOf": [*macros_place(project, module).schemas]}
+    names |= macros_place(project, file).schemas[0]["properties"]
+    return place

@@ -10,12 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from injector.authoring.lint.rule import rules
-from injector.authoring.lsp.completion import complete
-from injector.authoring.lsp.hover import hover
-from injector.authoring.lsp.navigation import definition, prepare_rename, references
+from injector.authoring.lsp.assist import complete, hover
+from injector.authoring.lsp.navigation import definition, prepare_rename, references, symbols
 from injector.authoring.lsp.places import names_place
 from injector.authoring.lsp.project import Project
-from injector.authoring.lsp.symbols import symbols
 from injector.pods.fields import CONTAINER, POD, SPEC
 from injector.settings import Settings
 from injector.templates.dependencies import NAMES
@@ -29,6 +27,8 @@ OFFERED = [
     (OVERLAY, "{{ params.‸", {"app_port": "parameter", "mode": "parameter", "secret": "parameter"}),
     (OVERLAY, "{{ params.app‸_port | default(1) }}", {"app_port": "parameter"}),
     (OVERLAY, "a: {{ params['‸", {"app_port": "parameter"}),
+    (OVERLAY, '{{ params.get("‸', {"app_port": "parameter"}),
+    (OVERLAY, 'spec: {"containers":[{"im‸', {"image": "field"}),
     (OVERLAY, "{{ ‸", {"params": "value", "pod": "value", "warn": "function", "deny": "function"}),
     (OVERLAY, "{% macro m(a) %}{% endmacro %}{% set x = 1 %}{{ ‸ }}", {"m": "function", "x": "value"}),
     (OVERLAY, '{% from "_macros.j2" import wait as pause %}{{ ‸ }}', {"pause": "function"}),
@@ -110,6 +110,7 @@ def test_offers(file: str, text: str, labels: dict[str, str]) -> None:
         (OVERLAY, "{{ nothing.‸ }}"),
         (MANIFEST, "description: |\n  a ‸"),
         (MANIFEST, "description: two ‸"),
+        (MANIFEST, "delivery:‸"),
         ("README.md", "params.‸"),
         ("tool.json.j2", '{"‸'),
     ],

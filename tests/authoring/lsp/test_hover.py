@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from injector.authoring.lsp.hover import hover
+from injector.authoring.lsp.assist import hover
 from tests.authoring.lsp.marked import CASES, MANIFEST, OVERLAY, marked, within
 
 #: Where, what the Markdown holds (names, values, pages, and the words of the template itself), and what it is about.

@@ -9,8 +9,8 @@ from pathlib import Path as Folder
 import pytest
 import yaml
 
-from injector.authoring.lsp.outline import outline, position_at
-from injector.authoring.lsp.symbols import Symbol, symbols
+from injector.authoring.lsp.half_written import outline, position_at
+from injector.authoring.lsp.navigation import Symbol, symbols
 from injector.diagnostics import Path
 from injector.templates.kubernetes_yaml import YAMLError, compose, index
 from tests.authoring.lsp.marked import CASES, FILES, MANIFEST, OVERLAY, project, real_projects
