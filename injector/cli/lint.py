@@ -87,7 +87,7 @@ def lint(
 
 def _summed_up(templates: list[str], problems: list[Diagnostic], strict: bool, *, in_text: bool) -> int:
     """Say how many problems there are and, beside their text, what to type next; the exit status."""
-    from injector.authoring.lint.apply_fixes import urgency
+    from injector.authoring.lint.fixes import urgency
     from injector.cli.report import counted, tell
 
     counts = Counter(map(attrgetter("severity"), problems))
@@ -139,7 +139,7 @@ def written_problems(
         diagnostics_text,
         json_text,
     )
-    from injector.authoring.lint.apply_fixes import urgency
+    from injector.authoring.lint.fixes import urgency
     from injector.pods.context import filled
 
     if form == "json":

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from injector.advice.fixes import fix_of
 from injector.authoring.lint.engine import Linted
+from injector.authoring.lint.fixes import fix_of
 from injector.cli.output_files import write_files
 from injector.cli.report import coloured, unified
 from injector.diagnostics import Diagnostic, Place, printable

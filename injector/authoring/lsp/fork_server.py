@@ -40,40 +40,42 @@ class ChildRequest(msgspec.Struct):
 
 
 class ChildError(InjectorError):
-    """A child has not answered. `code` is `limit` where it ended before, or `value` where the program has failed."""
+    """A child has not answered. `rule` is `limit` where it ended before, or `value` where the program has failed."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, rule: str, message: str) -> None:
         super().__init__(message)
-        self.code = code
+        self.rule = rule
 
 
 class ForkServer:
     """The process that forks. It starts with the first request, and again where somebody has killed it."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-        self._connection: socket.socket | None = None
+        self._running: tuple[socket.socket, subprocess.Popen[bytes]] | None = None
 
     def start(self) -> socket.socket:
         """The connection to the process, started where it does not run."""
-        if self._connection is None or _is_closed(self._connection):
+        if self._running is None or self._running[1].poll() is not None:
             self.stop()
-            self._connection, theirs = socket.socketpair()
+            ours, theirs = socket.socketpair()
             command = [sys.executable, "-m", __name__, str(theirs.fileno())]
-            self._process = subprocess.Popen(
-                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-            )
-            theirs.close()
-        return self._connection
+            with theirs:
+                self._running = (
+                    ours,
+                    subprocess.Popen(
+                        command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+                    ),
+                )
+        return self._running[0]
 
     def stop(self) -> None:
         """End the process; children end by themselves."""
-        if self._connection is not None:
-            self._connection.close()
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-        self._process = self._connection = None
+        if self._running is not None:
+            connection, process = self._running
+            connection.close()
+            process.kill()
+            process.wait()
+            self._running = None
 
     async def run(self, request: ChildRequest) -> bytes:
         """What a child answers, as JSON. Cancelled, it ends the child. Raises ChildError."""
@@ -111,16 +113,6 @@ class ForkServer:
             if pid:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-
-
-def _is_closed(connection: socket.socket) -> bool:
-    """Whether the other end, which never says anything, is gone."""
-    try:
-        return not connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
 
 
 # ----------------------------------------------------------------------------------------------- the process that forks
