@@ -7,7 +7,7 @@ from dataclasses import replace
 from difflib import unified_diff
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -17,6 +17,7 @@ from injector.authoring.author_warnings import beside_refusal, overlay_warnings,
 from injector.authoring.cases.case_objects import Given, given
 from injector.authoring.cases.harness import config_files, examples_of
 from injector.authoring.cases.suite import read_suite
+from injector.authoring.lint.pod_schema import version_of, versions
 from injector.authoring.lint.sample_pods import SAMPLE_PODS, STANDARD, SamplePod
 from injector.authoring.manifest_writer import dump_yaml
 from injector.authoring.refusal_location import Attempt
@@ -36,6 +37,8 @@ from injector.templates.template import OVERLAY, UNSET, Template
 
 #: Where a value of a parameter comes from that nobody set.
 DEFAULT = "default"
+#: The oldest Kubernetes that the injector works with: the first whose matchConditions are stable.
+_OLDEST: Final = (1, 30)
 
 
 class PodInView(NamedTuple):
@@ -46,15 +49,15 @@ class PodInView(NamedTuple):
     parameters: Mapping[str, Any] = {}
 
 
-class Surroundings(NamedTuple):
+class Surroundings(msgspec.Struct, rename="camel", kw_only=True):
     """What counts for a preview beside template and pod: the value of the namespace's label, "" for none; the version
     of the API server and the setting of native sidecars; parameters as texts, as annotations have them.
     """
 
     namespace_label: str = "enabled"
-    version: tuple[int, int] = Cluster().version
-    native_sidecars: str = "auto"
-    parameters: Mapping[str, Any] = {}
+    kubernetes_version: str = ""
+    native_sidecars: Literal["auto", "always", "never"] = "auto"
+    parameters: dict[str, Any] = {}
 
 
 def preview_choices(folder: Path, template: Template | None) -> Object:
@@ -62,7 +65,9 @@ def preview_choices(folder: Path, template: Template | None) -> Object:
     declared; none of a template that does not load.
     """
     declared = {} if template is None else template.parameters
+    supported = sorted((version for version in versions() if version >= _OLDEST), reverse=True)
     return {
+        "versions": [f"{major}.{minor}" for major, minor in supported],
         "samples": [sample.title for sample in SAMPLE_PODS],
         "cases": [checked.case.name for checked in read_suite(folder, str(folder)).cases if not checked.case.at_a_path],
         "declared": [
@@ -105,7 +110,9 @@ def preview_of(template: Template, view: PodInView, around: Surroundings) -> Pod
     """The preview of a template with the pod in view. Raises TemplateError where that takes more than it may."""
     (sample, obj, of_case), key = view, Settings().namespace_label.key
     settings = msgspec.structs.replace(Settings(), native_sidecars=around.native_sidecars)
-    snapshot = Snapshot(settings, Catalog([template]), Cluster(around.version), "preview")
+    snapshot = Snapshot(
+        settings, Catalog([template]), Cluster(version_of(around.kubernetes_version) or Cluster().version), "preview"
+    )
     labels = {**sample.namespace.labels, key: around.namespace_label}
     namespace = replace(sample.namespace, labels={k: v for k, v in labels.items() if k != key or v})
     parameters = {k: v for k, v in of_case.items() if declared_parameter(template.parameters, k)}

@@ -4,7 +4,7 @@ JSON, or a difference.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import NamedTuple
@@ -52,7 +52,6 @@ class _Rendered(NamedTuple):
     change: ObjectEdit
     data: Object
     warnings: Sequence[str]
-    files: Mapping[str, str] = {}
 
 
 def preview(options: PreviewOptions, sources: Sources, documents: list[Document] | None) -> tuple[str, Sequence[str]]:
@@ -104,7 +103,7 @@ def _text(options: PreviewOptions, template: Template, rendered: _Rendered, docu
         }
         return json_text({**data, **rendered.data})
     if options.file is not None:
-        return rendered.files[options.file]
+        return str(rendered.data["files"][options.file])
     parts = [f"# overlay of {template.name}\n{dump_yaml(applied.overlay)}"]
     for generated in applied.files:
         for name, text in generated.data.items():
@@ -155,7 +154,7 @@ def _in_pod(options: PreviewOptions, sources: Sources, documents: list[Document]
         "warnings": list(result.warning_lines),
         "pod": result.object,
     }
-    return _Rendered(result, injector.change, data, shown.warnings(attrgetter("located")), shown.files)
+    return _Rendered(result, injector.change, data, shown.warnings(attrgetter("located")))
 
 
 def _only(objects: list[Object], file: str | None, what: str) -> Object:

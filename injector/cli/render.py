@@ -23,7 +23,6 @@ from injector.cli.options import (
     with_options,
     with_user,
 )
-from injector.cli.report import coloured
 from injector.diagnostics import printable
 from injector.errors import InjectorError
 
@@ -91,6 +90,7 @@ def _preview(options: PreviewOptions, documents: list[Document] | None = None) -
     """What there is to say beside a preview, in lines, and its text; a difference in the colours of git."""
     from injector.cli.injection_sources import gather_one
     from injector.cli.preview import preview
+    from injector.cli.report import coloured
 
     text, warnings = preview(options, gather_one(options.template, options), documents)
     remarks = "".join(f"{click.style('warning', fg='yellow')}: {printable(warning)}\n" for warning in warnings)

@@ -20,7 +20,7 @@ from injector.authoring.cases.suite import read_suite
 from injector.authoring.diagnostic_formats import diagnostic_data
 from injector.authoring.lint.engine import LintOptions, lint_sources, lint_subject
 from injector.authoring.lint.fixes import Fix, fix_of, with_fixes
-from injector.authoring.lint.pod_schema import check_version, version_of, versions
+from injector.authoring.lint.pod_schema import check_version, versions
 from injector.authoring.lint.rendering import make_subject
 from injector.authoring.lint.rule import rules
 from injector.authoring.lint.sample_pods import STANDARD
@@ -41,8 +41,6 @@ from injector.templates.variables import for_one
 
 #: The rule that says whether the sample pod is rendered.
 _RENDERS: Final = frozenset({"renders"})
-#: The oldest Kubernetes that the injector works with: the first whose matchConditions are stable.
-_OLDEST: Final = (1, 30)
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -111,7 +109,7 @@ def hole_values(folder: str, path: str, pod: str) -> list[tuple[str, int, str]]:
     return list(values)
 
 
-def preview(folder: str, path: str, pod: str, kubernetes_version: str, **around: Any) -> dict[str, Any]:
+def preview(folder: str, path: str, pod: str, **around: Any) -> dict[str, Any]:
     """What the template makes of the pod in view, and what is wrong; `around` is that of `Surroundings`."""
     sources, template = read_folder(Path(folder)), None
     problems: Sequence[Diagnostic]
@@ -120,16 +118,13 @@ def preview(folder: str, path: str, pod: str, kubernetes_version: str, **around:
         template = load_shipped(Path(path).name, sources, path)
         if template.why_not_injected:
             raise ValueError(f"{template.name} is not put into pods: {template.why_not_injected}")
-        version = version_of(kubernetes_version) or Cluster().version
-        rendered = preview_of(template, pod_in_view(Path(folder), pod), Surroundings(version=version, **around))
+        rendered = preview_of(template, pod_in_view(Path(folder), pod), Surroundings(**around))
         data, problems = rendered.as_data(), rendered.problems
     except TemplateError as error:
         problems = error.diagnostics
     except (DocumentError, ValueError) as error:  # of the pod
         problems = [Diagnostic("pod", "error", str(error))]
-    supported = [f"{major}.{minor}" for major, minor in sorted(versions(), reverse=True) if (major, minor) >= _OLDEST]
-    choices = preview_choices(Path(folder), template)
-    return {**choices, "versions": supported, **data, "problems": _problems(problems, sources)}
+    return {**preview_choices(Path(folder), template), **data, "problems": _problems(problems, sources)}
 
 
 def run_cases(folder: str, path: str) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from inspect import isawaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from lsprotocol import types
@@ -28,6 +28,7 @@ from injector.authoring.lsp.editor_text import EditorText, editor_diagnostic, mo
 from injector.authoring.lsp.fork_server import ChildError, ChildRequest, ForkServer
 from injector.authoring.lsp.project import Project
 from injector.authoring.lsp.watched_project import WatchedProject, answered
+from injector.authoring.pod_preview import Surroundings
 from injector.errors import TemplateError
 from injector.loading.template_folders import is_template
 from injector.settings import SETTINGS_KEY
@@ -175,15 +176,11 @@ def _initialized(server: InjectorLanguageServer, _: types.InitializedParams) -> 
         server.begin(server.client_register_capability_async(params))
 
 
-class PreviewParams(msgspec.Struct, rename="camel"):
-    """What `injector/preview` takes: a template's folder, and what `checks.preview` takes."""
+class PreviewParams(Surroundings, rename="camel", kw_only=True):
+    """What `injector/preview` takes: a template's folder, the pod in view, and its surroundings."""
 
     folder: str
     pod: str = ""
-    namespace_label: str = "enabled"
-    kubernetes_version: str = ""
-    native_sidecars: Literal["auto", "always", "never"] = "auto"
-    parameters: dict[str, Any] = {}
 
 
 class CasesParams(msgspec.Struct):
