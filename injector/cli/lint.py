@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from injector.authoring.lint.engine import Linted
     from injector.authoring.lint.rule import Rule
 
+_bold = partial(click.style, bold=True)
 #: The rules that need Kubernetes' schemas.
 _NEEDS_SCHEMAS = "schema"
 
@@ -162,10 +164,6 @@ def _explained(name: str) -> str:
             f"{page_to_open(address(name))}\n"
         )
     return explanation(_rule(name), _bold)
-
-
-def _bold(text: str) -> str:
-    return click.style(text, bold=True)
 
 
 def _names(values: Sequence[str]) -> frozenset[str]:

@@ -58,8 +58,7 @@ def pods_as_html(data: Object) -> str:
         pods = list(group)
         totals = ", ".join(f"{count} {state}" for state, count in Counter(pod["state"] for pod in pods).items())
         parts.append({"namespace": namespace, "totals": totals, "pods": pods})
-    contents = [part["namespace"] for part in parts]
-    return _page("fleet", "injector list", contents, **{**data, "parts": parts})
+    return _page("fleet", "injector list", [part["namespace"] for part in parts], **{**data, "parts": parts})
 
 
 def _explanation(explanation: Explanation) -> Object:

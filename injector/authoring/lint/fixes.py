@@ -60,11 +60,7 @@ class _Spot(NamedTuple):
     text: str
     offset: int
     lines: Sequence[re.Match[str]]
-
-    @property
-    def start(self) -> int:
-        """Where the line begins."""
-        return self.lines[0].start()
+    start: int  #: where the line begins
 
     def fix(self, title: str, start: int, end: int, text: str) -> Fix:
         """The fix that is one change of this file."""
@@ -95,7 +91,7 @@ def _spot(place: Place, sources: Mapping[str, str]) -> _Spot | None:
         return None
     start = lines[0].start() + lines[0][0].startswith("\ufeff")
     same = text[start : lines[0].end()].rstrip("\r\n") == place.text.removeprefix("\ufeff").rstrip("\r")
-    return _Spot(place.file, text, start + place.column - 1, lines) if same else None
+    return _Spot(place.file, text, start + place.column - 1, lines, lines[0].start()) if same else None
 
 
 def _replaced(spot: _Spot, fields: Mapping[str, Any], _: Mapping[str, str]) -> Fix | None:

@@ -72,10 +72,6 @@ class EditorText:
         number = min(max(line, 1), len(self.lines)) - 1
         return self._starts[number], self._starts[number] + len(self.lines[number].rstrip("\r\n"))
 
-    def edits(self, edits: Iterable[Edit]) -> list[types.TextEdit]:
-        """Edits of this text as an editor applies them."""
-        return [types.TextEdit(self.range(edit.start, edit.end), edit.text) for edit in edits]
-
 
 def editor_diagnostic(problem: Problem, text: EditorText, revision: int, *, stale: bool = False) -> types.Diagnostic:
     """A problem as an editor shows it; `revision` of the texts is the one that it was found in."""
@@ -124,9 +120,8 @@ def disabling(rule: str, file: str, line: int, texts: Mapping[str, EditorText]) 
 
 def workspace_edit(folder: Path, edits: Iterable[Edit], texts: Mapping[str, EditorText]) -> types.WorkspaceEdit:
     """Edits of a template's files as an editor applies them."""
-    changes: dict[str, list[Edit]] = {}
+    changes: dict[str, list[types.TextEdit]] = {}
     for edit in edits:
-        changes.setdefault(edit.file, []).append(edit)
-    return types.WorkspaceEdit(
-        {from_fs_path(str(folder / file)) or "": texts[file].edits(own) for file, own in changes.items()}
-    )
+        uri, place = from_fs_path(str(folder / edit.file)) or "", texts[edit.file].range(edit.start, edit.end)
+        changes.setdefault(uri, []).append(types.TextEdit(place, edit.text))
+    return types.WorkspaceEdit(changes)

@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import traceback
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -29,14 +30,6 @@ from injector.loading.limits import address_space, set_limit
 _MEMORY = 512 * 1024 * 1024
 _WALL_SECONDS = 300
 _FAILED, _DONE = b"!", b"+"
-
-
-class ChildRequest(msgspec.Struct):
-    """What a child is to do: a function of `checks.TASKS`, its arguments, and the seconds of processor time for it."""
-
-    task: str
-    arguments: dict[str, Any]
-    seconds: int
 
 
 class ChildError(InjectorError):
@@ -77,8 +70,12 @@ class ForkServer:
             process.wait()
             self._running = None
 
-    async def run(self, request: ChildRequest) -> bytes:
-        """What a child answers, as JSON. Cancelled, it ends the child. Raises ChildError."""
+    async def run(self, task: str, arguments: Mapping[str, Any], seconds: int) -> bytes:
+        """What a function of `checks.TASKS` gives in a child, as JSON. Raises ChildError.
+
+        The child ends after these seconds of processor time, and where this is cancelled.
+        """
+        request = msgspec.json.encode((task, arguments, seconds)) + b"\n"
         # once more where it was killed: not by its limits alone, maybe by somebody who looks for memory
         answer = await self._one(request) or await self._one(request)
         if not answer:
@@ -87,7 +84,7 @@ class ForkServer:
             raise ChildError("value", f"the injector itself failed while it checked this: {answer[1:].decode()}")
         return answer[1:]
 
-    async def _one(self, request: ChildRequest) -> bytes:
+    async def _one(self, request: bytes) -> bytes:
         """What one child answers; nothing where it ended before."""
         ours, theirs = socket.socketpair()
         try:
@@ -100,7 +97,7 @@ class ForkServer:
         reader, writer = await asyncio.open_connection(sock=ours)
         pid = 0
         try:
-            writer.write(msgspec.json.encode(request) + b"\n")
+            writer.write(request)
             pid = int(await reader.readline() or 0)
             async with asyncio.timeout(_WALL_SECONDS):
                 answer = await reader.read()
@@ -143,14 +140,14 @@ def _answer(replies: socket.socket, tasks: Any) -> None:
         line = stream.readline()
         if not line:
             return
-        request = msgspec.json.decode(line, type=ChildRequest)
+        task, arguments, seconds = msgspec.json.decode(line)
         stream.write(b"%d\n" % os.getpid())
         stream.flush()
         set_limit(resource.RLIMIT_AS, address_space() + _MEMORY)
-        set_limit(resource.RLIMIT_CPU, request.seconds)
+        set_limit(resource.RLIMIT_CPU, seconds)
         set_limit(resource.RLIMIT_CORE, 0)
         try:
-            answer = _DONE + msgspec.json.encode(tasks[request.task](**request.arguments), enc_hook=str)
+            answer = _DONE + msgspec.json.encode(tasks[task](**arguments), enc_hook=str)
         except (MemoryError, RecursionError):
             return
         except Exception as error:

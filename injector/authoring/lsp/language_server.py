@@ -25,7 +25,7 @@ from injector.authoring.cases.suite import TESTS
 from injector.authoring.lsp.checks import Problem
 from injector.authoring.lsp.editor_features import ANSWERS, OPTIONS, Cursor
 from injector.authoring.lsp.editor_text import EditorText, editor_diagnostic, moved
-from injector.authoring.lsp.fork_server import ChildError, ChildRequest, ForkServer
+from injector.authoring.lsp.fork_server import ChildError, ForkServer
 from injector.authoring.lsp.project import Project
 from injector.authoring.lsp.watched_project import WatchedProject, answered
 from injector.authoring.pod_preview import Surroundings
@@ -148,8 +148,8 @@ class InjectorLanguageServer(LanguageServer):
     async def _check_settings(self, uri: str) -> None:
         document, file = self.workspace.get_text_document(uri), _path(uri)
         version = document.version
-        request = ChildRequest("settings", {"file": file.name, "text": document.source}, _SETTINGS_SECONDS)
-        problems, _ = await answered(self.children.run(request), file.name)
+        answer = self.children.run("settings", {"file": file.name, "text": document.source}, _SETTINGS_SECONDS)
+        problems, _ = await answered(answer, file.name)
         if document.version == version:
             text = self.text(document.source)
             self._send(file, [editor_diagnostic(problem, text, version or 0) for problem in problems])

@@ -12,7 +12,7 @@ import msgspec
 
 from injector.authoring.cases.suite import TESTS
 from injector.authoring.lsp.checks import Problem
-from injector.authoring.lsp.fork_server import ChildError, ChildRequest, ForkServer
+from injector.authoring.lsp.fork_server import ChildError, ForkServer
 from injector.authoring.lsp.project import Project, as_folder, read_project
 from injector.errors import TEMPLATE_ERRORS, TemplateError
 from injector.loading.template_folders import templates_in
@@ -68,7 +68,7 @@ class WatchedProject:
         neighbours = templates_in(self.folder.parent).values() if task == "cases" else ()  # they may name others
         with as_folder(project, neighbours) as folder:
             arguments = {"folder": str(folder), "path": str(self.folder), **arguments}
-            return await self._children.run(ChildRequest(task, arguments, seconds))
+            return await self._children.run(task, arguments, seconds)
 
     async def values(self) -> Mapping[tuple[str, int], str]:
         """What each hole of a file at an offset is worth for the pod in view; none where nothing can be rendered."""
