@@ -23,7 +23,7 @@ from injector.cli.explanation import looks_of
 from injector.cli.injection_sources import Sources
 from injector.cli.inputs import Input
 from injector.cli.manifest_injector import Injector
-from injector.cli.manifest_objects import ObjectEdit, edit, namespaces_in, objects_in, without_pod
+from injector.cli.manifest_objects import ManifestNamespaces, ObjectEdit, edit, namespaces_in, objects_in, without_pod
 from injector.cli.options import PreviewOptions, user_info
 from injector.cli.report import unified
 from injector.errors import DocumentError, InjectorError, TemplateError
@@ -72,7 +72,8 @@ def preview(options: PreviewOptions, sources: Sources, documents: list[Document]
         raise DocumentError(f"{template.name} has no config file {options.file}{hint(options.file, template.files)}")
     if documents is None:
         documents = _read(template, options.pod, at_path)
-    rendered = _at_path(options, sources, documents) if at_path else _in_pod(options, sources, documents)
+    namespaces = namespaces_in(objects_in(documents), sources.settings, options)
+    rendered = (_at_path if at_path else _in_pod)(options, template, sources, documents, namespaces)
     return _text(options, template, rendered, documents), rendered.warnings
 
 
@@ -125,17 +126,21 @@ def _difference(before: list[Document], after: list[Document], template: str) ->
     return unified(join_documents(same_form), join_documents(after), name, f"{name}, with {template}")
 
 
-def _in_pod(options: PreviewOptions, sources: Sources, documents: list[Document]) -> _Rendered:
+def _in_pod(
+    options: PreviewOptions,
+    template: Template,
+    sources: Sources,
+    documents: list[Document],
+    namespaces: ManifestNamespaces,
+) -> _Rendered:
     """What the template adds to the one object with a pod, whatever annotations say.
 
     Raises PreviewRefusedError, TemplateError.
     """
-    [template] = sources.snapshot.catalog
     objects = list(objects_in(documents))
     if mistake := without_pod((obj, str(options.pod)) for obj in objects):
         raise DocumentError(mistake)
     obj = _only([obj for obj in objects if pod_template(obj) is not None], options.pod, "with a pod")
-    namespaces = namespaces_in(objects_in(documents), sources.settings, options)
     workload = workload_with_pods(obj)
     shown = PodPreview(template, obj, namespaces.of(obj), sources.snapshot, sources.overrides, workload)
     result = shown.result
@@ -164,14 +169,18 @@ def _only(objects: list[Object], file: str | None, what: str) -> Object:
     return objects[0]
 
 
-def _at_path(options: PreviewOptions, sources: Sources, documents: list[Document]) -> _Rendered:
+def _at_path(
+    options: PreviewOptions,
+    template: Template,
+    sources: Sources,
+    documents: list[Document],
+    namespaces: ManifestNamespaces,
+) -> _Rendered:
     """What the template makes of the one object that it is for."""
-    [template] = sources.snapshot.catalog
     objects = list(objects_in(documents))
     matching = [obj for obj in objects if resource_for(template, obj) is not None]
     what = f"for {template.name} ({', '.join(template.applies_to.resources)})"
     obj = _only(objects if len(objects) == 1 else matching, options.pod, what)
-    namespaces = namespaces_in(objects_in(documents), sources.settings, options)
     operation, user = options.operation or template.applies_to.operations[0], options.user or user_info("sample")
     old = None
     if options.old is not None:

@@ -93,9 +93,14 @@ def _page(name: str, heading: str, contents: Sequence[str], **more: Any) -> str:
     style = "".join(environment.get_template(name).render() for name in ("colours.css", "page.css"))
     digest = b64encode(sha256(style.encode()).digest()).decode()
     page = environment.get_template(f"{name}.html.j2")
-    title = " - ".join([heading, *contents[:3]])
-    version = injector.__version__
-    return page.render(title=title, heading=heading, contents=contents, style_digest=digest, version=version, **more)
+    return page.render(
+        title=" - ".join([heading, *contents[:3]]),
+        heading=heading,
+        contents=contents,
+        style_digest=digest,
+        version=injector.__version__,
+        **more,
+    )
 
 
 def _text(value: object) -> object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import webbrowser
 from pathlib import Path
 
@@ -27,6 +26,8 @@ def workbench(folder: Path, address: str, port: int, no_open: bool) -> int:
     \b
     injector new greeter && injector workbench greeter
     """
+    import asyncio
+
     from injector.authoring.workbench.page_server import BUILT
     from injector.loading.template_folders import is_template, no_templates, templates_of
 
@@ -49,6 +50,8 @@ def workbench(folder: Path, address: str, port: int, no_open: bool) -> int:
 
 
 async def _serve(folder: Path, address: str, port: int, *, show: bool) -> None:
+    import asyncio
+
     from injector.authoring.workbench.page_server import Workbench
 
     bench = Workbench(folder)

@@ -101,8 +101,7 @@ class Harness:
         snapshot = _snapshot(settings, Catalog(templates.values()), checked)
         request, obj = None, checked.given.obj
         if case.at_a_path:
-            beside, names_namespace = checked.given.others, checked.names_namespace
-            request, namespace = question(case, obj, beside, names_namespace, templates.values())
+            request, namespace = question(case, obj, checked.given.others, checked.names_namespace, templates.values())
             subject = request.subject
         elif self.template.why_not_injected and case.templates is None:
             message = f"template {self.template.name} cannot be injected: {self.template.why_not_injected}"

@@ -7,7 +7,7 @@ own sets a writer and calls `protocol.handle_message`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import isawaitable
 from pathlib import Path
@@ -51,7 +51,7 @@ class InjectorLanguageServer(LanguageServer):
         self._projects: dict[Path, WatchedProject] = {}
         self._published: dict[Path, set[str]] = {}
         self._pod = ""
-        self._tasks: set[asyncio.Future[object]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     # -------------------------------------------------------------------------------------- documents and projects
 
@@ -73,12 +73,9 @@ class InjectorLanguageServer(LanguageServer):
 
     def _unsaved(self, folder: Path) -> dict[str, str]:
         """The texts of open documents by their paths within a template's folder."""
-        texts = {}
-        for document in self.workspace.text_documents.values():
-            path = _path(document.uri)
-            if path.parent == folder or path.parent == folder / TESTS:
-                texts[path.relative_to(folder).as_posix()] = document.source
-        return texts
+        texts = ((_path(document.uri), document.source) for document in self.workspace.text_documents.values())
+        folders = (folder, folder / TESTS)
+        return {path.relative_to(folder).as_posix(): text for path, text in texts if path.parent in folders}
 
     def changed(self, *uris: str) -> None:
         """Documents, or their files, have changed."""
@@ -87,7 +84,8 @@ class InjectorLanguageServer(LanguageServer):
             if watched is not None:
                 watched.change(file)
             elif uri in self.workspace.text_documents and _path(uri).name.endswith(SETTINGS_KEY):
-                self.begin(self._check_settings(uri))
+                self._tasks.add(task := asyncio.create_task(self._check_settings(uri)))
+                task.add_done_callback(self._tasks.discard)
 
     def forget(self, uri: str) -> None:
         """A document is closed: its template is checked no more where no other of it is open."""
@@ -106,11 +104,6 @@ class InjectorLanguageServer(LanguageServer):
         for project in self._projects.values():
             project.pod = title
             project.change()
-
-    def begin(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do something beside what the editor asks next."""
-        self._tasks.add(task := asyncio.ensure_future(work))
-        task.add_done_callback(self._tasks.discard)
 
     def text(self, text: str) -> EditorText:
         """A text and its positions in this editor's units."""
@@ -141,8 +134,8 @@ class InjectorLanguageServer(LanguageServer):
 
     def _send(self, file: Path, diagnostics: list[types.Diagnostic]) -> None:
         # the uri as the editor wrote it, where it did: it may write a path otherwise
-        uris = [uri for uri in self.workspace.text_documents if _path(uri) == file]
-        uri = uris[0] if uris else from_fs_path(str(file)) or ""
+        of_editor = (uri for uri in self.workspace.text_documents if _path(uri) == file)
+        uri = next(of_editor, from_fs_path(str(file)) or "")
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics))
 
     async def _check_settings(self, uri: str) -> None:
@@ -173,7 +166,7 @@ def _initialized(server: InjectorLanguageServer, _: types.InitializedParams) -> 
         method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
         options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher("**/*")])
         params = types.RegistrationParams([types.Registration("files", method, options)])
-        server.begin(server.client_register_capability_async(params))
+        server.client_register_capability(params)
 
 
 class PreviewParams(Surroundings, rename="camel", kw_only=True):

@@ -44,7 +44,7 @@ class WatchedProject:
         self.pod = pod  #: the title of the sample pod in view
         self._unsaved, self._children, self._publish = unsaved, children, publish
         self._linted: list[Problem] = []
-        self._values: tuple[int, Mapping[tuple[str, int], str]] = (-1, {})
+        self._values: tuple[int, list[tuple[str, int, str]]] = (-1, [])
         self._cases_changed = False
         self._changed = asyncio.Event()
         self._task = asyncio.create_task(self._run())
@@ -70,17 +70,16 @@ class WatchedProject:
             arguments = {"folder": str(folder), "path": str(self.folder), **arguments}
             return await self._children.run(task, arguments, seconds)
 
-    async def values(self) -> Mapping[tuple[str, int], str]:
-        """What each hole of a file at an offset is worth for the pod in view; none where nothing can be rendered."""
+    async def values(self) -> list[tuple[str, int, str]]:
+        """File, offset and value of each hole for the pod in view; none where nothing can be rendered."""
         revision, values = self._values
         if revision != self.revision:
             revision = self.revision
             try:
                 answer = await self.ask("values", self.project(), _CHECK, pod=self.pod)
             except (ChildError, TemplateError):
-                return {}
-            rows = msgspec.json.decode(answer, type=list[tuple[str, int, str]])
-            values = {(file, offset): value for file, offset, value in rows}
+                return []
+            values = msgspec.json.decode(answer, type=list[tuple[str, int, str]])
             self._values = revision, values
         return values
 
