@@ -101,8 +101,9 @@ def _text(options: PreviewOptions, template: Template, rendered: _Rendered, docu
             "reason": str(rendered.result.reason),
             "parameters": {name: {"value": value, "from": origin} for name, value, origin in parameters_of(applied)},
             "overlay": plain(applied.overlay),
+            **rendered.data,
         }
-        return json_text({**data, **rendered.data})
+        return json_text(data)
     if options.file is not None:
         return str(rendered.data["files"][options.file])
     parts = [f"# overlay of {template.name}\n{dump_yaml(applied.overlay)}"]
@@ -207,8 +208,7 @@ def _amended(template: Template, request: ObjectRequest, namespace: Namespace, s
     """What the template makes of the object. Raises PreviewRefusedError, TemplateError."""
     at = PathTemplates(templates=(template.name,), failure_policy="Fail")
     # whichever namespace it is for: who renders wants to see it
-    settings = msgspec.structs.replace(sources.settings, ignored_namespaces=())
-    snapshot = replace(sources.snapshot, settings=settings)
+    snapshot = replace(sources.snapshot, settings=msgspec.structs.replace(sources.settings, ignored_namespaces=()))
     with limited(template.name, template.origin):
         result = advised_injection(admit(request, namespace, at, snapshot, sources.overrides))
     if result.mistake is not None:

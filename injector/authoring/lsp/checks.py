@@ -102,11 +102,13 @@ def hole_values(folder: str, path: str, pod: str) -> list[tuple[str, int, str]]:
         subject = _subject(Path(folder), path, read_folder(Path(folder)), pod)
     except TemplateError:
         return []
-    values: dict[tuple[str, int, str], None] = {}
-    for rendering in subject.renderings:
-        for source in subject.template.program.roots:
-            values |= dict.fromkeys(Trace(subject.template, for_one(rendering.context), source).holes())
-    return list(values)
+    template = subject.template
+    traces = (
+        Trace(template, for_one(rendering.context), source)
+        for rendering in subject.renderings
+        for source in template.program.roots
+    )
+    return list(dict.fromkeys(hole for trace in traces for hole in trace.holes()))
 
 
 def preview(folder: str, path: str, pod: str, **around: Any) -> dict[str, Any]:

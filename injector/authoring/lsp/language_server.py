@@ -163,10 +163,9 @@ def _initialized(server: InjectorLanguageServer, _: types.InitializedParams) -> 
     workspace = server.client_capabilities.workspace
     watching = workspace and workspace.did_change_watched_files
     if watching and watching.dynamic_registration:
-        method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
         options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher("**/*")])
-        params = types.RegistrationParams([types.Registration("files", method, options)])
-        server.client_register_capability(params)
+        registration = types.Registration("files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+        server.client_register_capability(types.RegistrationParams([registration]))
 
 
 class PreviewParams(Surroundings, rename="camel", kw_only=True):
