@@ -47,8 +47,8 @@ class ForkServer:
         self._running: tuple[socket.socket, subprocess.Popen[bytes]] | None = None
 
     def start(self) -> socket.socket:
-        """The connection to the process, started where it does not run."""
-        if self._running is None or self._running[1].poll() is not None:
+        """The connection to the process, which begins where there is none."""
+        if self._running is None:
             self.stop()
             ours, theirs = socket.socketpair()
             command = [sys.executable, "-m", __name__, str(theirs.fileno())]
@@ -87,13 +87,12 @@ class ForkServer:
     async def _one(self, request: bytes) -> bytes:
         """What one child answers; nothing where it ended before."""
         ours, theirs = socket.socketpair()
-        try:
-            socket.send_fds(self.start(), [b"."], [theirs.fileno()])
-        except OSError:  # the process is ending: the next request starts another
-            ours.close()
-            return b""
-        finally:
-            theirs.close()
+        with theirs:
+            try:
+                socket.send_fds(self.start(), [b"."], [theirs.fileno()])
+            except OSError:  # the process has ended, or is about to
+                self.stop()
+                socket.send_fds(self.start(), [b"."], [theirs.fileno()])
         reader, writer = await asyncio.open_connection(sock=ours)
         pid = 0
         try:
