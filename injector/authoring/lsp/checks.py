@@ -74,7 +74,10 @@ def check(folder: str, path: str, pod: str, *, cases: bool) -> list[Problem]:
 
 def lint_folder(folder: str, path: str) -> list[Problem]:
     """All that `injector lint` says of a template, and what is wrong with its case files."""
-    sources = read_folder(Path(folder))
+    try:
+        sources = read_folder(Path(folder))
+    except TemplateError as error:  # also where nobody waits any more and the folder is gone
+        return _problems(error.diagnostics, {})
     problems = lint_sources(path, sources, LintOptions(kubernetes=_version()))
     return _problems([*problems, *read_suite(Path(folder), path).problems], sources)
 
@@ -113,10 +116,12 @@ def hole_values(folder: str, path: str, pod: str) -> list[tuple[str, int, str]]:
 
 def preview(folder: str, path: str, pod: str, **around: Any) -> dict[str, Any]:
     """What the template makes of the pod in view, and what is wrong; `around` is that of `Surroundings`."""
-    sources, template = read_folder(Path(folder)), None
+    sources: Mapping[str, str] = {}
+    template = None
     problems: Sequence[Diagnostic]
     data: dict[str, Any] = {}
     try:
+        sources = read_folder(Path(folder))
         template = load_shipped(Path(path).name, sources, path)
         if template.why_not_injected:
             raise ValueError(f"{template.name} is not put into pods: {template.why_not_injected}")
