@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import unified_diff
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
 from injector.advice import advised_injection
-from injector.authoring.author_warnings import overlay_warnings, text_warnings
+from injector.apply import Overrides
+from injector.authoring.author_warnings import beside_refusal, overlay_warnings, place_of, text_warnings
 from injector.authoring.cases.case_objects import Given, given
 from injector.authoring.cases.harness import config_files, examples_of
 from injector.authoring.cases.suite import read_suite
+from injector.authoring.lint.pod_schema import version_of, versions
 from injector.authoring.lint.sample_pods import SAMPLE_PODS, STANDARD, SamplePod
 from injector.authoring.manifest_writer import dump_yaml
 from injector.authoring.refusal_location import Attempt
 from injector.authoring.yaml_stream import split_yaml
 from injector.diagnostics import Diagnostic, Place
 from injector.inject import inject
-from injector.injection import Applied, Injection
+from injector.injection import Applied
 from injector.loading.limits import limited
 from injector.names import shortened
 from injector.pods.context import Cluster, Namespace, Object, Workload
@@ -34,6 +37,8 @@ from injector.templates.template import OVERLAY, UNSET, Template
 
 #: Where a value of a parameter comes from that nobody set.
 DEFAULT = "default"
+#: The oldest Kubernetes that the injector works with: the first whose matchConditions are stable.
+_OLDEST: Final = (1, 30)
 
 
 class PodInView(NamedTuple):
@@ -44,15 +49,15 @@ class PodInView(NamedTuple):
     parameters: Mapping[str, Any] = {}
 
 
-class Surroundings(NamedTuple):
+class Surroundings(msgspec.Struct, rename="camel", kw_only=True):
     """What counts for a preview beside template and pod: the value of the namespace's label, "" for none; the version
     of the API server and the setting of native sidecars; parameters as texts, as annotations have them.
     """
 
     namespace_label: str = "enabled"
-    version: tuple[int, int] = Cluster().version
-    native: str = "auto"
-    parameters: Mapping[str, Any] = {}
+    kubernetes_version: str = ""
+    native_sidecars: Literal["auto", "always", "never"] = "auto"
+    parameters: dict[str, Any] = {}
 
 
 def preview_choices(folder: Path, template: Template | None) -> Object:
@@ -60,7 +65,9 @@ def preview_choices(folder: Path, template: Template | None) -> Object:
     declared; none of a template that does not load.
     """
     declared = {} if template is None else template.parameters
+    supported = sorted((version for version in versions() if version >= _OLDEST), reverse=True)
     return {
+        "versions": [f"{major}.{minor}" for major, minor in supported],
         "samples": [sample.title for sample in SAMPLE_PODS],
         "cases": [checked.case.name for checked in read_suite(folder, str(folder)).cases if not checked.case.at_a_path],
         "declared": [
@@ -99,60 +106,77 @@ def _sample(title: str, manifest: Given, namespace: Namespace) -> SamplePod:
     return SamplePod(title, manifest.pod, workload, namespace)
 
 
+def preview_of(template: Template, view: PodInView, around: Surroundings) -> PodPreview:
+    """The preview of a template with the pod in view. Raises TemplateError where that takes more than it may."""
+    (sample, obj, of_case), key = view, Settings().namespace_label.key
+    settings = msgspec.structs.replace(Settings(), native_sidecars=around.native_sidecars)
+    snapshot = Snapshot(
+        settings, Catalog([template]), Cluster(version_of(around.kubernetes_version) or Cluster().version), "preview"
+    )
+    labels = {**sample.namespace.labels, key: around.namespace_label}
+    namespace = replace(sample.namespace, labels={k: v for k, v in labels.items() if k != key or v})
+    parameters = {k: v for k, v in of_case.items() if declared_parameter(template.parameters, k)}
+    overrides = {template.name: {**parameters, **around.parameters}}
+    workload = sample.workload if sample.workload.owner or obj.get("kind") != "Pod" else None
+    return PodPreview(template, obj, namespace, snapshot, overrides, workload)
+
+
 class PodPreview:
-    """One template, one pod, and what comes of them."""
+    """One template, the pod of an object, and what comes of them.
 
-    def __init__(self, template: Template, view: PodInView, around: Surroundings) -> None:
+    A required parameter that nobody gives has its example, where all such parameters have one.
+    """
+
+    def __init__(
+        self,
+        template: Template,
+        obj: Object,
+        namespace: Namespace,
+        snapshot: Snapshot,
+        overrides: Overrides,
+        workload: Workload | None,
+    ) -> None:
         """Inject. Raises TemplateError where that takes more than it may."""
-        settings = Settings()
-        label = {settings.namespace_label.key: around.namespace_label} if around.namespace_label else {}
-        self._template, self._view = template, view
-        self._settings = msgspec.structs.replace(settings, native_sidecars=around.native)
-        self._snapshot = Snapshot(self._settings, Catalog([template]), Cluster(around.version), "preview")
-        own = view.sample.namespace
-        others = {key: value for key, value in own.labels.items() if key != settings.namespace_label.key}
-        self._namespace = replace(own, labels={**others, **label})
-        declared = {k: v for k, v in view.parameters.items() if declared_parameter(template.parameters, k)}
-        self._parameters = {**declared, **around.parameters}
-        self.examples: Mapping[str, Any] = {}
-        with limited(template.name, template.origin):
-            self.result = self._injected()
-            self.examples = {k: v for f in self.result.failures for k, v in examples_of(template, f).items()}
-            if self.examples:
-                self._parameters = {**self.examples, **self._parameters}
-                self.result = self._injected()
+        name, pod = template.name, pod_template(obj) or {}
 
-    def _injected(self) -> Injection:
-        (sample, obj, _), name = self._view, self._template.name
-        pod, overrides = pod_template(obj) or sample.pod, {name: self._parameters}
-        workload = sample.workload if sample.workload.owner or obj.get("kind") != "Pod" else None
-        result = inject(pod, self._namespace, self._snapshot, names=[name], overrides=overrides, workload=workload)
-        self._attempt = Attempt(result, pod, self._namespace, self._snapshot, overrides, workload)
-        return advised_injection(result)
+        def attempt(overrides: Overrides) -> Attempt:
+            result = inject(pod, namespace, snapshot, names=[name], overrides=overrides, workload=workload)
+            return Attempt(advised_injection(result), pod, namespace, snapshot, overrides, workload)
+
+        self._template, self._obj = template, obj
+        with limited(name, template.origin):
+            self.attempt = attempt(overrides)
+            failures = self.attempt.injection.failures
+            self._examples = {k: v for failure in failures for k, v in examples_of(template, failure).items()}
+            if self._examples:
+                self.attempt = attempt({**overrides, name: {**self._examples, **overrides.get(name, {})}})
+        self.result = self.attempt.injection
+        self.files = config_files(self.result, snapshot.settings).get(name, {})
 
     @property
     def problems(self) -> tuple[Diagnostic, ...]:
-        """What keeps the template from being applied, at its place in the template's files."""
+        """What keeps the template from being applied; at a place with an origin where the template says it itself."""
         result, template = self.result, self._template
         if result.mistake is not None:
             return tuple(result.mistake.diagnostics)
         if result.applied or result.effect is Effect.SKIP:  # the trail says why
             return ()
-        place = self._attempt.blamed_place(template) or Place(OVERLAY)
-        return (Diagnostic(result.reason.label, "error", result.message, place=place),)
+        place = place_of(self.attempt, [template.name])
+        refusal = Diagnostic(result.reason.label, "error", result.message, place=place or Place(OVERLAY))
+        return (*beside_refusal(overlay_warnings(self.attempt, template), place), refusal)
 
-    @property
-    def warnings(self) -> list[str]:
-        """What the author and the pod's owner are warned of, a line each."""
-        used = (f"{key} is required: {shortened(value)} is an example" for key, value in self.examples.items())
-        if not self.result.applied:
-            return [*used, *self.result.warning_lines]
-        of_author = (*text_warnings(self._template), *overlay_warnings(self._attempt, self._template))
-        return [*used, *self.result.warning_lines, *(warning.sentence for warning in of_author)]
+    def warnings(self, line: Callable[[Diagnostic], str]) -> list[str]:
+        """What the author and the pod's owner are warned of; `line` is what of a Diagnostic is said."""
+        examples = self._examples.items()
+        used = (f"{key} is required and not given; using the example {shortened(value)}" for key, value in examples)
+        of_author: Sequence[Diagnostic] = ()
+        if self.result.applied:
+            of_author = (*text_warnings(self._template), *overlay_warnings(self.attempt, self._template))
+        return [*used, *self.result.warning_lines, *map(line, of_author)]
 
     def as_data(self) -> Object:
         """For a program; keys are stable."""
-        result, obj = self.result, self._view.obj
+        result, obj = self.result, self._obj
         before = dump_yaml(obj)
         after = dump_yaml(with_pod_template(obj, result.object)) if result.applied else before
         lines = unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="")
@@ -160,7 +184,7 @@ class PodPreview:
             "before": before,
             "after": after,
             "difference": "".join(f"{line}\n" for line in lines),
-            "files": config_files(result, self._settings).get(self._template.name, {}),
+            "files": self.files,
             "reason": str(result.reason),
             "effect": str(result.effect),
             "message": result.message,
@@ -168,7 +192,7 @@ class PodPreview:
                 {"step": str(s.reason), "saw": s.saw, "fits": s.fits, "overruled": s.overruled}
                 for s in result.decision.trail
             ],
-            "warnings": self.warnings,
+            "warnings": self.warnings(attrgetter("sentence")),
             "parameters": [
                 {"name": name, "value": value, "from": origin}
                 for applied in result.applied

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from injector.apply import Overrides
 from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.yaml_stream import split_yaml
 from injector.cli.manifest_objects import metadata_of, objects_of
@@ -43,7 +44,7 @@ class Sources:
     """What an injection is made from: the snapshot, and the parameters of the command line by template."""
 
     snapshot: Snapshot
-    overrides: dict[str, dict[str, Any]]
+    overrides: Overrides
     warnings: tuple[str, ...] = ()  #: templates that were left out, as nobody asked for them and they do not load
     origin: str = "the default settings and the gallery"  #: in words
     errors: tuple[TemplateError, ...] = ()  #: what is wrong with those that were left out

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from injector.authoring.lint.fixes import fix_of, urgency
 from injector.cli.options import OUTPUT_OPTION, VERSION_OPTION, flag, names_within, option
-from injector.diagnostics import Diagnostic
+from injector.diagnostics import Diagnostic, Place, printable
 from injector.errors import TEMPLATE_ERRORS
 from injector.names import did_you_mean, nearest
+from injector.pods.context import filled
 
 if TYPE_CHECKING:
+    from injector.authoring.lint.engine import Linted
     from injector.authoring.lint.rule import Rule
 
+_bold = partial(click.style, bold=True)
 #: The rules that need Kubernetes' schemas.
 _NEEDS_SCHEMAS = "schema"
 
@@ -53,7 +59,6 @@ def lint(
     from injector.authoring.lint.engine import LintOptions, templates_among
     from injector.authoring.lint.engine import lint as lint_templates
     from injector.authoring.lint.rule import rules
-    from injector.cli.lint_fixes import corrected_in, correction, fixes_as_difference, write_fixes
     from injector.cli.report import progress_bar, tell
     from injector.pods.context import Cluster
 
@@ -77,17 +82,16 @@ def lint(
     if not difference:
         results = list(map(write_fixes, results))
     problems += [problem for linted in results for problem in linted.problems]
-    written = written_problems(problems, templates, output, "injector lint", rules(), corrected_in(results))
-    click.echo(fixes_as_difference(results) if difference else written, nl=False)
-    if output == "text":
-        for problem in corrected_in(results):
-            tell(correction(problem, "would be fixed" if difference else "fixed"))
+    corrected = [problem for linted in results if linted.fixed for problem in linted.fixed.corrected]
+    written = written_problems(problems, templates, output, "injector lint", rules(), corrected)
+    click.echo(_fixes_as_difference(results) if difference else written, nl=False)
+    for problem in corrected if output == "text" else ():
+        tell(_correction(problem, "would be fixed" if difference else "fixed"))
     return _summed_up(templates, problems, strict, in_text=output == "text")
 
 
 def _summed_up(templates: list[str], problems: list[Diagnostic], strict: bool, *, in_text: bool) -> int:
     """Say how many problems there are and, beside their text, what to type next; the exit status."""
-    from injector.authoring.lint.apply_fixes import urgency
     from injector.cli.report import counted, tell
 
     counts = Counter(map(attrgetter("severity"), problems))
@@ -107,12 +111,11 @@ def _with_schema(version: tuple[int, int]) -> tuple[int, int]:
     Raises click.BadParameter for others.
     """
     from injector.authoring.lint.pod_schema import SchemasMissingError, check_version, versions
-    from injector.cli.report import tell
 
     newest = max(versions())
     if version > newest:
         later, used = (".".join(map(str, pair)) for pair in (version, newest))
-        tell(f"no schema for Kubernetes {later} is installed; the schema for {used} is used")
+        click.echo(f"no schema for Kubernetes {later} is installed; the schema for {used} is used", err=True)
         return newest
     try:
         check_version(version)
@@ -139,8 +142,6 @@ def written_problems(
         diagnostics_text,
         json_text,
     )
-    from injector.authoring.lint.apply_fixes import urgency
-    from injector.pods.context import filled
 
     if form == "json":
         data = {"templates" if rules else "inputs": looked_at, "problems": [*map(diagnostic_data, problems)]}
@@ -165,10 +166,6 @@ def _explained(name: str) -> str:
     return explanation(_rule(name), _bold)
 
 
-def _bold(text: str) -> str:
-    return click.style(text, bold=True)
-
-
 def _names(values: Sequence[str]) -> frozenset[str]:
     """Names of rules, also several behind one option. Raises click.UsageError for one that there is not."""
     return frozenset(_rule(name).name for name in names_within(values))
@@ -182,3 +179,50 @@ def _rule(name: str) -> Rule:
         to_do = did_you_mean(nearest(name, by_name), "injector lint --rules says what each rule finds")
         raise click.UsageError(f"there is no rule `{name}`; {to_do}")
     return by_name[name]
+
+
+def _fixes_as_difference(results: Iterable[Linted]) -> str:
+    """The changes of files as one unified diff, in colours."""
+    from injector.cli.report import coloured, unified
+
+    return coloured(
+        "".join(
+            unified(fixed.before[file], text, *[str(Path(linted.path) / file)] * 2)
+            for linted in results
+            if (fixed := linted.fixed)
+            for file, text in fixed.changes.items()
+        )
+    )
+
+
+def write_fixes(linted: Linted) -> Linted:
+    """Write what fixes made of a template's files, all or none; the result with the error where that was not possible.
+
+    A file that somebody changed meanwhile stays as it is.
+    """
+    from injector.authoring.output_files import write_files
+
+    fixed, name = linted.fixed, ""
+    if fixed is None:
+        return linted
+    message = "the file changed while it was checked, so nothing is fixed; run this again"
+    files = {}
+    try:
+        for name, text in fixed.changes.items():
+            file = (Path(linted.path) / name).resolve()
+            if file.read_bytes() != fixed.before[name].encode():
+                break
+            files[file] = text.encode(), file.stat().st_mode & 0o7777
+        else:
+            write_files(files)
+            return linted
+    except OSError as error:
+        message = f"the fixes cannot be written: {error.strerror}"
+    fault = Diagnostic("file", "error", message, place=Place(name, origin=linted.path))
+    return linted._replace(problems=(*linted.problems, fault), fixed=None)
+
+
+def _correction(problem: Diagnostic, verb: str) -> str:
+    """A line that says what was fixed: where, what is written there, and which rule it is of."""
+    fix = fix_of(problem)
+    return printable(f"{problem.place.whole}: {verb}: {fix.title if fix else ''} [{problem.code}]")

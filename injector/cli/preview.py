@@ -4,36 +4,32 @@ JSON, or a difference.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import NamedTuple
 
 import click
 import msgspec
 
 from injector.advice import advised_injection
-from injector.authoring.author_warnings import beside_refusal, overlay_warnings, text_warnings
-from injector.authoring.cases.harness import config_files, examples_of
 from injector.authoring.diagnostic_formats import json_text
 from injector.authoring.lint.sample_pods import SAMPLE
 from injector.authoring.manifest_writer import dump_yaml
-from injector.authoring.pod_preview import parameters_of
-from injector.authoring.refusal_location import Attempt
+from injector.authoring.pod_preview import PodPreview, parameters_of
 from injector.cli.admission import in_manifest, namespace_asked, request_for, resource_for
 from injector.cli.documents import Document, join_documents, read_documents, read_manifests, written_anew
 from injector.cli.explanation import looks_of
 from injector.cli.injection_sources import Sources
 from injector.cli.inputs import Input
 from injector.cli.manifest_injector import Injector
-from injector.cli.manifest_objects import ObjectEdit, edit, namespaces_in, objects_in, without_pod
+from injector.cli.manifest_objects import ManifestNamespaces, ObjectEdit, edit, namespaces_in, objects_in, without_pod
 from injector.cli.options import PreviewOptions, user_info
 from injector.cli.report import unified
-from injector.diagnostics import Diagnostic
 from injector.errors import DocumentError, InjectorError, TemplateError
-from injector.inject import inject
 from injector.injection import Injection
 from injector.loading.limits import limited
-from injector.names import hint, shortened
+from injector.names import hint
 from injector.pods.context import Namespace, Object
 from injector.pods.overlay import plain
 from injector.pods.workloads import pod_template, with_pod_template, workload_with_pods
@@ -49,25 +45,19 @@ class PreviewRefusedError(InjectorError):
     """The template puts nothing into this pod, or this object; the text says why."""
 
 
-class Preview(NamedTuple):
-    """The text that the options ask for, ending in a line end where it is not empty, and warnings for people."""
-
-    text: str
-    warnings: tuple[str, ...]
-
-
 class _Rendered(NamedTuple):
     """What the template makes of the object in a manifest: `change` puts it there, `data` is what JSON says of it."""
 
     result: Injection
     change: ObjectEdit
     data: Object
-    warnings: tuple[str, ...]
-    files: Mapping[str, str] = {}
+    warnings: Sequence[str]
 
 
-def preview(options: PreviewOptions, sources: Sources, documents: list[Document] | None = None) -> Preview:
-    """What the one template makes of the pod or object. `documents` are those of its file, where they were read.
+def preview(options: PreviewOptions, sources: Sources, documents: list[Document] | None) -> tuple[str, Sequence[str]]:
+    """The text that the options ask for, ending in a line end where it is not empty, and warnings for people.
+
+    It is what the one template makes of the pod or object. `documents` are those of its file, where they were read.
 
     The template is shown as at a path if it works only there, or an option describes a review. Raises TemplateError,
     PreviewRefusedError, DocumentError, SettingsError, and click.UsageError for options that are of injections.
@@ -82,8 +72,9 @@ def preview(options: PreviewOptions, sources: Sources, documents: list[Document]
         raise DocumentError(f"{template.name} has no config file {options.file}{hint(options.file, template.files)}")
     if documents is None:
         documents = _read(template, options.pod, at_path)
-    rendered = _at_path(options, sources, documents) if at_path else _in_pod(options, sources, documents)
-    return Preview(_text(options, template, rendered, documents), rendered.warnings)
+    namespaces = namespaces_in(objects_in(documents), sources.settings, options)
+    rendered = (_at_path if at_path else _in_pod)(options, template, sources, documents, namespaces)
+    return _text(options, template, rendered, documents), rendered.warnings
 
 
 def _read(template: Template, file: str | None, at_path: bool) -> list[Document]:
@@ -110,10 +101,11 @@ def _text(options: PreviewOptions, template: Template, rendered: _Rendered, docu
             "reason": str(rendered.result.reason),
             "parameters": {name: {"value": value, "from": origin} for name, value, origin in parameters_of(applied)},
             "overlay": plain(applied.overlay),
+            **rendered.data,
         }
-        return json_text({**data, **rendered.data})
+        return json_text(data)
     if options.file is not None:
-        return rendered.files[options.file]
+        return str(rendered.data["files"][options.file])
     parts = [f"# overlay of {template.name}\n{dump_yaml(applied.overlay)}"]
     for generated in applied.files:
         for name, text in generated.data.items():
@@ -135,67 +127,40 @@ def _difference(before: list[Document], after: list[Document], template: str) ->
     return unified(join_documents(same_form), join_documents(after), name, f"{name}, with {template}")
 
 
-def _in_pod(options: PreviewOptions, sources: Sources, documents: list[Document]) -> _Rendered:
-    """What the template adds to the one object with a pod."""
-    [template] = sources.snapshot.catalog
+def _in_pod(
+    options: PreviewOptions,
+    template: Template,
+    sources: Sources,
+    documents: list[Document],
+    namespaces: ManifestNamespaces,
+) -> _Rendered:
+    """What the template adds to the one object with a pod, whatever annotations say.
+
+    Raises PreviewRefusedError, TemplateError.
+    """
     objects = list(objects_in(documents))
     if mistake := without_pod((obj, str(options.pod)) for obj in objects):
         raise DocumentError(mistake)
     obj = _only([obj for obj in objects if pod_template(obj) is not None], options.pod, "with a pod")
-    pod: Object = pod_template(obj) or {}
-    namespaces = namespaces_in(objects_in(documents), sources.settings, options)
-    sources, examples = _with_examples(pod, namespaces.of(obj), sources)
-    result, unknown = _injected(obj, pod, namespaces.of(obj), sources)
+    workload = workload_with_pods(obj)
+    shown = PodPreview(template, obj, namespaces.of(obj), sources.snapshot, sources.overrides, workload)
+    result = shown.result
+    if result.mistake is not None:
+        raise result.mistake
+    if not result.applied:
+        if any(problem.place.origin for problem in shown.problems):
+            raise TemplateError.of(template.name, *shown.problems)
+        verdict = "skipped" if result.effect is Effect.SKIP else "failed"
+        raise PreviewRefusedError(f"{template.name}: {verdict}: {result.message}")
+    sources = replace(sources, overrides=shown.attempt.overrides)
     injector = Injector(sources, [template.name], namespaces, documents=documents)
-    files = config_files(result, sources.settings).get(template.name, {})
     data = {
         "configMaps": [file.name for file in result.files],
-        "files": files,
+        "files": shown.files,
         "warnings": list(result.warning_lines),
         "pod": result.object,
     }
-    return _Rendered(result, injector.change, data, (*examples, *result.warning_lines, *unknown), files)
-
-
-def _injected(obj: Object, pod: Object, namespace: Namespace, sources: Sources) -> tuple[Injection, tuple[str, ...]]:
-    """The injection of the one template, whatever annotations say, and warnings of fields that Kubernetes drops.
-
-    Raises PreviewRefusedError, TemplateError.
-    """
-    workload = workload_with_pods(obj)
-    [template] = sources.snapshot.catalog
-    name = template.name
-    with limited(name, template.origin):
-        result = inject(pod, namespace, sources.snapshot, names=[name], overrides=sources.overrides, workload=workload)
-    result = advised_injection(result)
-    if result.mistake is not None:
-        raise result.mistake
-    attempt = Attempt(result, pod, namespace, sources.snapshot, sources.overrides, workload)
-    warnings = overlay_warnings(attempt, template)
-    if not result.applied:
-        verdict = "skipped" if result.effect is Effect.SKIP else "failed"
-        place = attempt.blamed_place(template)
-        if place is not None:
-            place = replace(place, origin=template.origin)
-            refusal = Diagnostic(result.reason.label, "error", result.message, place=place)
-            raise TemplateError.of(name, *beside_refusal(warnings, place), refusal)
-        raise PreviewRefusedError(f"{name}: {verdict}: {result.message}")
-    return result, tuple(warning.located for warning in (*text_warnings(template), *warnings))
-
-
-def _with_examples(pod: Object, namespace: Namespace, sources: Sources) -> tuple[Sources, tuple[str, ...]]:
-    """The sources with an example of each required parameter that nobody gives, and warnings that say so.
-
-    Nothing is added where one of these has no example.
-    """
-    [template] = sources.snapshot.catalog
-    if not any(parameter.required for parameter in template.parameters.values()):
-        return sources, ()
-    name, overrides = template.name, sources.overrides
-    result = inject(pod, namespace, sources.snapshot, names=[name], overrides=overrides)
-    examples = {k: v for failure in result.failures for k, v in examples_of(template, failure).items()}
-    used = tuple(f"{key} is required and not given; using the example {shortened(v)}" for key, v in examples.items())
-    return replace(sources, overrides={**overrides, name: {**examples, **overrides.get(name, {})}}), used
+    return _Rendered(result, injector.change, data, shown.warnings(attrgetter("located")))
 
 
 def _only(objects: list[Object], file: str | None, what: str) -> Object:
@@ -205,14 +170,18 @@ def _only(objects: list[Object], file: str | None, what: str) -> Object:
     return objects[0]
 
 
-def _at_path(options: PreviewOptions, sources: Sources, documents: list[Document]) -> _Rendered:
+def _at_path(
+    options: PreviewOptions,
+    template: Template,
+    sources: Sources,
+    documents: list[Document],
+    namespaces: ManifestNamespaces,
+) -> _Rendered:
     """What the template makes of the one object that it is for."""
-    [template] = sources.snapshot.catalog
     objects = list(objects_in(documents))
     matching = [obj for obj in objects if resource_for(template, obj) is not None]
     what = f"for {template.name} ({', '.join(template.applies_to.resources)})"
     obj = _only(objects if len(objects) == 1 else matching, options.pod, what)
-    namespaces = namespaces_in(objects_in(documents), sources.settings, options)
     operation, user = options.operation or template.applies_to.operations[0], options.user or user_info("sample")
     old = None
     if options.old is not None:
@@ -239,8 +208,7 @@ def _amended(template: Template, request: ObjectRequest, namespace: Namespace, s
     """What the template makes of the object. Raises PreviewRefusedError, TemplateError."""
     at = PathTemplates(templates=(template.name,), failure_policy="Fail")
     # whichever namespace it is for: who renders wants to see it
-    settings = msgspec.structs.replace(sources.settings, ignored_namespaces=())
-    snapshot = replace(sources.snapshot, settings=settings)
+    snapshot = replace(sources.snapshot, settings=msgspec.structs.replace(sources.settings, ignored_namespaces=()))
     with limited(template.name, template.origin):
         result = advised_injection(admit(request, namespace, at, snapshot, sources.overrides))
     if result.mistake is not None:

@@ -23,13 +23,11 @@ from injector.cli.options import (
     with_options,
     with_user,
 )
-from injector.cli.report import coloured
 from injector.diagnostics import printable
 from injector.errors import InjectorError
 
 if TYPE_CHECKING:
     from injector.cli.documents import Document
-    from injector.cli.preview import Preview
 
 _OPERATIONS = ("CREATE", "UPDATE", "DELETE", "CONNECT")
 _SAME = "No difference: the manifest already has everything that the template adds, or the template adds nothing."
@@ -82,20 +80,23 @@ def render(options: PreviewOptions, manifest: str | None, watch: bool) -> int:
         options = replace(options, pod=manifest)
     if watch:
         return _watch(options)
-    preview = _preview(options)
-    for line in _warnings(preview):
-        click.echo(line, err=True)
-    click.echo(_shown(preview, options), nl=False)
-    if options.diff and not preview.text:
-        click.echo(_SAME, err=True)
+    remarks, text = _preview(options)
+    click.echo(remarks, err=True, nl=False)
+    click.echo(text, nl=False)
     return 0
 
 
-def _preview(options: PreviewOptions, documents: list[Document] | None = None) -> Preview:
+def _preview(options: PreviewOptions, documents: list[Document] | None = None) -> tuple[str, str]:
+    """What there is to say beside a preview, in lines, and its text; a difference in the colours of git."""
     from injector.cli.injection_sources import gather_one
     from injector.cli.preview import preview
+    from injector.cli.report import coloured
 
-    return preview(options, gather_one(options.template, options), documents)
+    text, warnings = preview(options, gather_one(options.template, options), documents)
+    remarks = "".join(f"{click.style('warning', fg='yellow')}: {printable(warning)}\n" for warning in warnings)
+    if not options.diff:
+        return remarks, text
+    return remarks + f"{_SAME}\n" * (not text), coloured(text)
 
 
 def _watch(options: PreviewOptions) -> int:
@@ -118,18 +119,8 @@ def _watch(options: PreviewOptions) -> int:
 
     def draw() -> str:
         try:
-            preview = _preview(options, documents)
+            return "".join(_preview(options, documents))
         except (InjectorError, click.ClickException) as error:
             return error_text(error) + "\n"
-        return "".join(f"{line}\n" for line in _warnings(preview)) + (_shown(preview, options) or f"{_SAME}\n")
 
     return watch_files(files, draw, options.template)
-
-
-def _shown(preview: Preview, options: PreviewOptions) -> str:
-    """The text of a preview; a difference in the colours of git."""
-    return coloured(preview.text) if options.diff else preview.text
-
-
-def _warnings(preview: Preview) -> list[str]:
-    return [f"{click.style('warning', fg='yellow')}: {printable(warning)}" for warning in preview.warnings]

@@ -23,7 +23,7 @@ from injector.authoring.refusal_location import Attempt
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import InjectionError, InjectorError, SettingsError, TemplateError
 from injector.inject import inject
-from injector.injection import Injection
+from injector.injection import Applied, Injection
 from injector.loading.limits import limited, load_within_limits
 from injector.loading.template_folders import gallery_path, read_folder
 from injector.names import hint, shortened
@@ -101,8 +101,7 @@ class Harness:
         snapshot = _snapshot(settings, Catalog(templates.values()), checked)
         request, obj = None, checked.given.obj
         if case.at_a_path:
-            beside, names_namespace = checked.given.others, checked.names_namespace
-            request, namespace = question(case, obj, beside, names_namespace, templates.values())
+            request, namespace = question(case, obj, checked.given.others, checked.names_namespace, templates.values())
             subject = request.subject
         elif self.template.why_not_injected and case.templates is None:
             message = f"template {self.template.name} cannot be injected: {self.template.why_not_injected}"
@@ -288,15 +287,12 @@ def config_files(injection: Injection, settings: Settings) -> dict[str, dict[str
 
     A template without any is left out.
     """
-    by_template: dict[str, dict[str, str]] = {}
-    for applied in injection.applied:
-        name = applied.template.name
-        texts = {file: text for generated in applied.files for file, text in generated.data.items()}
-        annotations = (applied.overlay.get("metadata") or {}).get("annotations") or {}
-        for file in applied.template.files:
-            key = file_annotation(name, file, settings)
-            if file not in texts and isinstance(annotations.get(key), str):
-                texts[file] = annotations[key]
-        if texts:
-            by_template[name] = texts
-    return by_template
+    by_template = {applied.template.name: _texts(applied, settings) for applied in injection.applied}
+    return {name: texts for name, texts in by_template.items() if texts}
+
+
+def _texts(applied: Applied, settings: Settings) -> dict[str, str]:
+    annotations = (applied.overlay.get("metadata") or {}).get("annotations") or {}
+    keys = {file: file_annotation(applied.template.name, file, settings) for file in applied.template.files}
+    texts = {file: annotations[key] for file, key in keys.items() if isinstance(annotations.get(key), str)}
+    return texts | {file: text for generated in applied.files for file, text in generated.data.items()}

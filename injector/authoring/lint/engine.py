@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from injector.authoring.lint.apply_fixes import Fixed, fix_all, with_fixes
+from injector.authoring.lint.fixes import Fixed, fix_all, with_fixes
 from injector.authoring.lint.rendering import make_subject
 from injector.authoring.lint.rule import Rule, findings_of, rules
 from injector.authoring.lint.subject import Subject

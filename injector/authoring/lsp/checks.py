@@ -12,24 +12,23 @@ from typing import Any, Final
 
 import msgspec
 
-from injector.advice.fixes import Fix, fix_of
 from injector.authoring.cases.programs import Programs
 from injector.authoring.cases.results import results_as_json
 from injector.authoring.cases.run import Ways
 from injector.authoring.cases.runner import TestPlan, run_suites
 from injector.authoring.cases.suite import read_suite
 from injector.authoring.diagnostic_formats import diagnostic_data
-from injector.authoring.lint.apply_fixes import with_fixes
 from injector.authoring.lint.engine import LintOptions, lint_sources, lint_subject
-from injector.authoring.lint.pod_schema import check_version, version_of, versions
+from injector.authoring.lint.fixes import Fix, fix_of, with_fixes
+from injector.authoring.lint.pod_schema import check_version, versions
 from injector.authoring.lint.rendering import make_subject
 from injector.authoring.lint.rule import rules
 from injector.authoring.lint.sample_pods import STANDARD
 from injector.authoring.lint.subject import Subject
-from injector.authoring.pod_preview import PodPreview, Surroundings, pod_in_view, preview_choices
+from injector.authoring.pod_preview import Surroundings, pod_in_view, preview_choices, preview_of
 from injector.authoring.schemas.settings_schema import settings_schema
 from injector.authoring.yaml_stream import split_yaml
-from injector.diagnostics import Diagnostic, Edit
+from injector.diagnostics import Diagnostic
 from injector.errors import DocumentError, SettingsError, TemplateError
 from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import read_folder
@@ -38,13 +37,10 @@ from injector.settings import parse_settings
 from injector.templates.kubernetes_yaml import compose
 from injector.templates.render import Trace
 from injector.templates.source_map import normal, yaml_place
-from injector.templates.template import Template
 from injector.templates.variables import for_one
 
 #: The rule that says whether the sample pod is rendered.
 _RENDERS: Final = frozenset({"renders"})
-#: The oldest Kubernetes that the injector works with: the first whose matchConditions are stable.
-_OLDEST: Final = (1, 30)
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -53,13 +49,12 @@ class Problem(msgspec.Struct, frozen=True):
     rule: str
     severity: str
     message: str
-    help: str
-    file: str
-    line: int
-    column: int
-    text: str
-    fix: str = ""  #: what the edits do, in words
-    edits: tuple[Edit, ...] = ()
+    help: str = ""
+    file: str = ""
+    line: int = 1
+    column: int = 1
+    text: str = ""
+    fix: Fix = Fix("", ())
 
 
 def check(folder: str, path: str, pod: str, *, cases: bool) -> list[Problem]:
@@ -70,17 +65,19 @@ def check(folder: str, path: str, pod: str, *, cases: bool) -> list[Problem]:
     sources: Mapping[str, str] = {}
     try:
         sources = read_folder(Path(folder))
-        template = load_shipped(Path(path).name, sources, path)
+        subject = _subject(Path(folder), path, sources, pod)
     except TemplateError as error:
         return _problems(error.diagnostics, sources)
-    subject = _subject(Path(folder), template, sources, pod)
     of_cases = read_suite(Path(folder), path).problems if cases else ()
     return _problems([*lint_subject(subject, options), *of_cases], sources)
 
 
 def lint_folder(folder: str, path: str) -> list[Problem]:
     """All that `injector lint` says of a template, and what is wrong with its case files."""
-    sources = read_folder(Path(folder))
+    try:
+        sources = read_folder(Path(folder))
+    except TemplateError as error:  # also where nobody waits any more and the folder is gone
+        return _problems(error.diagnostics, {})
     problems = lint_sources(path, sources, LintOptions(kubernetes=_version()))
     return _problems([*problems, *read_suite(Path(folder), path).problems], sources)
 
@@ -102,43 +99,39 @@ def check_settings(file: str, text: str) -> list[Problem]:
     return _problems(problems, {file: text})
 
 
-def hole_values(folder: str, pod: str) -> list[tuple[str, int, str]]:
+def hole_values(folder: str, path: str, pod: str) -> list[tuple[str, int, str]]:
     """File, offset and value of each hole for the pod in view; nothing where the template is not rendered for it."""
-    path, sources = Path(folder), read_folder(Path(folder))
     try:
-        subject = _subject(path, load_shipped(path.name, sources, folder), sources, pod)
+        subject = _subject(Path(folder), path, read_folder(Path(folder)), pod)
     except TemplateError:
         return []
-    values: dict[tuple[str, int, str], None] = {}
-    for rendering in subject.renderings:
-        for source in subject.template.program.roots:
-            values |= dict.fromkeys(Trace(subject.template, for_one(rendering.context), source).holes())
-    return list(values)
+    template = subject.template
+    traces = (
+        Trace(template, for_one(rendering.context), source)
+        for rendering in subject.renderings
+        for source in template.program.roots
+    )
+    return list(dict.fromkeys(hole for trace in traces for hole in trace.holes()))
 
 
-def preview(folder: str, pod: str = "", version: str = "", **around: Any) -> dict[str, Any]:
+def preview(folder: str, path: str, pod: str, **around: Any) -> dict[str, Any]:
     """What the template makes of the pod in view, and what is wrong; `around` is that of `Surroundings`."""
-    path, sources = Path(folder), read_folder(Path(folder))
+    sources: Mapping[str, str] = {}
     template = None
     problems: Sequence[Diagnostic]
     data: dict[str, Any] = {}
     try:
-        template = load_shipped(path.name, sources, folder)
+        sources = read_folder(Path(folder))
+        template = load_shipped(Path(path).name, sources, path)
         if template.why_not_injected:
-            raise ValueError(f"{path.name} is not put into pods: {template.why_not_injected}")
-        chosen = version_of(version) or Cluster().version
-        made = PodPreview(template, pod_in_view(path, pod), Surroundings(version=chosen, **around))
-        data, problems = made.as_data(), made.problems
+            raise ValueError(f"{template.name} is not put into pods: {template.why_not_injected}")
+        rendered = preview_of(template, pod_in_view(Path(folder), pod), Surroundings(**around))
+        data, problems = rendered.as_data(), rendered.problems
     except TemplateError as error:
         problems = error.diagnostics
     except (DocumentError, ValueError) as error:  # of the pod
         problems = [Diagnostic("pod", "error", str(error))]
-    tried = {
-        "versions": [
-            f"{major}.{minor}" for major, minor in sorted(versions(), reverse=True) if (major, minor) >= _OLDEST
-        ]
-    }
-    return {**preview_choices(path, template), **tried, **data, "problems": _problems(problems, sources)}
+    return {**preview_choices(Path(folder), template), **data, "problems": _problems(problems, sources)}
 
 
 def run_cases(folder: str, path: str) -> Any:
@@ -148,13 +141,17 @@ def run_cases(folder: str, path: str) -> Any:
     return msgspec.Raw(results_as_json(runs, time.monotonic() - started).encode())
 
 
-def _subject(path: Path, template: Template, sources: Mapping[str, str], pod: str) -> Subject:
-    """The template rendered for the pod in view alone; for the ordinary sample where that cannot be read."""
+def _subject(folder: Path, path: str, sources: Mapping[str, str], pod: str) -> Subject:
+    """The template rendered for the pod in view alone; for the ordinary sample where that cannot be read.
+
+    Raises TemplateError.
+    """
+    template = load_shipped(Path(path).name, sources, path)
     try:
-        sample = pod_in_view(path, pod).sample
+        sample = pod_in_view(folder, pod).sample
     except (DocumentError, ValueError):
         sample = STANDARD
-    return make_subject(str(path), template, sources, rules(), _version(), (sample,))
+    return make_subject(path, template, sources, rules(), _version(), (sample,))
 
 
 @cache
@@ -166,12 +163,8 @@ def _version() -> tuple[int, int]:
 
 
 def _problems(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str]) -> list[Problem]:
-    problems = []
-    for diagnostic in with_fixes(diagnostics, sources):
-        fix = fix_of(diagnostic) or Fix("", ())
-        data = {**diagnostic_data(diagnostic), "fix": fix.title, "edits": fix.edits}
-        problems.append(msgspec.convert(data, Problem))
-    return problems
+    data = ({**diagnostic_data(d), "fix": fix_of(d) or Fix("", ())} for d in with_fixes(diagnostics, sources))
+    return [msgspec.convert(problem, Problem) for problem in data]
 
 
 def warm() -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.uris import from_fs_path
 
 from injector.authoring.lsp.assist import complete, hover
-from injector.authoring.lsp.editor_text import EditorText, workspace_edit
+from injector.authoring.lsp.editor_text import EditorText, disabling, workspace_edit
 from injector.authoring.lsp.half_written import region_at
 from injector.authoring.lsp.navigation import (
     RenameError,
@@ -25,9 +24,7 @@ from injector.authoring.lsp.navigation import (
 )
 from injector.authoring.lsp.project import Project
 from injector.authoring.lsp.watched_project import WatchedProject
-
-if TYPE_CHECKING:
-    from injector.authoring.lsp.language_server import InjectorLanguageServer
+from injector.diagnostics import Edit
 
 _COMPLETIONS: Final = {
     "parameter": types.CompletionItemKind.Variable,
@@ -68,26 +65,6 @@ class Cursor(NamedTuple):
         return types.Location(uri, self.texts[span.file].range(span.start, span.end))
 
 
-def _at(handler: Callable[[Cursor, Any], Any]) -> Callable[[InjectorLanguageServer, Any], Any]:
-    """A handler that is asked about templates' files alone; of others nothing is known."""
-
-    async def of_server(ls: InjectorLanguageServer, params: Any) -> Any:  # pygls knows the server by this name
-        owner = ls.project_of(params.text_document.uri)
-        if owner is None:
-            return None
-        watched, file = owner
-        project = watched.project()
-        texts = {path: ls.text(text) for path, text in project.files.items()}
-        if file not in texts:
-            return None
-        position = getattr(params, "position", None)
-        offset = 0 if position is None else texts[file].offset(position)
-        answer = handler(Cursor(watched, project, file, texts, offset), params)
-        return await answer if isawaitable(answer) else answer
-
-    return of_server
-
-
 def _complete(cursor: Cursor, _: types.CompletionParams) -> list[types.CompletionItem]:
     return [
         types.CompletionItem(
@@ -103,26 +80,18 @@ def _complete(cursor: Cursor, _: types.CompletionParams) -> list[types.Completio
 
 async def _hover(cursor: Cursor, _: types.HoverParams) -> types.Hover | None:
     region = region_at(cursor.project.files[cursor.file], cursor.offset)
-    values = await cursor.watched.values() if region is not None and region.kind == "{{" else {}
+    values = await cursor.watched.values() if region is not None and region.kind == "{{" else []
 
     def value_at(file: str, offset: int) -> str:
         own = region_at(cursor.project.files[file], offset)
         within = range(own.start - 2, own.last) if own is not None else range(0)
-        return next((value for (source, at), value in values.items() if source == file and at in within), "")
+        return next((value for source, at, value in values if source == file and at in within), "")
 
     about = hover(cursor.project, cursor.file, cursor.offset, value_at)
     if about is None:
         return None
     content = types.MarkupContent(types.MarkupKind.Markdown, about.markdown)
     return types.Hover(content, cursor.text.range(about.start, about.end))
-
-
-def _definition(cursor: Cursor, _: types.DefinitionParams) -> list[types.Location]:
-    return [*map(cursor.location, definition(cursor.project, cursor.file, cursor.offset))]
-
-
-def _references(cursor: Cursor, _: types.ReferenceParams) -> list[types.Location]:
-    return [*map(cursor.location, references(cursor.project, cursor.file, cursor.offset))]
 
 
 def _prepare_rename(cursor: Cursor, _: types.PrepareRenameParams) -> types.Range | None:
@@ -148,17 +117,33 @@ def _symbols(cursor: Cursor, _: types.DocumentSymbolParams) -> list[types.Docume
     return [*map(shown, symbols(cursor.project, cursor.file))]
 
 
-_ANSWERS: Final[Mapping[str, Callable[[Cursor, Any], Any]]] = {
+def _code_actions(cursor: Cursor, params: types.CodeActionParams) -> list[types.CodeAction]:
+    """What mends the diagnostics at a place, and what switches their rules off there."""
+    actions = []
+    for diagnostic in params.context.diagnostics:
+        data = diagnostic.data
+        # an edit is for the very text that it was made of
+        if not isinstance(data, dict) or data.get("revision") != cursor.watched.revision:
+            continue
+        rule, off = str(diagnostic.code), disabling(str(diagnostic.code), data["file"], data["line"], cursor.texts)
+        for title, edits in (data["fix"], (f"Switch {rule} off here, with a reason", off)):
+            edit = workspace_edit(cursor.project.folder, [Edit(*edit) for edit in edits], cursor.texts)
+            if edits:
+                actions.append(types.CodeAction(title, types.CodeActionKind.QuickFix, [diagnostic], edit=edit))
+    return actions
+
+
+#: What answers each question about a place, by its method.
+ANSWERS: Final[Mapping[str, Callable[[Cursor, Any], Any]]] = {
     types.TEXT_DOCUMENT_COMPLETION: _complete,
     types.TEXT_DOCUMENT_HOVER: _hover,
-    types.TEXT_DOCUMENT_DEFINITION: _definition,
-    types.TEXT_DOCUMENT_REFERENCES: _references,
+    types.TEXT_DOCUMENT_DEFINITION: lambda at, _: [*map(at.location, definition(at.project, at.file, at.offset))],
+    types.TEXT_DOCUMENT_REFERENCES: lambda at, _: [*map(at.location, references(at.project, at.file, at.offset))],
     types.TEXT_DOCUMENT_PREPARE_RENAME: _prepare_rename,
     types.TEXT_DOCUMENT_RENAME: _rename,
     types.TEXT_DOCUMENT_DOCUMENT_SYMBOL: _symbols,
+    types.TEXT_DOCUMENT_CODE_ACTION: _code_actions,
 }
-#: What answers each question, by its method.
-QUESTIONS: Final = {method: _at(answer) for method, answer in _ANSWERS.items()}
 #: What an editor needs to know of some of these before it asks.
 OPTIONS: Final = {
     types.TEXT_DOCUMENT_COMPLETION: types.CompletionOptions(trigger_characters=[".", "|", " ", "=", ":"]),

@@ -72,10 +72,6 @@ class EditorText:
         number = min(max(line, 1), len(self.lines)) - 1
         return self._starts[number], self._starts[number] + len(self.lines[number].rstrip("\r\n"))
 
-    def edits(self, edits: Iterable[Edit]) -> list[types.TextEdit]:
-        """Edits of this text as an editor applies them."""
-        return [types.TextEdit(self.range(edit.start, edit.end), edit.text) for edit in edits]
-
 
 def editor_diagnostic(problem: Problem, text: EditorText, revision: int, *, stale: bool = False) -> types.Diagnostic:
     """A problem as an editor shows it; `revision` of the texts is the one that it was found in."""
@@ -91,8 +87,7 @@ def editor_diagnostic(problem: Problem, text: EditorText, revision: int, *, stal
             "revision": revision,
             "file": problem.file,
             "line": problem.line,
-            "fix": problem.fix,
-            "edits": list(map(list, problem.edits)),
+            "fix": msgspec.to_builtins(problem.fix),
         },
     )
 
@@ -107,27 +102,26 @@ def moved(problem: Problem, text: EditorText) -> Problem | None:
     return msgspec.structs.replace(problem, line=min(lines, key=lambda line: abs(line - problem.line)))
 
 
-def disabling(rule: str, file: str, line: int, texts: Mapping[str, EditorText]) -> Edit | None:
+def disabling(rule: str, file: str, line: int, texts: Mapping[str, EditorText]) -> list[Edit]:
     """The edit that switches a rule off for a line by a comment; for the whole template, where there is no line.
 
-    None for what is no rule's, or cannot be switched off.
+    Nothing for what is no rule's, or cannot be switched off.
     """
     comment = f"lint: disable={rule} {_REASON}"
     if rule not in rules() or rule == "disable" or MANIFEST not in texts:
-        return None
+        return []
     if not line or file.endswith(".md"):
-        return Edit(MANIFEST, 0, 0, f"# {comment}\n")
+        return [Edit(MANIFEST, 0, 0, f"# {comment}\n")]
     start, end = texts[file].line(line)
     if file.endswith(".j2"):  # Jinja drops such a line whole, within a text of several lines too
-        return Edit(file, start, start, f"{{# {comment} #}}\n")
-    return Edit(file, end, end, f"  # {comment}")
+        return [Edit(file, start, start, f"{{# {comment} #}}\n")]
+    return [Edit(file, end, end, f"  # {comment}")]
 
 
 def workspace_edit(folder: Path, edits: Iterable[Edit], texts: Mapping[str, EditorText]) -> types.WorkspaceEdit:
     """Edits of a template's files as an editor applies them."""
-    changes: dict[str, list[Edit]] = {}
+    changes: dict[str, list[types.TextEdit]] = {}
     for edit in edits:
-        changes.setdefault(edit.file, []).append(edit)
-    return types.WorkspaceEdit(
-        {from_fs_path(str(folder / file)) or "": texts[file].edits(own) for file, own in changes.items()}
-    )
+        uri, place = from_fs_path(str(folder / edit.file)) or "", texts[edit.file].range(edit.start, edit.end)
+        changes.setdefault(uri, []).append(types.TextEdit(place, edit.text))
+    return types.WorkspaceEdit(changes)

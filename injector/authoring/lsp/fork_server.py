@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import traceback
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -31,52 +32,50 @@ _WALL_SECONDS = 300
 _FAILED, _DONE = b"!", b"+"
 
 
-class ChildRequest(msgspec.Struct):
-    """What a child is to do: a function of `checks.TASKS`, its arguments, and the seconds of processor time for it."""
-
-    task: str
-    arguments: dict[str, Any]
-    seconds: int
-
-
 class ChildError(InjectorError):
-    """A child has not answered. `code` is `limit` where it ended before, or `value` where the program has failed."""
+    """A child has not answered. `rule` is `limit` where it ended before, or `value` where the program has failed."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, rule: str, message: str) -> None:
         super().__init__(message)
-        self.code = code
+        self.rule = rule
 
 
 class ForkServer:
     """The process that forks. It starts with the first request, and again where somebody has killed it."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-        self._connection: socket.socket | None = None
+        self._running: tuple[socket.socket, subprocess.Popen[bytes]] | None = None
 
     def start(self) -> socket.socket:
-        """The connection to the process, started where it does not run."""
-        if self._connection is None or _is_closed(self._connection):
+        """The connection to the process, which begins where there is none."""
+        if self._running is None:
             self.stop()
-            self._connection, theirs = socket.socketpair()
+            ours, theirs = socket.socketpair()
             command = [sys.executable, "-m", __name__, str(theirs.fileno())]
-            self._process = subprocess.Popen(
-                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-            )
-            theirs.close()
-        return self._connection
+            with theirs:
+                self._running = (
+                    ours,
+                    subprocess.Popen(
+                        command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+                    ),
+                )
+        return self._running[0]
 
     def stop(self) -> None:
         """End the process; children end by themselves."""
-        if self._connection is not None:
-            self._connection.close()
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-        self._process = self._connection = None
+        if self._running is not None:
+            connection, process = self._running
+            connection.close()
+            process.kill()
+            process.wait()
+            self._running = None
 
-    async def run(self, request: ChildRequest) -> bytes:
-        """What a child answers, as JSON. Cancelled, it ends the child. Raises ChildError."""
+    async def run(self, task: str, arguments: Mapping[str, Any], seconds: int) -> bytes:
+        """What a function of `checks.TASKS` gives in a child, as JSON. Raises ChildError.
+
+        The child ends after these seconds of processor time, and where this is cancelled.
+        """
+        request = msgspec.json.encode((task, arguments, seconds)) + b"\n"
         # once more where it was killed: not by its limits alone, maybe by somebody who looks for memory
         answer = await self._one(request) or await self._one(request)
         if not answer:
@@ -85,20 +84,19 @@ class ForkServer:
             raise ChildError("value", f"the injector itself failed while it checked this: {answer[1:].decode()}")
         return answer[1:]
 
-    async def _one(self, request: ChildRequest) -> bytes:
+    async def _one(self, request: bytes) -> bytes:
         """What one child answers; nothing where it ended before."""
         ours, theirs = socket.socketpair()
-        try:
-            socket.send_fds(self.start(), [b"."], [theirs.fileno()])
-        except OSError:  # the process is ending: the next request starts another
-            ours.close()
-            return b""
-        finally:
-            theirs.close()
+        with theirs:
+            try:
+                socket.send_fds(self.start(), [b"."], [theirs.fileno()])
+            except OSError:  # the process has ended, or is about to
+                self.stop()
+                socket.send_fds(self.start(), [b"."], [theirs.fileno()])
         reader, writer = await asyncio.open_connection(sock=ours)
         pid = 0
         try:
-            writer.write(msgspec.json.encode(request) + b"\n")
+            writer.write(request)
             pid = int(await reader.readline() or 0)
             async with asyncio.timeout(_WALL_SECONDS):
                 answer = await reader.read()
@@ -111,16 +109,6 @@ class ForkServer:
             if pid:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-
-
-def _is_closed(connection: socket.socket) -> bool:
-    """Whether the other end, which never says anything, is gone."""
-    try:
-        return not connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
 
 
 # ----------------------------------------------------------------------------------------------- the process that forks
@@ -151,14 +139,14 @@ def _answer(replies: socket.socket, tasks: Any) -> None:
         line = stream.readline()
         if not line:
             return
-        request = msgspec.json.decode(line, type=ChildRequest)
+        task, arguments, seconds = msgspec.json.decode(line)
         stream.write(b"%d\n" % os.getpid())
         stream.flush()
         set_limit(resource.RLIMIT_AS, address_space() + _MEMORY)
-        set_limit(resource.RLIMIT_CPU, request.seconds)
+        set_limit(resource.RLIMIT_CPU, seconds)
         set_limit(resource.RLIMIT_CORE, 0)
         try:
-            answer = _DONE + msgspec.json.encode(tasks[request.task](**request.arguments), enc_hook=str)
+            answer = _DONE + msgspec.json.encode(tasks[task](**arguments), enc_hook=str)
         except (MemoryError, RecursionError):
             return
         except Exception as error:

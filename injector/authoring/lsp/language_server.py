@@ -7,9 +7,11 @@ own sets a writer and calls `protocol.handle_message`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import isawaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from lsprotocol import types
@@ -21,21 +23,20 @@ from pygls.uris import from_fs_path, to_fs_path
 from injector import __version__
 from injector.authoring.cases.suite import TESTS
 from injector.authoring.lsp.checks import Problem
-from injector.authoring.lsp.editor_features import OPTIONS, QUESTIONS
-from injector.authoring.lsp.editor_text import EditorText, disabling, editor_diagnostic, moved, workspace_edit
-from injector.authoring.lsp.fork_server import ChildError, ChildRequest, ForkServer
+from injector.authoring.lsp.editor_features import ANSWERS, OPTIONS, Cursor
+from injector.authoring.lsp.editor_text import EditorText, editor_diagnostic, moved
+from injector.authoring.lsp.fork_server import ChildError, ForkServer
 from injector.authoring.lsp.project import Project
-from injector.authoring.lsp.watched_project import WatchedProject
-from injector.diagnostics import Edit
+from injector.authoring.lsp.watched_project import WatchedProject, answered
+from injector.authoring.pod_preview import Surroundings
 from injector.errors import TemplateError
-from injector.loading.template_folders import is_template, templates_in
+from injector.loading.template_folders import is_template
 from injector.settings import SETTINGS_KEY
 from injector.templates.template import MANIFEST, OVERLAY
 
 if TYPE_CHECKING:
     from cattrs import Converter
 
-_T = TypeVar("_T")
 _SETTINGS_SECONDS = 10
 
 
@@ -50,7 +51,7 @@ class InjectorLanguageServer(LanguageServer):
         self._projects: dict[Path, WatchedProject] = {}
         self._published: dict[Path, set[str]] = {}
         self._pod = ""
-        self._tasks: set[asyncio.Future[object]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     # -------------------------------------------------------------------------------------- documents and projects
 
@@ -67,39 +68,35 @@ class InjectorLanguageServer(LanguageServer):
     def watched(self, folder: Path) -> WatchedProject:
         """The checks of a template's folder, which begin where they have not."""
         if folder not in self._projects:
-            self._projects[folder] = project = WatchedProject(folder, self._unsaved, self.children, self._publish)
-            project.pod = self._pod
+            self._projects[folder] = WatchedProject(folder, self._pod, self._unsaved, self.children, self._publish)
         return self._projects[folder]
 
     def _unsaved(self, folder: Path) -> dict[str, str]:
         """The texts of open documents by their paths within a template's folder."""
-        texts = {}
-        for document in self.workspace.text_documents.values():
-            path = _path(document.uri)
-            if path.parent == folder or path.parent == folder / TESTS:
-                texts[path.relative_to(folder).as_posix()] = document.source
-        return texts
+        texts = ((_path(document.uri), document.source) for document in self.workspace.text_documents.values())
+        folders = (folder, folder / TESTS)
+        return {path.relative_to(folder).as_posix(): text for path, text in texts if path.parent in folders}
 
-    def changed(self, uri: str) -> None:
-        """A document, or its file, has changed."""
-        owner = self.project_of(uri)
-        if owner is not None:
-            watched, file = owner
-            watched.change(file)
-        elif uri in self.workspace.text_documents and _path(uri).name.endswith(SETTINGS_KEY):
-            self.begin(self._check_settings(uri))
+    def changed(self, *uris: str) -> None:
+        """Documents, or their files, have changed."""
+        for uri in uris:
+            watched, file = self.project_of(uri) or (None, "")
+            if watched is not None:
+                watched.change(file)
+            elif uri in self.workspace.text_documents and _path(uri).name.endswith(SETTINGS_KEY):
+                self._tasks.add(task := asyncio.create_task(self._check_settings(uri)))
+                task.add_done_callback(self._tasks.discard)
 
     def forget(self, uri: str) -> None:
         """A document is closed: its template is checked no more where no other of it is open."""
-        owner = self.project_of(uri)
-        if owner is None:
+        watched, _ = self.project_of(uri) or (None, "")
+        if watched is None:
             self._send(_path(uri), [])
-        elif self._unsaved(owner[0].folder):
-            owner[0].change()
+        elif self._unsaved(watched.folder):
+            watched.change()
         else:
-            folder = owner[0].folder
-            self._projects.pop(folder).close()
-            self._clear(folder, set())
+            self._projects.pop(watched.folder).close()
+            self._clear(watched.folder, set())
 
     def view(self, title: str) -> None:
         """Show and check templates with the sample pod of this title, or the pod of the case of this name."""
@@ -107,11 +104,6 @@ class InjectorLanguageServer(LanguageServer):
         for project in self._projects.values():
             project.pod = title
             project.change()
-
-    def begin(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do something beside what the editor asks next."""
-        self._tasks.add(task := asyncio.ensure_future(work))
-        task.add_done_callback(self._tasks.discard)
 
     def text(self, text: str) -> EditorText:
         """A text and its positions in this editor's units."""
@@ -123,12 +115,11 @@ class InjectorLanguageServer(LanguageServer):
         by_file: dict[str, list[types.Diagnostic]] = {}
         texts = {file: self.text(text) for file, text in project.files.items()}
         nothing = self.text("")
-        placed = [(moved(problem, texts.get(problem.file, nothing)), True) for problem in stale or ()]
+        placed = [(there, True) for p in stale or () if (there := moved(p, texts.get(p.file, nothing)))]
         for problem, is_stale in [*((problem, False) for problem in problems), *placed]:
-            if problem is not None:
-                file = problem.file or next((name for name in (OVERLAY, MANIFEST) if name in texts), MANIFEST)
-                diagnostic = editor_diagnostic(problem, texts.get(file, nothing), revision, stale=is_stale)
-                by_file.setdefault(file, []).append(diagnostic)
+            file = problem.file or next((name for name in (OVERLAY, MANIFEST) if name in texts), MANIFEST)
+            diagnostic = editor_diagnostic(problem, texts.get(file, nothing), revision, stale=is_stale)
+            by_file.setdefault(file, []).append(diagnostic)
         for file, diagnostics in by_file.items():
             self._send(project.folder / file, diagnostics)
         self._clear(project.folder, set(by_file))
@@ -143,38 +134,21 @@ class InjectorLanguageServer(LanguageServer):
 
     def _send(self, file: Path, diagnostics: list[types.Diagnostic]) -> None:
         # the uri as the editor wrote it, where it did: it may write a path otherwise
-        uris = [uri for uri in self.workspace.text_documents if _path(uri) == file]
-        uri = uris[0] if uris else from_fs_path(str(file)) or ""
+        of_editor = (uri for uri in self.workspace.text_documents if _path(uri) == file)
+        uri = next(of_editor, from_fs_path(str(file)) or "")
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics))
 
     async def _check_settings(self, uri: str) -> None:
         document, file = self.workspace.get_text_document(uri), _path(uri)
         version = document.version
-        request = ChildRequest("settings", {"file": file.name, "text": document.source}, _SETTINGS_SECONDS)
-        try:
-            problems = msgspec.json.decode(await self.children.run(request), type=list[Problem])
-        except ChildError as error:
-            problems = [Problem(error.code, "error", str(error), "", file.name, 1, 1, "")]
+        answer = self.children.run("settings", {"file": file.name, "text": document.source}, _SETTINGS_SECONDS)
+        problems, _ = await answered(answer, file.name)
         if document.version == version:
             text = self.text(document.source)
             self._send(file, [editor_diagnostic(problem, text, version or 0) for problem in problems])
 
 
 # ------------------------------------------------------------------------------------------------ what an editor says
-
-
-def _changed(server: InjectorLanguageServer, params: Any) -> None:
-    """A document is opened, edited or saved."""
-    server.changed(params.text_document.uri)
-
-
-def _closed(server: InjectorLanguageServer, params: types.DidCloseTextDocumentParams) -> None:
-    server.forget(params.text_document.uri)
-
-
-def _files_changed(server: InjectorLanguageServer, params: types.DidChangeWatchedFilesParams) -> None:
-    for uri in {event.uri for event in params.changes}:
-        server.changed(uri)
 
 
 def _configured(server: InjectorLanguageServer, params: types.DidChangeConfigurationParams) -> None:
@@ -189,59 +163,16 @@ def _initialized(server: InjectorLanguageServer, _: types.InitializedParams) -> 
     workspace = server.client_capabilities.workspace
     watching = workspace and workspace.did_change_watched_files
     if watching and watching.dynamic_registration:
-        method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
         options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher("**/*")])
-        params = types.RegistrationParams([types.Registration("files", method, options)])
-        server.begin(server.client_register_capability_async(params))
+        registration = types.Registration("files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+        server.client_register_capability(types.RegistrationParams([registration]))
 
 
-def _code_actions(server: InjectorLanguageServer, params: types.CodeActionParams) -> list[types.CodeAction]:
-    """What mends the diagnostics at a place, and what switches their rules off there."""
-    owner = server.project_of(params.text_document.uri)
-    if owner is None:
-        return []
-    watched, _ = owner
-    texts = {file: server.text(text) for file, text in watched.project().files.items()}
-    actions = []
-    for diagnostic in params.context.diagnostics:
-        data = diagnostic.data
-        # an edit is for the very text that it was made of
-        if not isinstance(data, dict) or data.get("revision") != watched.revision:
-            continue
-        rule, file = str(diagnostic.code), data["file"]
-        if data["edits"]:
-            edits = [Edit(*edit) for edit in data["edits"]]
-            actions.append(_quick_fix(watched.folder, data["fix"], diagnostic, edits, texts))
-        if (edit := disabling(rule, file, data["line"], texts)) is not None:
-            title = f"Switch {rule} off here, with a reason"
-            actions.append(_quick_fix(watched.folder, title, diagnostic, [edit], texts))
-    return actions
-
-
-class PreviewParams(msgspec.Struct, rename="camel"):
-    """What `injector/preview` takes: a template's folder, and what `checks.preview` takes."""
+class PreviewParams(Surroundings, rename="camel", kw_only=True):
+    """What `injector/preview` takes: a template's folder, the pod in view, and its surroundings."""
 
     folder: str
     pod: str = ""
-    namespace_label: str = "enabled"
-    kubernetes_version: str = ""
-    native_sidecars: Literal["auto", "always", "never"] = "auto"
-    parameters: dict[str, Any] = {}
-
-
-async def _preview(server: InjectorLanguageServer, params: Any) -> Any:
-    """What a template makes of a pod."""
-    asked = _converted(params, PreviewParams)
-    return await _answer(
-        server,
-        asked.folder,
-        "preview",
-        pod=asked.pod,
-        version=asked.kubernetes_version,
-        namespace_label=asked.namespace_label,
-        native=asked.native_sidecars,
-        parameters=asked.parameters,
-    )
 
 
 class CasesParams(msgspec.Struct):
@@ -250,67 +181,58 @@ class CasesParams(msgspec.Struct):
     folder: str
 
 
-async def _cases(server: InjectorLanguageServer, params: Any) -> Any:
-    """What comes of a template's cases."""
-    folder = _converted(params, CasesParams).folder
-    beside = templates_in(_path(folder).parent).values()  # cases may name other templates
-    return await _answer(server, folder, "cases", neighbours=beside, path=str(_path(folder)))
-
-
-async def _answer(server: InjectorLanguageServer, uri: str, task: str, **arguments: Any) -> Any:
-    """What a child says of the template in a folder, or why it says nothing."""
-    folder = _path(uri)
+async def _ask(ls: InjectorLanguageServer, params: Any, *, task: str, kind: type[msgspec.Struct]) -> Any:
+    """What a child says of the template in a folder, or why it says nothing. `params` have to be of a kind."""
+    try:
+        arguments = msgspec.structs.asdict(msgspec.convert(params, kind))
+    except msgspec.ValidationError as error:
+        raise JsonRpcInvalidParams(str(error)) from None
+    folder = _path(arguments.pop("folder"))
     if not is_template(folder):
         raise JsonRpcInvalidParams(f"{folder} is no template")
-    watched = server.watched(folder)
+    watched = ls.watched(folder)
     try:
         return msgspec.json.decode(await watched.ask(task, watched.project(), **arguments))
     except (ChildError, TemplateError) as error:
-        code = error.code if isinstance(error, ChildError) else error.rule
-        return {"problems": [{"rule": code, "severity": "error", "message": str(error)}]}
+        return {"problems": [{"rule": error.rule, "severity": "error", "message": str(error)}]}
 
 
-def _converted(params: Any, kind: type[_T]) -> _T:
-    try:
-        return msgspec.convert(params, kind)
-    except msgspec.ValidationError as error:
-        raise JsonRpcInvalidParams(str(error)) from None
+def _at(answer: Callable[[Cursor, Any], Any]) -> Callable[[InjectorLanguageServer, Any], Any]:
+    """A handler of what is asked about templates' files; of others it knows nothing."""
+
+    async def handler(ls: InjectorLanguageServer, params: Any) -> Any:
+        watched, file = ls.project_of(params.text_document.uri) or (None, "")
+        if watched is None or file not in (project := watched.project()).files:
+            return None
+        texts = {path: ls.text(text) for path, text in project.files.items()}
+        offset = texts[file].offset(params.position) if hasattr(params, "position") else 0
+        result = answer(Cursor(watched, project, file, texts, offset), params)
+        return await result if isawaitable(result) else result
+
+    return handler
 
 
-def _quick_fix(
-    folder: Path, title: str, diagnostic: types.Diagnostic, edits: list[Edit], texts: Mapping[str, EditorText]
-) -> types.CodeAction:
-    return types.CodeAction(
-        title, types.CodeActionKind.QuickFix, [diagnostic], edit=workspace_edit(folder, edits, texts)
-    )
-
-
-#: What does something about each message of an editor.
+#: What does something about each message of an editor; pygls knows the server by the name of the first parameter.
 _HANDLERS: Mapping[str, Callable[[InjectorLanguageServer, Any], object]] = {
     types.INITIALIZED: _initialized,
-    types.TEXT_DOCUMENT_DID_OPEN: _changed,
-    types.TEXT_DOCUMENT_DID_CHANGE: _changed,
-    types.TEXT_DOCUMENT_DID_SAVE: _changed,
-    types.TEXT_DOCUMENT_DID_CLOSE: _closed,
-    types.TEXT_DOCUMENT_CODE_ACTION: _code_actions,
-    types.WORKSPACE_DID_CHANGE_WATCHED_FILES: _files_changed,
+    types.TEXT_DOCUMENT_DID_OPEN: lambda ls, params: ls.changed(params.text_document.uri),
+    types.TEXT_DOCUMENT_DID_CHANGE: lambda ls, params: ls.changed(params.text_document.uri),
+    types.TEXT_DOCUMENT_DID_SAVE: lambda ls, params: ls.changed(params.text_document.uri),
+    types.TEXT_DOCUMENT_DID_CLOSE: lambda ls, params: ls.forget(params.text_document.uri),
+    types.WORKSPACE_DID_CHANGE_WATCHED_FILES: lambda ls, params: ls.changed(*{event.uri for event in params.changes}),
     types.WORKSPACE_DID_CHANGE_CONFIGURATION: _configured,
-    "injector/preview": _preview,
-    "injector/cases": _cases,
+    "injector/preview": partial(_ask, task="preview", kind=PreviewParams),
+    "injector/cases": partial(_ask, task="cases", kind=CasesParams),
+    **{method: _at(answer) for method, answer in ANSWERS.items()},
 }
-
-
-def _pod_command(server: InjectorLanguageServer, title: str) -> None:
-    """Show and check templates with this sample pod, or with the pod of the case of this name."""
-    server.view(title)
 
 
 def make_server() -> InjectorLanguageServer:
     """A server without a transport."""
     server = InjectorLanguageServer()
-    for method, handler in {**_HANDLERS, **QUESTIONS}.items():
+    for method, handler in _HANDLERS.items():
         server.feature(method, OPTIONS.get(method))(handler)
-    server.command("injector.samplePod")(_pod_command)
+    server.command("injector.samplePod")(lambda ls, title: ls.view(title))
     return server
 
 

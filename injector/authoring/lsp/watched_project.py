@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,10 @@ import msgspec
 
 from injector.authoring.cases.suite import TESTS
 from injector.authoring.lsp.checks import Problem
-from injector.authoring.lsp.fork_server import ChildError, ChildRequest, ForkServer
+from injector.authoring.lsp.fork_server import ChildError, ForkServer
 from injector.authoring.lsp.project import Project, as_folder, read_project
 from injector.errors import TEMPLATE_ERRORS, TemplateError
+from injector.loading.template_folders import templates_in
 from injector.templates.template import MANIFEST, OVERLAY
 
 _log = logging.getLogger(__name__)
@@ -33,14 +33,18 @@ class WatchedProject:
     """The checks of one template. `revision` counts the changes of its texts."""
 
     def __init__(
-        self, folder: Path, unsaved: Callable[[Path], Mapping[str, str]], children: ForkServer, publish: Publish
+        self,
+        folder: Path,
+        pod: str,
+        unsaved: Callable[[Path], Mapping[str, str]],
+        children: ForkServer,
+        publish: Publish,
     ) -> None:
-        self.folder = folder
-        self.revision = 0
-        self.pod = ""  #: the title of the sample pod in view
+        self.folder, self.revision = folder, 0
+        self.pod = pod  #: the title of the sample pod in view
         self._unsaved, self._children, self._publish = unsaved, children, publish
         self._linted: list[Problem] = []
-        self._values: tuple[int, Mapping[tuple[str, int], str]] = (-1, {})
+        self._values: tuple[int, list[tuple[str, int, str]]] = (-1, [])
         self._cases_changed = False
         self._changed = asyncio.Event()
         self._task = asyncio.create_task(self._run())
@@ -59,24 +63,23 @@ class WatchedProject:
         """Check no more."""
         self._task.cancel()
 
-    async def ask(
-        self, task: str, project: Project, seconds: int = _OTHER, neighbours: Iterable[Path] = (), **arguments: Any
-    ) -> bytes:
-        """What a child answers about the project, which may see the templates in `neighbours`. Raises ChildError."""
+    async def ask(self, task: str, project: Project, seconds: int = _OTHER, **arguments: Any) -> bytes:
+        """What a child answers about the project. Raises ChildError."""
+        neighbours = templates_in(self.folder.parent).values() if task == "cases" else ()  # they may name others
         with as_folder(project, neighbours) as folder:
-            return await self._children.run(ChildRequest(task, {"folder": str(folder), **arguments}, seconds))
+            arguments = {"folder": str(folder), "path": str(self.folder), **arguments}
+            return await self._children.run(task, arguments, seconds)
 
-    async def values(self) -> Mapping[tuple[str, int], str]:
-        """What each hole of a file at an offset is worth for the pod in view; none where nothing can be rendered."""
+    async def values(self) -> list[tuple[str, int, str]]:
+        """File, offset and value of each hole for the pod in view; none where nothing can be rendered."""
         revision, values = self._values
         if revision != self.revision:
             revision = self.revision
             try:
                 answer = await self.ask("values", self.project(), _CHECK, pod=self.pod)
             except (ChildError, TemplateError):
-                return {}
-            rows = msgspec.json.decode(answer, type=list[tuple[str, int, str]])
-            values = {(file, offset): value for file, offset, value in rows}
+                return []
+            values = msgspec.json.decode(answer, type=list[tuple[str, int, str]])
             self._values = revision, values
         return values
 
@@ -95,43 +98,38 @@ class WatchedProject:
         try:
             project = self.project()
         except TemplateError as error:  # a file that is no UTF-8, a folder that is gone
-            problems = [_of_error(d.code, d.message, d.place.file or MANIFEST) for d in error.diagnostics]
+            problems = [Problem(d.code, "error", d.message, file=d.place.file or MANIFEST) for d in error.diagnostics]
             self._publish(Project(self.folder, {}), revision, problems, None)
             return
         cases, self._cases_changed = self._cases_changed, False
-        path = str(self.folder)
-        problems, ended = await self._problems("check", project, _CHECK, path=path, pod=self.pod, cases=cases)
+        problems, ended = await self._problems("check", project, _CHECK, pod=self.pod, cases=cases)
         self._publish(project, revision, problems, None if ended else _still_open(self._linted, problems))
-        if ended or await self._changes_within(PAUSE):
+        if ended:
             return
-        linting = asyncio.create_task(self._problems("lint", project, _LINT, path=path))
-        waiting = asyncio.create_task(self._changed.wait())
+        tasks: list[asyncio.Task[Any]] = [asyncio.create_task(self._changed.wait())]
         try:
-            await asyncio.wait((linting, waiting), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, timeout=PAUSE)
             if not self._changed.is_set():
-                self._linted, _ = await linting
+                tasks.append(asyncio.create_task(self._problems("lint", project, _LINT)))
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if not self._changed.is_set():
+                self._linted, _ = await tasks[-1]
                 self._publish(project, revision, self._linted, None)
         finally:
-            linting.cancel()
-            waiting.cancel()
+            for task in tasks:
+                task.cancel()
 
     async def _problems(self, task: str, project: Project, seconds: int, **more: Any) -> tuple[list[Problem], bool]:
-        """What a child finds, and whether it was ended before: then that is what is wrong."""
-        try:
-            return msgspec.json.decode(await self.ask(task, project, seconds, **more), type=list[Problem]), False
-        except ChildError as error:
-            file = OVERLAY if OVERLAY in project.files else MANIFEST
-            return [_of_error(error.code, str(error), file)], True
-
-    async def _changes_within(self, seconds: float) -> bool:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._changed.wait()
-        return self._changed.is_set()
+        file = OVERLAY if OVERLAY in project.files else MANIFEST
+        return await answered(self.ask(task, project, seconds, **more), file)
 
 
-def _of_error(code: str, message: str, file: str = MANIFEST) -> Problem:
-    return Problem(code, "error", message, "", file, 1, 1, "")
+async def answered(answer: Awaitable[bytes], file: str) -> tuple[list[Problem], bool]:
+    """What a child finds, and whether it was ended before: then that is what is wrong, with a file."""
+    try:
+        return msgspec.json.decode(await answer, type=list[Problem]), False
+    except ChildError as error:
+        return [Problem(error.rule, "error", str(error), file=file)], True
 
 
 def _still_open(linted: list[Problem], problems: list[Problem]) -> list[Problem]:

@@ -15,13 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import injector
-from injector.advice.fixes import Fix, fix_for, fix_of
-from injector.authoring.lint.apply_fixes import apply, fix_all, fixed
 from injector.authoring.lint.engine import LintOptions, lint_sources, lint_template
+from injector.authoring.lint.fixes import Fix, apply, fix_all, fix_for, fix_of, fixed
 from injector.authoring.lint.rule import rules
 from injector.authoring.reference import with_section
 from injector.authoring.scaffold import scaffold
-from injector.cli.lint_fixes import write_fixes
+from injector.cli.lint import write_fixes
 from injector.cli.main import main
 from injector.diagnostics import Diagnostic, Edit, Place
 from injector.errors import TEMPLATE_ERRORS

@@ -19,7 +19,7 @@ from pygls.workspace import PositionCodec
 from injector.authoring.lint.rule import rules
 from injector.authoring.lint.sample_pods import SAMPLE_PODS
 from injector.authoring.lsp.editor_text import EditorText, disabling
-from injector.authoring.lsp.fork_server import ChildError, ChildRequest, ForkServer
+from injector.authoring.lsp.fork_server import ChildError, ForkServer
 from tests.authoring.commands import injector
 from tests.authoring.lsp.editor import Editor, applied, linted
 from tests.authoring.pages import blocks
@@ -115,10 +115,10 @@ def test_a_child_that_takes_too_long_is_ended_and_the_next_works() -> None:
         children = ForkServer()
         try:
             with pytest.raises(ChildError) as ended:
-                await children.run(ChildRequest("lint", envoy, 1))
-            assert ended.value.code == "limit"
-            assert await children.run(ChildRequest("check", {**envoy, "pod": "", "cases": True}, 60)) == b"[]"
-            cancelled = asyncio.create_task(children.run(ChildRequest("lint", envoy, 60)))
+                await children.run("lint", envoy, 1)
+            assert ended.value.rule == "limit"
+            assert await children.run("check", {**envoy, "pod": "", "cases": True}, 60) == b"[]"
+            cancelled = asyncio.create_task(children.run("lint", envoy, 60))
             [*_, forking] = children_of(os.getpid())
             while not children_of(forking):  # noqa: ASYNC110 - it is another process that begins and ends
                 await asyncio.sleep(0.01)
@@ -405,6 +405,6 @@ def test_positions_are_those_of_the_editor(encoding: str) -> None:
 
 def test_no_rule_is_switched_off_that_cannot_be() -> None:
     texts = {"template.yaml": EditorText("a: 1\n", PositionCodec())}
-    assert disabling("disable", "template.yaml", 1, texts) is None
-    assert disabling("yaml", "template.yaml", 1, texts) is None
+    assert disabling("disable", "template.yaml", 1, texts) == []
+    assert disabling("yaml", "template.yaml", 1, texts) == []
     assert all(disabling(rule, "template.yaml", 1, texts) for rule in rules() if rule != "disable")

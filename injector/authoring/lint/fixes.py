@@ -1,4 +1,4 @@
-"""The one right edit for a Diagnostic, as data: by its place and its fields, never by its words.
+"""The one right edit for a Diagnostic, by its place and its fields, never by its words; and what it makes of the texts.
 
 Who makes a Diagnostic knows what is wrong at its place, and says so in one of its `fields`:
 
@@ -15,11 +15,13 @@ an anchor writes what the Diagnostic is about, there is no fix.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
 from injector.diagnostics import Diagnostic, Edit, Place, printable
+from injector.errors import TEMPLATE_ERRORS
 from injector.names import cut, flow_value, nearest
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
@@ -40,6 +42,8 @@ _JINJA = re.compile(r"\{\{|\{#|.*\{%")
 _FLOW = re.compile(r"\{(?![{%#])(?P<first>[^,{}\[\]\"'\n]*)(?P<next>.?)")
 #: How a line begins that belongs to the key above, whose indentation it may have.
 _GOES_ON = ("- ", "}", "]")
+#: How often a template is looked at anew, as a fix can show what was wrong behind it.
+_ROUNDS = 12
 
 
 class Fix(NamedTuple):
@@ -56,11 +60,7 @@ class _Spot(NamedTuple):
     text: str
     offset: int
     lines: Sequence[re.Match[str]]
-
-    @property
-    def start(self) -> int:
-        """Where the line begins."""
-        return self.lines[0].start()
+    start: int  #: where the line begins
 
     def fix(self, title: str, start: int, end: int, text: str) -> Fix:
         """The fix that is one change of this file."""
@@ -91,7 +91,7 @@ def _spot(place: Place, sources: Mapping[str, str]) -> _Spot | None:
         return None
     start = lines[0].start() + lines[0][0].startswith("\ufeff")
     same = text[start : lines[0].end()].rstrip("\r\n") == place.text.removeprefix("\ufeff").rstrip("\r")
-    return _Spot(place.file, text, start + place.column - 1, lines) if same else None
+    return _Spot(place.file, text, start + place.column - 1, lines, lines[0].start()) if same else None
 
 
 def _replaced(spot: _Spot, fields: Mapping[str, Any], _: Mapping[str, str]) -> Fix | None:
@@ -207,3 +207,77 @@ _WAYS: dict[str, Callable[[_Spot, Mapping[str, Any], Mapping[str, str]], Fix | N
     "add": _added,
     "remove": _removed,
 }
+
+
+class Fixed(NamedTuple):
+    """The texts of a template before and after fixes, what is still wrong, and what was corrected."""
+
+    before: Mapping[str, str]
+    sources: Mapping[str, str]
+    problems: Sequence[Diagnostic]
+    corrected: Sequence[Diagnostic] = ()
+
+    @property
+    def changes(self) -> dict[str, str]:
+        """The new texts of the files that are not as they were, by name."""
+        return {file: text for file, text in self.sources.items() if text != self.before[file]}
+
+
+def with_fixes(problems: Iterable[Diagnostic], sources: Mapping[str, str]) -> list[Diagnostic]:
+    """The problems, each with its fix among its fields where there is one right edit; `sources` are the texts."""
+    fixes = ((problem, fix_for(problem, sources)) for problem in problems)
+    return [replace(problem, fields={**problem.fields, "fix": fix}) if fix else problem for problem, fix in fixes]
+
+
+def apply(text: str, edits: Iterable[Edit]) -> str:
+    """A text with changes that do not overlap; every character outside of them stays."""
+    for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
+        text = text[: edit.start] + edit.text + text[edit.end :]
+    return text
+
+
+def fixed(sources: Mapping[str, str], problems: Sequence[Diagnostic]) -> Fixed:
+    """The texts after the fixes of the most urgent problems, but for those that touch an earlier one.
+
+    What is less urgent may be a consequence. `problems` stay as they are.
+    """
+    edits: dict[Edit, None] = {}
+    corrected = []
+    fixable = [problem for problem in problems if fix_of(problem)]
+    most = min(map(urgency, fixable), default=0)
+    for problem in fixable:
+        fix = fix_of(problem) if urgency(problem) == most else None
+        if fix and (edits.keys() >= set(fix.edits) or not any(_touch(a, b) for a in fix.edits for b in edits)):
+            edits.update(dict.fromkeys(fix.edits))
+            corrected.append(problem)
+    texts = {file: apply(text, (edit for edit in edits if edit.file == file)) for file, text in sources.items()}
+    return Fixed(sources, texts, problems, corrected)
+
+
+def urgency(problem: Diagnostic) -> int:
+    """What comes first: errors; what is wrong with a README last."""
+    return 0 if problem.severity == "error" else 1 + problem.place.file.endswith(".md")
+
+
+def _touch(edit: Edit, other: Edit) -> bool:
+    return edit.file == other.file and edit.start <= other.end and other.start <= edit.end
+
+
+def fix_all(sources: Mapping[str, str], lint: Callable[[Mapping[str, str]], Sequence[Diagnostic]]) -> Fixed:
+    """The texts after every fix; `lint` says what is wrong with texts, as `with_fixes` has it.
+
+    Fixes with which a template no longer loads, although it did, do not count.
+    """
+    result = Fixed(sources, sources, lint(sources))
+    for _ in range(_ROUNDS):
+        last = fixed(result.sources, result.problems)
+        if not last.corrected:
+            break
+        problems = lint(last.sources)
+        broken, before = (
+            {problem.code for problem in both} & {*TEMPLATE_ERRORS} for both in (problems, result.problems)
+        )
+        if broken and not before:
+            break
+        result = Fixed(sources, last.sources, problems, [*result.corrected, *last.corrected])
+    return result
