@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from importlib.util import find_spec
 
@@ -26,6 +27,8 @@ def lsp() -> None:
         )
     from injector.authoring.lsp.language_server import make_server
 
+    # as when its input ends: what it has made goes with it
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     server = make_server()
     try:
         # of its own, as the server closes it

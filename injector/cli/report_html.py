@@ -76,7 +76,7 @@ def _explanation(explanation: Explanation) -> Object:
         data["page"] = page_address("reasons", str(result.reason))
     data["parts"] = parts_of(result.object, explanation.settings, len(result.files))
     if result.applied:
-        data |= _redacted(explanation.attempt) or {"withheld": _WITHHELD}
+        data |= _redacted(explanation.attempt) or {"withheld": _WITHHELD, "warnings": []}
     return data
 
 
@@ -150,6 +150,7 @@ def _redacted(attempt: Attempt) -> Object | None:
     old, new = (dump_yaml(pod).splitlines() for pod in pods)
     return {
         "hidden": [f"{template}.{parameter.name}" for template, parameter, _ in secrets],
+        "warnings": list(result.warning_lines),
         "difference": list(unified_diff(old, new, lineterm=""))[2:],
         "files": [
             {"template": template, "name": name, "text": text}
@@ -189,9 +190,12 @@ def _without_secrets(pod: Object, snapshot: Snapshot) -> Object:
     annotations.pop(_LAST_APPLIED, None)
     for key in annotations:
         template, slash, name = key.partition("/")
-        parameter = declared_parameter(prefixes.get(template + slash, {}), name)
+        parameters = prefixes.get(template + slash, {})
+        parameter = declared_parameter(parameters, name)
         if parameter is not None:
             annotations[key] = parameter.masked(annotations[key])
+        elif any(each.secret for each in parameters.values()):  # a misspelt name of a secret one, maybe
+            annotations[key] = "(not shown)"
     metadata = {key: value for key, value in pod.get("metadata", {}).items() if key != "managedFields"}
     if annotations:
         metadata["annotations"] = annotations

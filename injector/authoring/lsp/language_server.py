@@ -27,7 +27,7 @@ from injector.authoring.lsp.editor_features import ANSWERS, OPTIONS, Cursor
 from injector.authoring.lsp.editor_text import EditorText, editor_diagnostic, moved
 from injector.authoring.lsp.fork_server import ChildError, ForkServer
 from injector.authoring.lsp.project import Project
-from injector.authoring.lsp.watched_project import WatchedProject, answered
+from injector.authoring.lsp.watched_project import WatchedProject, answered, of_error
 from injector.authoring.pod_preview import Surroundings
 from injector.errors import TemplateError
 from injector.loading.template_folders import is_template
@@ -194,7 +194,7 @@ async def _ask(ls: InjectorLanguageServer, params: Any, *, task: str, kind: type
     try:
         return msgspec.json.decode(await watched.ask(task, watched.project(), **arguments))
     except (ChildError, TemplateError) as error:
-        return {"problems": [{"rule": error.rule, "severity": "error", "message": str(error)}]}
+        return {"problems": [of_error(error.rule, str(error))]}
 
 
 def _at(answer: Callable[[Cursor, Any], Any]) -> Callable[[InjectorLanguageServer, Any], Any]:
@@ -202,7 +202,11 @@ def _at(answer: Callable[[Cursor, Any], Any]) -> Callable[[InjectorLanguageServe
 
     async def handler(ls: InjectorLanguageServer, params: Any) -> Any:
         watched, file = ls.project_of(params.text_document.uri) or (None, "")
-        if watched is None or file not in (project := watched.project()).files:
+        try:
+            project = None if watched is None else watched.project()
+        except TemplateError:  # a diagnostic says so
+            return None
+        if watched is None or project is None or file not in project.files:
             return None
         texts = {path: ls.text(text) for path, text in project.files.items()}
         offset = texts[file].offset(params.position) if hasattr(params, "position") else 0

@@ -123,6 +123,7 @@ def test_completion_hover_and_rename(screen: Screen, folder: Path) -> None:
     screen.select(_OVERLAY, "{{ params.image }}")
     screen.page.keyboard.type("{{ params.gre")
     screen.page.locator(".cm-tooltip-autocomplete li", has_text="greeting").wait_for()
+    screen.page.wait_for_timeout(300)  # until then a list that has just opened takes no keys
     screen.page.keyboard.press("Enter")
     screen.until(lambda: "{{ params.greeting" in screen.text)
     for _ in range(3):

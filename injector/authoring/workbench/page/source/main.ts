@@ -96,7 +96,7 @@ class Workbench {
       this.client.sync();
       const params = { folder: this.folder, ...this.choices.value };
       const preview = await this.client.request<unknown, Preview>("injector/preview", params);
-      this.choices.offer(preview);
+      if (preview.samples !== undefined) this.choices.offer(preview);
       this.result.show(preview);
     } catch (error) {
       this.result.fail(`Nothing can be rendered: ${error instanceof Error ? error.message : String(error)}`);
