@@ -27,7 +27,7 @@ from injector.authoring.lsp.editor_features import ANSWERS, OPTIONS, Cursor
 from injector.authoring.lsp.editor_text import EditorText, editor_diagnostic, moved
 from injector.authoring.lsp.fork_server import ChildError, ForkServer
 from injector.authoring.lsp.project import Project
-from injector.authoring.lsp.watched_project import WatchedProject, answered, of_error
+from injector.authoring.lsp.watched_project import WatchedProject, answered
 from injector.authoring.pod_preview import Surroundings
 from injector.errors import TemplateError
 from injector.loading.template_folders import is_template
@@ -194,7 +194,7 @@ async def _ask(ls: InjectorLanguageServer, params: Any, *, task: str, kind: type
     try:
         return msgspec.json.decode(await watched.ask(task, watched.project(), **arguments))
     except (ChildError, TemplateError) as error:
-        return {"problems": [of_error(error.rule, str(error))]}
+        return {"problems": [msgspec.to_builtins(Problem(error.rule, "error", str(error)))]}
 
 
 def _at(answer: Callable[[Cursor, Any], Any]) -> Callable[[InjectorLanguageServer, Any], Any]:
