@@ -69,7 +69,11 @@ def preview_choices(folder: Path, template: Template | None) -> Object:
     return {
         "versions": [f"{major}.{minor}" for major, minor in supported],
         "samples": [sample.title for sample in SAMPLE_PODS],
-        "cases": [checked.case.name for checked in read_suite(folder, str(folder)).cases if not checked.case.at_a_path],
+        "cases": [
+            {"name": case.name, "kubernetes": case.kubernetes or "", "parameters": case.params}
+            for case in (checked.case for checked in read_suite(folder, str(folder)).cases)
+            if not case.at_a_path
+        ],
         "declared": [
             {
                 **parameter.schema,

@@ -102,7 +102,8 @@ def _report(folder: Path, files: list[str], *, for_pods: bool) -> None:
         f"injector test {folder}": "its cases, in tests/",
     }
     if for_pods:
-        steps = {f"injector render {folder}": "what it adds to a pod; --watch shows it while you write", **steps}
+        purpose = "what it adds to a pod; --watch shows it while you write, as `injector workbench` does in the browser"
+        steps = {f"injector render {folder}": purpose, **steps}
     else:
         steps[f"injector docs {folder}"] = "how to list it at a path in the settings"
     width = max(map(len, steps))

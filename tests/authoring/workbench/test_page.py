@@ -317,6 +317,14 @@ def test_a_rule_is_switched_off_with_a_reason(screen: Screen) -> None:
     screen.until(lambda: screen.codes() is not None and "privilege-escalation" not in screen.codes())
 
 
+def test_a_case_is_shown_with_what_it_says(screen: Screen) -> None:
+    screen.page.locator("#pod").select_option(label="a Job is told that it will not end there")
+    assert screen.page.locator("#version").input_value() == "1.30"
+    screen.until(lambda: "will not complete" in screen.view("Warnings"))
+    screen.page.locator("#pod").select_option(label="sizes and image are the pod's to choose")
+    screen.until(lambda: "registry.example/nginx:1" in screen.view("Difference"))
+
+
 def test_a_file_that_changes_on_disk_shows(screen: Screen, folder: Path) -> None:
     overlay = folder / _OVERLAY
     before = overlay.read_text()

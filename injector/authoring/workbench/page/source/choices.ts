@@ -7,7 +7,9 @@ export interface Schema {
   minimum?: number; maximum?: number; maxLength?: number; format?: string; pattern?: string; required?: boolean;
   secret?: boolean;
 }
-export interface Offer { samples: string[]; cases: string[]; declared: Schema[]; versions: string[] }
+/** A case: the version of Kubernetes and the parameters that it says. */
+interface Case { name: string; kubernetes: string; parameters: Record<string, unknown> }
+export interface Offer { samples: string[]; cases: Case[]; declared: Schema[]; versions: string[] }
 /** The choices as `injector/preview` takes them. */
 export interface Choice {
   pod: string; namespaceLabel: string; kubernetesVersion: string; nativeSidecars: string;
@@ -29,6 +31,7 @@ export class Choices {
   });
   private readonly parameters = element("fieldset", { id: "parameters" }, element("legend", {}, "Parameters"));
   private offered = "";
+  private cases: Case[] = [];
 
   constructor(changed: () => void) {
     const own = element("div", { id: "own", hidden: true }, field("Manifest", this.manifest));
@@ -41,6 +44,7 @@ export class Choices {
       own.hidden = this.pod.value !== OWN;
       changed();
     });
+    this.pod.addEventListener("input", () => this.take(this.cases.find((each) => each.name === this.pod.value)));
   }
 
   get value(): Choice {
@@ -54,12 +58,24 @@ export class Choices {
     };
   }
 
+  /** Show what a case says beside its pod; what is typed then counts. */
+  private take(chosen: Case | undefined): void {
+    if (chosen === undefined) return;
+    const version = /^v?(\d+\.\d+)/.exec(chosen.kubernetes)?.[1];
+    if (version !== undefined) this.version.value = version;
+    for (const input of this.parameters.querySelectorAll<HTMLInputElement | HTMLSelectElement>("[name]")) {
+      const value = chosen.parameters[input.name];
+      input.value = value === undefined ? "" : shown(value);
+    }
+  }
+
   /** Offer what the template has now; what is chosen stays chosen where it is still there. */
   offer({ samples, cases, declared, versions }: Offer): void {
     const text = JSON.stringify([samples, cases, declared, versions]);
     if (text === this.offered) return;
     this.offered = text;
-    const groups: [string, string[]][] = [["Samples", samples], ["Cases", cases], ["Own", [OWN]]];
+    this.cases = cases;
+    const groups: [string, string[]][] = [["Samples", samples], ["Cases", cases.map(({ name }) => name)], ["Own", [OWN]]];
     refill(this.pod, groups.filter(([, names]) => names.length > 0).map(([title, names]) =>
       element("optgroup", { label: title }, ...names.map((name) => element("option", { value: name }, name)))));
     refill(this.version, versions.map((name) => element("option", { value: name }, name)));
