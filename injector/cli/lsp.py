@@ -20,11 +20,7 @@ def lsp() -> None:
     It shows what `injector lint` reports while you write a template, and completes, explains, finds and renames. A page
     of the documentation says how to set up your editor.
     """
-    if missing := [package for module, package in _PACKAGES.items() if find_spec(module) is None]:
-        raise click.ClickException(
-            f"the language server needs packages that are not installed; run {sys.executable} -m pip install "
-            f"{' '.join(missing)}"
-        )
+    need_packages()
     from injector.authoring.lsp.language_server import make_server
 
     # as when its input ends: what it has made goes with it
@@ -34,4 +30,13 @@ def lsp() -> None:
         # of its own, as the server closes it
         server.start_io(stdout=os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
     finally:
-        server.children.stop()
+        server.end()
+
+
+def need_packages() -> None:
+    """Raise click.ClickException where a package of the language server is missing, saying how to install it."""
+    if missing := [package for module, package in _PACKAGES.items() if find_spec(module) is None]:
+        raise click.ClickException(
+            f"the language server needs packages that are not installed; run {sys.executable} -m pip install "
+            f"{' '.join(missing)}"
+        )

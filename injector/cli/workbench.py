@@ -32,6 +32,9 @@ def workbench(folder: Path, address: str, port: int, no_open: bool) -> int:
     """
     import asyncio
 
+    from injector.cli.lsp import need_packages
+
+    need_packages()
     from injector.authoring.workbench.page_server import BUILT
     from injector.loading.template_folders import is_template, no_templates, templates_of
 

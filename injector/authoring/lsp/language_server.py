@@ -53,6 +53,12 @@ class InjectorLanguageServer(LanguageServer):
         self._pod = ""
         self._tasks: set[asyncio.Task[None]] = set()
 
+    def end(self) -> None:
+        """Check no more, and end the processes that check."""
+        for project in self._projects.values():
+            project.close()
+        self.children.stop()
+
     # -------------------------------------------------------------------------------------- documents and projects
 
     def project_of(self, uri: str) -> tuple[WatchedProject, str] | None:

@@ -7,20 +7,22 @@ https://owasp.org/www-community/attacks/DNS_Rebinding
 
 from __future__ import annotations
 
-import asyncio
 import hmac
+import json
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from pygls.exceptions import JsonRpcException
 from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
-from injector.authoring.workbench.server_process import LONGEST, LanguageServer
+from injector.authoring.lsp.language_server import InjectorLanguageServer, make_server
 from injector.authoring.workbench.template_files import ConflictError, FileRefusedError, TemplateFiles
 
 #: What `make workbench` builds: the page, its script and its style, and the licences of what is in them.
@@ -33,6 +35,8 @@ _TYPES = {
     ".txt": "text/plain",
     ".svg": "image/svg+xml",
 }
+#: The longest body and message: a template's files are smaller.
+_LONGEST = 8 * 1024 * 1024
 #: The port of http (RFC 9110, section 4.2.1).
 _HTTP = 80
 #: Pages that may be open at once: each has a language server.
@@ -46,9 +50,8 @@ class Workbench:
         self.files = TemplateFiles(folder)
         self.token = secrets.token_urlsafe(24)
         self.hosts: frozenset[str] = frozenset()
-        #: A language server for each page that is open, until it has ended.
-        self.language_servers: set[LanguageServer] = set()
-        self.pages = 0  #: those that are open, or opening
+        #: A language server for each page that is open.
+        self.language_servers: set[InjectorLanguageServer] = set()
         self._server: HTTPServer | None = None
 
     def listen(self, address: str, port: int) -> str:
@@ -66,7 +69,7 @@ class Workbench:
             (r"/(page\.js|page\.css|licences\.txt|icon\.svg)?", _Asset, {"workbench": self}),
         ]
         application = Application(routes, default_handler_class=_NotFound, default_handler_args={"workbench": self})
-        self._server = HTTPServer(application, max_body_size=LONGEST)
+        self._server = HTTPServer(application, max_body_size=_LONGEST)
         self._server.add_sockets(sockets)
         return f"http://{literal}:{port}/?token={self.token}"
 
@@ -75,13 +78,13 @@ class Workbench:
         if self._server is not None:
             self._server.stop()
             await self._server.close_all_connections()
-        await asyncio.gather(*map(self.end, list(self.language_servers)))
+        for server in list(self.language_servers):
+            self.end(server)
 
-    async def end(self, server: LanguageServer) -> None:
+    def end(self, server: InjectorLanguageServer) -> None:
         """End the language server of a page that is closed."""
-        self.pages -= 1
-        await server.stop()
         self.language_servers.discard(server)
+        server.end()
 
     def is_own_host(self, host: str) -> bool:
         """Whether the host of a request, or of its origin, is one under which this server was asked to serve."""
@@ -205,9 +208,7 @@ class _Files(_Handler):
 class _Socket(_Handler, WebSocketHandler):
     """The language server: one for each page, from when the page opens it to when it is closed."""
 
-    _server: LanguageServer | None = None
-    _reading: asyncio.Task[None] | None = None
-    _ending: asyncio.Task[None] | None = None
+    _server: InjectorLanguageServer | None = None
 
     def prepare(self) -> None:
         super().prepare()
@@ -218,32 +219,38 @@ class _Socket(_Handler, WebSocketHandler):
     def check_origin(self, origin: str) -> bool:
         return self.workbench.is_own_origin(origin)
 
-    async def open(self, *_: str, **__: str) -> None:
-        if self.workbench.pages >= _PAGES:
+    def open(self, *_: str, **__: str) -> None:
+        if len(self.workbench.language_servers) >= _PAGES:
             return self.close(1013, "too many pages are open")
-        self.workbench.pages += 1
-        self._server = await LanguageServer.start(self.workbench.files.folder)
+        self._server = make_server()
+        self._server.protocol.set_writer(_Page(self), include_headers=False)
         self.workbench.language_servers.add(self._server)
-        if self.ws_connection is None:  # the page has gone meanwhile
-            return await self.workbench.end(self._server)
-        self._reading = asyncio.create_task(self._forward(self._server))
 
-    async def _forward(self, server: LanguageServer) -> None:
+    def on_message(self, message: str | bytes) -> None:
+        if self._server is None:
+            return
+        protocol = self._server.protocol
         try:
-            async for message in server.messages():
-                await self.write_message(message)
-        except WebSocketClosedError:
-            pass
-        finally:
-            self.close(1011, "the language server has ended")
-
-    async def on_message(self, message: str | bytes) -> None:
-        if self._server is not None and isinstance(message, str):
-            try:
-                await self._server.send(message)
-            except OSError:
-                self.close(1011, "the language server has ended")
+            protocol.handle_message(json.loads(message, object_hook=protocol.structure_message))
+        except (ValueError, AttributeError, JsonRpcException):  # no JSON, or none of the protocol's
+            self.close(1007, "this is no message of the language server protocol")
 
     def on_close(self) -> None:
-        if self._reading is not None and self._server is not None:
-            self._ending = asyncio.create_task(self.workbench.end(self._server))
+        if self._server is not None:
+            self.workbench.end(self._server)
+
+
+class _Page:
+    """Where a language server writes its messages."""
+
+    def __init__(self, socket: _Socket) -> None:
+        self._socket = socket
+
+    def write(self, data: bytes) -> None:
+        """Send a message; the page may be gone."""
+        with suppress(WebSocketClosedError):
+            self._socket.write_message(data.decode())
+
+    def close(self) -> None:
+        """Let the page begin anew."""
+        self._socket.close()

@@ -199,6 +199,33 @@ def test_the_language_server_answers_over_the_socket(served: Served) -> None:
     assert asyncio.run(_talk(served)) == "injector"
 
 
+@pytest.mark.parametrize("message", ["", "{", "[]", "1", '{"jsonrpc": "2.0"}', '{"jsonrpc": "1", "method": "x"}', "\0"])
+def test_what_is_no_message_ends_that_page_at_most(served: Served, message: str) -> None:
+    async def send() -> None:
+        address = f"ws://{served.host}/language-server?token={served.token}"
+        own = f"http://{served.host}"
+        async with aiohttp.ClientSession() as session, session.ws_connect(address, origin=own) as socket:
+            await socket.send_str(message)
+            await socket.send_str('{"jsonrpc": "2.0", "id": 1, "method": "nothing"}')
+            await asyncio.wait_for(socket.receive(), 30)
+
+    asyncio.run(send())
+    assert asyncio.run(_talk(served)) == "injector"
+
+
+def test_only_so_many_pages_are_open(served: Served) -> None:
+    async def open_many() -> list[int | None]:
+        address = f"ws://{served.host}/language-server?token={served.token}"
+        async with aiohttp.ClientSession() as session:
+            sockets = [await session.ws_connect(address, origin=f"http://{served.host}") for _ in range(12)]
+            for socket in sockets[8:]:
+                await asyncio.wait_for(socket.receive(), 30)
+            return [socket.close_code for socket in sockets]
+
+    assert asyncio.run(open_many()) == [None] * 8 + [1013] * 4
+    assert asyncio.run(_talk(served)) == "injector"
+
+
 @pytest.mark.parametrize(
     ("origin", "token"), [("http://attacker.example", None), ("null", None), (None, None), ("", "wrong")]
 )
