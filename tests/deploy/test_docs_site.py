@@ -21,6 +21,7 @@ import pytest
 
 from deploy.diagrams import DIAGRAMS, STAGES
 from tests import parts
+from tests.authoring.workbench import screen
 
 ROOT = Path(__file__).resolve().parents[2]
 _SECONDS = 60
@@ -204,3 +205,15 @@ def test_each_page_opens_without_an_error_or_a_request_elsewhere(site: Path, add
 
     wrong = asyncio.run(look())
     assert {page: problems for page, problems in wrong.items() if problems} == {}
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(address: str, scheme: str) -> None:
+    pages = ("", "workbench/", "lint/", "tutorial/", "templates/", "reasons/", "installing/", "lint/schema/")
+    with screen.chromium() as browser:
+        page = browser.new_context(color_scheme=scheme).new_page()
+        for path in pages:
+            page.goto(f"{address}{path}")
+            page.wait_for_function("document.readyState === 'complete'")
+            assert screen.violations(page) == [], path
