@@ -10,7 +10,7 @@ import click
 from injector.cli.options import FOLDER, flag, option, with_options
 from injector.errors import DocumentError
 from injector.loading.template_folders import find_gallery, gallery_path
-from injector.names import is_dns_label, legal_name, shortened
+from injector.names import flow_value, is_dns_label, legal_name, shortened
 
 #: The names of the templates that come with the injector.
 GALLERY = list(find_gallery(gallery_path()))
@@ -52,6 +52,8 @@ def new(name: str, original: str | None, resource: str | None, image: str | None
     from injector.cli.injection_sources import template_folder
 
     check_name(name)
+    if flow_value(name) != name:
+        raise click.UsageError(f"{name} without quotes is no text in YAML; choose another name, such as {name}-sidecar")
     shape = _shape([shape for shape, is_chosen in shapes.items() if is_chosen], original, resource)
     try:
         to = None if resource is None else scaffold.target(resource)

@@ -180,6 +180,12 @@ def test_it_says_what_it_made_and_what_comes_next_and_those_commands_work(tmp_pa
         assert injector(*command.split()[1:], cwd=tmp_path).code == 0, command
 
 
+@pytest.mark.parametrize("name", ["null", "true", "1", "on", "0x1f", "y"])
+def test_a_name_that_is_no_text_in_yaml_is_refused(name: str, tmp_path: Path) -> None:
+    assert injector("new", name, cwd=tmp_path).code == 2
+    assert not (tmp_path / name).exists()
+
+
 def test_nothing_is_ever_overwritten(tmp_path: Path, golden: Golden) -> None:
     (tmp_path / "hello").mkdir()
     assert injector("new", "hello", cwd=tmp_path).code == 0  # an empty folder holds nothing to lose
