@@ -45,11 +45,13 @@ class ForkServer:
 
     def __init__(self) -> None:
         self._running: tuple[socket.socket, subprocess.Popen[bytes]] | None = None
+        self._ended = False
 
     def start(self) -> socket.socket:
-        """The connection to the process, which begins where there is none."""
+        """The connection to the process, which begins where there is none. Raises ChildError after the end."""
+        if self._ended:
+            raise ChildError("value", "the language server has ended")
         if self._running is None:
-            self.stop()
             ours, theirs = socket.socketpair()
             command = [sys.executable, "-m", __name__, str(theirs.fileno())]
             with theirs:
@@ -69,6 +71,11 @@ class ForkServer:
             process.kill()
             process.wait()
             self._running = None
+
+    def end(self) -> None:
+        """Stop for good: what is still asked, by a page that is gone, starts no other process."""
+        self._ended = True
+        self.stop()
 
     async def run(self, task: str, arguments: Mapping[str, Any], seconds: int) -> bytes:
         """What a function of `checks.TASKS` gives in a child, as JSON. Raises ChildError.

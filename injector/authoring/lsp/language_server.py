@@ -57,7 +57,7 @@ class InjectorLanguageServer(LanguageServer):
         """Check no more, and end the processes that check."""
         for project in self._projects.values():
             project.close()
-        self.children.stop()
+        self.children.end()
 
     # -------------------------------------------------------------------------------------- documents and projects
 

@@ -131,6 +131,19 @@ def test_a_child_that_takes_too_long_is_ended_and_the_next_works() -> None:
     asyncio.run(ask())
 
 
+def test_after_the_end_nothing_starts_again() -> None:
+    async def ask() -> None:
+        before = children_of(os.getpid())
+        children = ForkServer()
+        children.start()
+        children.end()
+        with pytest.raises(ChildError):
+            await children.run("settings", {"file": "settings.yaml", "text": ""}, 10)
+        assert children_of(os.getpid()) == before
+
+    asyncio.run(ask())
+
+
 def children_of(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 

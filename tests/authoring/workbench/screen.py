@@ -17,7 +17,7 @@ from tests import parts
 from tests.command import ROOT
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, WebSocket
 
 #: Seconds that anything may take until a test gives up.
 PATIENCE = 60
@@ -65,10 +65,19 @@ class Screen:
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
         self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.on("websocket", lambda socket: self.requests.append(socket.url))
+        self.page.on("websocket", self._opened)
+        self.answer = ""  #: the last message of the language server
         self.address = address
         self.page.goto(address)
         self.until(lambda: self.verdict != "")
+
+    def _opened(self, socket: WebSocket) -> None:
+        self.requests.append(socket.url)
+        socket.on("framereceived", self._received)
+
+    def _received(self, message: str | bytes) -> None:
+        if '"before"' in str(message):
+            self.answer = str(message)
 
     def close(self) -> None:
         self.context.close()

@@ -103,7 +103,6 @@ export class Files extends Workspace {
   changed: () => void = () => {};
   private tabs: Tabs | undefined;
   private folder = "";
-  private readonly early = new Map<string, LspDiagnostic[]>();
 
   begin(tabs: Tabs, folder: string): void {
     this.tabs = tabs;
@@ -193,7 +192,7 @@ export class Files extends Workspace {
   /** Take in what the language server finds in a file: underlined in its editor, with the quick fixes that it knows. */
   async show(uri: string, problems: LspDiagnostic[]): Promise<void> {
     const file = this.getFile(uri);
-    if (file === null) { this.early.set(uri, problems); return; }
+    if (file === null) return;
     file.problems = problems;
     file.fixes = [];
     this.underline(file);

@@ -256,10 +256,12 @@ class Workbench {
 
 /** The files that an author changes first come first. */
 function byUse(one: string, other: string): number {
-  const rank = (path: string) => [/^overlay/, /^template\.yaml$/, /^[^/]*\.j2$/, /^tests\//].findIndex((each) => each.test(path)) % 5;
-  const order = (path: string) => { const at = rank(path); return at < 0 ? 9 : at; };
+  const order = (path: string) => firstFiles.findIndex((each) => each.test(path));
   return order(one) - order(other) || one.localeCompare(other);
 }
+
+/** What comes first, and all that is left. */
+const firstFiles = [/^overlay/, /^template\.yaml$/, /^[^/]*\.j2$/, /^tests\//, /^/];
 
 new Workbench().start().catch((error: unknown) => {
   const notice = byId("notice");
