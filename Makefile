@@ -68,7 +68,7 @@ setup: $(STAMP) ## Make .venv with the injector command in it
 demo: $(DEMO_STAMP) ## Show an injection from HTTPS request to a request through a real Envoy (no cluster needed)
 	@$(BIN)/injector demo
 
-parts: $(STAMP) ## Get all the real programs that tests use, at once; the other targets get those that their tests need
+parts: $(PAGE_STAMP) ## Get all the real programs that tests use, at once; the other targets get those that their tests need
 	$(WITH_PARTS)
 
 test: $(STAMP) ## Run the tests, with a real control plane, Envoy, nginx, Helm (the first time these are got meanwhile)
