@@ -165,7 +165,7 @@ bench-workbench: $(PAGE_STAMP) ## Measure what somebody at `injector workbench` 
 	$(BIN)/python -m deploy.workbench_page
 	$(WITH_PARTS) $(BIN)/python -m bench.workbench
 
-pictures: $(PAGE_STAMP) ## Draw docs/workbench.png, in a real Chromium
+pictures: $(PAGE_STAMP) ## Draw docs/workbench.png and docs/editor.png, in a real Chromium
 	$(BIN)/python -m deploy.workbench_page
 	$(WITH_PARTS) $(BIN)/python -m deploy.pictures
 

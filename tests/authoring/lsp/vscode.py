@@ -57,7 +57,9 @@ def vscode(room: Path) -> Iterator[str]:
     shutil.copytree(EXTENSION, extension, ignore=shutil.ignore_patterns("node_modules", "package-lock.json", "*.vsix"))
     commands = _COMMANDS.search((ROOT / "docs" / "editors.md").read_text())
     assert commands is not None
-    subprocess.run(["bash", "-euc", commands[1]], cwd=room, env=environment, check=True, stdin=subprocess.DEVNULL)
+    install = ["bash", "-euc", commands[1]]
+    done = subprocess.run(install, cwd=room, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
     injector = {"sidecar-injector.command": str(Path(sys.executable).with_name("injector"))}
     for name, settings in (("User", _SETTINGS), ("Machine", injector)):
         (data / name).mkdir(parents=True, exist_ok=True)
@@ -155,6 +157,12 @@ class Window:
         """The place of each problem by its code; what is of an earlier text is left out."""
         lines = re.findall(r"(?m)^injector\n(\S+)\n\[Ln (.*)\]", "\n".join(self.problems))
         return dict(lines)
+
+    @property
+    def text(self) -> str:
+        """The lines in view of the file that shows."""
+        lines = self.page.locator(".monaco-editor[data-uri] .view-line").all_inner_texts()
+        return "\n".join(lines).replace("\xa0", " ")
 
     @property
     def squiggles(self) -> Locator:
