@@ -1,4 +1,4 @@
-"""`make pictures`: the workbench and VS Code, drawn in a real Chromium with the mistake of the tutorial's fifth step."""
+"""`make pictures`: the workbench and VS Code with the tutorial's mistake, drawn in a real Chromium."""
 
 from __future__ import annotations
 
