@@ -24,13 +24,13 @@ def test_the_extension_shows_a_mistake_and_mends_it(tmp_path: Path) -> None:
         window.keys("Control+Delete")
         window.page.keyboard.type("prot")
         window.until(lambda: window.codes() == {"name": "42, Col 62"})
-        assert window.squiggles.count() == 1
+        window.until(lambda: window.squiggles.count() == 1)
         window.keys("Escape", "Control+.")
         assert window.choices("action") == ["write port"]
         window.keys("Enter")
         window.until(lambda: "params.port }}" in window.text)
         window.until(lambda: window.codes() == {"readme-parameters": "51, Col 1"})
-        assert window.squiggles.count() == 0
+        window.until(lambda: window.squiggles.count() == 0)
         assert "18090" in window.hover()
         window.go(42, 62)
         window.keys("Control+Delete", "Control+Space")

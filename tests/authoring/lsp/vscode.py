@@ -10,8 +10,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +22,7 @@ from urllib.parse import urlsplit
 
 from tests import command, parts
 from tests.authoring.workbench.screen import PATIENCE
+from tests.cluster.processes import Process
 from tests.command import ROOT
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
 EXTENSION = ROOT / "docs" / "editors" / "vscode"
 _COMMANDS = re.compile(r"## VS Code\n[^#]*?\n\n((?:    .*\n)+)")
+_PORT = re.compile(r"agent listening on (\d+)")
 _SETTINGS = {
     "chat.disableAIFeatures": True,
     "editor.minimap.enabled": False,
@@ -43,39 +47,48 @@ _SETTINGS = {
 @contextlib.contextmanager
 def vscode(room: Path) -> Iterator[str]:
     """VS Code with the extension, which stays in the folder `room`: its address."""
-    server, data, programs = parts.require("vscode-server"), room / "data", room / "bin"
-    environment = {
-        **os.environ,
-        "PATH": os.pathsep.join((str(programs), parts.search_path())),
-        "PYTHONPATH": str(ROOT),
-        "VSCODE_AGENT_FOLDER": str(room),
-        "npm_config_prefer_offline": "true",
-    }
-    programs.mkdir(parents=True)
-    (programs / "code").symlink_to(server)
-    extension = room / EXTENSION.relative_to(ROOT)
-    shutil.copytree(EXTENSION, extension, ignore=shutil.ignore_patterns("node_modules", "package-lock.json", "*.vsix"))
+    server = parts.require("vscode-server")
+    with tempfile.TemporaryDirectory() as sockets:  # whose paths have to be short
+        environment = {
+            "PATH": os.pathsep.join((str(room / "bin"), parts.search_path())),
+            "PYTHONPATH": str(ROOT),
+            "TMPDIR": sockets,
+            "VSCODE_AGENT_FOLDER": str(room),
+            "XDG_RUNTIME_DIR": sockets,
+            "npm_config_prefer_offline": "true",
+        }
+        _install(room, server, environment)
+        words = [server, "--host", "127.0.0.1", "--port", "0", "--without-connection-token"]
+        process = Process(words, room / "log", environment)
+        try:
+            process.wait_until_ready(lambda: _PORT.search(process.log))
+            yield f"http://127.0.0.1:{_PORT.findall(process.log)[0]}"
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)  # those that run the extensions with it
+            process.popen.wait()
+
+
+def _install(room: Path, server: Path, environment: dict[str, str]) -> None:
+    """Install the extension as the page says, for the command `code`, and write settings."""
+    (room / "bin").mkdir(parents=True)
+    (room / "bin" / "code").symlink_to(server)
+    ignored = shutil.ignore_patterns("node_modules", "package-lock.json", "*.vsix")
+    shutil.copytree(EXTENSION, room / EXTENSION.relative_to(ROOT), ignore=ignored)
     commands = _COMMANDS.search((ROOT / "docs" / "editors.md").read_text())
     assert commands is not None
-    install = ["bash", "-euc", commands[1]]
-    done = subprocess.run(install, cwd=room, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = subprocess.run(
+        ["bash", "-euc", commands[1]],
+        cwd=room,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     injector = {"sidecar-injector.command": str(Path(sys.executable).with_name("injector"))}
     for name, settings in (("User", _SETTINGS), ("Machine", injector)):
-        (data / name).mkdir(parents=True, exist_ok=True)
-        (data / name / "settings.json").write_text(json.dumps(settings))
-    words = ["code", "--host", "127.0.0.1", "--port", "0", "--without-connection-token"]
-    with (
-        (room / "errors").open("w") as errors,
-        subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
-    ):
-        try:
-            assert process.stdout is not None
-            listening = re.search(r"listening on (\d+)", process.stdout.readline() + process.stdout.readline())
-            assert listening is not None
-            yield f"http://127.0.0.1:{listening[1]}"
-        finally:
-            process.terminate()
+        (room / "data" / name).mkdir(parents=True, exist_ok=True)
+        (room / "data" / name / "settings.json").write_text(json.dumps(settings))
 
 
 def greeter(room: Path) -> Path:
