@@ -44,6 +44,7 @@ def draw_editor() -> None:
             window.until(lambda: list(window.codes()) == ["name"])
             window.choices("suggest")
             window.hover()
+            window.page.locator(".monaco-hover:visible", has_text="Quick Fix").wait_for()
             window.page.screenshot(path=DOCS / "editor.png")
             window.context.close()
 

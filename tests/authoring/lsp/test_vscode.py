@@ -14,7 +14,7 @@ from tests.authoring.workbench.screen import chromium
 @pytest.mark.programs
 def test_the_extension_shows_a_mistake_and_mends_it(tmp_path: Path) -> None:
     folder = greeter(tmp_path)
-    overlay = folder / "overlay.yaml.j2"
+    overlay, config = folder / "overlay.yaml.j2", folder / "nginx.conf.j2"
     with vscode(tmp_path / "vscode") as address, chromium() as browser:
         window = Window(browser, address, folder.parent)  # whose folder has a template, and is none
         window.find_file(overlay.name)
@@ -44,5 +44,9 @@ def test_the_extension_shows_a_mistake_and_mends_it(tmp_path: Path) -> None:
         window.until(lambda: "params.listen_port" in window.text)
         window.keys("Control+k", "s")
         window.until(lambda: "params.listen_port }}/" in overlay.read_text())
+        window.find_file(config.name)
+        before = config.read_text().partition("params.listen_port")[0]
+        window.go(before.count("\n") + 1, len(before.splitlines()[-1]) + len(" params"))
+        assert "18090" in window.hover()
         window.context.close()
     assert command.run("test", folder).code == 0
