@@ -42,6 +42,7 @@ def draw_editor() -> None:
             window.keys("Control+Delete")
             window.page.keyboard.type("prot")
             window.until(lambda: list(window.codes()) == ["name"])
+            window.keys("Escape", "Control+Space")  # what typing opens does not always stay
             window.choices("suggest")
             window.hover()
             window.page.locator(".monaco-hover:visible", has_text="Quick Fix").wait_for()
