@@ -4,7 +4,9 @@ import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } 
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { jinja } from "@codemirror/lang-jinja";
 import { yaml } from "@codemirror/lang-yaml";
-import { HighlightStyle, bracketMatching, indentUnit, syntaxHighlighting } from "@codemirror/language";
+import {
+  HighlightStyle, bracketMatching, indentOnInput, indentService, indentUnit, syntaxHighlighting,
+} from "@codemirror/language";
 import { type Diagnostic, lintKeymap, nextDiagnostic, setDiagnostics } from "@codemirror/lint";
 import {
   LSPClient, LSPPlugin, Workspace, type WorkspaceFile, findReferencesKeymap, hoverTooltips, jumpToDefinitionKeymap,
@@ -91,9 +93,20 @@ export function common(label: string): Extension {
 
 export function language(path: string): Extension {
   const base = /\.(ya?ml|json)(\.j2)?$/.test(path) ? yaml() : undefined;
-  if (path.endsWith(".j2")) return base === undefined ? jinja() : jinja({ base });
-  return base ?? [];
+  const indentation = base === undefined ? [] : yamlIndentation;
+  if (!path.endsWith(".j2")) return [base ?? [], indentation];
+  // the language alone: what comes with it completes words that no template knows, and closes `{%` a second time
+  const { language } = jinja(base && { base });
+  return [language, language.data.of({ indentOnInput: /^\s*\{%-?\s*end(if|for|macro|call|set)$/ }), indentation];
 }
+
+/** Where a line begins in YAML: after `key:` deeper, also where nothing is below it yet; after a tag of Jinja as that. */
+const yamlIndentation = indentService.of((context, position) => {
+  if (context.simulatedBreak === null) return undefined;
+  const [, before = "", tag, key] = /^((?: |- )*)(?:(\{%.*)|([^#\s].*:))?\s*(?:#.*)?$/.exec(context.lineAt(position, -1).text) ?? [];
+  if (key !== undefined) return before.length + context.unit;
+  return tag === undefined ? undefined : before.length;
+});
 
 const languageIds: [RegExp, string][] = [[/\.j2$/, "jinja"], [/\.ya?ml$/, "yaml"], [/\.md$/, "markdown"]];
 
@@ -118,7 +131,7 @@ export class Files extends Workspace {
       doc: text,
       extensions: [
         this.client.plugin(uri, id), common(path), lineNumbers(), history(), drawSelection(), highlightActiveLine(), bracketMatching(),
-        closeBrackets(), highlightSelectionMatches(), indentUnit.of("  "), language(path), autocompletion(),
+        closeBrackets(), indentOnInput(), highlightSelectionMatches(), indentUnit.of("  "), language(path), autocompletion(),
         keymap.of([
           { key: "F8", run: nextDiagnostic }, ...renameKeymap, ...jumpToDefinitionKeymap, ...findReferencesKeymap,
           ...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...searchKeymap, ...historyKeymap, ...defaultKeymap,
