@@ -1,6 +1,8 @@
 // The template's files in editors. What an editor knows of them comes from the language server alone.
 
-import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import {
+  autocompletion, closeBrackets, closeBracketsKeymap, closeCompletion, completionKeymap, selectedCompletion,
+} from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { jinja } from "@codemirror/lang-jinja";
 import { yaml } from "@codemirror/lang-yaml";
@@ -13,7 +15,7 @@ import {
   renameKeymap, serverCompletion,
 } from "@codemirror/lsp-client";
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
-import { type ChangeSpec, EditorState, type Extension, type Text } from "@codemirror/state";
+import { type ChangeSpec, EditorState, type Extension, Prec, type Text } from "@codemirror/state";
 import {
   EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers,
 } from "@codemirror/view";
@@ -108,6 +110,14 @@ const yamlIndentation = indentService.of((context, position) => {
   return tag === undefined ? undefined : before.length;
 });
 
+/** Where what is selected to complete stands there whole already, Enter ends the line as it does without a list. */
+function closeWhole(view: EditorView): boolean {
+  const { head } = view.state.selection.main;
+  const { label = "", apply = label } = selectedCompletion(view.state) ?? {};
+  if (label !== "" && view.state.sliceDoc(head - label.length, head) === apply) closeCompletion(view);
+  return false;
+}
+
 const languageIds: [RegExp, string][] = [[/\.j2$/, "jinja"], [/\.ya?ml$/, "yaml"], [/\.md$/, "markdown"]];
 
 /** All files of a template, in the one way that the language server's client and the page see them. */
@@ -131,7 +141,8 @@ export class Files extends Workspace {
       doc: text,
       extensions: [
         this.client.plugin(uri, id), common(path), lineNumbers(), history(), drawSelection(), highlightActiveLine(), bracketMatching(),
-        closeBrackets(), indentOnInput(), highlightSelectionMatches(), indentUnit.of("  "), language(path), autocompletion(),
+        closeBrackets(), indentOnInput(), highlightSelectionMatches(), indentUnit.of("  "), language(path),
+        Prec.highest(keymap.of([{ key: "Enter", run: closeWhole }])), autocompletion(),
         keymap.of([
           { key: "F8", run: nextDiagnostic }, ...renameKeymap, ...jumpToDefinitionKeymap, ...findReferencesKeymap,
           ...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...searchKeymap, ...historyKeymap, ...defaultKeymap,
