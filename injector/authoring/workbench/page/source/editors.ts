@@ -102,12 +102,14 @@ export function language(path: string): Extension {
   return [language, language.data.of({ indentOnInput: /^\s*\{%-?\s*end(if|for|macro|call|set)$/ }), indentation];
 }
 
-/** Where a line begins in YAML: after `key:` deeper, also where nothing is below it yet; after a tag of Jinja as that. */
+/** Where a line begins in YAML: after `key:` deeper, also where nothing is below it yet; Jinja does not change it. */
 const yamlIndentation = indentService.of((context, position) => {
   if (context.simulatedBreak === null) return undefined;
-  const [, before = "", tag, key] = /^((?: |- )*)(?:(\{%.*)|([^#\s].*:))?\s*(?:#.*)?$/.exec(context.lineAt(position, -1).text) ?? [];
-  if (key !== undefined) return before.length + context.unit;
-  return tag === undefined ? undefined : before.length;
+  const [, blanks = "", dashes = "", text = ""] = /^( *)((?:- +)*)(.*?)(?:\s+#.*)?\s*$/.exec(context.lineAt(position, -1).text) ?? [];
+  const column = blanks.length + dashes.length;
+  if (text.endsWith(":") && !text.startsWith("#")) return column + context.unit;
+  if (text.startsWith("{%") || /:\s.*\}\}/.test(text)) return column;
+  return text.includes("}}") ? blanks.length : undefined;
 });
 
 /** Where what is selected to complete stands there whole already, Enter ends the line as it does without a list. */
