@@ -15,9 +15,9 @@ import {
   renameKeymap, serverCompletion,
 } from "@codemirror/lsp-client";
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
-import { type ChangeSpec, EditorState, type Extension, Prec, type Text } from "@codemirror/state";
+import { type ChangeSpec, EditorState, type Extension, Prec, RangeSetBuilder, type Text } from "@codemirror/state";
 import {
-  EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers,
+  Decoration, EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers,
 } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { type Tabs, ask, byId, element } from "./elements";
@@ -85,10 +85,23 @@ const theme = EditorView.theme({
 
 const nonce = document.querySelector<HTMLMetaElement>("meta[name=nonce]")?.content ?? "";
 
+/** A line that is wrapped goes on to the right of where its text begins. */
+const hangingIndent = EditorView.decorations.of((view) => {
+  const lines = new RangeSetBuilder<Decoration>();
+  for (const { from, to } of view.visibleRanges) {
+    for (let line = view.state.doc.lineAt(from); ; line = view.state.doc.line(line.number + 1)) {
+      const width = Math.min(/^[ -]*/.exec(line.text)?.[0].length ?? 0, 20) + 2;
+      lines.add(line.from, line.from, Decoration.line({ attributes: { style: `padding-left: calc(${width}ch + 6px); text-indent: -${width}ch` } }));
+      if (line.to >= to) break;
+    }
+  }
+  return lines.finish();
+});
+
 /** What every editor of the page has, to write in or only to read. */
 export function common(label: string): Extension {
   return [
-    EditorView.cspNonce.of(nonce), theme, syntaxHighlighting(highlighting), EditorView.lineWrapping,
+    EditorView.cspNonce.of(nonce), theme, syntaxHighlighting(highlighting), EditorView.lineWrapping, hangingIndent,
     EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
   ];
 }
@@ -126,6 +139,8 @@ const languageIds: [RegExp, string][] = [[/\.j2$/, "jinja"], [/\.ya?ml$/, "yaml"
 export class Files extends Workspace {
   files: OpenFile[] = [];
   changed: () => void = () => {};
+  /** What each rule of the linter is about, by its name. */
+  explanations: Record<string, string> = {};
   private tabs: Tabs | undefined;
   private folder = "";
 
@@ -142,9 +157,8 @@ export class Files extends Workspace {
     const state = EditorState.create({
       doc: text,
       extensions: [
-        this.client.plugin(uri, id), common(path), lineNumbers(), history(), drawSelection(), highlightActiveLine(), bracketMatching(),
-        closeBrackets(), indentOnInput(), highlightSelectionMatches(), indentUnit.of("  "), language(path),
-        Prec.highest(keymap.of([{ key: "Enter", run: closeWhole }])), autocompletion(),
+        Prec.highest(keymap.of([{ key: "Enter", run: closeWhole }])), this.client.plugin(uri, id), common(path), lineNumbers(), history(), drawSelection(), highlightActiveLine(), bracketMatching(),
+        closeBrackets(), indentOnInput(), highlightSelectionMatches(), indentUnit.of("  "), language(path), autocompletion(),
         keymap.of([
           { key: "F8", run: nextDiagnostic }, ...renameKeymap, ...jumpToDefinitionKeymap, ...findReferencesKeymap,
           ...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...searchKeymap, ...historyKeymap, ...defaultKeymap,
@@ -341,12 +355,20 @@ function onlyText(html: string): string {
   return page.body.innerHTML;
 }
 
+/** The name of a rule: what opens what the rule is about; for an error that no rule finds only its name. */
+function ruleName(name: string, about: string | undefined): HTMLElement | string {
+  if (about === undefined) return name;
+  const text = element("pre", { tabindex: 0, role: "region", "aria-label": name }, about);
+  return element("button", { type: "button", class: "rule", title: "What this rule is about", click: () => void ask(name, "", {}, text) }, name);
+}
+
 let listed = "";
 
 /** The list of all problems, each with a way to its place; whether these are all depends on the last whole check. */
 export function listProblems(files: Files): void {
   const problems = files.files.flatMap((file) => file.problems.map((problem) => ({ file, problem })));
-  const content = JSON.stringify(problems.map(({ file, problem }) => [file.path, problem, files.fixesFor(file, problem).length]));
+  const content = JSON.stringify(problems.map(({ file, problem }) => [
+    file.path, problem, files.fixesFor(file, problem).length, (problem.code ?? "") in files.explanations]));
   if (content === listed) return;
   listed = content;
   const list = byId("problems");
@@ -359,7 +381,7 @@ export function listProblems(files: Files): void {
       element("button", { type: "button", class: "place", click: () => void files.go(file.path, line + 1, character + 1) },
         `${file.path}:${line + 1}:${character + 1}`),
       element("span", { class: "kind" }, ` ${kind} `), message,
-      ...(problem.code === undefined ? [] : [element("code", {}, ` [${problem.code}]`)]),
+      element("code", {}, " [", ruleName(problem.code ?? "", files.explanations[problem.code ?? ""]), "]"),
       ...help.map((text) => element("span", { class: "help" }, text)),
       ...files.fixesFor(file, problem).map(({ name, apply }) => element("button", { type: "button", class: "fix", click: apply }, name)));
   }));

@@ -73,6 +73,8 @@ class Workbench {
     };
     this.client.connect(await connect(lost));
     await this.client.initializing;
+    this.files.explanations = await this.client.request<unknown, Record<string, string>>("injector/rules", {});
+    listProblems(this.files);
     this.later();
   }
 
