@@ -108,15 +108,14 @@ export function common(label: string): Extension {
 
 export function language(path: string): Extension {
   const base = /\.(ya?ml|json)(\.j2)?$/.test(path) ? yaml() : undefined;
-  const indentation = base === undefined ? [] : yamlIndentation;
   if (!path.endsWith(".j2")) return [base ?? [], indentation];
   // the language alone: what comes with it completes words that no template knows, and closes `{%` a second time
   const { language } = jinja(base && { base });
   return [language, language.data.of({ indentOnInput: /^\s*\{%-?\s*end(if|for|macro|call|set)$/ }), indentation];
 }
 
-/** Where a line begins in YAML: after `key:` deeper, also where nothing is below it yet; Jinja does not change it. */
-const yamlIndentation = indentService.of((context, position) => {
+/** Where a line begins: after `key:` deeper, also where nothing is below it yet; what is of Jinja does not change it. */
+const indentation = indentService.of((context, position) => {
   if (context.simulatedBreak === null) return undefined;
   const [, blanks = "", dashes = "", text = ""] = /^( *)((?:- +)*)(.*?)(?:\s+#.*)?\s*$/.exec(context.lineAt(position, -1).text) ?? [];
   const column = blanks.length + dashes.length;
