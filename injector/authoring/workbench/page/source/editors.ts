@@ -85,18 +85,23 @@ const theme = EditorView.theme({
 
 const nonce = document.querySelector<HTMLMetaElement>("meta[name=nonce]")?.content ?? "";
 
-/** A line that is wrapped goes on to the right of where its text begins. */
-const hangingIndent = EditorView.decorations.of((view) => {
-  const lines = new RangeSetBuilder<Decoration>();
-  for (const { from, to } of view.visibleRanges) {
-    for (let line = view.state.doc.lineAt(from); ; line = view.state.doc.line(line.number + 1)) {
-      const width = Math.min(/^[ -]*/.exec(line.text)?.[0].length ?? 0, 20) + 2;
-      lines.add(line.from, line.from, Decoration.line({ attributes: { style: `padding-left: calc(${width}ch + 6px); text-indent: -${width}ch` } }));
-      if (line.to >= to) break;
+/** A line that is wrapped goes on to the right of where its text begins, which may be as many blanks as `farthest`. */
+const farthest = 20;
+const hangingIndent = [
+  EditorView.theme(Object.fromEntries([...Array(farthest + 1).keys()].map((blanks) => [
+    `.hanging-${blanks}`, { paddingLeft: `calc(${blanks + 2}ch + 6px)`, textIndent: `-${blanks + 2}ch` }]))),
+  EditorView.decorations.of((view) => {
+    const lines = new RangeSetBuilder<Decoration>();
+    for (const { from, to } of view.visibleRanges) {
+      for (let line = view.state.doc.lineAt(from); ; line = view.state.doc.line(line.number + 1)) {
+        const blanks = Math.min(/^[ -]*/.exec(line.text)?.[0].length ?? 0, farthest);
+        lines.add(line.from, line.from, Decoration.line({ class: `hanging-${blanks}` }));
+        if (line.to >= to) break;
+      }
     }
-  }
-  return lines.finish();
-});
+    return lines.finish();
+  }),
+];
 
 /** What every editor of the page has, to write in or only to read. */
 export function common(label: string): Extension {
