@@ -56,7 +56,7 @@ def test_two_comments_above_a_line_are_both_for_it(tmp_path: Path) -> None:
 
 def test_a_comment_above_a_line_that_has_one_too_is_for_that_line(tmp_path: Path) -> None:
     image = "    image: example.com/tool"
-    overlay = UNTAGGED.replace(image, f"{{# lint: disable=image-tag by hand #}}\n{image}  # lint: disable=schema why not")
+    overlay = UNTAGGED.replace(image, f"{{# lint: disable=image-tag mine #}}\n{image}  # lint: disable=schema no")
     assert [(rule, line) for rule, _, line in lint(tmp_path, overlay)] == [("disable", 8)]
 
 
