@@ -71,10 +71,11 @@ def _complete(cursor: Cursor, _: types.CompletionParams) -> list[types.Completio
             item.label,
             kind=_COMPLETIONS[item.kind],
             detail=item.detail or None,
-            documentation=types.MarkupContent(types.MarkupKind.Markdown, item.documentation),
+            documentation=item.documentation and types.MarkupContent(types.MarkupKind.Markdown, item.documentation),
+            sort_text=f"{number:04}",
             text_edit=types.TextEdit(cursor.text.range(item.start, item.end), item.text),
         )
-        for item in complete(cursor.project, cursor.file, cursor.offset)
+        for number, item in enumerate(complete(cursor.project, cursor.file, cursor.offset))
     ]
 
 
