@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import metadata_of
 from injector.cluster.blocking_client import BlockingClient, ClusterError
-from injector.cluster.installation import service_namespaces
-from injector.cluster.pause import is_paused, words_of_pause
+from injector.cluster.installation import is_paused, service_namespaces, words_of_pause
 from injector.errors import TemplateError
 from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import gallery_path, read_gallery
@@ -22,8 +21,7 @@ from injector.pods.selectors import matches
 from injector.pods.shape import string_map
 from injector.policies.request import ObjectRequest
 from injector.settings import Settings
-from injector.templates.load import TemplateSources
-from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, Trial, build_snapshot
+from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, TemplateSources, Trial, build_snapshot
 from injector.webhook.snapshot_sources import read_settings
 
 

@@ -15,13 +15,11 @@ from injector.cli.report import counted
 from injector.cli.rollout_progress import RolloutProgress
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.client import Client
-from injector.cluster.pause import is_paused
-from injector.cluster.rollout.dry_run import NewPod, try_pod
-from injector.cluster.rollout.marked_workload import MarkedWorkload
+from injector.cluster.installation import is_paused
+from injector.cluster.rollout.marked_workload import MarkedWorkload, unsettled
 from injector.cluster.rollout.plan import PlannedWorkload, desired_pods
 from injector.cluster.rollout.rollouts import Limits, RolloutResult, Rollouts
-from injector.cluster.rollout.steps import WorkloadStep
-from injector.cluster.rollout.workload_health import unsettled
+from injector.cluster.rollout.steps import NewPod, WorkloadStep, try_pod
 from injector.diagnostics import Diagnostic, Severity
 from injector.pods.context import Object, mapping_at
 from injector.settings import Settings

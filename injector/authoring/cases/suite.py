@@ -9,8 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from injector.advice.declarations import CASE_FILE_KEYS, case_key_help
-from injector.authoring.cases.case import Case
-from injector.authoring.cases.case_objects import Given, given, object_among, read_objects
+from injector.authoring.cases.case import Case, Given, given, object_among, read_objects
 from injector.authoring.cases.document import Absent, CaseDocument, read_document
 from injector.authoring.cases.mistakes import GOLDEN, mistakes
 from injector.authoring.diagnostic_formats import one_line
