@@ -19,7 +19,7 @@ from injector.cli.object_places import is_of_command, line_of_field, path_in_obj
 from injector.cli.pod_remarks import remarks_on
 from injector.cli.report import Line, OutcomeName, Report, line_for, parts_of, sentence_with_code
 from injector.diagnostics import Diagnostic, Path, spoken_path
-from injector.errors import InjectionError
+from injector.errors import Effect, InjectionError, Reason
 from injector.inject import inject as inject_pod
 from injector.injection import Injection
 from injector.loading.template_folders import gallery_path
@@ -35,7 +35,6 @@ from injector.pods.workloads import (
     with_pod_template,
     workload_with_pods,
 )
-from injector.reasons import Effect, Reason
 
 _OUTCOMES: dict[Effect, OutcomeName] = {
     Effect.INJECT: "injected",

@@ -15,13 +15,12 @@ from injector.authoring.refusal_location import Attempt
 from injector.cli.earlier_injection import foreign_receipt
 from injector.cli.user_ranges import users_outside
 from injector.diagnostics import spoken_path
-from injector.errors import InjectionError
+from injector.errors import Effect, InjectionError, Reason
 from injector.inject import inject
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object
 from injector.pods.misplaced_keys import misplaced_keys
 from injector.pods.shape import string_map
-from injector.reasons import Effect, Reason
 from injector.templates.choice import choose
 from injector.templates.render import render_files, render_overlay
 from injector.templates.snapshot import Snapshot

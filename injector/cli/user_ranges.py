@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from injector.diagnostics import Diagnostic
+from injector.errors import Effect
 from injector.injection import Applied, Injection
 from injector.pods.context import Namespace, Object, mapping
 from injector.pods.fields import CONTAINER_LISTS
-from injector.reasons import Effect
 from injector.settings import Settings
 
 RANGE_KEY = "openshift.io/sa.scc.uid-range"

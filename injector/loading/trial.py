@@ -1,5 +1,5 @@
-"""Limits for what is done with a template that nobody has tried yet, and its trial before it is accepted: it is compiled
-and rendered against sample pods in a child process, so that limits end only the child.
+"""Limits for what is done with a template that nobody has tried yet, and its trial before it is accepted: it is
+compiled and rendered against sample pods in a child process, so that limits end only the child.
 
 A render has a budget of its own (`holes.Run`); what lies outside of it has none: regular expressions in schemas, the
 compiling of large files, YAML. `limited` bounds its processor time and memory, in the main thread of a process alone,
@@ -24,11 +24,11 @@ from types import FrameType
 
 import msgspec
 
+from injector.budget import TOO_LARGE, LimitError
 from injector.diagnostics import Diagnostic
-from injector.errors import TOO_LARGE, InjectionError, LimitError, TemplateError
+from injector.errors import InjectionError, Reason, TemplateError
 from injector.library_messages import ran_out_of_memory
 from injector.names import cut
-from injector.reasons import Reason
 from injector.templates.render import RenderError, render_files, render_overlay
 from injector.templates.samples import sample_contexts
 from injector.templates.snapshot import load_template

@@ -9,8 +9,9 @@ from typing import Any, NoReturn
 
 import yaml
 
+from injector.budget import LimitError
 from injector.diagnostics import Path, Place, spoken_path
-from injector.errors import LimitError, TemplateError
+from injector.errors import TemplateError
 from injector.names import cut, hint, is_dns_label, legal_name, respelling, shortened, suggestion
 from injector.pods.context import Object
 from injector.pods.selectors import SelectorError, check_selector

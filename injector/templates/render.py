@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from injector.budget import charge, charge_later
+from injector.budget import FaultError, LimitError, charge, charge_later
 from injector.caches import Memo
 from injector.diagnostics import Path, Place
-from injector.errors import FaultError, InjectionError, LimitError
+from injector.errors import InjectionError
 from injector.names import kind_of
 from injector.pods.context import Object, mapping_at, sequence
 from injector.pods.fields import CONTAINER_LISTS

@@ -1,5 +1,5 @@
-"""The HTTPS server: routes, limits, the connections that are open; how it ends without losing a request, and what is said
-when its event loop hangs.
+"""The HTTPS server: routes, limits, the connections that are open; how it ends without losing a request, and what is
+said when its event loop hangs.
 
 Tornado's `HTTPServer` speaks HTTP/1.1 and TLS. It is an `HTTPServerConnectionDelegate` itself: the layer at which each
 request becomes an `Exchange`, below request objects and handlers.

@@ -12,7 +12,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from injector.cli.main import cli
-from injector.cluster.installation import PAUSE_MANAGER, NOTHING
+from injector.cluster.installation import NOTHING, PAUSE_MANAGER
 from tests.cluster.api import Api, ApiError, Object
 from tests.cluster.away import user_with
 from tests.cluster.conftest import NamespaceFactory

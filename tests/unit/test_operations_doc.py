@@ -22,8 +22,8 @@ from injector.cluster.permissions import permissions
 from injector.cluster.rotation import KEYS
 from injector.cluster.tasks import RepairBackoff
 from injector.cluster.update_policy import update_policy
+from injector.errors import Effect, Reason
 from injector.loading import trial
-from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.telemetry import Metrics
 from injector.templates.template import SETTERS

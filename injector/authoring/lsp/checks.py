@@ -13,9 +13,8 @@ from typing import Any, Final
 import msgspec
 
 from injector.authoring.cases.programs import Programs
-from injector.authoring.cases.results import results_as_json
 from injector.authoring.cases.run import Ways
-from injector.authoring.cases.runner import TestPlan, run_suites
+from injector.authoring.cases.runner import TestPlan, results_as_json, run_suites
 from injector.authoring.cases.suite import read_suite
 from injector.authoring.diagnostic_formats import diagnostic_data
 from injector.authoring.lint.engine import LintOptions, lint_sources, lint_subject

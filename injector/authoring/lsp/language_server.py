@@ -23,8 +23,7 @@ from pygls.uris import from_fs_path, to_fs_path
 from injector import __version__
 from injector.authoring.cases.suite import TESTS
 from injector.authoring.lsp.checks import Problem
-from injector.authoring.lsp.editor_features import ANSWERS, OPTIONS, Cursor
-from injector.authoring.lsp.editor_text import EditorText, editor_diagnostic, moved
+from injector.authoring.lsp.editor_features import ANSWERS, OPTIONS, Cursor, EditorText, editor_diagnostic, moved
 from injector.authoring.lsp.project import Project
 from injector.authoring.lsp.watched_project import ChildError, ForkServer, WatchedProject, answered
 from injector.authoring.pod_preview import Surroundings

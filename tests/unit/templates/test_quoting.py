@@ -20,8 +20,8 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from injector.errors import FaultError, InjectionError, TemplateError
-from injector.reasons import Reason
+from injector.budget import FaultError
+from injector.errors import InjectionError, Reason, TemplateError
 from injector.templates.quoting import SYNTAXES, quote, syntax_of
 from injector.templates.render import render_files, render_overlay
 from injector.templates.snapshot import load_template
