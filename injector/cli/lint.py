@@ -56,8 +56,7 @@ def lint(
     PATH is a template or a folder of templates. The default is the current folder. A comment `# lint: disable=RULE why`
     disables a rule for a line. Exits with 1 if there are errors.
     """
-    from injector.authoring.lint.engine import LintOptions, templates_among
-    from injector.authoring.lint.engine import lint as lint_templates
+    from injector.authoring.lint.engine import LintOptions, lint as lint_templates, templates_among
     from injector.authoring.lint.rule import rules
     from injector.cli.report import progress_bar, tell
     from injector.pods.context import Cluster

@@ -18,8 +18,7 @@ from jinja2 import StrictUndefined, Undefined, UndefinedError, nodes
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.environment import TemplateModule
 from jinja2.idtracking import VAR_LOAD_RESOLVE
-from jinja2.runtime import Context as JinjaContext
-from jinja2.runtime import LoopContext, Macro
+from jinja2.runtime import Context as JinjaContext, LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing
 

@@ -15,8 +15,7 @@ from injector.authoring.cases.document import Absent, CaseDocument, read_documen
 from injector.authoring.cases.mistakes import GOLDEN, mistakes
 from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.lint.sample_pods import SAMPLE
-from injector.diagnostics import Diagnostic
-from injector.diagnostics import Path as ObjectPath
+from injector.diagnostics import Diagnostic, Path as ObjectPath
 from injector.errors import Reason
 from injector.names import flow_value, hint, nearest, shortened
 from injector.pods.context import Object, mapping, mappings

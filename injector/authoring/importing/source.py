@@ -22,8 +22,7 @@ import yaml
 
 from injector.authoring.cases.document import follow
 from injector.authoring.yaml_stream import YamlPiece, split_yaml
-from injector.diagnostics import Diagnostic, Place, Severity
-from injector.diagnostics import Path as ObjectPath
+from injector.diagnostics import Diagnostic, Path as ObjectPath, Place, Severity
 from injector.errors import DocumentError
 from injector.names import shortened
 from injector.pods.context import Object, mapping

@@ -9,8 +9,7 @@ import re
 from collections.abc import Callable, Sequence, Set
 from typing import NamedTuple
 
-from injector.authoring.lint.rule import address, rules
-from injector.authoring.lsp.half_written import (
+from injector.authoring.half_written import (
     Region,
     Token,
     chains,
@@ -20,6 +19,7 @@ from injector.authoring.lsp.half_written import (
     tokens,
     without_jinja,
 )
+from injector.authoring.lint.rule import address, rules
 from injector.authoring.lsp.navigation import OF_FILES, occurrences_at
 from injector.authoring.lsp.places import (
     KIND,
@@ -32,8 +32,7 @@ from injector.authoring.lsp.places import (
 )
 from injector.authoring.lsp.project import Project
 from injector.authoring.reference import code
-from injector.templates.filters import FILTERS, TEXT_FILTERS
-from injector.templates.filters import TESTS as JINJA_TESTS
+from injector.templates.filters import FILTERS, TESTS as JINJA_TESTS, TEXT_FILTERS
 from injector.templates.program import is_document
 from injector.templates.source_map import line_start
 

@@ -17,10 +17,10 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.uris import from_fs_path
 from pygls.workspace import PositionCodec
 
+from injector.authoring.half_written import region_at
 from injector.authoring.lint.rule import address, rules
 from injector.authoring.lsp.assist import complete, hover
 from injector.authoring.lsp.checks import Problem
-from injector.authoring.lsp.half_written import region_at
 from injector.authoring.lsp.navigation import (
     RenameError,
     Span,
@@ -31,8 +31,7 @@ from injector.authoring.lsp.navigation import (
     rename,
     symbols,
 )
-from injector.authoring.lsp.project import Project
-from injector.authoring.lsp.watched_project import WatchedProject
+from injector.authoring.lsp.project import Project, WatchedProject
 from injector.diagnostics import Edit
 from injector.templates.template import MANIFEST
 

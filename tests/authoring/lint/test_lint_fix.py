@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import injector
 from injector.authoring.lint.engine import LintOptions, lint_sources, lint_template
@@ -28,8 +27,7 @@ from injector.loading.template_folders import gallery_path, read_folder
 from injector.templates.snapshot import load_template
 from tests.authoring.lint.support import BASE, found, write
 from tests.authoring.lint.test_lint_rule_cases import CASES as RULE_CASES
-from tests.unit.templates.test_broken import CASES as BROKEN
-from tests.unit.templates.test_broken import contents
+from tests.unit.templates.test_broken import CASES as BROKEN, contents
 
 MANIFEST, OVERLAY, README = "template.yaml", "overlay.yaml.j2", "README.md"
 #: The files of templates without a finding, by their names.

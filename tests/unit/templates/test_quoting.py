@@ -17,8 +17,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from injector.budget import FaultError
 from injector.errors import InjectionError, Reason, TemplateError

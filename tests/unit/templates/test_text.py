@@ -11,8 +11,7 @@ import subprocess
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from injector.budget import FaultError
 from injector.errors import InjectionError, TemplateError

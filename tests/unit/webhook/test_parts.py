@@ -8,8 +8,7 @@ import logging
 import platform
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from injector import __version__
 from injector.errors import ReviewError
