@@ -141,13 +141,9 @@ def _added(spot: _Spot, fields: Mapping[str, Any], _: Mapping[str, str]) -> Fix 
     [(name, value)] = fields["add"].items()
     if "-" in before and isinstance(value, dict):
         written = f"{name}:{line_end}{indent}  {flow_value(value)[1:-1]}"
-    entries, tags = _block(spot, key.path[:-1])
-    keys = [e for e in entries if len(e.path) == len(key.path) and not (tags and e.end > tags[0].start)]
-    if tags and tokens(spot.text, *tags[0][1:3])[0].text not in _BRANCHES:
-        keys = keys[:-1]  # what it writes may belong to the last key
-    if not keys:  # in front of the first key, which may stand behind a dash
+    at = _behind_keys(spot, key)
+    if at == spot.start:  # in front of the first key, which may stand behind a dash
         return spot.fix(title, spot.offset, spot.offset, f"{written}{line_end}{indent}")
-    at = _line_end(spot.text, keys[-1].end)
     ended = spot.text[at - 1] == "\n"
     return spot.fix(title, at, at, f"{indent}{written}{line_end}" if ended else f"{line_end}{indent}{written}")
 
@@ -157,6 +153,17 @@ def _key(spot: _Spot) -> OutlineEntry | None:
     start = spot.offset + spot.text.startswith(('"', "'"), spot.offset)
     keys = (entry for entry in outline(without_jinja(spot.text)) if entry.start == start < entry.key_end)
     return None if spot.text[spot.start : spot.offset].strip(" -") else next(keys, None)
+
+
+def _behind_keys(spot: _Spot, key: OutlineEntry) -> int:
+    """Where another key may stand in the mapping that begins with a key: behind its last one, or that before the first
+    Jinja that may write others; at the start of its line where there is no such place.
+    """
+    entries, tags = _block(spot, key.path[:-1])
+    keys = [e for e in entries if len(e.path) == len(key.path) and not (tags and e.end > tags[0].start)]
+    if tags and tokens(spot.text, *tags[0][1:3])[0].text not in _BRANCHES:
+        keys = keys[:-1]  # what it writes may belong to the last key
+    return _line_end(spot.text, keys[-1].end) if keys else spot.start
 
 
 def _block(spot: _Spot, path: Path) -> tuple[list[OutlineEntry], list[Region]]:

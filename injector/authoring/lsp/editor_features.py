@@ -199,13 +199,7 @@ def _complete(cursor: Cursor, _: types.CompletionParams) -> list[types.Completio
 async def _hover(cursor: Cursor, _: types.HoverParams) -> types.Hover | None:
     region = region_at(cursor.project.files[cursor.file], cursor.offset)
     values = await cursor.watched.values() if region is not None and region.kind == "{{" else []
-
-    def value_at(file: str, offset: int) -> str:
-        own = region_at(cursor.project.files[file], offset)
-        within = range(own.start - 2, own.last) if own is not None else range(0)
-        return next((value for source, at, value in values if source == file and at in within), "")
-
-    about = hover(cursor.project, cursor.file, cursor.offset, value_at)
+    about = hover(cursor.project, cursor.file, cursor.offset, values)
     if about is None:
         return None
     content = types.MarkupContent(types.MarkupKind.Markdown, about.markdown)
