@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from injector.authoring.lint.fixes import fix_of, urgency
 from injector.cli.options import OUTPUT_OPTION, VERSION_OPTION, flag, names_within, option
-from injector.diagnostics import Diagnostic, Place, printable
+from injector.diagnostics import Diagnostic, Place, fix_of, printable, urgency
 from injector.errors import TEMPLATE_ERRORS
 from injector.names import did_you_mean, nearest
 from injector.pods.context import filled

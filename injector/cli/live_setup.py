@@ -1,5 +1,5 @@
-"""A running cluster as commands see it: its injector's settings, templates and switches, its webhooks, ages, and when what
-pods are made from was last changed, as the API server noted it.
+"""A running cluster as commands see it: its injector's settings, templates and switches, its webhooks, ages, and when
+what pods are made from was last changed, as the API server noted it.
 """
 
 from __future__ import annotations

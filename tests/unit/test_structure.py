@@ -207,8 +207,8 @@ def test_what_breaks_it_is_found(rule: str, tree: Tree) -> None:
     "tree",
     [
         {A: "x = 1\n" * 350},
-        {f"injector/pods/m{n}.py": "" for n in range(200)} | {"injector/cli/n.py": ""},
-        {f"injector/authoring/lint/rules/r{n}.py": "def check(): ...\n" for n in range(201)},
+        {f"injector/pods/m{n}.py": "" for n in range(MODULES)} | {"injector/cli/n.py": ""},
+        {f"injector/authoring/lint/rules/r{n}.py": "def check(): ...\n" for n in range(MODULES + 1)},
         {"injector/cli/a.py": "", A: ""},
         {"injector/cli/lint.py": "def lint(): ...\n", A: "def lint(): ...\n"},
         {"injector/pods/__init__.py": "", "injector/webhook/__init__.py": ""},

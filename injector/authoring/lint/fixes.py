@@ -22,7 +22,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from injector.authoring.half_written import OutlineEntry, Region, outline, regions, tokens, without_jinja
-from injector.diagnostics import Diagnostic, Edit, Path, Place, printable
+from injector.diagnostics import Diagnostic, Edit, Fix, Path, Place, fix_of, printable, urgency
 from injector.errors import TEMPLATE_ERRORS
 from injector.names import cut, flow_value, nearest
 from injector.templates.source_map import line_start
@@ -41,13 +41,6 @@ _BRANCHES = ("set", "if", "elif", "else", "endif", "for", "endfor")
 _FLOW = re.compile(r"\{(?![{%#])(?P<first>[^,{}\[\]\"'\n]*)(?P<next>.?)")
 #: How often a template is looked at anew, as a fix can show what was wrong behind it.
 _ROUNDS = 12
-
-
-class Fix(NamedTuple):
-    """The right edit for a Diagnostic: what an editor's menu calls it, and its changes, none of which overlap."""
-
-    title: str
-    edits: tuple[Edit, ...]
 
 
 class _Spot(NamedTuple):
@@ -72,12 +65,6 @@ def fix_for(diagnostic: Diagnostic, sources: Mapping[str, str]) -> Fix | None:
     spot = _spot(diagnostic.place, sources)
     ways = (way for name, way in _WAYS.items() if spot and diagnostic.fields.get(name))
     return next((fix for way in ways if spot and (fix := way(spot, diagnostic.fields, sources))), None)
-
-
-def fix_of(diagnostic: Diagnostic) -> Fix | None:
-    """The fix that a Diagnostic carries as its field `fix`."""
-    fix = diagnostic.fields.get("fix")
-    return fix if isinstance(fix, Fix) else None
 
 
 def _spot(place: Place, sources: Mapping[str, str]) -> _Spot | None:
@@ -254,11 +241,6 @@ def fixed(sources: Mapping[str, str], problems: Sequence[Diagnostic]) -> Fixed:
             corrected.append(problem)
     texts = {file: apply(text, (edit for edit in edits if edit.file == file)) for file, text in sources.items()}
     return Fixed(sources, texts, problems, corrected)
-
-
-def urgency(problem: Diagnostic) -> int:
-    """What comes first: errors; what is wrong with a README last."""
-    return 0 if problem.severity == "error" else 1 + problem.place.file.endswith(".md")
 
 
 def _touch(edit: Edit, other: Edit) -> bool:

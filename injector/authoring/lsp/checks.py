@@ -18,7 +18,7 @@ from injector.authoring.cases.runner import TestPlan, results_as_json, run_suite
 from injector.authoring.cases.suite import read_suite
 from injector.authoring.diagnostic_formats import diagnostic_data
 from injector.authoring.lint.engine import LintOptions, lint_sources, lint_subject
-from injector.authoring.lint.fixes import Fix, fix_of, with_fixes
+from injector.authoring.lint.fixes import with_fixes
 from injector.authoring.lint.pod_schema import check_version, versions
 from injector.authoring.lint.rendering import make_subject
 from injector.authoring.lint.rule import rules
@@ -27,7 +27,7 @@ from injector.authoring.lint.subject import Subject
 from injector.authoring.pod_preview import Surroundings, pod_in_view, preview_choices, preview_of
 from injector.authoring.schemas.settings_schema import settings_schema
 from injector.authoring.yaml_stream import split_yaml
-from injector.diagnostics import Diagnostic
+from injector.diagnostics import Diagnostic, Fix, fix_of
 from injector.errors import DocumentError, SettingsError, TemplateError
 from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import read_folder

@@ -15,13 +15,13 @@ from hypothesis import given, settings, strategies as st
 
 import injector
 from injector.authoring.lint.engine import LintOptions, lint_sources, lint_template
-from injector.authoring.lint.fixes import Fix, apply, fix_all, fix_for, fix_of, fixed
+from injector.authoring.lint.fixes import apply, fix_all, fix_for, fixed
 from injector.authoring.lint.rule import rules
 from injector.authoring.reference import with_section
 from injector.authoring.scaffold import scaffold
 from injector.cli.lint import write_fixes
 from injector.cli.main import main
-from injector.diagnostics import Diagnostic, Edit, Place
+from injector.diagnostics import Diagnostic, Edit, Fix, Place, fix_of
 from injector.errors import TEMPLATE_ERRORS
 from injector.loading.template_folders import gallery_path, read_folder
 from injector.templates.snapshot import load_template
