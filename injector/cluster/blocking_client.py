@@ -29,7 +29,7 @@ from injector.pods.context import Cluster, Namespace, Object, mapping_at
 from injector.pods.resource_kinds import Resource
 from injector.pods.workloads import API_VERSIONS
 from injector.settings import SETTINGS_KEY, Settings
-from injector.templates.load import TemplateSources
+from injector.templates.snapshot import TemplateSources
 
 
 def _api(group: str, version: str) -> str:

@@ -16,7 +16,7 @@ from injector.cluster.reflector import Reflector, Timing
 from injector.cluster.tasks import Background
 from injector.pods.context import Object, mapping_at
 from injector.settings import Settings
-from injector.templates.load import TemplateSources
+from injector.templates.snapshot import TemplateSources
 
 _log = structlog.get_logger(__name__)
 

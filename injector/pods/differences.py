@@ -1,7 +1,7 @@
 """Where two pods differ: the differences that mean nothing, and a short sentence about each of the others.
 
 A pod that was injected comes back, on reinvocation and at the validating guard, with defaults filled in, zero values
-gone and quantities rewritten. Sources: `field_rules`, and the LimitRanger and ServiceAccount admission plugins.
+gone and quantities rewritten. Sources: `fields.RULES`, and the LimitRanger and ServiceAccount admission plugins.
 
 The ServiceAccount plugin mounts the token into every container, the LimitRanger fills in requests and limits. Both run
 again after a webhook changed the pod, but not after the webhook's second call.
@@ -18,13 +18,12 @@ import msgspec
 
 from injector.budget import SMALL, charge
 from injector.diagnostics import Diagnostic
-from injector.errors import InjectionError
+from injector.errors import InjectionError, Reason
 from injector.names import shown_value
 from injector.pods.context import Items, Object, mapping, mapping_at
 from injector.pods.fields import CONTAINER_LISTS, Field
 from injector.pods.keyed_pointers import escape, item_fault, mount_path, path_of, steps_of
 from injector.pods.quantity import parse_quantity
-from injector.reasons import Reason
 
 #: Where the ServiceAccount admission plugin mounts the token in every container.
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105

@@ -31,7 +31,7 @@ from typing import Any
 
 import msgspec
 
-from injector.errors import FaultError
+from injector.budget import FaultError
 from injector.names import kind_of, shortened
 
 _HARMLESS = re.compile(r"[A-Za-z0-9._:/@%+=,-]*\Z")

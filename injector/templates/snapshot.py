@@ -1,25 +1,107 @@
-"""The snapshot: settings and a catalog of templates as one immutable whole. It is built completely, or not at all."""
+"""Templates loaded from their sources, and the snapshot: settings and a catalog of templates as one immutable whole."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from typing import Any
 
 import msgspec
 
 from injector.caches import IdentityCache, OverlayCaches
 from injector.diagnostics import Diagnostic, Path, Place, Severity
 from injector.errors import InjectorError, SettingsError, TemplateError
-from injector.names import nearest, shortened, suggestion
+from injector.names import is_dns_label, nearest, shortened, suggestion
 from injector.pods.context import Cluster, Namespace
 from injector.pods.selectors import SelectorError, check_selector, matches
 from injector.settings import Settings
-from injector.templates.families import declared_parameter, similar_names
-from injector.templates.load import load_template, relevant_sources
+from injector.templates.manifest import Manifest
+from injector.templates.parameter_schema import declared_parameter, similar_names
 from injector.templates.parameter_values import value_of
 from injector.templates.parameters import Resolved, only
-from injector.templates.template import Template
+from injector.templates.program import Program
+from injector.templates.template import LARGEST, MANIFEST, OVERLAY, Template
+
+#: Templates as they are read: template name to its files, file name to text.
+TemplateSources = Mapping[str, Mapping[str, str]]
+
+
+def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Template:
+    """A template from its files' texts by name. `origin` says for people where they came from.
+
+    Raises TemplateError with the place of whatever is wrong.
+    """
+    relevant = relevant_sources(sources)
+    if not is_dns_label(name):
+        raise TemplateError(
+            name, "a template's name is a DNS label: up to 63 of a-z, 0-9 and -", rule="name", origin=origin
+        )
+    for file in (MANIFEST, OVERLAY):
+        if file not in relevant:
+            raise TemplateError(
+                name,
+                f"there is no {file}",
+                rule="file",
+                origin=origin,
+                help=suggestion(file, relevant, "the files are"),
+            )
+    size = sum(len(text.encode()) for text in relevant.values())
+    if size > LARGEST:
+        raise TemplateError(
+            name,
+            f"its files are {size} bytes long; at most {LARGEST} fit into a ConfigMap",
+            rule="limit",
+            origin=origin,
+        )
+    manifest = Manifest(name, relevant, origin)
+    fields: dict[str, Any] = {}
+    for attribute, read in (
+        ("description", lambda: manifest.text("description")),
+        ("parameters", manifest.parameters),
+        ("files", manifest.files),
+        ("delivery", lambda: manifest.choice("delivery", ("configmap", "annotation"))),
+        ("host_network", lambda: manifest.choice("hostNetwork", ("skip", "inject"))),
+        ("selector", lambda: manifest.selector("selector")),
+        ("namespaces", lambda: manifest.selector("namespaces")),
+        ("overridable", lambda: frozenset(manifest.strings(("overridable",), ()))),
+        ("shared", lambda: manifest.strings(("shared",), ())),
+        ("redirects", manifest.redirects),
+        ("applies_to", manifest.applies_to),
+    ):
+        with manifest.collecting():
+            fields[attribute] = read()
+    with manifest.collecting():
+        if fields.get("files") and "applies_to" in fields and not fields["applies_to"].pods_created:
+            manifest.refuse(
+                ("files",), "this template is not for CREATE of pods, so it cannot have `files`; leave `files` out"
+            )
+    manifest.finish()
+    roots = {OVERLAY: "", **{spec.template: spec.syntax for spec in fields["files"].values()}}
+    return Template(
+        name=name,
+        sources=relevant,
+        digest=_digest(relevant),
+        origin=origin,
+        program=Program(name, relevant, roots, [p.variable for p in fields["parameters"].values()], origin),
+        **fields,
+    )
+
+
+def relevant_sources(sources: Mapping[str, str]) -> dict[str, str]:
+    """The files that decide what a template does, sorted."""
+    return {file: sources[file] for file in sorted(sources) if file != "README.md"}
+
+
+def _digest(sources: Mapping[str, str]) -> str:
+    """12 hex digits of everything that decides what a template does."""
+    content = sha256()
+    for file, text in sources.items():
+        data = text.encode("utf-8", "surrogatepass")
+        content.update(f"{file}\0{len(data)}\0".encode())
+        content.update(data)
+    return content.hexdigest()[:12]
+
 
 _SETTINGS, _NOWHERE = Place(origin="settings"), Place()
 #: The texts of a template's files, by name.

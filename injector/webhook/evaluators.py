@@ -15,19 +15,27 @@ from typing import Generic, NamedTuple, TypeVar
 import msgspec
 import structlog
 
-from injector.errors import InjectionError
+from injector.errors import Effect, InjectionError, Reason
 from injector.injection import Injection, failed_injection, skipped_injection
 from injector.pods.context import Namespace, Object, Request, string_field
 from injector.pods.decision import Decision, creates_pod, decide, is_required
 from injector.policies.admit import admit, refused
 from injector.policies.request import ObjectRequest
-from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates
 from injector.telemetry import where_it_failed
 from injector.templates.snapshot import Snapshot
 from injector.webhook.record import FailureEvent, Note, failure_event, note_of, object_name, resource_name
-from injector.webhook.response import AdmissionResponse, audit_annotations, response_to
-from injector.webhook.review import Review, ReviewRequest, optional_object, read_object, read_request, to_request
+from injector.webhook.review import (
+    AdmissionResponse,
+    Review,
+    ReviewRequest,
+    audit_annotations,
+    optional_object,
+    read_object,
+    read_request,
+    response_to,
+    to_request,
+)
 
 #: `inject` or `guard`: (pod, namespace, snapshot, request, decision=...) to the injection.
 Core = Callable[..., Injection]

@@ -15,18 +15,16 @@ from functools import partial
 from typing import Generic
 
 from injector.cluster.config_maps import ConfigMaps
-from injector.errors import InjectionError
+from injector.errors import Effect, InjectionError, Reason
 from injector.injection import Injection
 from injector.pods.context import Namespace
 from injector.pods.delivery import GeneratedConfigMap
-from injector.reasons import Effect, Reason
 from injector.webhook.answer_cache import Answer, AnswerCache, CacheKey
 from injector.webhook.evaluators import DOUBTFUL, Evaluator, Failure, Reviewed, ReviewTask
 from injector.webhook.namespace_resolver import NamespaceResolver
 from injector.webhook.receipt_seals import REUSE_SECONDS
 from injector.webhook.record import FailureReporter, Note, Recorder
-from injector.webhook.response import answer_head, answer_tail
-from injector.webhook.review import Review, read_review
+from injector.webhook.review import Review, answer_head, answer_tail, read_review
 from injector.webhook.snapshot_manager import SnapshotManager
 
 _NOT_READY = Failure(InjectionError(Reason.NOT_READY, "settings and templates have not been read yet; try again"))

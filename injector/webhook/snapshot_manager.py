@@ -23,8 +23,7 @@ from injector.loading.shipped import load_shipped, try_new
 from injector.pods.context import Cluster
 from injector.settings import Settings
 from injector.telemetry import Metrics, where_it_failed
-from injector.templates.load import TemplateSources
-from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
+from injector.templates.snapshot import Snapshot, SnapshotError, TemplateSources, build_snapshot
 from injector.webhook.snapshot_sources import Disk, SourceFiles, read_settings
 
 #: Seconds between two looks at the disk.

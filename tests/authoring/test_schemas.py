@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
-from hypothesis import event, given, settings
-from hypothesis import strategies as st
+from hypothesis import event, given, settings, strategies as st
 from jsonschema import Draft202012Validator
 
 from injector.authoring.cases.document import Absent, read_document
@@ -26,10 +25,9 @@ from injector.errors import InjectorError, SettingsError, TemplateError
 from injector.pods.context import Cluster
 from injector.settings import Settings, parse_settings
 from injector.templates.kubernetes_yaml import load_manifest
-from injector.templates.load import load_template
 from injector.templates.manifest import _KEYS as KEYS
 from injector.templates.parameter_keywords import FORMATS, KEYWORDS
-from injector.templates.snapshot import build_snapshot
+from injector.templates.snapshot import build_snapshot, load_template
 from tests.unit.test_docs import code, page, table
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,31 +13,27 @@ from typing import Any
 
 import jsonpatch
 import msgspec
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from injector.authoring.manifest_writer import dump_yaml
 from injector.cli.documents import join_documents, read_documents
 from injector.cli.inputs import Input
-from injector.errors import DocumentError, InjectionError, ReviewError, TemplateError
+from injector.errors import DocumentError, Effect, InjectionError, Reason, ReviewError, TemplateError
 from injector.inject import guard, inject, uninject
 from injector.pods.context import Cluster, Namespace
 from injector.pods.workloads import workload_of_pod
-from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.kubernetes_yaml import load_manifest
-from injector.templates.load import load_template
 from injector.templates.render import check_source
 from injector.templates.samples import sample_contexts
-from injector.templates.snapshot import build_snapshot
+from injector.templates.snapshot import build_snapshot, load_template
 from injector.templates.yaml_writer import dump
 from tests.fuzz.mutations import changed_texts, changed_values
 from tests.unit.support import ENABLED, REQUIRED, snapshot, web
 from tests.unit.templates.file_shapes import file_shape
 from tests.unit.templates.hostile import HOSTILE
 from tests.unit.templates.test_gallery import GALLERY, NEEDED, documents
-from tests.unit.webhook.test_waiting import Kept, Webhook, World
-from tests.unit.webhook.test_waiting import snapshot as proxy_snapshot
+from tests.unit.webhook.test_waiting import Kept, Webhook, World, snapshot as proxy_snapshot
 from tests.yaml_readers import READERS
 
 CORPUS = Path(__file__).parent / "corpus"

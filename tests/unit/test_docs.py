@@ -17,23 +17,29 @@ from injector.cli.certs import certs
 from injector.cli.main import COMMANDS, cli
 from injector.cli.serve import serve
 from injector.diagnostics import Diagnostic, page_address
-from injector.errors import InjectionError, TemplateError
+from injector.errors import Effect, InjectionError, Reason, TemplateError
 from injector.pods.context import Namespace, Request, Workload
 from injector.pods.decision import STEPS, decide
 from injector.pods.fitting import keep_requests_below_limits
-from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates, Settings, parse_settings
 from injector.telemetry import LogOutput, Metrics
-from injector.templates import environment, holes, parameter_schema, parameter_values, structure, template
-from injector.templates import kubernetes_yaml as kubernetes_yaml
+from injector.templates import (
+    environment,
+    holes,
+    kubernetes_yaml as kubernetes_yaml,
+    parameter_schema,
+    parameter_values,
+    structure,
+    template,
+)
 from injector.templates.environment import FUNCTIONS
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
-from injector.templates.load import load_template
 from injector.templates.manifest import _KEYS as MANIFEST_KEYS
 from injector.templates.parameter_keywords import FORMATS, KEYWORDS
 from injector.templates.quoting import NAMED, SYNTAXES, syntax_of
 from injector.templates.render import render_files, render_overlay
 from injector.templates.sandbox_operations import DICT_METHODS, LIST_METHODS, STRING_METHODS
+from injector.templates.snapshot import load_template
 from injector.templates.syntax import NAMES
 from injector.templates.variables import Context
 from injector.webhook.record import Note, Recorder

@@ -24,11 +24,8 @@ from injector import __version__
 from injector.authoring.cases.suite import TESTS
 from injector.authoring.lint.rule import explanation, rules
 from injector.authoring.lsp.checks import Problem
-from injector.authoring.lsp.editor_features import ANSWERS, OPTIONS, Cursor
-from injector.authoring.lsp.editor_text import EditorText, editor_diagnostic, moved
-from injector.authoring.lsp.fork_server import ChildError, ForkServer
-from injector.authoring.lsp.project import Project
-from injector.authoring.lsp.watched_project import WatchedProject, answered
+from injector.authoring.lsp.editor_features import ANSWERS, OPTIONS, Cursor, EditorText, editor_diagnostic, moved
+from injector.authoring.lsp.project import ChildError, ForkServer, Project, WatchedProject, answered
 from injector.authoring.pod_preview import Surroundings
 from injector.errors import TemplateError
 from injector.loading.template_folders import is_template

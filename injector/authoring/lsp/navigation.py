@@ -8,14 +8,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from injector.authoring.cases.suite import TESTS
-from injector.authoring.lsp.half_written import OutlineEntry, chains, expressions, file_names, outline, without_jinja
+from injector.authoring.half_written import OutlineEntry, chains, expressions, file_names, outline, without_jinja
 from injector.authoring.lsp.places import declarations, kind_of_file
 from injector.authoring.lsp.project import Project
 from injector.authoring.reference import BEGIN, END
 from injector.diagnostics import Edit, Path
-from injector.errors import InjectorError
+from injector.errors import InjectorError, Reason
 from injector.names import shortened
-from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.dependencies import NAMES
 from injector.templates.environment import FUNCTIONS

@@ -7,12 +7,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from injector.errors import InjectionError, TemplateError
+from injector.errors import InjectionError, Reason, TemplateError
 from injector.pods.context import Cluster
-from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.parameters import resolve
 from injector.templates.snapshot import build_snapshot

@@ -17,14 +17,13 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
-from injector.errors import FaultError, InjectionError, TemplateError
-from injector.reasons import Reason
-from injector.templates.load import load_template
+from injector.budget import FaultError
+from injector.errors import InjectionError, Reason, TemplateError
 from injector.templates.quoting import SYNTAXES, quote, syntax_of
 from injector.templates.render import render_files, render_overlay
+from injector.templates.snapshot import load_template
 from injector.templates.template import Template
 from tests import parts
 from tests.messages import Golden
