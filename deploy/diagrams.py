@@ -17,8 +17,8 @@ from xml.sax.saxutils import escape
 from rich.console import Console
 from rich.text import Text
 
-from injector.errors import Effect, Reason
 from injector.pods.decision import STEPS
+from injector.reasons import Effect, Reason
 
 _DOCS = Path(__file__).resolve().parent.parent / "docs"
 #: How rich draws a terminal, with the reader's own fonts: the site asks no other host for anything.

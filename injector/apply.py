@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from injector.diagnostics import Diagnostic, Key
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.injection import Applied
 from injector.names import shortened
 from injector.pods.context import Namespace, Object, Workload
@@ -22,6 +22,7 @@ from injector.pods.receipt import Receipt, make_receipt, take_off
 from injector.pods.shape import check_shape, string_map
 from injector.pods.sidecars import Placement
 from injector.pods.workloads import workload_of_pod
+from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.choice import choose
 from injector.templates.parameter_schema import declared_parameter

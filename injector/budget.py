@@ -14,7 +14,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from contextvars import ContextVar, Token
 
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
+from injector.reasons import Reason
 
 #: Maps up to this size are not charged for: most are the fields of something.
 SMALL = 32

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from injector.apply import AppliedPod, InjectionContext, apply_templates, reapply, receipt_of, without_injection
 from injector.diagnostics import Diagnostic
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.pods.conformance import Permitted, protected_differences, skeleton
 from injector.pods.constraints.namespace_limits import filled_in
 from injector.pods.context import Object
@@ -23,6 +23,7 @@ from injector.pods.merge import merge
 from injector.pods.overlay import name_of
 from injector.pods.receipt import Receipt, take_off
 from injector.pods.shape import string_map
+from injector.reasons import Reason
 from injector.settings import Settings
 
 

@@ -27,7 +27,7 @@ from injector.enforcement import (
     lacks_guaranteed_parts,
     with_guaranteed_parts,
 )
-from injector.errors import Effect, InjectionError, Reason
+from injector.errors import InjectionError
 from injector.injection import Injection, failed_injection, patch_between, skipped_injection, with_origins_of_templates
 from injector.pods.constraints import check_constraints
 from injector.pods.context import Namespace, Object, Request, Workload
@@ -38,6 +38,7 @@ from injector.pods.fields import POD
 from injector.pods.patch import changes
 from injector.pods.receipt import Receipt, Seals, is_sealed, read_receipt, sealed_text, take_off
 from injector.pods.shape import check_shape, string_map, with_entries
+from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.snapshot import Snapshot
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from injector.diagnostics import Diagnostic, printable
-from injector.errors import DENIED_CODE, Effect, InjectionError, Reason, TemplateError
+from injector.errors import DENIED_CODE, InjectionError, TemplateError
 from injector.names import cut
 from injector.pods.context import Namespace, Object
 from injector.pods.decision import Decision
@@ -19,6 +19,7 @@ from injector.pods.fields import POD, Field
 from injector.pods.patch import changes, patch_applies, to_json_patch
 from injector.pods.receipt import read_receipt
 from injector.pods.shape import string_map, with_entries
+from injector.reasons import Effect, Reason
 from injector.templates.choice import Origin, origins_of
 from injector.templates.parameters import Resolved
 from injector.templates.render import RenderError

@@ -13,7 +13,6 @@ from injector.advice.field_names import clear_help
 from injector.advice.shapes import misshapen
 from injector.advice.words import by_word
 from injector.diagnostics import Diagnostic, Path, spoken_path
-from injector.errors import Effect, Reason
 from injector.injection import Injection
 from injector.names import (
     cut,
@@ -33,6 +32,7 @@ from injector.pods.fields import CONTAINER_LISTS, POD
 from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map, unknown_fields
 from injector.pods.workloads import GROUPS, KINDS, object_name_of, pod_template_path, template_path_of
+from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.choice import origins_of
 from injector.templates.parameter_schema import similar_names

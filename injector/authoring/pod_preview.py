@@ -23,13 +23,13 @@ from injector.authoring.manifest_writer import dump_yaml
 from injector.authoring.refusal_location import Attempt
 from injector.authoring.yaml_stream import split_yaml
 from injector.diagnostics import Diagnostic, Place
-from injector.errors import Effect
 from injector.inject import inject
 from injector.injection import Applied
 from injector.loading.trial import limited
 from injector.names import shortened
 from injector.pods.context import Cluster, Namespace, Object, Workload, mappings
 from injector.pods.workloads import pod_template, with_pod_template, workload_with_pods
+from injector.reasons import Effect
 from injector.settings import Settings
 from injector.templates.parameter_schema import declared_parameter
 from injector.templates.snapshot import Catalog, Snapshot

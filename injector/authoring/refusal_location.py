@@ -8,7 +8,7 @@ import msgspec
 
 from injector.apply import InjectionContext, Overrides, containers_of, render_context
 from injector.diagnostics import Diagnostic, Path, Place
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object, Workload, sequence
 from injector.pods.delivery import config_map
@@ -16,6 +16,7 @@ from injector.pods.fields import CONTAINER_LISTS, POD
 from injector.pods.keyed_pointers import has_key, step_of
 from injector.pods.overlay import EVERY_CONTAINER, bare_value, name_of, plain
 from injector.pods.shape import string_map
+from injector.reasons import Reason
 from injector.templates.parameters import Resolved, resolve
 from injector.templates.render import Trace, render_files
 from injector.templates.snapshot import Snapshot

@@ -19,13 +19,13 @@ from injector.advice import advised_injection
 from injector.cli.injection_sources import Sources
 from injector.cli.manifest_objects import metadata_of
 from injector.cli.report import Line, OutcomeName, line_for, sentence_with_code
-from injector.errors import Reason
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object
 from injector.pods.resource_kinds import Resource, lies_in, resource_of
 from injector.pods.workloads import pod_template
 from injector.policies.admit import admit
 from injector.policies.request import ObjectRequest, after, asked_of, manifest_request, named_resources, paths_for
+from injector.reasons import Reason
 from injector.settings import PathTemplates
 from injector.templates.snapshot import Snapshot
 from injector.templates.template import Template

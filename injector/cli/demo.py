@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from injector.cli.options import flag
-from injector.errors import Reason
 from injector.names import cut
 from injector.pods.context import Namespace, Object
+from injector.reasons import Reason
 from injector.settings import Settings
 
 if TYPE_CHECKING:

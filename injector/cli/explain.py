@@ -145,7 +145,7 @@ def _files(files: tuple[str, ...], options: CommonOptions) -> tuple[list[Explana
 
 def _with_hint(explanation: Explanation) -> Explanation:
     """The explanation; of a template that there is not with the option of templates in a folder."""
-    from injector.errors import Reason
+    from injector.reasons import Reason
 
     result = explanation.injection
     if result is None or result.reason is not Reason.UNKNOWN_TEMPLATE:

@@ -19,7 +19,6 @@ from injector.cli.manifest_objects import metadata_of
 from injector.cli.pod_remarks import remarks_on
 from injector.cli.unready_sidecars import unready_sidecars
 from injector.diagnostics import Diagnostic
-from injector.errors import Effect, Reason
 from injector.inject import inject
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object, filled, string_field
@@ -28,6 +27,7 @@ from injector.pods.resource_kinds import Resource
 from injector.pods.shape import string_map
 from injector.pods.workloads import object_name_of, pod_template, workload_with_pods
 from injector.policies.request import ObjectRequest, namespace_matches, selects
+from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates, Settings
 from injector.templates.choice import misspelt_annotations
 from injector.templates.template import Template, request_words

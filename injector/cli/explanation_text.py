@@ -15,9 +15,9 @@ from injector.cli.explanation import Explanation, PathTrail, telling_trail
 from injector.cli.pages import page_to_open
 from injector.cli.report import counted, parts_of, sentence_with_code
 from injector.diagnostics import Diagnostic, page_address, printable
-from injector.errors import Effect, Reason
 from injector.injection import Injection
 from injector.names import cut
+from injector.reasons import Effect, Reason
 
 #: How many of the parts that an injection adds are listed one by one.
 _SHOWN = 40

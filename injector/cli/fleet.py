@@ -16,13 +16,14 @@ from injector.cluster.retries import FAILED_CREATE, RefusedCreation, events_path
 from injector.cluster.rollout.marked_workload import is_live
 from injector.cluster.rollout.plan import LEFT_ALONE
 from injector.diagnostics import Diagnostic
-from injector.errors import Effect, InjectionError
+from injector.errors import InjectionError
 from injector.inject import inject
 from injector.pods.context import Namespace, Object, Workload, filled, string_field
 from injector.pods.decision import is_required
 from injector.pods.receipt import Receipt, read_receipt, take_off
 from injector.pods.shape import string_map
 from injector.pods.workloads import workload_of_pod
+from injector.reasons import Effect
 from injector.templates.choice import choose
 from injector.templates.parameter_schema import declared_parameter
 from injector.templates.parameter_values import value_digest

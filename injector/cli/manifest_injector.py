@@ -25,7 +25,7 @@ from injector.cli.manifest_objects import (
 from injector.cli.pod_remarks import cannot_repeat, remarks_on, repeated, what_differs
 from injector.cli.report import Line, OutcomeName, Report, line_for, parts_of, sentence_with_code
 from injector.diagnostics import Diagnostic, Path, spoken_path
-from injector.errors import Effect, InjectionError, Reason
+from injector.errors import InjectionError
 from injector.inject import inject as inject_pod
 from injector.injection import Injection
 from injector.loading.template_folders import gallery_path
@@ -41,6 +41,7 @@ from injector.pods.workloads import (
     with_pod_template,
     workload_with_pods,
 )
+from injector.reasons import Effect, Reason
 
 _OUTCOMES: dict[Effect, OutcomeName] = {
     Effect.INJECT: "injected",

@@ -22,7 +22,7 @@ from injector.authoring.author_warnings import AuthorWarnings
 from injector.authoring.lint.rules.unlikely_value import unlikely_values
 from injector.authoring.refusal_location import Attempt
 from injector.diagnostics import Diagnostic, spoken_path
-from injector.errors import Effect, InjectionError, Reason
+from injector.errors import InjectionError
 from injector.inject import inject
 from injector.injection import Applied, Injection
 from injector.pods.context import Namespace, Object, mapping
@@ -30,6 +30,7 @@ from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.misplaced_keys import misplaced_keys
 from injector.pods.receipt import Receipt, read_receipt
 from injector.pods.shape import string_map
+from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.choice import choose
 from injector.templates.render import render_files, render_overlay

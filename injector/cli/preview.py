@@ -26,7 +26,7 @@ from injector.cli.manifest_injector import Injector
 from injector.cli.manifest_objects import ManifestNamespaces, ObjectEdit, edit, namespaces_in, objects_in, without_pod
 from injector.cli.options import PreviewOptions, user_info
 from injector.cli.report import unified
-from injector.errors import DocumentError, Effect, InjectorError, Reason, TemplateError
+from injector.errors import DocumentError, InjectorError, TemplateError
 from injector.injection import Injection
 from injector.loading.trial import limited
 from injector.names import hint
@@ -35,6 +35,7 @@ from injector.pods.overlay import plain
 from injector.pods.workloads import pod_template, with_pod_template, workload_with_pods
 from injector.policies.admit import admit
 from injector.policies.request import ObjectRequest, named_resources
+from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates
 from injector.templates.samples import sample_object
 from injector.templates.template import Template, request_words

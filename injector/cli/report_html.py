@@ -26,11 +26,11 @@ from injector.cli.explanation import Explanation, telling_trail
 from injector.cli.explanation_text import basis_of, consequence_of, replayed_message
 from injector.cli.report import parts_of
 from injector.diagnostics import page_address, printable_lines
-from injector.errors import Effect
 from injector.inject import inject
 from injector.pods.context import Object
 from injector.pods.receipt import read_receipt, take_off
 from injector.pods.shape import string_map
+from injector.reasons import Effect
 from injector.templates.parameter_schema import declared_parameter
 from injector.templates.parameter_values import value_of
 from injector.templates.samples import sample_value

@@ -18,8 +18,9 @@ import structlog
 from injector.cluster.api_error import TIMEOUT, ApiError
 from injector.cluster.client import Client
 from injector.cluster.tasks import SingleFlight, remember
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.pods.delivery import GeneratedConfigMap
+from injector.reasons import Reason
 
 _log = structlog.get_logger(__name__)
 

@@ -26,9 +26,10 @@ import msgspec
 
 from injector.budget import TOO_LARGE, LimitError
 from injector.diagnostics import Diagnostic
-from injector.errors import InjectionError, Reason, TemplateError
+from injector.errors import InjectionError, TemplateError
 from injector.library_messages import ran_out_of_memory
 from injector.names import cut
+from injector.reasons import Reason
 from injector.templates.render import RenderError, render_files, render_overlay
 from injector.templates.samples import sample_contexts
 from injector.templates.snapshot import load_template

@@ -11,11 +11,11 @@ from collections.abc import Callable
 import msgspec
 
 from injector.diagnostics import Diagnostic, Key
-from injector.errors import Effect, Reason
 from injector.names import did_you_mean, nearest
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.selectors import matches
 from injector.pods.shape import string_map
+from injector.reasons import Effect, Reason
 from injector.settings import Settings
 
 #: The annotation of a mirror pod: https://kubernetes.io/docs/reference/labels-annotations-taints/

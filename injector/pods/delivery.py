@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.pods.context import Object, Workload, filled, mapping, mapping_at, mappings_at, without
+from injector.reasons import Reason
 from injector.settings import Settings
 
 #: Characters up to which a file's digest is remembered.

@@ -18,12 +18,13 @@ import msgspec
 
 from injector.budget import SMALL, charge
 from injector.diagnostics import Diagnostic
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.names import shown_value
 from injector.pods.context import Items, Object, mapping, mapping_at
 from injector.pods.fields import CONTAINER_LISTS, Field
 from injector.pods.keyed_pointers import escape, item_fault, mount_path, path_of, steps_of
 from injector.pods.quantity import parse_quantity
+from injector.reasons import Reason
 
 #: Where the ServiceAccount admission plugin mounts the token in every container.
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105

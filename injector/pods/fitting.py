@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from injector.diagnostics import Key
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.pods.context import Object, mapping, mapping_at, mappings, without
 from injector.pods.differences import mismatches, volume_source
 from injector.pods.fields import CONTAINER_LISTS, SPEC
@@ -31,6 +31,7 @@ from injector.pods.overlay import (
     plain,
 )
 from injector.pods.quantity import parse_quantity
+from injector.reasons import Reason
 
 _LINUX_SECURITY = frozenset(
     {

@@ -14,7 +14,7 @@ import msgspec
 from injector.budget import charge
 from injector.caches import IdentityCache, OverlayCaches
 from injector.diagnostics import Diagnostic
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.names import shown_value
 from injector.pods.context import Items, Object, without
 from injector.pods.differences import SHOWN, Differences, is_below, no_key, says_the_same, without_fillings
@@ -25,6 +25,7 @@ from injector.pods.keyed_pointers import element_step, escape, has_key, in_pod, 
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, holds_replace, name_of, patch_of, plain
 from injector.pods.patch import same
 from injector.pods.sidecars import Placement, place
+from injector.reasons import Reason
 
 
 class Merged(msgspec.Struct, frozen=True):

@@ -12,11 +12,12 @@ from typing import Any
 
 from injector.budget import SMALL, charge
 from injector.diagnostics import Key, Path, spoken_path
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.names import is_dns_label, kind_of, quotes_help, shortened
 from injector.pods.context import Object, mapping_at
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Overlay, Replace, bare_value, name_of, plain
+from injector.reasons import Reason
 
 _MERGED_LISTS = (*CONTAINER_LISTS, "volumes")
 _OF_SPEC = tuple(SPEC.fields[name] for name in SPEC.fields.notations)

@@ -13,9 +13,10 @@ import msgspec
 
 from injector.caches import OverlayCaches
 from injector.diagnostics import Key
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.pods.context import Items, Object, mapping_at, mappings_at, sequence
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, Replace, bare_value, name_of
+from injector.reasons import Reason
 
 
 class Placement(msgspec.Struct, frozen=True):

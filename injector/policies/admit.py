@@ -21,7 +21,7 @@ from injector.apply import Overrides, containers_of, given_by, with_origins
 from injector.budget import ReviewBudget
 from injector.caches import OverlayCaches
 from injector.diagnostics import Diagnostic
-from injector.errors import Effect, InjectionError, Reason
+from injector.errors import InjectionError
 from injector.injection import Applied, Injection, patch_between, skipped_injection
 from injector.pods.context import Namespace, Object, Request, mapping_at
 from injector.pods.decision import Decision
@@ -35,6 +35,7 @@ from injector.pods.shape import OverlayError, check_overlay, check_shape, string
 from injector.pods.sidecars import Placement
 from injector.pods.workloads import workload_of_object, workload_of_pod
 from injector.policies.request import ObjectRequest, is_for
+from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates
 from injector.templates.choice import named_template
 from injector.templates.parameters import resolve

@@ -15,7 +15,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from injector import __version__
-from injector.errors import Effect, Reason
+from injector.reasons import Effect, Reason
 
 #: Content type of `Metrics.exposition()`: the Prometheus text format.
 EXPOSITION_TYPE = "text/plain; version=0.0.4; charset=utf-8"

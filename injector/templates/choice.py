@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from injector.diagnostics import Diagnostic
-from injector.errors import Effect, InjectionError, Reason
+from injector.errors import InjectionError
 from injector.names import SEARCHES, cut, nearest, shortened, suggestion, template_name, to_write
 from injector.pods.context import Namespace, Object, mapping, mappings, mappings_at
 from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map
+from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.snapshot import Catalog
 from injector.templates.template import Template

@@ -23,9 +23,10 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing
 
 from injector.budget import FaultError, LimitError
-from injector.errors import DENIED_CODE, InjectionError, Reason
+from injector.errors import DENIED_CODE, InjectionError
 from injector.library_messages import undefined_message
 from injector.names import did_you_mean, kind_of, nearest, shortened
+from injector.reasons import Reason
 from injector.templates.expression_errors import explain_python
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.holes import Text, check_length, concat, current, typed, written

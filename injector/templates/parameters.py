@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 
 from injector.caches import IdentityCache
 from injector.diagnostics import Diagnostic
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.names import SEARCHES, cut, nearest, shortened, suggestion, to_write
 from injector.pods.context import Object
+from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.parameter_schema import declared_parameter, shown_name, similar_names
 from injector.templates.parameter_values import allowed, value_digest, value_of

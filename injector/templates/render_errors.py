@@ -13,12 +13,13 @@ from jinja2 import UndefinedError
 
 from injector.budget import TOO_LARGE, FaultError, LimitError
 from injector.diagnostics import Path, Place
-from injector.errors import InjectionError, Reason, TemplateError
+from injector.errors import InjectionError, TemplateError
 from injector.library_messages import undefined_message
 from injector.names import WANTED, hint, kind_of, nearest
 from injector.pods.context import Object
 from injector.pods.fields import POD, fields_of
 from injector.pods.shape import OverlayError
+from injector.reasons import Reason
 from injector.templates.environment import MissingValueError
 from injector.templates.expression_errors import dotted_key, explain_python
 from injector.templates.kubernetes_yaml import TooMuchError

@@ -15,12 +15,13 @@ from typing import Generic, NamedTuple, TypeVar
 import msgspec
 import structlog
 
-from injector.errors import Effect, InjectionError, Reason
+from injector.errors import InjectionError
 from injector.injection import Injection, failed_injection, skipped_injection
 from injector.pods.context import Namespace, Object, Request, string_field
 from injector.pods.decision import Decision, creates_pod, decide, is_required
 from injector.policies.admit import admit, refused
 from injector.policies.request import ObjectRequest
+from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates
 from injector.telemetry import where_it_failed
 from injector.templates.snapshot import Snapshot

@@ -15,10 +15,11 @@ from functools import partial
 from typing import Generic
 
 from injector.cluster.config_maps import ConfigMaps
-from injector.errors import Effect, InjectionError, Reason
+from injector.errors import InjectionError
 from injector.injection import Injection
 from injector.pods.context import Namespace
 from injector.pods.delivery import GeneratedConfigMap
+from injector.reasons import Effect, Reason
 from injector.webhook.answer_cache import Answer, AnswerCache, CacheKey
 from injector.webhook.evaluators import DOUBTFUL, Evaluator, Failure, Reviewed, ReviewTask
 from injector.webhook.namespace_resolver import NamespaceResolver

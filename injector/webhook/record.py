@@ -13,10 +13,10 @@ from typing import NamedTuple
 import msgspec
 
 from injector.cluster.events import About
-from injector.errors import Effect, Reason
 from injector.injection import Injection
 from injector.pods.context import Object, Request
 from injector.pods.workloads import workload_of_pod
+from injector.reasons import Effect, Reason
 from injector.telemetry import Cell, LogOutput, Metrics
 from injector.webhook.review import Review
 

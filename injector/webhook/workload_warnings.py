@@ -6,7 +6,7 @@ from functools import partial
 
 import msgspec
 
-from injector.errors import Effect, Reason, ReviewError
+from injector.errors import ReviewError
 from injector.inject import inject
 from injector.injection import Injection, skipped_injection
 from injector.pods.context import Namespace, Object, Request
@@ -14,6 +14,7 @@ from injector.pods.decision import Decision
 from injector.pods.misplaced_keys import misplaced_keys
 from injector.pods.shape import string_map
 from injector.pods.workloads import pod_template, workload_of_object
+from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.choice import misspelt_annotations
 from injector.webhook.evaluators import DOUBTFUL, Evaluator, Failure, ReviewOutcome, ReviewTask, Verdict

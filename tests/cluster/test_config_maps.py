@@ -15,8 +15,9 @@ from structlog.testing import capture_logs
 
 from injector.cluster.client import Client
 from injector.cluster.config_maps import ConfigMaps
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.pods.delivery import GeneratedConfigMap
+from injector.reasons import Reason
 from tests.cluster.api import Object
 from tests.cluster.away import Relay, asked, rule, user_with
 from tests.cluster.conftest import NamespaceFactory

@@ -9,9 +9,9 @@ from functools import cache
 
 import pytest
 
-from injector.errors import Effect, Reason
 from injector.inject import inject
 from injector.pods.context import Namespace, Object
+from injector.reasons import Effect, Reason
 from tests.cluster.api import ApiError
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane

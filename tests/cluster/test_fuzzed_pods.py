@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from injector.errors import Effect, Reason
 from injector.inject import guard, inject
 from injector.pods.context import Namespace
+from injector.reasons import Effect, Reason
 from tests.cluster.api import ApiError
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from injector.authoring.lint.rule import rules
-from injector.errors import Effect, Reason
 from injector.pods.context import Object
+from injector.reasons import Effect, Reason
 from tests.cluster import test_lint_proofs_programs
 from tests.cluster.api import ApiError
 from tests.cluster.conftest import NamespaceFactory

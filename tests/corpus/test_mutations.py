@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
-from injector.errors import DocumentError, Effect, Reason
+from injector.errors import DocumentError
 from injector.inject import guard, inject, uninject
 from injector.pods.context import Object, Workload
 from injector.pods.workloads import pod_template, workload_of_object
+from injector.reasons import Effect, Reason
 from tests.corpus.commands import objects
 from tests.corpus.manifests import MANIFESTS
 from tests.unit.support import ENABLED, REQUIRED, snapshot

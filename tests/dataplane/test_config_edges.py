@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from injector.authoring.lint.boundary_values import boundary_values, paired_values
-from injector.errors import Effect
+from injector.reasons import Effect
 from tests.dataplane.gallery import app_pod, gallery_template, injected
 from tests.parts import require
 

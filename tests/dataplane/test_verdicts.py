@@ -8,9 +8,9 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from injector.errors import Effect, Reason
 from injector.injection import Injection
 from injector.pods.context import Namespace, Workload
+from injector.reasons import Effect, Reason
 from tests.dataplane.gallery import app_pod, injected
 
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}

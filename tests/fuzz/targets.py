@@ -18,10 +18,11 @@ from hypothesis import assume, strategies as st
 from injector.authoring.manifest_writer import dump_yaml
 from injector.cli.documents import join_documents, read_documents
 from injector.cli.inputs import Input
-from injector.errors import DocumentError, Effect, InjectionError, Reason, ReviewError, TemplateError
+from injector.errors import DocumentError, InjectionError, ReviewError, TemplateError
 from injector.inject import guard, inject, uninject
 from injector.pods.context import Cluster, Namespace
 from injector.pods.workloads import workload_of_pod
+from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.kubernetes_yaml import load_manifest
 from injector.templates.render import check_source

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from injector.budget import ReviewBudget, charge
-from injector.errors import Effect, InjectionError, Reason
+from injector.errors import InjectionError
 from injector.inject import guard, inject
 from injector.pods.context import Cluster, Object, Request
 from injector.policies.admit import admit
 from injector.policies.request import ObjectRequest
+from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates, Settings, parse_settings
 from injector.templates.snapshot import Snapshot, build_snapshot
 from tests.messages import Golden

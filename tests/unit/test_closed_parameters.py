@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from injector.authoring.lint.boundary_values import boundary_values
-from injector.errors import Reason
 from injector.inject import guard, inject
 from injector.loading.template_folders import gallery_path
 from injector.pods.context import Cluster, Namespace
+from injector.reasons import Reason
 from injector.settings import RequiredSettings, Settings
 from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
 from injector.templates.template import UNSET, Parameter

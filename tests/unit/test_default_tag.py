@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.inject import guard, inject, uninject
 from injector.pods.context import Cluster, Namespace
 from injector.policies.admit import merge_object
+from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.render import render_overlay
 from injector.templates.snapshot import Snapshot, build_snapshot

@@ -17,10 +17,11 @@ from injector.cli.certs import certs
 from injector.cli.main import COMMANDS, cli
 from injector.cli.serve import serve
 from injector.diagnostics import Diagnostic, page_address
-from injector.errors import Effect, InjectionError, Reason, TemplateError
+from injector.errors import InjectionError, TemplateError
 from injector.pods.context import Namespace, Request, Workload
 from injector.pods.decision import STEPS, decide
 from injector.pods.fitting import keep_requests_below_limits
+from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates, Settings, parse_settings
 from injector.telemetry import LogOutput, Metrics
 from injector.templates import (

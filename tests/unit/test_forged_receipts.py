@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from injector.errors import Effect, Reason
 from injector.inject import guard, inject
 from injector.pods.context import Cluster, Object
+from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.snapshot import build_snapshot
 from tests.unit.support import REQUIRED, web

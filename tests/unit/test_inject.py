@@ -11,12 +11,12 @@ import jsonpatch
 import pytest
 
 from injector.diagnostics import Place
-from injector.errors import Effect, Reason
 from injector.inject import guard, inject, uninject
 from injector.injection import Injection
 from injector.pods.context import Cluster, Namespace, Object, Request
 from injector.pods.decision import MIRROR_ANNOTATION
 from injector.pods.receipt import read_receipt
+from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.snapshot import Snapshot, build_snapshot
 from tests.messages import Golden

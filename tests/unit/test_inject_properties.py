@@ -12,11 +12,11 @@ import jsonpatch
 import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
-from injector.errors import Effect, Reason
 from injector.inject import guard, inject, uninject
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object
 from injector.pods.workloads import workload_of_pod
+from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from tests.unit.pods.pod_cases import pods
 from tests.unit.support import ENABLED, REQUIRED, snapshot, stored, web

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from injector.errors import Effect, Reason
 from injector.inject import guard, inject
 from injector.pods.context import Cluster, Namespace, Object
+from injector.reasons import Effect, Reason
 from injector.settings import RequiredSettings, Settings
 from injector.templates.snapshot import Snapshot, build_snapshot
 from tests.messages import Golden

@@ -21,8 +21,8 @@ from injector.cluster.lease import LeaseTiming
 from injector.cluster.permissions import permissions
 from injector.cluster.rotation import KEYS
 from injector.cluster.tasks import RepairBackoff
-from injector.errors import Effect, Reason
 from injector.loading import trial
+from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.telemetry import Metrics
 from injector.templates.template import SETTERS

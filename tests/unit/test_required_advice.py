@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from injector.errors import Reason
 from injector.inject import inject
 from injector.pods.context import Cluster, Object
+from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.snapshot import build_snapshot
 from tests.messages import Golden

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from injector.diagnostics import Key
-from injector.errors import Effect, Reason
 from injector.inject import guard, inject, uninject
 from injector.pods.context import Cluster, Object
 from injector.pods.env_order import with_new_variables
 from injector.pods.keyed_pointers import mount_path
+from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
 from tests.unit.support import ENABLED, REQUIRED

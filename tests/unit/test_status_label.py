@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from injector.errors import Effect, Reason
 from injector.inject import guard, inject, uninject
 from injector.pods.context import Cluster, Namespace, Object
 from injector.pods.receipt import read_receipt
+from injector.reasons import Effect, Reason
 from injector.settings import Settings, parse_settings
 from injector.templates.choice import misspelt_annotations
 from injector.templates.snapshot import Snapshot, build_snapshot

@@ -13,12 +13,13 @@ import msgspec
 from injector.advice.object_mistakes import missing_template
 from injector.authoring.cases.document import read_within
 from injector.authoring.yaml_stream import split_yaml
-from injector.errors import DocumentError, Effect, Reason
+from injector.errors import DocumentError
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object, Request, mapping, mappings
 from injector.pods.resource_kinds import lies_in, resource_of
 from injector.pods.workloads import pod_template
 from injector.policies.request import ObjectRequest, asked_of, named_resources
+from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates, Settings
 from injector.templates.template import Template
 

@@ -20,7 +20,7 @@ from injector.authoring.cases.suite import Checked
 from injector.authoring.lint.pod_schema import version_of
 from injector.authoring.refusal_location import Attempt
 from injector.diagnostics import Diagnostic, Place
-from injector.errors import InjectionError, InjectorError, Reason, SettingsError, TemplateError
+from injector.errors import InjectionError, InjectorError, SettingsError, TemplateError
 from injector.inject import inject
 from injector.injection import Applied, Injection
 from injector.loading.template_folders import gallery_path, read_folder
@@ -32,6 +32,7 @@ from injector.pods.shape import string_map
 from injector.pods.workloads import workload_with_pods
 from injector.policies.admit import admit
 from injector.policies.request import ObjectRequest
+from injector.reasons import Reason
 from injector.settings import Settings, parse_settings
 from injector.templates.choice import names_in
 from injector.templates.parameter_schema import declared_parameter, similar_names

@@ -9,9 +9,9 @@ from injector.authoring.cases.case import CHOSEN, PATH_KEYS
 from injector.authoring.cases.document import Absent, CaseDocument, nested_values
 from injector.authoring.lint.pod_schema import version_of
 from injector.diagnostics import Diagnostic, Path
-from injector.errors import Reason
 from injector.names import hint, shortened
 from injector.pods.context import Object, mapping
+from injector.reasons import Reason
 from injector.templates.template import FILE, FOR
 
 _RESOURCE = FOR["resources"].word

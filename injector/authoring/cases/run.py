@@ -17,10 +17,11 @@ from injector.authoring.cases.suite import Checked
 from injector.authoring.diagnostic_formats import quoted_lines
 from injector.authoring.file_syntax import unended_line
 from injector.diagnostics import Diagnostic
-from injector.errors import Reason, TemplateError
+from injector.errors import TemplateError
 from injector.injection import Injection
 from injector.loading.trial import limited
 from injector.names import shortened
+from injector.reasons import Reason
 from injector.templates.template import request_words
 
 #: Seconds of processor time that a case may take, programs apart.

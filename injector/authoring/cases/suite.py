@@ -16,10 +16,10 @@ from injector.authoring.cases.mistakes import GOLDEN, mistakes
 from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.lint.sample_pods import SAMPLE
 from injector.diagnostics import Diagnostic, Path as ObjectPath
-from injector.errors import Reason
 from injector.names import flow_value, hint, nearest, shortened
 from injector.pods.context import Object, mapping, mappings
 from injector.pods.resource_kinds import resource_of
+from injector.reasons import Reason
 from injector.strict_decoder import decode
 
 #: The folder of a template that holds its cases.

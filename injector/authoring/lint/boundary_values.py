@@ -11,10 +11,11 @@ import msgspec
 
 from injector.authoring.lint.subject import RenderFailure
 from injector.diagnostics import Place
-from injector.errors import Reason, TemplateError
+from injector.errors import TemplateError
 from injector.loading.trial import limited
 from injector.names import shortened
 from injector.pods.context import mapping, sequence
+from injector.reasons import Reason
 from injector.templates.parameter_schema import make_parameter
 from injector.templates.parameter_values import value_of
 from injector.templates.samples import sample_value

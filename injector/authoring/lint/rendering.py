@@ -28,12 +28,13 @@ from injector.authoring.lint.subject import (
 )
 from injector.authoring.refusal_location import Attempt
 from injector.diagnostics import Diagnostic, Place
-from injector.errors import Effect, InjectionError, Reason
+from injector.errors import InjectionError
 from injector.inject import inject
 from injector.pods.context import Cluster, Namespace
 from injector.pods.delivery import config_map
 from injector.policies.admit import admit, object_context
 from injector.policies.request import ObjectRequest, asked_of, named_resources
+from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates, Settings
 from injector.templates.parameter_schema import declared_parameter
 from injector.templates.samples import SAMPLES, sample_object, sample_value

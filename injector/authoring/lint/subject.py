@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from jinja2 import TemplateSyntaxError, nodes
 
 from injector.diagnostics import Diagnostic, Path, Place
-from injector.errors import Reason
 from injector.injection import Injection
 from injector.pods.context import Object, filled, sequence
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, bare_value, name_of, plain, plain_mapping
 from injector.policies.request import ObjectRequest
+from injector.reasons import Reason
 from injector.templates.environment import Environment
 from injector.templates.manifest import manifest_place
 from injector.templates.program import is_document

@@ -13,8 +13,9 @@ from injector.authoring.lsp.places import declarations, kind_of_file
 from injector.authoring.lsp.project import Project
 from injector.authoring.reference import BEGIN, END
 from injector.diagnostics import Edit, Path
-from injector.errors import InjectorError, Reason
+from injector.errors import InjectorError
 from injector.names import shortened
+from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.dependencies import NAMES
 from injector.templates.environment import FUNCTIONS

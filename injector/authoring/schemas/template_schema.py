@@ -18,7 +18,7 @@ from injector.authoring.schemas.declaration_schema import (
     with_more,
 )
 from injector.authoring.schemas.settings_schema import settings_schema
-from injector.errors import Reason
+from injector.reasons import Reason
 from injector.templates.holes import EXPANSIONS
 from injector.templates.quoting import SYNTAXES
 from injector.templates.template import FOR

@@ -15,11 +15,11 @@ from injector.cluster.blocking_client import ClusterError
 from injector.cluster.installation import is_paused
 from injector.cluster.namespaces import namespace_of
 from injector.diagnostics import Diagnostic, page_address
-from injector.errors import Effect
 from injector.inject import inject
 from injector.pods.context import Object
 from injector.pods.receipt import read_receipt
 from injector.pods.shape import string_map
+from injector.reasons import Effect
 from injector.settings import Settings
 from injector.templates.snapshot import Snapshot
 

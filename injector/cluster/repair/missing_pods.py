@@ -15,13 +15,13 @@ from injector.cluster.client import Client
 from injector.cluster.installation import INSTALLATION
 from injector.cluster.managed_fields import last_change
 from injector.cluster.rollout.plan import LEFT_ALONE, AffectedWorkload, grouped
-from injector.errors import Effect
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object, Request, mappings_at, string_field
 from injector.pods.decision import decide
 from injector.pods.selectors import matches
 from injector.pods.shape import string_map
 from injector.pods.workloads import controller_of, workload_of_pod
+from injector.reasons import Effect
 from injector.settings import SETTINGS_KEY, Settings
 
 #: What a pod gets that is created now.

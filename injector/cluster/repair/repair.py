@@ -25,10 +25,10 @@ from injector.cluster.rollout.rollouts import PATIENCE_SECONDS, Limits, RolloutR
 from injector.cluster.rollout.steps import NewPod, StepError, WorkloadStep, next_pod
 from injector.cluster.tasks import Background, jittered
 from injector.diagnostics import Diagnostic
-from injector.errors import Effect
 from injector.pods.context import Namespace, Object, mapping_at
 from injector.pods.receipt import read_receipt
 from injector.pods.workloads import workload_of_pod
+from injector.reasons import Effect
 from injector.settings import Settings
 from injector.telemetry import Metrics
 

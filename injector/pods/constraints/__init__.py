@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import chain
 
 from injector.caches import OverlayCaches
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.pods.constraints import (
     baseline,
     container_fields,
@@ -26,6 +26,7 @@ from injector.pods.constraints import (
 )
 from injector.pods.constraints.pod_view import PodView, Violations, fault
 from injector.pods.context import Cluster, Namespace, Object, string_field
+from injector.reasons import Reason
 
 _ALWAYS = (
     metadata.find_names,

@@ -10,10 +10,10 @@ from collections import Counter
 from typing import Any
 
 from injector.diagnostics import Key
-from injector.errors import Reason
 from injector.names import is_dns_label, is_label_key, is_label_value, shown_value
 from injector.pods.constraints.pod_view import PodView, Violations, invalid, violation
 from injector.pods.context import Object, mapping, mapping_at
+from injector.reasons import Reason
 
 _MOST_BYTES = 256 * 1024
 

@@ -12,12 +12,12 @@ from decimal import Decimal
 from typing import Any
 
 from injector.diagnostics import Path
-from injector.errors import Reason
 from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, violation
 from injector.pods.constraints.requests_and_limits import Amounts, Ask, amounts, asking, pod_ask, pod_level
 from injector.pods.context import Namespace, Object, mapping_at, mappings_at, sequence, string_field
 from injector.pods.differences import ResourceDefaults
 from injector.pods.quantity import format_quantity
+from injector.reasons import Reason
 
 
 def defaults(namespace: Namespace) -> Ask | None:

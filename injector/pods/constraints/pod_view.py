@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from injector.budget import SMALL, charge
 from injector.caches import IdentityCache
 from injector.diagnostics import Diagnostic, Key, Path
-from injector.errors import Reason
 from injector.names import shown_value
 from injector.pods.context import Object, mapping, mapping_at, mappings_at, sequence, string_field
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS
 from injector.pods.keyed_pointers import has_key, step_of
+from injector.reasons import Reason
 
 
 class ContainerView(NamedTuple):

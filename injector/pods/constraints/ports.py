@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 
 from injector.diagnostics import Diagnostic, Path, spoken_path
-from injector.errors import Reason
 from injector.names import shown_value
 from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, invalid, item_path, violation
 from injector.pods.context import Object, mappings_at
+from injector.reasons import Reason
 
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
 #: RFC 6335 service names: 15 characters, a letter among them, no dash at either end nor two in a row.

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from injector.errors import Reason
 from injector.pods.context import Namespace, Object
+from injector.reasons import Reason
 
 BAD, SECURITY, QUOTA, CONFLICT = Reason.INVALID_POD, Reason.POD_SECURITY, Reason.QUOTA, Reason.CONFLICT
 

@@ -5,11 +5,12 @@ import copy
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.pods.constraints import check_constraints
 from injector.pods.constraints.requests_and_limits import pod_ask
 from injector.pods.context import Cluster, Namespace
 from injector.pods.quantity import format_quantity
+from injector.reasons import Reason
 from tests.processor_time import at_most
 from tests.unit.pods.constraint_cases import BASELINE, CASES, HARDENED, LEVEL, SOME, Case, mount, resources, secured
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.pods.context import Object, Workload
 from injector.pods.delivery import by_annotation, config_map
+from injector.reasons import Reason
 from injector.settings import Settings
 
 FILES = {"a.conf": "a", "b.conf": "b"}

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from injector.caches import OverlayCaches
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.pods.merge import merge
 from injector.pods.overlay import Replace, holds_replace
 from injector.pods.patch import changes, same
 from injector.pods.receipt import make_receipt
 from injector.pods.sidecars import Placement
+from injector.reasons import Reason
 from tests.unit.pods.pod_cases import app_pod, as_api_server_returns, envoy_overlay, json_objects, overlays, pods
 
 

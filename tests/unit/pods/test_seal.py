@@ -10,12 +10,12 @@ import pytest
 from msgspec.structs import replace
 
 from injector.caches import OverlayCaches
-from injector.errors import Effect, Reason
 from injector.inject import guard, inject
 from injector.pods import receipt as receipts
 from injector.pods.context import Cluster, Namespace
 from injector.pods.differences import TOKEN_PATH
 from injector.pods.receipt import Receipt, is_sealed, read_receipt, sealed_text, write_receipt
+from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.snapshot import Snapshot, build_snapshot
 from injector.webhook.receipt_seals import PERIOD_SECONDS, CertificateSeals

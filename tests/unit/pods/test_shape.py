@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from injector.diagnostics import spoken_path
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.inject import inject
 from injector.loading.trial import try_one
 from injector.pods.overlay import Replace
 from injector.pods.shape import OverlayError, check_overlay
+from injector.reasons import Reason
 from injector.templates.render import render_overlay
 from injector.templates.snapshot import load_template
 from tests.messages import Golden

@@ -7,10 +7,11 @@ import itertools
 import pytest
 
 from injector.caches import OverlayCaches
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.pods.merge import merge
 from injector.pods.overlay import Replace
 from injector.pods.sidecars import Placement, place
+from injector.reasons import Reason
 from tests.unit.pods.pod_cases import app_pod
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from injector.errors import Effect, Reason
 from injector.inject import inject
 from injector.injection import Injection
 from injector.pods.context import Cluster, Namespace, Request
 from injector.policies.admit import admit
 from injector.policies.request import ObjectRequest
+from injector.reasons import Effect, Reason
 from injector.settings import parse_settings
 from injector.templates.snapshot import Snapshot, build_snapshot
 from tests.messages import Golden

@@ -8,9 +8,9 @@ from typing import Any
 import jsonpatch
 from hypothesis import given, settings, strategies as st
 
-from injector.errors import Effect, Reason
 from injector.pods.context import Cluster, Namespace, Request
 from injector.policies.admit import ObjectRequest, admit
+from injector.reasons import Effect, Reason
 from injector.settings import parse_settings
 from injector.templates.snapshot import build_snapshot
 

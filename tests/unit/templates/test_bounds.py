@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from injector.errors import InjectionError, Reason, TemplateError
+from injector.errors import InjectionError, TemplateError
+from injector.reasons import Reason
 from injector.templates.render import render_files, render_overlay
 from tests.messages import Golden
 from tests.processor_time import at_most

@@ -8,9 +8,10 @@ import pytest
 
 from injector.authoring.lint.boundary_values import boundary_values
 from injector.authoring.reference import reference
-from injector.errors import InjectionError, Reason, TemplateError
+from injector.errors import InjectionError, TemplateError
 from injector.inject import inject
 from injector.pods.context import Cluster, Namespace
+from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.parameters import Resolved, resolve
 from injector.templates.samples import sample_value

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from injector.budget import ReviewBudget
-from injector.errors import InjectionError, Reason, TemplateError
+from injector.errors import InjectionError, TemplateError
 from injector.pods.overlay import Replace
+from injector.reasons import Reason
 from injector.templates.render import RenderError, render_overlay
 from injector.templates.structure import OUTPUT
 from tests.messages import Golden

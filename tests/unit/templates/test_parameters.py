@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from injector.errors import InjectionError, Reason, TemplateError
+from injector.errors import InjectionError, TemplateError
 from injector.pods.context import Cluster
+from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.parameters import resolve
 from injector.templates.snapshot import build_snapshot

@@ -20,7 +20,8 @@ import yaml
 from hypothesis import example, given, settings, strategies as st
 
 from injector.budget import FaultError
-from injector.errors import InjectionError, Reason, TemplateError
+from injector.errors import InjectionError, TemplateError
+from injector.reasons import Reason
 from injector.templates.quoting import SYNTAXES, quote, syntax_of
 from injector.templates.render import render_files, render_overlay
 from injector.templates.snapshot import load_template

@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.inject import guard, inject
 from injector.pods.context import Cluster, Namespace
 from injector.pods.decision import decide
 from injector.pods.delivery import GeneratedConfigMap
+from injector.reasons import Reason
 from injector.settings import Settings
 from injector.telemetry import LogOutput, Metrics, make_logger
 from injector.templates.snapshot import Snapshot, build_snapshot

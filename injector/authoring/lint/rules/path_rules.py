@@ -9,8 +9,9 @@ import msgspec
 
 from injector.authoring.lint.subject import Finding, Findings, ObjectRendering, RenderedSource, Subject
 from injector.diagnostics import Path
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.pods.context import Object, mapping
+from injector.reasons import Reason
 from injector.templates.template import OVERLAY
 
 SEVERITY = "warning"

@@ -13,7 +13,7 @@ from injector.authoring.lint.rules._volumes import missing_volumes
 from injector.authoring.lint.subject import Finding, Findings, RenderedSource, RenderFailure, Rendering, Subject
 from injector.authoring.refusal_location import overlay_path, path_in
 from injector.diagnostics import Diagnostic, Place
-from injector.errors import Reason
+from injector.reasons import Reason
 from injector.templates.template import OVERLAY
 
 SEVERITY = "error"

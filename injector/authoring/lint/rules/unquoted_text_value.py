@@ -13,8 +13,9 @@ from injector.authoring.file_syntax import bare_hole
 from injector.authoring.lint.boundary_values import inner_parameter, takes_value
 from injector.authoring.lint.rules._reading import uses_in_holes
 from injector.authoring.lint.subject import Finding, Findings, Subject
-from injector.errors import InjectionError, Reason
+from injector.errors import InjectionError
 from injector.names import shortened
+from injector.reasons import Reason
 from injector.templates.parameter_values import value_of
 from injector.templates.program import is_document
 from injector.templates.quoting import USE_QUOTE, quoting_advice
