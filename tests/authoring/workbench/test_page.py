@@ -515,7 +515,7 @@ def memory(pids: list[int]) -> int:
     return total
 
 
-@pytest.mark.soak(minutes=60)
+@pytest.mark.soak(minutes=70)
 def test_an_hour_of_edits_leaves_memory_flat(browser: Browser, folder: Path) -> None:
     chance = random.Random(37)
     views = ("Difference", "Config files", "Decision", "Warnings", "Cases")
