@@ -11,13 +11,15 @@ import msgspec
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import SEARCHES, cut, nearest, shortened, suggestion, template_name, to_write
-from injector.pods.context import Namespace, Object, mapping, mappings, mappings_at
+from injector.pods.context import Namespace, Object, Workload, mapping, mappings, mappings_at
 from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map
+from injector.pods.workloads import workload_of_pod
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.snapshot import Catalog
 from injector.templates.template import Template
+from injector.templates.versions import WHOLE, draw, percent
 
 #: What people write in place of a comma, and what `template_name` makes of it.
 _BETWEEN = " ;|+&-"
@@ -51,8 +53,12 @@ def choose(
     *,
     required: bool,
     names: Sequence[str] | None = None,
+    workload: Workload | None = None,
 ) -> Choice:
     """The templates for a pod; `names` (a command line option) overrides every other source.
+
+    `workload` is the one whose pods a manifest describes; None finds it from the pod's owner. By it a template gives
+    way to its next version.
 
     In a `required` namespace a pod may add templates but not drop those that its namespace gives it.
 
@@ -72,6 +78,8 @@ def choose(
     templates = [_find(name, catalog, origin.text) for name, origin in origins.items()]
     source = ", and ".join(dict.fromkeys(origin.text for origin in origins.values()))
     choice = _serving(pod, namespace, templates, source, required)
+    if any(catalog.next_version(template.name) for template in choice.templates):
+        choice = _with_versions(choice, pod, namespace, catalog, workload or workload_of_pod(pod))
     lost = (
         *misspelt_annotations("pod annotation", annotations, settings, choice.templates),
         *misspelt_annotations("namespace annotation", namespace.annotations, settings, choice.templates),
@@ -211,6 +219,31 @@ def _serving(pod: Object, namespace: Namespace, templates: list[Template], sourc
     return Choice(
         tuple(serving), source, tuple(replace(refusal.diagnostic, severity="warning") for refusal in refusals)
     )
+
+
+def _with_versions(
+    choice: Choice, pod: Object, namespace: Namespace, catalog: Catalog, workload: Workload
+) -> Choice:
+    """The choice with next versions in place of the templates that give way to them."""
+    templates, sources, warnings = [], [choice.source], [*choice.warnings]
+    for template in choice.templates:
+        version = catalog.next_version(template.name)
+        if version is None or version.stage is None:
+            templates.append(template)
+            continue
+        stage, at = version.stage, percent(draw(template.name, namespace.name, workload))
+        given = stage.selects(namespace, string_map(pod, "labels")) and _refusal(version, pod, namespace) is None
+        if given and 0 < stage.share < WHOLE and not workload.settled:
+            message = f"whether it gets the next version {version.own_name} is not known offline"
+            fields = {"template": template.name, "version": version.own_name, "kind": workload.kind}
+            warnings.append(Diagnostic("version-not-known-offline", "warning", message, fields=fields))
+            given = False
+        elif given:
+            given = draw(template.name, namespace.name, workload) < stage.share
+        templates.append(version if given else template)
+        which = f"in place of {template.name}" if given else "is not for it"
+        sources.append(f"next version {version.own_name} {which} (stage: {stage.words}; this workload: {at})")
+    return Choice(tuple(templates), "; ".join(sources), tuple(warnings))
 
 
 def _refusal(template: Template, pod: Object, namespace: Namespace) -> InjectionError | None:

@@ -10,7 +10,8 @@ from injector.errors import TemplateError
 from injector.names import is_dns_label, suggestion
 from injector.templates.manifest import Manifest
 from injector.templates.program import Program
-from injector.templates.template import LARGEST, MANIFEST, OVERLAY, Template
+from injector.templates.template import LARGEST, MANIFEST, METADATA, OVERLAY, Template
+from injector.templates.versions import stage_of, version_of, without_version
 
 #: Templates as they are read: template name to its files, file name to text.
 TemplateSources = Mapping[str, Mapping[str, str]]
@@ -57,6 +58,8 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
         ("shared", lambda: manifest.strings(("shared",), ())),
         ("redirects", manifest.redirects),
         ("applies_to", manifest.applies_to),
+        ("name", lambda: version_of(manifest, name) or name),
+        ("stage", lambda: stage_of(manifest)),
     ):
         with manifest.collecting():
             fields[field] = read()
@@ -65,14 +68,18 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
             manifest.refuse(
                 ("files",), "this template is not for CREATE of pods, so it cannot have `files`; leave `files` out"
             )
+    with manifest.collecting():
+        if fields.get("stage") and "applies_to" in fields and not fields["applies_to"].pods_created:
+            manifest.refuse(("version-of",), "a next version is for CREATE of pods; leave `for` or `version-of` out")
     manifest.finish()
+    texts = {file: text for file, text in relevant.items() if file != METADATA}
     roots = {OVERLAY: "", **{spec.template: spec.syntax for spec in fields["files"].values()}}
     return Template(
-        name=name,
+        own_name=name,
         sources=relevant,
-        digest=_digest(relevant),
+        digest=_digest({**texts, MANIFEST: without_version(texts[MANIFEST])}),
         origin=origin,
-        program=Program(name, relevant, roots, [p.variable for p in fields["parameters"].values()], origin),
+        program=Program(name, texts, roots, [p.variable for p in fields["parameters"].values()], origin),
         **fields,
     )
 

@@ -19,7 +19,7 @@ from injector.templates.families import declared_parameter, similar_names
 from injector.templates.load import load_template, relevant_sources
 from injector.templates.parameter_values import value_of
 from injector.templates.parameters import Resolved, only
-from injector.templates.template import Template
+from injector.templates.template import MANIFEST, Template
 
 _SETTINGS, _NOWHERE = Place(origin="settings"), Place()
 #: The texts of a template's files, by name.
@@ -29,10 +29,17 @@ Trial = Callable[[Mapping[str, Files], Mapping[str, str]], Mapping[str, Template
 
 
 class Catalog:
-    """Templates by name. Immutable."""
+    """Templates by name. Immutable.
+
+    The next version of a template has no name of its own here: it stands in for a template that there is not, as when a
+    version is tried alone.
+    """
 
     def __init__(self, templates: Iterable[Template] = ()) -> None:
-        self._templates = {t.name: t for t in sorted(templates, key=lambda t: t.name)}
+        self._all = sorted(templates, key=lambda t: t.own_name)
+        self._next = {t.name: t for t in self._all if t.stage is not None}
+        named = self._next | {t.name: t for t in self._all if t.stage is None}
+        self._templates = {name: named[name] for name in sorted(named)}
         injected = [t for t in self._templates.values() if not t.why_not_injected]
         #: The names of those that pods can be given by injection, sorted.
         self.injected_names = tuple(t.name for t in injected)
@@ -42,6 +49,11 @@ class Catalog:
     def get(self, name: str) -> Template | None:
         """The template of a name, or None."""
         return self._templates.get(name)
+
+    def next_version(self, name: str) -> Template | None:
+        """The next version of the template of a name; None where there is none, or it stands in for that template."""
+        version = self._next.get(name)
+        return None if version is self._templates.get(name) else version
 
     def matching(self, labels: Mapping[str, str], namespace: Namespace) -> tuple[Template, ...]:
         """The templates whose selector a pod's labels fulfil, of those that its namespace may use, by name."""
@@ -65,7 +77,8 @@ class Catalog:
         return tuple(self._templates)
 
     def __iter__(self) -> Iterator[Template]:
-        return iter(self._templates.values())
+        """Every template and every next version, by the names of their folders."""
+        return iter(self._all)
 
 
 class SnapshotError(InjectorError):
@@ -114,7 +127,7 @@ def build_snapshot(
     `load` compiles them. Raises SnapshotError with everything that is wrong.
     """
     origins = origins or {}
-    old = {t.name: t for t in previous.catalog} if previous is not None else {}
+    old = {t.own_name: t for t in previous.catalog} if previous is not None else {}
     fresh = {name: files for name, files in sorted(sources.items()) if not _is_same(old.get(name), files)}
     templates = [old[name] for name in sources if name not in fresh]
     failed = trial(fresh, origins) if trial and fresh else {}
@@ -126,6 +139,8 @@ def build_snapshot(
             errors += error.all
     catalog = Catalog(templates)
     problems, warnings = _check_settings(settings, catalog, sources)
+    errors += _contradictions(templates)
+    warnings += _unlike(catalog)
     errors += [SettingsError.of("settings", problem) for problem in problems]
     if errors:
         raise SnapshotError(errors, warnings)
@@ -144,8 +159,48 @@ def _is_same(template: Template | None, files: Files) -> bool:
 def _generation(settings: Settings, catalog: Catalog) -> str:
     content = sha256(msgspec.json.encode(settings, order="deterministic"))
     for template in catalog:
-        content.update(f"\n{template.name} {template.digest}".encode())
+        content.update(f"\n{template.own_name} {template.digest}{template.stage or ''}".encode())
     return content.hexdigest()[:12]
+
+
+def _contradictions(templates: Iterable[Template]) -> Iterator[TemplateError]:
+    """What keeps a template from being the next version of another."""
+    by_name = {template.own_name: template for template in templates}
+    versions: dict[str, str] = {}
+    for own_name in sorted(by_name):
+        version = by_name[own_name]
+        base, other = by_name.get(version.name), versions.get(version.name, "")
+        if version.stage is None:
+            continue
+        versions[version.name] = own_name
+        if base is not None and base.why_not_injected:
+            message = f"it has no next version, because {base.why_not_injected}"
+        elif base is not None and base.stage is not None:
+            message = "is a next version itself, and there is one at a time"
+        elif other:
+            message = f"{other} is its next version, and there is one at a time"
+        else:
+            continue
+        fields = {"template": version.name, "other": other}
+        message = f"version-of: {version.name}: {message}"
+        yield TemplateError(own_name, message, Place(MANIFEST), rule="manifest", origin=version.origin, fields=fields)
+
+
+def _unlike(catalog: Catalog) -> Iterator[Diagnostic]:
+    """Next versions without the template whose they are, or without a parameter that pods may set of it."""
+    for version in catalog:
+        base = catalog.get(version.name)
+        if version.stage is None or base is None:
+            continue
+        place, fields = Place(MANIFEST, origin=version.own_name), {"template": version.own_name, "base": version.name}
+        if base is version:
+            message = f"there is no template {version.name}, so its next version {version.own_name} stands in for it"
+            yield Diagnostic("version-without-template", "warning", message, place=place, fields=fields)
+        elif gone := sorted(base.parameters.keys() - version.parameters.keys()):
+            message = f"the next version of {version.name} lacks parameters that pods may set: {', '.join(gone)}"
+            yield Diagnostic(
+                "version-lacks-parameter", "warning", message, place=place, fields={**fields, "parameters": gone}
+            )
 
 
 def _check_settings(
@@ -159,14 +214,15 @@ def _check_settings(
     unknown = [(path, name) for path, names in named for name in names if name not in sources]
     warnings = [_unknown("template", name, path, catalog.names, "warning") for path, name in unknown]
     for name, values in settings.parameters.items():
-        template = catalog.get(name)
+        template, version = catalog.get(name), catalog.next_version(name)
         if template is None:
             continue
+        declared = {**(version.parameters if version else {}), **template.parameters}
         for key, value in values.items():
             path = ("parameters", name, key)
-            parameter = declared_parameter(template.parameters, key)
+            parameter = declared_parameter(declared, key)
             if parameter is None:
-                problems.append(_unknown("parameter", key, path, similar_names(template.parameters, key), "error"))
+                problems.append(_unknown("parameter", key, path, similar_names(declared, key), "error"))
                 continue
             if "settings" not in parameter.setters:
                 message, fields = f"it is ignored: {only(parameter)} may set it", {"allowed": parameter.setters}

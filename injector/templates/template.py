@@ -13,6 +13,7 @@ from injector.pods.context import Object, Request
 
 if TYPE_CHECKING:
     from injector.templates.program import Program
+    from injector.templates.versions import Stage
 
 OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "CONNECT")
 
@@ -89,6 +90,8 @@ def _words(operations: Sequence[str], names: Sequence[str], groups: Sequence[str
 #: The file that describes a template, and the one that renders its overlay.
 MANIFEST: Final = "template.yaml"
 OVERLAY: Final = "overlay.yaml.j2"
+#: Among a template's files what its ConfigMap's label and annotation say, as YAML; no file or key can have this name.
+METADATA: Final = "(metadata)"
 #: Characters of a template's files: a ConfigMap holds 1 MiB, and a larger one could not be delivered as one.
 LARGEST: Final = 1024 * 1024
 #: What a ConfigMap's key may be (Kubernetes API reference, ConfigMap v1), and so a template's file.
@@ -166,7 +169,10 @@ class FileSpec(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Template:
-    """A template as loaded from its sources; equal when its name and its sources are."""
+    """A template as loaded from its sources; equal when its names and its sources are.
+
+    The next version of a template has that one's `name`, and so its parameters, annotations and ConfigMaps.
+    """
 
     name: str
     sources: Mapping[str, str]
@@ -185,6 +191,8 @@ class Template:
     applies_to: AppliesTo
     origin: str  #: where it came from, for people: a folder, a ConfigMap
     program: Program = field(repr=False)
+    own_name: str  #: that of its folder or ConfigMap
+    stage: Stage | None = None  #: whose pods get it, of a next version; None for one that is none
 
     def shares(self, volume: str) -> bool:
         """Whether containers of others may mount this volume of the template's; a `*` stands for any text."""
@@ -199,7 +207,7 @@ class Template:
         return f"it reads `{review_names[0]}`, which can differ between the pods of a workload" if review_names else ""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Template) and (self.name, self.sources) == (other.name, other.sources)
+        return isinstance(other, Template) and (self.own_name, self.sources) == (other.own_name, other.sources)
 
     def __hash__(self) -> int:
-        return hash((self.name, self.digest))
+        return hash((self.own_name, self.digest))

@@ -1,0 +1,114 @@
+"""Next versions of templates: of which one each is, and whose pods get it, drawn from the names of their workload.
+
+The pods of a workload agree, replicas of the injector agree, and what reads a manifest agrees with the webhook. A
+larger share has every workload of a smaller one.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from injector.names import is_dns_label, respelling, shortened, suggestion
+from injector.pods.context import Namespace, Object, Workload
+from injector.pods.selectors import matches
+
+if TYPE_CHECKING:
+    from injector.templates.manifest import Manifest
+
+#: The keys of template.yaml that make a template the next version of another; they say nothing of what it does.
+VERSION_KEYS: Final = ("version-of", "stage")
+
+_STAGE_KEYS: Final = ("share", "namespaces", "selector")
+#: All workloads, in hundredths of a percent.
+WHOLE: Final = 10_000
+_VERSION_LINES: Final = re.compile(
+    rf"""^["']?(?:{"|".join(VERSION_KEYS)})["']?\s*:.*\n?(?:(?:[ \t]*(?:\#.*)?\n)*[ \t]+[^\#\s].*\n?)*""", re.MULTILINE
+)
+_SHARE: Final = re.compile(r"([0-9]{1,3})(?:\.([0-9]{1,2}))?\s?%", re.ASCII)
+
+
+class Stage(NamedTuple):
+    """Those of `share` (in hundredths of a percent of the workloads) whose namespace and labels the selectors match.
+
+    A selector that is None leaves out nobody.
+    """
+
+    share: int = WHOLE
+    namespaces: Object | None = None
+    selector: Object | None = None
+
+    @property
+    def words(self) -> str:
+        """For people, as in `10 % of the workloads, in namespaces that match`."""
+        parts = [f"{percent(self.share)} of the workloads"]
+        parts += ["in namespaces that `stage.namespaces` matches"] if self.namespaces is not None else []
+        parts += ["with labels that `stage.selector` matches"] if self.selector is not None else []
+        return ", ".join(parts)
+
+    def selects(self, namespace: Namespace, labels: Object) -> bool:
+        """Whether the selectors match a namespace and a pod's labels."""
+        in_namespace = self.namespaces is None or matches(self.namespaces, namespace.labels)
+        return in_namespace and (self.selector is None or matches(self.selector, labels))
+
+
+def version_of(manifest: Manifest, own_name: str) -> str:
+    """The template that a manifest is the next version of; "" for none. Raises TemplateError."""
+    name = manifest.text("version-of")
+    if name == own_name or (name and not is_dns_label(name)):
+        manifest.refuse(("version-of",), f"version-of is {shortened(name)}; it has to be another template's name")
+    return name
+
+
+def stage_of(manifest: Manifest) -> Stage | None:
+    """Whose pods get a next version: nobody's where its `stage` does not say; None for a template that is none.
+
+    Raises TemplateError.
+    """
+    value = manifest.value("stage")
+    if not manifest.value("version-of"):
+        if value is not None:
+            manifest.refuse(("stage",), "only the next version of a template has a stage: add `version-of`")
+        return None
+    parts, path = (value, ("stage", "share")) if isinstance(value, dict) else ({"share": value or "0%"}, ("stage",))
+    for key in parts:
+        if key not in _STAGE_KEYS:
+            help_, near = suggestion(str(key), _STAGE_KEYS), respelling(str(key), _STAGE_KEYS)
+            manifest.refuse(("stage", key), f"unknown key {shortened(key)}", help_=help_, fields=near)
+    selectors = [manifest.selector("stage", key) if key in parts else None for key in ("namespaces", "selector")]
+    try:
+        return Stage(share_of(parts.get("share", "100%")), *selectors)
+    except ValueError as error:
+        manifest.refuse(path, f"stage: {error}")
+
+
+def share_of(text: object) -> int:
+    """The hundredths of a percent that `10%` or `0.5%` says. Raises ValueError for what is no percentage to 100."""
+    match = _SHARE.fullmatch(text) if isinstance(text, str) else None
+    share = int(match[1]) * 100 + int((match[2] or "").ljust(2, "0")) if match else WHOLE + 1
+    if share > WHOLE:
+        raise ValueError(f"{shortened(text)} is not a percentage from 0% to 100%, such as 10%")
+    return share
+
+
+def percent(share: int) -> str:
+    """Hundredths of a percent as people write them: `10%`, `0.5%`."""
+    return f"{share / 100:g}%"
+
+
+def draw(template: str, namespace: str, workload: Workload) -> int:
+    """Where a workload stands from 0 to `WHOLE`, evenly; a stage with a larger share than this has it.
+
+    Each template draws for itself, so that not the same workloads go first with every one.
+    """
+    name = f"{template}/{namespace}/{workload.kind}/{workload.name}"
+    return int.from_bytes(sha256(name.encode("utf-8", "surrogatepass")).digest()[:8]) * WHOLE >> 64
+
+
+def without_version(text: str) -> str:
+    """The text of a template.yaml without `VERSION_KEYS`: as it is once it replaces the other template.
+
+    A comment or an empty line behind their values belongs to what follows.
+    """
+    return _VERSION_LINES.sub("", text)
