@@ -40,9 +40,9 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     values at keyed pointers, `created` lists and maps that did not exist before and go when they become empty;
     `parameters` those that the command line gave, by template, null for the value of a secret one; `guaranteed` keyed
     pointers of sidecars and their volumes that the pod brought itself and a `required` namespace insists on; `label`
-    the status label, with the value that the pod had there itself, null for none; `versions` the names of those templates
-    that were a next version, by the name of the template; `values`, by template and parameter,
-    digests of the values that settings or the namespace gave, null for an injection that did not record them; `mac` is
+    the status label, with the value that the pod had there itself, null for none; `versions`, by template, the name of
+    the next version that was used; `values`, by template and parameter, digests of the values that settings or the
+    namespace gave, null for an injection that did not record them; `mac` is
     in the text of a sealed receipt alone (see `seals.sealed_text`). Fields are only ever added, and optional: a
     release ignores the new fields of a later one.
     """

@@ -19,7 +19,7 @@ from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.snapshot import Catalog
 from injector.templates.template import Template
-from injector.templates.versions import WHOLE, draw, percent
+from injector.templates.versions import WHOLE, Stage, draw, percent
 
 #: What people write in place of a comma, and what `template_name` makes of it.
 _BETWEEN = " ;|+&-"
@@ -221,9 +221,26 @@ def _serving(pod: Object, namespace: Namespace, templates: list[Template], sourc
     )
 
 
-def _with_versions(
-    choice: Choice, pod: Object, namespace: Namespace, catalog: Catalog, workload: Workload
-) -> Choice:
+def template_for(name: str, pod: Object, namespace: Namespace, catalog: Catalog) -> Template | None:
+    """The template of a name as a pod gets it: its next version, where the pod's workload has that; None for none."""
+    template, version = catalog.get(name), catalog.next_version(name)
+    return version if version and _gets(version, pod, namespace, workload_of_pod(pod)) else template
+
+
+def _gets(version: Template, pod: Object, namespace: Namespace, workload: Workload) -> bool | None:
+    """Whether a pod gets a next version; None where its manifest does not tell.
+
+    A version that does not serve such a pod leaves it to the template.
+    """
+    stage = version.stage or Stage()
+    if not stage.selects(namespace, string_map(pod, "labels")) or _refusal(version, pod, namespace) is not None:
+        return False
+    if 0 < stage.share < WHOLE and not workload.settled:
+        return None
+    return draw(version.name, namespace.name, workload) < stage.share
+
+
+def _with_versions(choice: Choice, pod: Object, namespace: Namespace, catalog: Catalog, workload: Workload) -> Choice:
     """The choice with next versions in place of the templates that give way to them."""
     templates, sources, warnings = [], [choice.source], [*choice.warnings]
     for template in choice.templates:
@@ -231,18 +248,17 @@ def _with_versions(
         if version is None or version.stage is None:
             templates.append(template)
             continue
-        stage, at = version.stage, percent(draw(template.name, namespace.name, workload))
-        given = stage.selects(namespace, string_map(pod, "labels")) and _refusal(version, pod, namespace) is None
-        if given and 0 < stage.share < WHOLE and not workload.settled:
-            message = f"whether it gets the next version {version.own_name} is not known offline"
+        gets, at = _gets(version, pod, namespace, workload), percent(draw(template.name, namespace.name, workload))
+        if gets is None:
+            at, message = (
+                "not known offline",
+                f"whether it gets the next version {version.own_name} is not known offline",
+            )
             fields = {"template": template.name, "version": version.own_name, "kind": workload.kind}
             warnings.append(Diagnostic("version-not-known-offline", "warning", message, fields=fields))
-            given = False
-        elif given:
-            given = draw(template.name, namespace.name, workload) < stage.share
-        templates.append(version if given else template)
-        which = f"in place of {template.name}" if given else "is not for it"
-        sources.append(f"next version {version.own_name} {which} (stage: {stage.words}; this workload: {at})")
+        templates.append(version if gets else template)
+        which = f"in place of {template.name}" if gets else "is not for it"
+        sources.append(f"next version {version.own_name} {which} (stage: {version.stage.words}; this workload: {at})")
     return Choice(tuple(templates), "; ".join(sources), tuple(warnings))
 
 

@@ -19,7 +19,8 @@ from injector.templates.families import declared_parameter, similar_names
 from injector.templates.load import load_template, relevant_sources
 from injector.templates.parameter_values import value_of
 from injector.templates.parameters import Resolved, only
-from injector.templates.template import MANIFEST, Template
+from injector.templates.template import Template
+from injector.templates.versions import version_problems
 
 _SETTINGS, _NOWHERE = Place(origin="settings"), Place()
 #: The texts of a template's files, by name.
@@ -139,8 +140,11 @@ def build_snapshot(
             errors += error.all
     catalog = Catalog(templates)
     problems, warnings = _check_settings(settings, catalog, sources)
-    errors += _contradictions(templates)
-    warnings += _unlike(catalog)
+    for problem in version_problems(catalog):
+        if problem.severity == "error":
+            errors.append(TemplateError.of(problem.fields["template"], problem))
+        else:
+            warnings.append(problem)
     errors += [SettingsError.of("settings", problem) for problem in problems]
     if errors:
         raise SnapshotError(errors, warnings)
@@ -161,46 +165,6 @@ def _generation(settings: Settings, catalog: Catalog) -> str:
     for template in catalog:
         content.update(f"\n{template.own_name} {template.digest}{template.stage or ''}".encode())
     return content.hexdigest()[:12]
-
-
-def _contradictions(templates: Iterable[Template]) -> Iterator[TemplateError]:
-    """What keeps a template from being the next version of another."""
-    by_name = {template.own_name: template for template in templates}
-    versions: dict[str, str] = {}
-    for own_name in sorted(by_name):
-        version = by_name[own_name]
-        base, other = by_name.get(version.name), versions.get(version.name, "")
-        if version.stage is None:
-            continue
-        versions[version.name] = own_name
-        if base is not None and base.why_not_injected:
-            message = f"it has no next version, because {base.why_not_injected}"
-        elif base is not None and base.stage is not None:
-            message = "is a next version itself, and there is one at a time"
-        elif other:
-            message = f"{other} is its next version, and there is one at a time"
-        else:
-            continue
-        fields = {"template": version.name, "other": other}
-        message = f"version-of: {version.name}: {message}"
-        yield TemplateError(own_name, message, Place(MANIFEST), rule="manifest", origin=version.origin, fields=fields)
-
-
-def _unlike(catalog: Catalog) -> Iterator[Diagnostic]:
-    """Next versions without the template whose they are, or without a parameter that pods may set of it."""
-    for version in catalog:
-        base = catalog.get(version.name)
-        if version.stage is None or base is None:
-            continue
-        place, fields = Place(MANIFEST, origin=version.own_name), {"template": version.own_name, "base": version.name}
-        if base is version:
-            message = f"there is no template {version.name}, so its next version {version.own_name} stands in for it"
-            yield Diagnostic("version-without-template", "warning", message, place=place, fields=fields)
-        elif gone := sorted(base.parameters.keys() - version.parameters.keys()):
-            message = f"the next version of {version.name} lacks parameters that pods may set: {', '.join(gone)}"
-            yield Diagnostic(
-                "version-lacks-parameter", "warning", message, place=place, fields={**fields, "parameters": gone}
-            )
 
 
 def _check_settings(

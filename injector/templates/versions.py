@@ -7,15 +7,18 @@ larger share has every workload of a smaller one.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from injector.diagnostics import Diagnostic, Place, Severity
 from injector.names import is_dns_label, respelling, shortened, suggestion
 from injector.pods.context import Namespace, Object, Workload
 from injector.pods.selectors import matches
 
 if TYPE_CHECKING:
     from injector.templates.manifest import Manifest
+    from injector.templates.template import Template
 
 #: The keys of template.yaml that make a template the next version of another; they say nothing of what it does.
 VERSION_KEYS: Final = ("version-of", "stage")
@@ -112,3 +115,30 @@ def without_version(text: str) -> str:
     A comment or an empty line behind their values belongs to what follows.
     """
     return _VERSION_LINES.sub("", text)
+
+
+def version_problems(templates: Iterable[Template]) -> Iterator[Diagnostic]:
+    """What keeps a template from being the next version of another, and in what it is none; `fields.template` is it."""
+    by_name = {template.own_name: template for template in templates}
+    first: dict[str, str] = {}
+    for version in sorted((t for t in by_name.values() if t.stage is not None), key=lambda t: t.own_name):
+        base, other = by_name.get(version.name), first.setdefault(version.name, version.own_name)
+        severity: Severity = "error"
+        gone: list[str] = []
+        if base is not None and base.why_not_injected:
+            code, message = "manifest", f"{base.name} has no next version, because {base.why_not_injected}"
+        elif other != version.own_name:
+            code, message = "manifest", f"{other} is the next version of {version.name} already; there is one at a time"
+        elif base is not None and base.stage is not None:
+            code, message = "manifest", f"{base.own_name} is a next version itself, so it has none"
+        elif base is None:
+            code, severity = "version-without-template", "warning"
+            message = f"there is no template {version.name}, so its next version stands in for it"
+        elif gone := sorted(base.parameters.keys() - version.parameters.keys()):
+            code, severity = "version-lacks-parameter", "warning"
+            message = f"pods may set parameters of {version.name} that its next version lacks: {', '.join(gone)}"
+        else:
+            continue
+        fields = {"template": version.own_name, "base": version.name, "other": other, "parameters": gone}
+        place = Place("template.yaml", origin=version.origin or version.own_name)
+        yield Diagnostic(code, severity, message, path=("version-of",), place=place, fields=fields)

@@ -38,8 +38,8 @@ def templates(context: CheckContext) -> CheckVerdicts:
         yield bad("template", str(mistake), to_do, template=name, place=mistake.diagnostic.place.whole)
     for problem in snapshot.warnings:
         yield warning("settings", problem.located, "correct the settings, or add the templates that the settings name")
-    listed = ", ".join(f"{template.name} {template.digest}" for template in snapshot.catalog)
-    digests = {template.name: template.digest for template in snapshot.catalog}
+    listed = ", ".join(f"{template.own_name} {template.digest}" for template in snapshot.catalog)
+    digests = {template.own_name: template.digest for template in snapshot.catalog}
     if not errors:
         yield good("templates", f"templates and their versions: {listed}", templates=digests)
 
