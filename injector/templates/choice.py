@@ -18,8 +18,8 @@ from injector.pods.workloads import workload_of_pod
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.snapshot import Catalog
-from injector.templates.template import Template
-from injector.templates.versions import WHOLE, Stage, draw, percent
+from injector.templates.template import WHOLE, Stage, Template, percent
+from injector.templates.versions import draw
 
 #: What people write in place of a comma, and what `template_name` makes of it.
 _BETWEEN = " ;|+&-"

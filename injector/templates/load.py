@@ -11,7 +11,7 @@ from injector.names import is_dns_label, suggestion
 from injector.templates.manifest import Manifest
 from injector.templates.program import Program
 from injector.templates.template import LARGEST, MANIFEST, METADATA, OVERLAY, Template
-from injector.templates.versions import stage_of, version_of, without_version
+from injector.templates.versions import base_of, stage_of, without_version
 
 #: Templates as they are read: template name to its files, file name to text.
 TemplateSources = Mapping[str, Mapping[str, str]]
@@ -58,7 +58,7 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
         ("shared", lambda: manifest.strings(("shared",), ())),
         ("redirects", manifest.redirects),
         ("applies_to", manifest.applies_to),
-        ("name", lambda: version_of(manifest, name) or name),
+        ("name", lambda: base_of(manifest, name) or name),
         ("stage", lambda: stage_of(manifest)),
     ):
         with manifest.collecting():

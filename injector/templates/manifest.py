@@ -29,12 +29,12 @@ from injector.templates.template import (
     MANIFEST,
     METADATA,
     OVERLAY,
+    VERSION_KEYS,
     AppliesTo,
     FileSpec,
     Parameter,
     Template,
 )
-from injector.templates.versions import VERSION_KEYS
 from injector.templates.yaml_errors import explain_yaml
 
 #: What a parameter may be called.

@@ -9,11 +9,11 @@ from enum import Enum
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from injector.pods.context import Object, Request
+from injector.pods.context import Namespace, Object, Request
+from injector.pods.selectors import matches
 
 if TYPE_CHECKING:
     from injector.templates.program import Program
-    from injector.templates.versions import Stage
 
 OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "CONNECT")
 
@@ -94,6 +94,10 @@ OVERLAY: Final = "overlay.yaml.j2"
 METADATA: Final = "(metadata)"
 #: Characters of a template's files: a ConfigMap holds 1 MiB, and a larger one could not be delivered as one.
 LARGEST: Final = 1024 * 1024
+#: The keys of template.yaml that make a template the next version of another; they say nothing of what it does.
+VERSION_KEYS: Final = ("version-of", "stage")
+#: All workloads, in hundredths of a percent.
+WHOLE: Final = 10_000
 #: What a ConfigMap's key may be (Kubernetes API reference, ConfigMap v1), and so a template's file.
 FILE: Final = re.compile(r"[-._a-zA-Z0-9]{1,253}\Z")
 
@@ -165,6 +169,35 @@ class FileSpec(NamedTuple):
     template: str
     validate: tuple[str, ...] = ()
     syntax: str = ""
+
+
+class Stage(NamedTuple):
+    """Those of `share` (in hundredths of a percent of the workloads) whose namespace and labels the selectors match.
+
+    A selector that is None leaves out nobody.
+    """
+
+    share: int = WHOLE
+    namespaces: Object | None = None
+    selector: Object | None = None
+
+    @property
+    def words(self) -> str:
+        """For people, as in `10 % of the workloads, in namespaces that match`."""
+        parts = [f"{percent(self.share)} of the workloads"]
+        parts += ["in namespaces that `stage.namespaces` matches"] if self.namespaces is not None else []
+        parts += ["with labels that `stage.selector` matches"] if self.selector is not None else []
+        return ", ".join(parts)
+
+    def selects(self, namespace: Namespace, labels: Object) -> bool:
+        """Whether the selectors match a namespace and a pod's labels."""
+        in_namespace = self.namespaces is None or matches(self.namespaces, namespace.labels)
+        return in_namespace and (self.selector is None or matches(self.selector, labels))
+
+
+def percent(share: int) -> str:
+    """Hundredths of a percent as people write them: `10%`, `0.5%`."""
+    return f"{share / 100:g}%"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,54 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final
 
 from injector.diagnostics import Diagnostic, Place, Severity
 from injector.names import is_dns_label, respelling, shortened, suggestion
-from injector.pods.context import Namespace, Object, Workload
-from injector.pods.selectors import matches
-
-if TYPE_CHECKING:
-    from injector.templates.manifest import Manifest
-    from injector.templates.template import Template
-
-#: The keys of template.yaml that make a template the next version of another; they say nothing of what it does.
-VERSION_KEYS: Final = ("version-of", "stage")
+from injector.pods.context import Workload
+from injector.templates.manifest import Manifest
+from injector.templates.template import MANIFEST, VERSION_KEYS, WHOLE, Stage, Template
 
 _STAGE_KEYS: Final = ("share", "namespaces", "selector")
-#: All workloads, in hundredths of a percent.
-WHOLE: Final = 10_000
 _VERSION_LINES: Final = re.compile(
     rf"""^["']?(?:{"|".join(VERSION_KEYS)})["']?\s*:.*\n?(?:(?:[ \t]*(?:\#.*)?\n)*[ \t]+[^\#\s].*\n?)*""", re.MULTILINE
 )
 _SHARE: Final = re.compile(r"([0-9]{1,3})(?:\.([0-9]{1,2}))?\s?%", re.ASCII)
 
 
-class Stage(NamedTuple):
-    """Those of `share` (in hundredths of a percent of the workloads) whose namespace and labels the selectors match.
-
-    A selector that is None leaves out nobody.
-    """
-
-    share: int = WHOLE
-    namespaces: Object | None = None
-    selector: Object | None = None
-
-    @property
-    def words(self) -> str:
-        """For people, as in `10 % of the workloads, in namespaces that match`."""
-        parts = [f"{percent(self.share)} of the workloads"]
-        parts += ["in namespaces that `stage.namespaces` matches"] if self.namespaces is not None else []
-        parts += ["with labels that `stage.selector` matches"] if self.selector is not None else []
-        return ", ".join(parts)
-
-    def selects(self, namespace: Namespace, labels: Object) -> bool:
-        """Whether the selectors match a namespace and a pod's labels."""
-        in_namespace = self.namespaces is None or matches(self.namespaces, namespace.labels)
-        return in_namespace and (self.selector is None or matches(self.selector, labels))
-
-
-def version_of(manifest: Manifest, own_name: str) -> str:
+def base_of(manifest: Manifest, own_name: str) -> str:
     """The template that a manifest is the next version of; "" for none. Raises TemplateError."""
     name = manifest.text("version-of")
     if name == own_name or (name and not is_dns_label(name)):
@@ -93,11 +61,6 @@ def share_of(text: object) -> int:
     if share > WHOLE:
         raise ValueError(f"{shortened(text)} is not a percentage from 0% to 100%, such as 10%")
     return share
-
-
-def percent(share: int) -> str:
-    """Hundredths of a percent as people write them: `10%`, `0.5%`."""
-    return f"{share / 100:g}%"
 
 
 def draw(template: str, namespace: str, workload: Workload) -> int:
@@ -140,5 +103,5 @@ def version_problems(templates: Iterable[Template]) -> Iterator[Diagnostic]:
         else:
             continue
         fields = {"template": version.own_name, "base": version.name, "other": other, "parameters": gone}
-        place = Place("template.yaml", origin=version.origin or version.own_name)
+        place = Place(MANIFEST, origin=version.origin or version.own_name)
         yield Diagnostic(code, severity, message, path=("version-of",), place=place, fields=fields)
