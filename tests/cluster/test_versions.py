@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +27,6 @@ VERSION = {**TEMPLATE, "sidecar.injector/version-of": "logger"}
 STAGE = "sidecar.injector/stage"
 RECEIPT = "sidecar.injector/receipt"
 OURS = {"app.kubernetes.io/name": "sidecar-injector"}
-NEXT = 'injector_template_info{template="logger-next"'
 NAMES = [f"web-{number}" for number in range(1000)]
 MANIFEST = "description: Ships logs.\nparameters: {level: {type: string, default: info}}\n"
 
@@ -58,9 +58,13 @@ class Staged(NamedTuple):
         """Set the stage, and wait until these replicas have it."""
         annotations = {"metadata": {"annotations": {STAGE: share}}}
         self.control_plane.api.patch("ConfigMap", "logger-next", annotations, self.own)
-        words = f"{share} of the workloads"
+        self.wait_until(servers, share)
+
+    def wait_until(self, servers: Sequence[InjectorServer], share: str) -> None:
+        """Wait until these replicas have the next version at a share, "" for none."""
+        words = f"{share} of the workloads" if share else ""
         for server in servers:
-            eventually("it has the stage", lambda server=server: f'stage="{words}"' in server.metrics())
+            eventually(f"a replica is at {share or 'the end'}", partial(is_at, server, words))
 
     def made(self, name: str, **annotations: str) -> Object:
         """What the API server would store of a pod of a Deployment."""
@@ -80,9 +84,19 @@ class Staged(NamedTuple):
         return result.stdout
 
 
+def is_at(server: InjectorServer, words: str) -> bool:
+    """Whether a replica has the next version for a stage in these words, or none for ""."""
+    stages = [text for text in server.metrics().splitlines() if text.startswith("injector_template_info{")]
+    stages = [text for text in stages if 'template="logger-next"' in text]
+    return any(f'stage="{words}"' in text for text in stages) if words else not stages
+
+
 def image_of(made: Object) -> str:
     spec = made["spec"]
-    return next(c["image"] for c in [*spec["containers"], *spec.get("initContainers", ())] if c["name"] == "logger")
+    images: Iterator[str] = (
+        c["image"] for c in [*spec["containers"], *spec.get("initContainers", ())] if c["name"] == "logger"
+    )
+    return next(images)
 
 
 def share_of(images: Mapping[str, str]) -> float:
@@ -152,8 +166,7 @@ def test_a_thousand_workloads_through_the_stages(staged: Staged, tmp_path: Path)
     assert receipt["versions"] == {"logger": "logger-next"}
 
     api.delete("ConfigMap", "logger-next", own)
-    for server in (staged.mutates, staged.guards):
-        eventually("it is dropped", lambda server=server: NEXT not in server.metrics())
+    staged.wait_until((staged.mutates, staged.guards), "")
     assert [comparable(staged.made(name)) for name in NAMES[:30]] == before
 
 
@@ -192,8 +205,7 @@ def test_promoting_changes_no_pod_that_had_it(staged: Staged) -> None:
     assert states() == expected
     api.patch("ConfigMap", "logger", {"data": files("logger:2")}, own)
     api.delete("ConfigMap", "logger-next", own)
-    for server in (staged.mutates, staged.guards):
-        eventually("it is promoted", lambda server=server: NEXT not in server.metrics())
+    staged.wait_until((staged.mutates, staged.guards), "")
     assert states() == expected
 
 
