@@ -85,7 +85,7 @@ def templates(options: CommonOptions, form: str) -> None:
 def _in_cluster(live: BlockingClient, namespace: str | None) -> Inventory:
     """What the cluster's injector has. The server uses nothing that has changed since a template was refused."""
     from injector.cli.live_setup import live_settings, live_snapshot
-    from injector.cluster.managed_fields import last_change
+    from injector.cluster.template_maps import changed_at
     from injector.loading.shipped import try_new
     from injector.pods.shape import string_map
     from injector.templates.choice import names_in
@@ -94,11 +94,7 @@ def _in_cluster(live: BlockingClient, namespace: str | None) -> Inventory:
     settings = live_settings(live, space)
     query = {"labelSelector": f"{settings.template_label}=true"}
     since = {
-        config_map["metadata"]["name"]: max(
-            last_change(config_map, ("f:data",)),
-            last_change(config_map, ("f:metadata", "f:annotations", f"f:{settings.stage_key}")),
-        )
-        or config_map["metadata"]["creationTimestamp"]
+        config_map["metadata"]["name"]: changed_at(config_map, settings)
         for config_map in live.objects(f"/api/v1/namespaces/{space}/configmaps", query)
     }
     snapshot, refused = live_snapshot(live, space, settings, trial=try_new)

@@ -14,6 +14,7 @@ import structlog
 
 from injector.cluster.client import Client
 from injector.cluster.events import About
+from injector.cluster.managed_fields import last_change
 from injector.cluster.reflector import Reflector, Timing
 from injector.cluster.tasks import Background
 from injector.pods.context import Object, filled, mapping_at
@@ -116,6 +117,12 @@ def _template_map(obj: Object, settings: Settings) -> _TemplateMap:
         "v1", "ConfigMap", metadata["name"], metadata["uid"], metadata["namespace"], metadata["resourceVersion"]
     )
     return _TemplateMap(template_files(obj, settings), about)
+
+
+def changed_at(obj: Object, settings: Settings) -> str:
+    """When a ConfigMap's files or stage were last changed, as RFC 3339; when it was made, where nobody noted it."""
+    fields = ("f:data",), ("f:metadata", "f:annotations", f"f:{settings.stage_key}")
+    return max(last_change(obj, field) for field in fields) or str(obj["metadata"]["creationTimestamp"])
 
 
 def template_files(obj: Object, settings: Settings) -> dict[str, str]:

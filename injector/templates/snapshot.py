@@ -175,7 +175,8 @@ def _check_settings(
     named: list[tuple[Path, Iterable[str]]] = [(("templates",), settings.templates)]
     named += [(("paths", path, "templates"), at.templates) for path, at in settings.paths.items()]
     named += [(("parameters", name), (name,)) for name in settings.parameters]
-    unknown = [(path, name) for path, names in named for name in names if name not in sources]
+    names_there = {*catalog.names, *(sources.keys() - {t.own_name for t in catalog if t.stage is not None})}
+    unknown = [(path, name) for path, names in named for name in names if name not in names_there]
     warnings = [_unknown("template", name, path, catalog.names, "warning") for path, name in unknown]
     for name, values in settings.parameters.items():
         template, version = catalog.get(name), catalog.next_version(name)

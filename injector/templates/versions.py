@@ -21,7 +21,7 @@ _STAGE_KEYS: Final = ("share", "namespaces", "selector")
 _VERSION_LINES: Final = re.compile(
     rf"""^["']?(?:{"|".join(VERSION_KEYS)})["']?\s*:.*\n?(?:(?:[ \t]*(?:\#.*)?\n)*[ \t]+[^\#\s].*\n?)*""", re.MULTILINE
 )
-_SHARE: Final = re.compile(r"([0-9]{1,3})(?:\.([0-9]{1,2}))?\s?%", re.ASCII)
+_SHARE: Final = re.compile(r"([0-9]{1,2})(?:\.([0-9]{1,2}))?%|(100)%")
 
 
 def base_of(manifest: Manifest, own_name: str) -> str:
@@ -57,10 +57,9 @@ def stage_of(manifest: Manifest) -> Stage | None:
 def share_of(text: object) -> int:
     """The hundredths of a percent that `10%` or `0.5%` says. Raises ValueError for what is no percentage to 100."""
     match = _SHARE.fullmatch(text) if isinstance(text, str) else None
-    share = int(match[1]) * 100 + int((match[2] or "").ljust(2, "0")) if match else WHOLE + 1
-    if share > WHOLE:
+    if match is None:
         raise ValueError(f"{shortened(text)} is not a percentage from 0% to 100%, such as 10%")
-    return share
+    return WHOLE if match[3] else int(match[1]) * 100 + int((match[2] or "").ljust(2, "0"))
 
 
 def draw(template: str, namespace: str, workload: Workload) -> int:
