@@ -201,7 +201,11 @@ def test_contradictions(more: dict[str, dict[str, str]], expected: list[tuple[st
 
 
 def test_a_lost_parameter_is_told_and_a_new_one_can_be_set() -> None:
-    lacking = {"logger-next": files(2, "version-of: logger\n", "description: x\nparameters: {depth: {type: integer, default: 1}}\n")}
+    lacking = {
+        "logger-next": files(
+            2, "version-of: logger\n", "description: x\nparameters: {depth: {type: integer, default: 1}}\n"
+        )
+    }
     lacking["logger-next"]["overlay.yaml.j2"] = "spec: {containers: [{name: logger, image: 'logger:2'}]}\n"
     settings = Settings(templates=("logger",), parameters={"logger": {"depth": 2}})
     of = snapshot(settings=settings, **lacking)
