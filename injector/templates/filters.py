@@ -16,7 +16,7 @@ from jinja2.exceptions import FilterArgumentError
 from jinja2.filters import FILTERS as JINJA_FILTERS
 from jinja2.tests import TESTS as JINJA_TESTS
 
-from injector.errors import FaultError
+from injector.budget import FaultError
 from injector.names import kind_of
 from injector.templates.holes import check_length, current, plain_value
 from injector.templates.quoting import EMBEDDED, NAMED, Quoted, json_quote, quote

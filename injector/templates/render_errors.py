@@ -11,8 +11,9 @@ from typing import Any
 import yaml
 from jinja2 import UndefinedError
 
+from injector.budget import TOO_LARGE, FaultError, LimitError
 from injector.diagnostics import Path, Place
-from injector.errors import TOO_LARGE, FaultError, InjectionError, LimitError, TemplateError
+from injector.errors import InjectionError, TemplateError
 from injector.library_messages import undefined_message
 from injector.names import WANTED, hint, kind_of, nearest
 from injector.pods.context import Object

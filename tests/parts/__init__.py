@@ -84,6 +84,7 @@ GETTERS = {
     "get-prometheus": ("prometheus", "promtool"),
     "get-chromium": ("chromium",),
     "get-neovim": ("nvim",),
+    "get-vscode": ("vscode-server",),
 }
 _GETTER_OF = {part: getter for getter, parts in GETTERS.items() for part in parts}
 
@@ -92,6 +93,7 @@ PROGRAMS = frozenset(
     (
         *("helm-3", "vault", "otelcol", "oauth2-proxy", "cloud-sql-proxy", "sdk-server", "fluent-bit", "fluentd"),
         *("prometheus", "promtool", "actionlint", "chromium", "nvim", "mkdocs", "base", "kube-state-metrics"),
+        "vscode-server",
     )
 )
 
@@ -130,6 +132,7 @@ def search_path() -> str:
         str(cache() / "programs"),
         str(cache() / "chromium" / "bin"),
         str(cache() / "neovim" / "bin"),
+        str(cache() / "vscode" / "bin"),
     ]
     return os.pathsep.join(folders)
 

@@ -20,8 +20,8 @@ from jinja2.filters import FILTERS as JINJA_FILTERS
 import injector
 from injector.authoring.cases.mistakes import GOLDEN
 from injector.authoring.cases.suite import TESTS
+from injector.authoring.half_written import OutlineEntry, file_names, outline, without_jinja
 from injector.authoring.lint.pod_schema import definitions, listed_values
-from injector.authoring.lsp.half_written import OutlineEntry, file_names, outline, without_jinja
 from injector.authoring.lsp.project import Project
 from injector.authoring.reference import code, described, shown_default, takes
 from injector.authoring.schemas import schema_of

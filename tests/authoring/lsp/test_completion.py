@@ -6,8 +6,7 @@ import random
 import time
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from injector.authoring.lint.rule import rules
 from injector.authoring.lsp.assist import complete, hover
