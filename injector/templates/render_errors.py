@@ -169,6 +169,8 @@ _FIXED = {
     "files": ("configmap",),
     "namespace": ("name", "labels", "annotations"),
     "workload": ("kind", "name"),
+    "app": ("resources", "largest"),
+    **dict.fromkeys(("app.resources", "app.largest"), ("requests", "limits")),
     "cluster": ("version", "domain"),
     "loop": ("index", "index0", "first", "last", "length", "previtem", "nextitem"),
 }
