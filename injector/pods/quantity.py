@@ -129,7 +129,7 @@ def _suffix(value: object) -> str:
 
 
 def _canonical(nanos: int, like: object) -> str:
-    """So many nanos as Kubernetes writes them (`CanonicalizeBytes`), with the kind of suffix of the quantity `like`."""
+    """So many nanos in Kubernetes' canonical form, with the kind of suffix of the quantity `like`."""
     most = int(_LARGEST) * _NANOS
     nanos, suffix = max(-most, min(nanos, most)), _suffix(like)
     if suffix in _BINARY and nanos % _NANOS == 0 and abs(nanos) >= 1024 * _NANOS:
