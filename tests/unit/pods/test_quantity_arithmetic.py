@@ -108,7 +108,9 @@ def test_the_client_of_kubernetes_reads_the_same(text: str) -> None:
     assert abs(their_parse_quantity(add_quantities([text])) - theirs) < Decimal("1e-9")
 
 
-@given(st.text(max_size=80) | st.integers() | st.floats() | st.none() | st.booleans(), st.text(max_size=50) | st.floats())
+@given(
+    st.text(max_size=80) | st.integers() | st.floats() | st.none() | st.booleans(), st.text(max_size=50) | st.floats()
+)
 @example("1e999999999", "1")
 @example("9" * 10_000, "9" * 10_000)
 @example("1", "9" * 10_000 + "%")
@@ -141,5 +143,5 @@ def test_what_is_no_factor(factor: object) -> None:
 
 @pytest.mark.parametrize("unit", ["0", "-1Mi", "x", None])
 def test_what_is_no_unit(unit: object) -> None:
-    with pytest.raises(ValueError, match="unit|quantity"):
+    with pytest.raises(ValueError, match=r"unit|quantity"):
         quantity_in("1", unit)
