@@ -76,6 +76,7 @@ GETTERS = {
             "vault",
             "actionlint",
             "kube-state-metrics",
+            "vpa-admission-controller",
         )
     },
     "get-fluent-bit": ("fluent-bit",),
@@ -92,6 +93,7 @@ PROGRAMS = frozenset(
     (
         *("helm-3", "vault", "otelcol", "oauth2-proxy", "cloud-sql-proxy", "sdk-server", "fluent-bit", "fluentd"),
         *("prometheus", "promtool", "actionlint", "chromium", "nvim", "mkdocs", "base", "kube-state-metrics"),
+        "vpa-admission-controller",
     )
 )
 
