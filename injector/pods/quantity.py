@@ -80,13 +80,14 @@ def format_quantity(value: Decimal) -> str:
 def add_quantities(values: Sequence[object]) -> str:
     """The sum, with the kind of suffix of the first that is not 0. Raises ValueError for what is no quantity."""
     amounts = [_nanos(value) for value in values]
-    return _canonical(sum(amounts), next((value for value, n in zip(values, amounts, strict=True) if n), "0"))
+    like = next((value for value, nanos in zip(values, amounts, strict=True) if nanos), "")
+    return _canonical(sum(amounts), _suffix(like))
 
 
 def extreme_quantity(values: Sequence[object], *, largest: bool) -> str:
     """The largest or the smallest; of equal ones the first. Raises ValueError for what is no quantity."""
     chosen = (max if largest else min)(values, key=_nanos)
-    return _canonical(_nanos(chosen), chosen)
+    return _canonical(_nanos(chosen), _suffix(chosen))
 
 
 def scale_quantity(value: object, factor: object) -> str:
@@ -96,10 +97,11 @@ def scale_quantity(value: object, factor: object) -> str:
     else thousandths, to which the API server rounds all requests and limits. Raises ValueError for what is neither.
     """
     nanos = _nanos(value) * _factor(factor)
-    whole = _suffix(value) in _BINARY or abs(nanos) >= 1024 * _NANOS
+    suffix = _suffix(value)
+    whole = suffix in _BINARY or abs(nanos) >= 1024 * _NANOS
     step = _NANOS if whole else _NANOS // 1000
     rounded = step * ceil(abs(nanos) / step)
-    return _canonical(rounded if nanos > 0 else -rounded, value)
+    return _canonical(rounded if nanos > 0 else -rounded, suffix)
 
 
 def quantity_in(value: object, unit: object) -> int:
@@ -128,10 +130,11 @@ def _suffix(value: object) -> str:
     return "" if parts is None else parts["suffix"] or (parts["exponent"] and "e") or ""
 
 
-def _canonical(nanos: int, like: object) -> str:
-    """So many nanos in Kubernetes' canonical form, with the kind of suffix of the quantity `like`."""
+@lru_cache(maxsize=2048)
+def _canonical(nanos: int, suffix: str) -> str:
+    """So many nanos in Kubernetes' canonical form, with a suffix of the kind of this one."""
     most = int(_LARGEST) * _NANOS
-    nanos, suffix = max(-most, min(nanos, most)), _suffix(like)
+    nanos = max(-most, min(nanos, most))
     if suffix in _BINARY and nanos % _NANOS == 0 and abs(nanos) >= 1024 * _NANOS:
         number, base, suffixes = nanos // _NANOS, 1024, ["", *_BINARY]
     elif suffix == "e":
