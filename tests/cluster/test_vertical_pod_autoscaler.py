@@ -6,7 +6,9 @@ import base64
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -15,12 +17,22 @@ from tests.cluster.api import Object
 from tests.cluster.certificates import Authority
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
-from tests.cluster.objects import IMAGE, deployment, wait_until_available, wait_until_in_force, webhook, webhook_configuration
+from tests.cluster.exposition import values_of
+from tests.cluster.objects import (
+    IMAGE,
+    deployment,
+    pods_of,
+    wait_until_available,
+    wait_until_in_force,
+    webhook,
+    webhook_configuration,
+)
 from tests.cluster.processes import Process, eventually, free_port
 from tests.cluster.server import InjectorServer
 
 pytestmark = pytest.mark.programs
 
+ROUNDS = "vpa_updater_execution_latency_seconds_count"
 GROUP = "autoscaling.k8s.io"
 #: The name that the admission controller's own registration has.
 VPA_CONFIGURATION = "vpa-webhook-config"
@@ -58,11 +70,16 @@ def definition() -> Object:
     }
 
 
-def autoscaler(*policies: Object) -> Object:
-    """One for the Deployment `web`, whose recommender has looked at the app and at the sidecar."""
+def autoscaler(mode: str, *policies: Object) -> Object:
+    """One for the Deployment `web`, with what its recommender says of the app and, unless that is off, of the sidecar.
+
+    The recommender takes days of measurements, so its answer is written here. It leaves out containers that are off.
+    """
+    recommended = {"app": RECOMMENDED, "proxy": OF_THE_SIDECAR}
     recommendations = [
         {"containerName": name, "target": amounts, "lowerBound": amounts, "upperBound": amounts}
-        for name, amounts in (("app", RECOMMENDED), ("proxy", OF_THE_SIDECAR))
+        for name, amounts in recommended.items()
+        if {"containerName": name, "mode": "Off"} not in policies
     ]
     return {
         "apiVersion": f"{GROUP}/v1",
@@ -70,7 +87,7 @@ def autoscaler(*policies: Object) -> Object:
         "metadata": {"name": "web"},
         "spec": {
             "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
-            "updatePolicy": {"updateMode": "Initial"},
+            "updatePolicy": {"updateMode": mode},
             "resourcePolicy": {"containerPolicies": [*policies]},
         },
         "status": {"recommendation": {"containerRecommendations": recommendations}},
@@ -130,8 +147,9 @@ class Chain:
         self.control_plane = control_plane
         self._servers, self._namespaces = servers, namespaces
         self.configuration: Object | None = None
+        self.namespace = ""
 
-    def resources(self, name: str, label: str, native: str, *policies: Object) -> dict[str, Any]:
+    def resources(self, name: str, label: str, native: str, *policies: Object, mode: str = "Initial") -> dict[str, Any]:
         """The requests of each container of a new pod of a Deployment that has an autoscaler."""
         api = self.control_plane.api
         templates = {"nativeSidecars": native, "templates": ["proxy"], "server": {"drainSeconds": 0}}
@@ -141,26 +159,28 @@ class Chain:
         (folder / "template.yaml").write_text("description: A proxy.\n")
         (folder / "overlay.yaml.j2").write_text(PROXY)
         server.start()
-        ns = self._namespaces(labels={"injection": label, "vpa": "true"})
+        self.namespace = ns = self._namespaces(labels={"injection": label, "vpa": "true"})
         entry = webhook("pods.injector.test", server.client_config(), ns, reinvocationPolicy="IfNeeded")
         self.configuration = api.create(webhook_configuration(name, entry))
         wait_until_in_force(self.control_plane)
-        api.create(autoscaler(*policies), ns)
+        api.create(autoscaler(mode, *policies), ns)
         api.create(deployment("web", containers=[APP]), ns)
-        found: dict[str, Any] = {}
+        eventually("the autoscaler sizes the app", lambda: self.requests().get("app") == RECOMMENDED, 120)
+        return self.requests()
 
-        def resized() -> bool:
-            [pod] = wait_until_available(api, "web", ns)
-            spec = pod["spec"]
-            found.update(
-                {c["name"]: c["resources"]["requests"] for c in [*spec.get("initContainers", ()), *spec["containers"]]}
-            )
-            if found["app"] != RECOMMENDED:  # it had not seen its object yet
-                api.delete("Pod", pod["metadata"]["name"], ns)
-            return found["app"] == RECOMMENDED
+    def pod(self) -> Object:
+        """The Deployment's pod; what is on its way out does not count."""
+        [pod] = wait_until_available(self.control_plane.api, "web", self.namespace)
+        return pod
 
-        eventually("the autoscaler sizes the app", resized, 120)
-        return found
+    def requests(self) -> dict[str, Any]:
+        """What the containers of its pod request; one that the autoscaler came too late for is deleted."""
+        pod = self.pod()
+        containers = [*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"]]
+        requests = {container["name"]: container["resources"]["requests"] for container in containers}
+        if requests["app"] != RECOMMENDED:
+            self.control_plane.api.delete("Pod", pod["metadata"]["name"], self.namespace)
+        return requests
 
     def close(self) -> None:
         if self.configuration is not None:
@@ -203,3 +223,52 @@ def test_unless_a_policy_says_off(chain: Chain) -> None:
 
 def test_a_plain_sidecar_after_the_autoscaler_is_the_templates(chain: Chain) -> None:
     assert chain.resources(AFTER, "enabled", "never", OFF)["proxy"] == TEN_PERCENT_OF_RECOMMENDED
+
+
+@pytest.fixture
+def updater(control_plane: ControlPlane, chain: Chain, tmp_path: Path) -> Iterator[Callable[[], float]]:
+    """The autoscaler's updater, which evicts pods; gives how many times it has looked at all of them."""
+    address = f"127.0.0.1:{free_port()}"
+    flags = {
+        "kubeconfig": control_plane.kubeconfig,
+        "address": address,
+        "updater-interval": "1s",
+        "min-replicas": 1,
+    }
+    program = parts.require("vpa-updater")
+
+    def rounds() -> float:
+        with urlopen(f"http://{address}/metrics", timeout=5) as response:
+            return sum(values_of(response.read().decode(), ROUNDS, {"step": "total"}))
+
+    process = Process([program, *(f"--{name}={value}" for name, value in flags.items())], tmp_path / "updater.log")
+    process.wait_until_ready(lambda: answers(rounds))
+    yield rounds
+    process.stop()
+
+
+def answers(call: Callable[[], object]) -> bool:
+    with suppress(OSError):
+        call()
+        return True
+    return False
+
+
+def test_two_who_size_one_sidecar_evict_without_end(chain: Chain, updater: Callable[[], float]) -> None:
+    chain.resources(BEFORE, "required", "never", mode="Recreate")
+    pods: set[str] = set()
+
+    def replaced_again_and_again() -> bool:
+        pods.update(pod["metadata"]["uid"] for pod in pods_of(chain.control_plane.api, "web", chain.namespace))
+        return len(pods) > 3
+
+    eventually("its pod is evicted again and again", replaced_again_and_again, 180)
+
+
+@pytest.mark.parametrize("native", ["auto", "never"])
+@pytest.mark.parametrize("name", [BEFORE, AFTER])
+def test_with_the_policy_nobody_is_evicted(name: str, native: str, chain: Chain, updater: Callable[[], float]) -> None:
+    assert chain.resources(name, "required", native, OFF, mode="Recreate")["proxy"] == TEN_PERCENT_OF_RECOMMENDED
+    pod, before = chain.pod(), updater()
+    eventually("the updater has looked several times", lambda: updater() > before + 5)
+    assert chain.pod()["metadata"]["uid"] == pod["metadata"]["uid"]

@@ -77,6 +77,7 @@ GETTERS = {
             "actionlint",
             "kube-state-metrics",
             "vpa-admission-controller",
+            "vpa-updater",
         )
     },
     "get-fluent-bit": ("fluent-bit",),
@@ -93,7 +94,7 @@ PROGRAMS = frozenset(
     (
         *("helm-3", "vault", "otelcol", "oauth2-proxy", "cloud-sql-proxy", "sdk-server", "fluent-bit", "fluentd"),
         *("prometheus", "promtool", "actionlint", "chromium", "nvim", "mkdocs", "base", "kube-state-metrics"),
-        "vpa-admission-controller",
+        *("vpa-admission-controller", "vpa-updater"),
     )
 )
 
