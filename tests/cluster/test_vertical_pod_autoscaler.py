@@ -148,12 +148,13 @@ class Chain:
         self._servers, self._namespaces = servers, namespaces
         self.configuration: Object | None = None
         self.namespace = ""
+        self.sized_by = "limit-range"
 
     def resources(self, name: str, label: str, native: str, *policies: Object, mode: str = "Initial") -> dict[str, Any]:
         """The requests of each container of a new pod of a Deployment that has an autoscaler."""
         api = self.control_plane.api
-        templates = {"nativeSidecars": native, "templates": ["proxy"], "server": {"drainSeconds": 0}}
-        server = self._servers(settings=templates, start=False)
+        settings = {"nativeSidecars": native, "templates": ["proxy"], "required": {"resources": self.sized_by}}
+        server = self._servers(settings={**settings, "server": {"drainSeconds": 0}}, start=False)
         folder = server.templates_dir / "proxy"
         folder.mkdir()
         (folder / "template.yaml").write_text("description: A proxy.\n")
@@ -269,6 +270,17 @@ def test_two_who_size_one_sidecar_evict_without_end(chain: Chain, updater: Calla
 @pytest.mark.parametrize("name", [BEFORE, AFTER])
 def test_with_the_policy_nobody_is_evicted(name: str, native: str, chain: Chain, updater: Callable[[], float]) -> None:
     assert chain.resources(name, "required", native, OFF, mode="Recreate")["proxy"] == TEN_PERCENT_OF_RECOMMENDED
+    stays(chain, updater)
+
+
+def stays(chain: Chain, updater: Callable[[], float]) -> None:
+    """The pod is the same after the updater has looked several times."""
     pod, before = chain.pod(), updater()
     eventually("the updater has looked several times", lambda: updater() > before + 5)
     assert chain.pod()["metadata"]["uid"] == pod["metadata"]["uid"]
+
+
+def test_nor_where_the_autoscaler_alone_sizes_the_sidecar(chain: Chain, updater: Callable[[], float]) -> None:
+    chain.sized_by = "any"
+    assert chain.resources(BEFORE, "required", "never", mode="Recreate")["proxy"] == OF_THE_SIDECAR
+    stays(chain, updater)
