@@ -146,7 +146,7 @@ class Chain:
     ):
         self.control_plane = control_plane
         self._servers, self._namespaces = servers, namespaces
-        self.configuration: Object | None = None
+        self.configurations: list[Object] = []
         self.namespace = ""
         self.sized_by = "limit-range"
 
@@ -162,7 +162,10 @@ class Chain:
         server.start()
         self.namespace = ns = self._namespaces(labels={"injection": label, "vpa": "true"})
         entry = webhook("pods.injector.test", server.client_config(), ns, reinvocationPolicy="IfNeeded")
-        self.configuration = api.create(webhook_configuration(name, entry))
+        self.configurations.append(api.create(webhook_configuration(name, entry)))
+        if label == "required":
+            guard = webhook("guard.injector.test", server.client_config("/validate"), ns)
+            self.configurations.append(api.create(webhook_configuration(name, guard, validating=True)))
         wait_until_in_force(self.control_plane)
         api.create(autoscaler(mode, *policies), ns)
         api.create(deployment("web", containers=[APP]), ns)
@@ -184,9 +187,10 @@ class Chain:
         return requests
 
     def close(self) -> None:
-        if self.configuration is not None:
-            self.control_plane.api.delete("MutatingWebhookConfiguration", self.configuration["metadata"]["name"])
-            wait_until_in_force(self.control_plane)
+        """Take the injector out of the chain."""
+        for configuration in self.configurations:
+            self.control_plane.api.delete(configuration["kind"], configuration["metadata"]["name"])
+        wait_until_in_force(self.control_plane)
 
 
 @pytest.fixture
