@@ -207,11 +207,13 @@ def receipt_of(applied_pod: AppliedPod, task: InjectionContext) -> Receipt:
         for a in applied_pod.applied
         if (overrides := task.overrides.get(a.template.name))
     }
+    versions = {a.template.name: a.template.own_name for a in applied_pod.applied if a.template.stage is not None}
     return make_receipt(
         applied_pod.base,
         applied_pod.pod,
         task.snapshot.generation,
         templates,
+        versions=versions,
         parameters=parameters,
         values={a.template.name: digests for a in applied_pod.applied if (digests := a.parameters.digests(a.template))},
         status_label=task.settings.status_label,
@@ -233,7 +235,13 @@ def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> Ap
     """What the templates give a pod, one after the other; `app` names the app's containers."""
     settings = task.settings
     choice = choose(
-        base, task.namespace, settings, task.snapshot.catalog, required=task.decision.required, names=task.names
+        base,
+        task.namespace,
+        settings,
+        task.snapshot.catalog,
+        required=task.decision.required,
+        names=task.names,
+        workload=task.workload,
     )
     applied: list[Applied] = []
     warnings = list(choice.warnings)

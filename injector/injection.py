@@ -88,7 +88,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
         """What went wrong; else what the reason says, with the templates that were applied."""
         if self.failures:
             return self.failures[0].located
-        names = ", ".join(applied.template.name for applied in self.applied)
+        names = ", ".join(self.template_names)
         return f"{self.reason.sentence} ({names})" if names else self.reason.sentence
 
     @property
@@ -102,6 +102,11 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
         failures = self.failures if self.consequence else ()
         lines = [f"{self.consequence}: {failure.code}: {failure.located}" for failure in failures]
         return tuple(dict.fromkeys([*lines, *(warning.warning_line for warning in self.warnings)]))
+
+    @property
+    def template_names(self) -> tuple[str, ...]:
+        """The name of each template that was applied, of a next version its own."""
+        return tuple(applied.template.own_name for applied in self.applied)
 
     @property
     def templates(self) -> tuple[tuple[str, str], ...]:

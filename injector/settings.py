@@ -212,6 +212,16 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
         return f"{self.prefix}/template"
 
     @property
+    def version_label(self) -> str:
+        """The label of a ConfigMap that is the next version of a template: that template's name."""
+        return f"{self.prefix}/version-of"
+
+    @property
+    def stage_key(self) -> str:
+        """The annotation of such a ConfigMap that says for which share of the workloads it is."""
+        return f"{self.prefix}/stage"
+
+    @property
     def unchecked_key(self) -> str:
         """The annotation by which an admin applies a ConfigMap that the injector would refuse."""
         return f"{self.prefix}/unchecked"
@@ -255,7 +265,12 @@ def _mistakes(settings: Settings) -> Iterator[Diagnostic]:
         yield _not_allowed(("prefix",), "it is not a DNS name such as sidecar.injector (a-z, 0-9, - and .)")
     own = (settings.inject_key, *settings.mark_keys)
     yield from _key_mistakes(settings, "templatesKey", "annotation", settings.named_by, own)
-    label_keys = (settings.template_label, settings.generated_label, settings.namespace_label.key)
+    label_keys = (
+        settings.template_label,
+        settings.version_label,
+        settings.generated_label,
+        settings.namespace_label.key,
+    )
     taken = (settings.inject_key, settings.templates_key, *label_keys)
     yield from _key_mistakes(settings, "statusLabel", "label", settings.marked_by or "", taken)
     clash = sorted({v.lower() for v in settings.yes_values} & {v.lower() for v in settings.no_values})

@@ -186,7 +186,7 @@ class Explanation:
                     "parameters": [
                         {"name": name, "value": value, "from": origin} for name, value, origin in parameters_of(a)
                     ],
-                    **filled({"mirrored": dict(a.mirrored)}),
+                    **filled({"version": a.template.stage and a.template.own_name, "mirrored": dict(a.mirrored)}),
                 }
                 for a in result.applied
             ],

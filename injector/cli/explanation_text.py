@@ -185,7 +185,7 @@ def _show_result(title: str, result: Injection) -> None:
 def replayed_message(result: Injection) -> str:
     """What a result means: nothing was done, as this is a replay, and a running pod may lack its sidecar."""
     if result.reason is Reason.INJECTED:
-        return f"a pod made now gets its sidecar ({', '.join(name for name, _ in result.templates)})"
+        return f"a pod made now gets its sidecar ({', '.join(result.template_names)})"
     return sentence_with_code(advised_injection(result))
 
 
@@ -193,7 +193,7 @@ def _show_templates(result: Injection, verbose: bool) -> None:
     for applied in result.applied:
         rows = [(name, _value(value), printable(origin)) for name, value, origin in parameters_of(applied)]
         visible = [row for row in rows if verbose or row[2] != DEFAULT]
-        template, chosen = f"{applied.template.name} ({applied.template.digest})", result.templates_source
+        template, chosen = f"{applied.template.own_name} ({applied.template.digest})", result.templates_source
         left = counted(len(rows) - len(visible), "parameter")
         more = "" if len(visible) == len(rows) else f"; {left} at the default"
         click.echo(f"\nTemplate {template}, from {chosen}{more}{':' if visible else ''}")

@@ -6,7 +6,7 @@ And controllers that wait to create pods again, as the injector did not answer.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from injector.cli.report import counted
@@ -24,7 +24,7 @@ from injector.pods.receipt import Receipt, read_receipt, take_off
 from injector.pods.shape import string_map
 from injector.pods.workloads import workload_of_pod
 from injector.reasons import Effect
-from injector.templates.choice import choose
+from injector.templates.choice import choose, template_for
 from injector.templates.parameter_schema import declared_parameter
 from injector.templates.parameter_values import value_digest
 from injector.templates.parameters import resolve
@@ -41,7 +41,8 @@ State = Literal["current", "outdated", "failed", "missing"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One pod: its templates with the digests that its receipt has, and why it is in that state.
+    """One pod: its templates with the digests that its receipt has, and why it is in that state. `versions` are the
+    names of next versions by the templates' names.
 
     `causes` are what makes it outdated, and `since` is when the first of these came about; `created` is the pod's own
     time. Both are empty where they are not known.
@@ -52,6 +53,7 @@ class Row:
     state: State
     workload: Workload
     templates: dict[str, str]
+    versions: dict[str, str] = field(default_factory=dict)
     why: str = ""
     causes: tuple[Diagnostic, ...] = ()
     since: str = ""
@@ -67,6 +69,7 @@ class Row:
             "templates": self.templates,
         } | filled(
             {
+                "versions": self.versions,
                 "why": self.why,
                 "causes": [{"code": cause.code, **cause.fields} for cause in self.causes],
                 "since": self.since,
@@ -95,7 +98,7 @@ class Fleet:
             return None
         annotations, receipt = string_map(pod, "annotations"), read_receipt(pod, settings)
         state: State
-        templates = receipt.templates if receipt else {}
+        templates, versions = (receipt.templates, receipt.versions) if receipt else ({}, {})
         causes: tuple[Diagnostic, ...] = ()
         match annotations.get(settings.status_key):
             case "failed":
@@ -109,7 +112,9 @@ class Fleet:
                 if not reason:
                     return None
         workload, created = workload_of_pod(pod), string_field(metadata.get("creationTimestamp"))
-        return Row(namespace.name, metadata["name"], state, workload, templates, reason, causes, created=created)
+        return Row(
+            namespace.name, metadata["name"], state, workload, templates, versions, reason, causes, created=created
+        )
 
     def _causes(self, pod: Object, namespace: Namespace, receipt: Receipt) -> tuple[Diagnostic, ...]:
         """What a pod that is created now would have otherwise; looked at once for pods of an owner that are alike."""
@@ -125,11 +130,13 @@ class Fleet:
 
     def _changed(self, bare: Object, namespace: Namespace, receipt: Receipt) -> Iterator[Diagnostic]:
         for name, digest in receipt.templates.items():
-            template = self._snapshot.catalog.get(name)
+            template = template_for(name, bare, namespace, self._snapshot.catalog)
             if template is None:
                 yield _cause("template-gone", f"there is no template {name} any more", template=name)
             elif template.digest != digest:
-                yield _cause("template-changed", f"{name} now has version {template.digest}", template=name)
+                yield _cause(
+                    "template-changed", f"{template.own_name} now has version {template.digest}", template=name
+                )
             elif receipt.values is not None and self._settings_known:
                 for parameter in self._other_values(template, bare, namespace, receipt):
                     message = f"{name} now has another value of {parameter}"

@@ -36,7 +36,9 @@ def sources_and_namespaces(options: CommonOptions, objects: Iterable[Object]) ->
     with options.connect() as live:
         namespace = options.injector_namespace or live.installation()
         settings = live_settings(live, namespace)
-        snapshot, errors = live_snapshot(live, namespace, settings, more=templates_given(options.templates_dirs))
+        snapshot, errors = live_snapshot(
+            live, namespace, settings, more=templates_given(options.templates_dirs, settings)
+        )
         namespaces = namespaces_in(objects, settings, options)
         spaces = {
             name: live_namespace(live, name, namespaces.found)

@@ -77,7 +77,7 @@ def gather(options: CommonOptions | None = None, *, only: Sequence[str] | None =
     settings = load_settings(options.settings_file)
     cluster = Cluster(options.version or Cluster().version, settings.cluster_domain)
     # The trial in a child process is for templates that come from others, in a running cluster; these are the user's.
-    folders, maps = _folders_and_maps((gallery_path(), *options.templates_dirs))
+    folders, maps = _folders_and_maps((gallery_path(), *options.templates_dirs), settings)
     origins = {name: str(folder) for name, folder in folders.items()}
     sources, errors = _read(folders, only)
     sources |= maps
@@ -98,7 +98,7 @@ def gather(options: CommonOptions | None = None, *, only: Sequence[str] | None =
     return Sources(snapshot, overrides, warnings, origin, tuple(errors))
 
 
-def _folders_and_maps(entries: Iterable[Path]) -> tuple[dict[str, Path], TemplateTexts]:
+def _folders_and_maps(entries: Iterable[Path], settings: Settings) -> tuple[dict[str, Path], TemplateTexts]:
     """The templates of some folders and files of ConfigMaps by name; later ones win."""
     folders, maps = dict[str, Path](), TemplateTexts()
     for entry in entries:
@@ -106,22 +106,22 @@ def _folders_and_maps(entries: Iterable[Path]) -> tuple[dict[str, Path], Templat
             folders |= template_folders([entry])
             maps = {name: files for name, files in maps.items() if name not in folders}
         else:
-            maps |= template_maps(entry)
+            maps |= template_maps(entry, settings)
     return {name: folder for name, folder in folders.items() if name not in maps}, maps
 
 
-def templates_given(entries: Iterable[Path]) -> TemplateTexts:
+def templates_given(entries: Iterable[Path], settings: Settings) -> TemplateTexts:
     """The sources of the templates of --templates-dir by name. Raises SettingsError, DocumentError, TemplateError."""
-    folders, maps = _folders_and_maps(entries)
+    folders, maps = _folders_and_maps(entries, settings)
     return {name: read_folder(folder) for name, folder in folders.items()} | maps
 
 
-def template_maps(file: Path) -> TemplateTexts:
+def template_maps(file: Path, settings: Settings) -> TemplateTexts:
     """The templates of a file of ConfigMaps, as `kubectl get -o yaml` prints them. Raises DocumentError for none."""
     from injector.cluster.template_maps import template_files
 
     templates = {
-        str(metadata_of(obj).get("name")): template_files(obj)
+        str(metadata_of(obj).get("name")): template_files(obj, settings)
         for obj in config_maps_in(file)
         if "template.yaml" in obj["data"]
     }
@@ -169,7 +169,7 @@ def gather_one(template: str, options: CommonOptions) -> Sources:
     cluster = Cluster(options.version or Cluster().version, settings.cluster_domain)
     # A template that the snapshot before holds is taken over as it is, with where it came from.
     before = Snapshot(settings, Catalog([loaded]), cluster, "")
-    snapshot = _snapshot(options, settings, {loaded.name: loaded.sources}, cluster, before)
+    snapshot = _snapshot(options, settings, {loaded.own_name: loaded.sources}, cluster, before)
     return Sources(snapshot, read_parameters(options.params, snapshot, loaded.name))
 
 
@@ -179,7 +179,7 @@ def load_one(template: str, templates_dirs: tuple[Path, ...] = ()) -> Template:
     Raises TemplateError, and DocumentError where there is none.
     """
     for entry in templates_dirs:
-        if entry.is_file() and template in (maps := template_maps(entry)):
+        if entry.is_file() and template in (maps := template_maps(entry, Settings())):
             return load_shipped(template, maps[template], origin=str(entry))
     folder = template_folder(template, tuple(entry for entry in templates_dirs if entry.is_dir()))
     path = template if folder == Path(template) else str(folder)
@@ -243,11 +243,15 @@ def _snapshot(options: CommonOptions, *args: Any, **keywords: Any) -> Snapshot:
     file = options.settings_file
     if file is None or config_maps_in(file):  # lines of a text within a text are none of the file
         return build_snapshot(*args, **keywords)
+
+    def placed(warning: Diagnostic) -> Diagnostic:
+        return warning if warning.place and warning.place.file else replace(warning, place=_place(file, warning))
+
     try:
         snapshot = build_snapshot(*args, **keywords)
     except SnapshotError as error:
         raise SnapshotError(_in_file(file, e) if isinstance(e, SettingsError) else e for e in error.errors) from None
-    return replace(snapshot, warnings=tuple(replace(fault, place=_place(file, fault)) for fault in snapshot.warnings))
+    return replace(snapshot, warnings=tuple(map(placed, snapshot.warnings)))
 
 
 def _read(folders: Mapping[str, Path], only: Sequence[str] | None) -> tuple[TemplateTexts, list[TemplateError]]:

@@ -138,7 +138,7 @@ def _show(rows: Sequence[Row], *, wide: bool) -> None:
         width = max(len(row.pod) for row in ours)
         workloads = [f"{row.workload.kind.lower()}/{row.workload.name}" for row in ours]
         for row, workload in zip(ours, workloads, strict=True):
-            templates = ", ".join(f"{name} {digest}" for name, digest in row.templates.items())
+            templates = ", ".join(f"{row.versions.get(name, name)} {digest}" for name, digest in row.templates.items())
             state = click.style(f"{row.state:<8}", fg=_COLOURS[row.state])
             more = f"{printable(workload):<{max(map(len, workloads))}}  {row.since or '-':<20}  " if wide else ""
             details = printable(": ".join(part for part in (templates, row.why) if part))

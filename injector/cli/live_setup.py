@@ -26,7 +26,8 @@ from injector.pods.selectors import matches
 from injector.pods.shape import string_map
 from injector.policies.request import ObjectRequest
 from injector.settings import SETTINGS_KEY, Settings
-from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, TemplateSources, Trial, build_snapshot
+from injector.templates.load import TemplateSources
+from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, Trial, build_snapshot
 from injector.webhook.snapshot_sources import read_settings
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from injector.templates.template import Template
 
 #: The states, and their colours.
-STATES = {"current": "green", "refused": "red", "tried": "cyan", "shadowed": "yellow"}
+STATES = {"current": "green", "next": "green", "refused": "red", "tried": "cyan", "shadowed": "yellow"}
 #: The columns of the table, and in how many characters each shows the names of namespaces.
 _COLUMNS = ("name", "kind", "version", "age", "state", "namespaces", "settings", "source")
 _TABLES = {"text": (_COLUMNS, 40), "wide": ((*_COLUMNS, "for"), 10_000)}
@@ -51,7 +51,8 @@ class Inventory(NamedTuple):
 def templates(options: CommonOptions, form: str) -> None:
     """List the templates of the cluster's injector, or with --templates-dir or --settings those of files.
 
-    A template is current (in use), refused (its newest version does not load, and the injector uses the one before),
+    A template is current (in use), next (the next version of another, for the share of the workloads that its stage
+    says), refused (its newest version does not load, and the injector uses the one before),
     tried (it loads, and no injector uses it yet: it is a file, or another template is refused) or shadowed (another
     template of the same name replaces it).
     """
@@ -84,7 +85,7 @@ def templates(options: CommonOptions, form: str) -> None:
 def _in_cluster(live: BlockingClient, namespace: str | None) -> Inventory:
     """What the cluster's injector has. The server uses nothing that has changed since a template was refused."""
     from injector.cli.live_setup import live_settings, live_snapshot
-    from injector.cluster.managed_fields import last_change
+    from injector.cluster.template_maps import changed_at
     from injector.loading.shipped import try_new
     from injector.pods.shape import string_map
     from injector.templates.choice import names_in
@@ -93,8 +94,7 @@ def _in_cluster(live: BlockingClient, namespace: str | None) -> Inventory:
     settings = live_settings(live, space)
     query = {"labelSelector": f"{settings.template_label}=true"}
     since = {
-        config_map["metadata"]["name"]: last_change(config_map, ("f:data",))
-        or config_map["metadata"]["creationTimestamp"]
+        config_map["metadata"]["name"]: changed_at(config_map, settings)
         for config_map in live.objects(f"/api/v1/namespaces/{space}/configmaps", query)
     }
     snapshot, refused = live_snapshot(live, space, settings, trial=try_new)
@@ -116,9 +116,9 @@ def _in_files(options: CommonOptions) -> Inventory:
 
     gathered = gather(options, only=())
     catalog = gathered.snapshot.catalog
-    origins = {template.name: template.origin for template in catalog}
+    origins = {template.own_name: template.origin for template in catalog}
     refused = {error.template: error for error in reversed(gathered.errors)}
-    refused |= try_new({template.name: template.sources for template in catalog}, origins)
+    refused |= try_new({template.own_name: template.sources for template in catalog}, origins)
     shipped = {name: str(folder) for name, folder in find_gallery(gallery_path()).items()}
     origins |= {name: error.origin for name, error in refused.items()}
     sources = {
@@ -126,7 +126,7 @@ def _in_files(options: CommonOptions) -> Inventory:
         for name, origin in origins.items()
         if origin != shipped.get(name)
     }
-    return Inventory(gathered.settings, catalog, refused, catalog.names, sources)
+    return Inventory(gathered.settings, catalog, refused, origins, sources)
 
 
 def template_rows(inventory: Inventory) -> Iterator[dict[str, Any]]:
@@ -135,13 +135,14 @@ def template_rows(inventory: Inventory) -> Iterator[dict[str, Any]]:
     from injector.loading.template_folders import gallery_path, read_gallery
 
     shipped = read_gallery(gallery_path())
-    for name in sorted({*inventory.catalog.names, *inventory.refused}):
+    loaded = {template.own_name: template for template in inventory.catalog}
+    for name in sorted({*loaded, *inventory.refused}):
         if error := inventory.refused.get(name):
             reason = f"{error.diagnostic.located} [{error.rule}]"
             yield _row(inventory, name, "refused") | {"code": error.rule, "reason": reason}
         else:
-            state = "tried" if name in inventory.unused else "current"
-            yield _row(inventory, name, state, inventory.catalog.get(name))
+            in_use = "current" if loaded[name].stage is None else "next"
+            yield _row(inventory, name, "tried" if name in inventory.unused else in_use, loaded[name])
         if name in shipped and name in inventory.sources:
             replaced = Inventory(inventory.settings, inventory.catalog, {}, (), {})
             yield _row(replaced, name, "shadowed", load_shipped(name, shipped[name])) | {"settings": []}
@@ -164,7 +165,9 @@ def _row(inventory: Inventory, name: str, state: str, template: Template | None 
     if template is not None:
         row |= {"kind": ", ".join(template.applies_to.resources), "for": template.applies_to.words}
         row["version"] = template.digest
-        if template.selector is not None:
+        if template.stage is not None:
+            row |= {"versionOf": template.name, "stage": template.stage.words}
+        elif template.selector is not None:
             settings.insert(0, "selector")
     if name in inventory.settings.templates:
         settings.insert(0, "templates")
@@ -178,6 +181,8 @@ def _show(rows: Iterable[dict[str, Any]], now: datetime, columns: Sequence[str],
     for row in rows:
         namespaces, settings = cut(", ".join(row["namespaces"]), length), ", ".join(row["settings"])
         texts = row | {"age": age(row["since"], now), "namespaces": namespaces, "settings": settings}
+        if "stage" in row:
+            texts["settings"] = f"{row['versionOf']}: {row['stage']}"
         table.append([printable(texts[column]) or "-" for column in columns])
     state = columns.index("state")
     for cells in padded(table):

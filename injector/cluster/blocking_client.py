@@ -29,7 +29,7 @@ from injector.pods.context import Cluster, Namespace, Object, mapping_at
 from injector.pods.resource_kinds import Resource
 from injector.pods.workloads import API_VERSIONS
 from injector.settings import SETTINGS_KEY, Settings
-from injector.templates.snapshot import TemplateSources
+from injector.templates.load import TemplateSources
 
 
 def _api(group: str, version: str) -> str:
@@ -211,7 +211,7 @@ class BlockingClient:
         """The templates that are ConfigMaps of the injector in `namespace`."""
         path = f"{_CORE}/namespaces/{namespace}/configmaps"
         config_maps = self.objects(path, {"labelSelector": f"{settings.template_label}=true"})
-        return {obj["metadata"]["name"]: template_files(obj) for obj in config_maps}
+        return {obj["metadata"]["name"]: template_files(obj, settings) for obj in config_maps}
 
     def objects(self, path: str, query: Query = None) -> Iterator[Object]:
         """Every object of the collection at `path` (`/api/v1/pods`), a page at a time."""

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 
 import structlog
 
 from injector.cluster.client import Client
 from injector.cluster.events import About
+from injector.cluster.managed_fields import last_change
 from injector.cluster.reflector import Reflector, Timing
 from injector.cluster.tasks import Background
-from injector.pods.context import Object, mapping_at
+from injector.pods.context import Object, filled, mapping_at
+from injector.pods.shape import string_map
 from injector.settings import Settings
-from injector.templates.snapshot import TemplateSources
+from injector.templates.load import TemplateSources
+from injector.templates.template import METADATA
 
 _log = structlog.get_logger(__name__)
 
@@ -55,7 +60,7 @@ class TemplateMaps(Background):
         self.reflector = Reflector(
             client,
             f"/api/v1/namespaces/{namespace}/configmaps",
-            _template_map,
+            partial(_template_map, settings=settings),
             query={"labelSelector": f"{settings.template_label}=true"},
             on_change=lambda _key, _map: self._changed.set(),
             timing=timing,
@@ -106,18 +111,32 @@ class TemplateMaps(Background):
                         return
 
 
-def _template_map(obj: Object) -> _TemplateMap:
+def _template_map(obj: Object, settings: Settings) -> _TemplateMap:
     metadata = obj["metadata"]
     about = About(
         "v1", "ConfigMap", metadata["name"], metadata["uid"], metadata["namespace"], metadata["resourceVersion"]
     )
-    return _TemplateMap(template_files(obj), about)
+    return _TemplateMap(template_files(obj, settings), about)
 
 
-def template_files(obj: Object) -> dict[str, str]:
-    """The files of a ConfigMap that is a template: its data; what is binary cannot be one of a template's files."""
+def changed_at(obj: Object, settings: Settings) -> str:
+    """When a ConfigMap's files or stage were last changed, as RFC 3339; when it was made, where nobody noted it."""
+    fields = ("f:data",), ("f:metadata", "f:annotations", f"f:{settings.stage_key}")
+    return max(last_change(obj, field) for field in fields) or str(obj["metadata"]["creationTimestamp"])
+
+
+def template_files(obj: Object, settings: Settings) -> dict[str, str]:
+    """The files of a ConfigMap that is a template: its data; what is binary cannot be one of a template's files.
+
+    Of its metadata what makes it the next version of another, as `METADATA`.
+    """
     if obj.get("binaryData"):
         _log.warning(
             "template-file-ignored", template=obj["metadata"]["name"], files=sorted(obj["binaryData"]), why="not UTF-8"
         )
-    return dict(mapping_at(obj, "data"))
+    stated = {
+        "version-of": string_map(obj, "labels").get(settings.version_label),
+        "stage": string_map(obj, "annotations").get(settings.stage_key),
+    }
+    metadata = {METADATA: json.dumps(filled(stated))} if any(stated.values()) else {}
+    return {**mapping_at(obj, "data"), **metadata}

@@ -22,7 +22,7 @@ from injector import __version__
 from injector.errors import TemplateError
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.loading.trial import load_within_limits, try_templates
-from injector.templates.snapshot import TemplateSources, load_template
+from injector.templates.load import TemplateSources, load_template
 from injector.templates.template import Template
 
 _ROOM = Path(__file__).resolve().parent

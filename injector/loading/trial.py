@@ -30,9 +30,9 @@ from injector.errors import InjectionError, TemplateError
 from injector.library_messages import ran_out_of_memory
 from injector.names import cut
 from injector.reasons import Reason
+from injector.templates.load import load_template
 from injector.templates.render import RenderError, render_files, render_overlay
 from injector.templates.samples import sample_contexts
-from injector.templates.snapshot import load_template
 from injector.templates.template import Template
 
 #: Seconds of processor time, and bytes on top of what the process has.

@@ -112,3 +112,5 @@ class Workload(msgspec.Struct, frozen=True):
     kind: str
     name: str
     owner: Object | None = None
+    #: Whether the pods will say so too. Of a manifest it may not be known what will own the pods that come of it.
+    settled: bool = True

@@ -48,8 +48,9 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     values at keyed pointers, `created` lists and maps that did not exist before and go when they become empty;
     `parameters` those that the command line gave, by template, null for the value of a secret one; `guaranteed` keyed
     pointers of sidecars and their volumes that the pod brought itself and a `required` namespace insists on; `label`
-    the status label, with the value that the pod had there itself, null for none; `values`, by template and parameter,
-    digests of the values that settings or the namespace gave, null for an injection that did not record them; `mac` is
+    the status label, with the value that the pod had there itself, null for none; `versions`, by template, the name of
+    the next version that was used; `values`, by template and parameter, digests of the values that settings or the
+    namespace gave, null for an injection that did not record them; `mac` is
     in the text of a sealed receipt alone (see `seals.sealed_text`). Fields are only ever added, and optional: a
     release ignores the new fields of a later one.
     """
@@ -63,6 +64,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     parameters: dict[str, dict[str, Any]] = {}
     guaranteed: tuple[str, ...] = ()
     label: dict[str, str | None] = {}
+    versions: dict[str, str] = {}
     values: dict[str, dict[str, str]] | None = None
     mac: str = ""
 
@@ -82,6 +84,7 @@ def make_receipt(
     final: Object,
     generation: str,
     templates: Mapping[str, str],
+    versions: Mapping[str, str] | None = None,
     parameters: Mapping[str, dict[str, Any]] | None = None,
     values: dict[str, dict[str, str]] | None = None,
     status_label: str = "",
@@ -110,6 +113,7 @@ def make_receipt(
         tuple(added),
         replaced,
         tuple(created),
+        versions=dict(versions or {}),
         parameters=dict(parameters or {}),
         label={status_label: mapping_at(metadata, "labels").get(status_label)} if status_label else {},
         values=values,

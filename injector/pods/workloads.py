@@ -291,11 +291,13 @@ def workload_of_object(obj: Object) -> Workload:
     owner = controller_of(metadata)
     if owner is not None and obj.get("kind") in ("ReplicaSet", "Job"):
         return Workload(owner["kind"], owner["name"])
-    kind = obj.get("kind")
-    return Workload(
-        kind if isinstance(kind, str) and is_kind(kind) else "",
-        _name(metadata.get("name") or metadata.get("generateName")),
-    )
+    kind, own_name = obj.get("kind"), metadata.get("name")
+    name = _name(own_name or metadata.get("generateName"))
+    if kind == "Job" and (parts := _CRON_JOB.match(name)):
+        return Workload("CronJob", parts[1])
+    known = template_path_of(obj) is not None or (kind, obj.get("apiVersion")) == ("Rollout", "argoproj.io/v1alpha1")
+    kind = kind if isinstance(kind, str) and is_kind(kind) else ""
+    return Workload(kind, name, settled=known and bool(own_name))
 
 
 def workload_with_pods(obj: Object) -> Workload | None:

@@ -143,7 +143,10 @@ class Metrics(Collector):
             kind="gauge",
         )
         self.template_info = Numbers(
-            "injector_template_info", "1 for each template in use.", ("template", "version"), kind="gauge"
+            "injector_template_info",
+            "1 for each template in use; of a next version, of which one it is, and for whom.",
+            ("template", "version", "version_of", "stage"),
+            kind="gauge",
         )
         self.build_info = Numbers(
             "injector_build_info", "1 for the injector's version and Python's.", ("version", "python"), kind="gauge"

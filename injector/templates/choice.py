@@ -11,13 +11,15 @@ import msgspec
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import SEARCHES, cut, nearest, shortened, suggestion, template_name, to_write
-from injector.pods.context import Namespace, Object, mapping, mappings, mappings_at
+from injector.pods.context import Namespace, Object, Workload, mapping, mappings, mappings_at
 from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map
+from injector.pods.workloads import workload_of_pod
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.snapshot import Catalog
-from injector.templates.template import Template
+from injector.templates.template import WHOLE, Stage, Template, percent
+from injector.templates.versions import draw
 
 #: What people write in place of a comma, and what `template_name` makes of it.
 _BETWEEN = " ;|+&-"
@@ -51,8 +53,12 @@ def choose(
     *,
     required: bool,
     names: Sequence[str] | None = None,
+    workload: Workload | None = None,
 ) -> Choice:
     """The templates for a pod; `names` (a command line option) overrides every other source.
+
+    `workload` is the one whose pods a manifest describes; None finds it from the pod's owner. By it a template gives
+    way to its next version.
 
     In a `required` namespace a pod may add templates but not drop those that its namespace gives it.
 
@@ -72,6 +78,8 @@ def choose(
     templates = [_find(name, catalog, origin.text) for name, origin in origins.items()]
     source = ", and ".join(dict.fromkeys(origin.text for origin in origins.values()))
     choice = _serving(pod, namespace, templates, source, required)
+    if any(catalog.next_version(template.name) for template in choice.templates):
+        choice = _with_versions(choice, pod, namespace, catalog, workload or workload_of_pod(pod))
     lost = (
         *misspelt_annotations("pod annotation", annotations, settings, choice.templates),
         *misspelt_annotations("namespace annotation", namespace.annotations, settings, choice.templates),
@@ -211,6 +219,47 @@ def _serving(pod: Object, namespace: Namespace, templates: list[Template], sourc
     return Choice(
         tuple(serving), source, tuple(replace(refusal.diagnostic, severity="warning") for refusal in refusals)
     )
+
+
+def template_for(name: str, pod: Object, namespace: Namespace, catalog: Catalog) -> Template | None:
+    """The template of a name as a pod gets it: its next version, where the pod's workload has that; None for none."""
+    template, version = catalog.get(name), catalog.next_version(name)
+    return version if version and _gets(version, pod, namespace, workload_of_pod(pod)) else template
+
+
+def _gets(version: Template, pod: Object, namespace: Namespace, workload: Workload) -> bool | None:
+    """Whether a pod gets a next version; None where its manifest does not tell.
+
+    A version that does not serve such a pod leaves it to the template.
+    """
+    stage = version.stage or Stage()
+    if not stage.selects(namespace, string_map(pod, "labels")) or _refusal(version, pod, namespace) is not None:
+        return False
+    if 0 < stage.share < WHOLE and not workload.settled:
+        return None
+    return draw(version.name, namespace.name, workload) < stage.share
+
+
+def _with_versions(choice: Choice, pod: Object, namespace: Namespace, catalog: Catalog, workload: Workload) -> Choice:
+    """The choice with next versions in place of the templates that give way to them."""
+    templates, sources, warnings = [], [choice.source], [*choice.warnings]
+    for template in choice.templates:
+        version = catalog.next_version(template.name)
+        if version is None or version.stage is None:
+            templates.append(template)
+            continue
+        gets, at = _gets(version, pod, namespace, workload), percent(draw(template.name, namespace.name, workload))
+        if gets is None:
+            at, message = (
+                "not known offline",
+                f"whether it gets the next version {version.own_name} is not known offline",
+            )
+            fields = {"template": template.name, "version": version.own_name, "kind": workload.kind}
+            warnings.append(Diagnostic("version-not-known-offline", "warning", message, fields=fields))
+        templates.append(version if gets else template)
+        which = f"in place of {template.name}" if gets else "is not for it"
+        sources.append(f"next version {version.own_name} {which} (stage: {version.stage.words}; this workload: {at})")
+    return Choice(tuple(templates), "; ".join(sources), tuple(warnings))
 
 
 def _refusal(template: Template, pod: Object, namespace: Namespace) -> InjectionError | None:

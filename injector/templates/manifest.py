@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +22,19 @@ from injector.templates.parameter_schema import DeclarationError, make_family, m
 from injector.templates.program import is_document
 from injector.templates.quoting import SYNTAXES, syntax_of
 from injector.templates.source_map import normal, place_at, yaml_place
-from injector.templates.template import FAMILY, FILE, FOR, MANIFEST, OVERLAY, AppliesTo, FileSpec, Parameter, Template
+from injector.templates.template import (
+    FAMILY,
+    FILE,
+    FOR,
+    MANIFEST,
+    METADATA,
+    OVERLAY,
+    VERSION_KEYS,
+    AppliesTo,
+    FileSpec,
+    Parameter,
+    Template,
+)
 from injector.templates.yaml_errors import explain_yaml
 
 #: What a parameter may be called.
@@ -29,7 +42,7 @@ PARAMETER_NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?\Z|[a-z](?:[-a-z0
 _FILE_KEYS = ("template", "validate", "syntax")
 _KEYS = (
     "description", "parameters", "files", "delivery", "hostNetwork", "selector", "namespaces", "overridable",
-    "shared", "redirects", "for",
+    "shared", "redirects", "for", *VERSION_KEYS,
 )  # fmt: skip
 
 
@@ -58,7 +71,9 @@ class Manifest:
             ) from None
         if not isinstance(data, dict):
             self.refuse((), "template.yaml has to be a mapping with `description:` and `parameters:`")
-        self._data = data
+        #: What the ConfigMap's own label and annotation say goes before the file.
+        self._metadata: Object = json.loads(sources.get(METADATA, "{}"))
+        self._data = {**data, **self._metadata}
         self._wrong: list[TemplateError] = []
         for key in data:
             if key not in _KEYS:
@@ -97,13 +112,16 @@ class Manifest:
         raise TemplateError(
             self._name,
             cut(message),
-            yaml_place(MANIFEST, self._text, self._node, path),
+            Place(METADATA) if path[:1] and path[0] in self._metadata else self._place(path),
             rule=rule,
             origin=self._origin,
             help=help_,
             fields=fields,
             mistake=mistake,
         ) from None
+
+    def _place(self, path: Path) -> Place:
+        return yaml_place(MANIFEST, self._text, self._node, path)
 
     def text(self, key: str) -> str:
         """A string, empty where there is none."""
@@ -120,18 +138,25 @@ class Manifest:
             self.refuse((key,), message, fields=respelling(str(value), choices))
         return value or choices[0]
 
-    def selector(self, key: str) -> Object | None:
-        """A label selector."""
-        value = self._data.get(key)
+    def value(self, key: str) -> Any:
+        """The value of a key, None where there is none."""
+        return self._data.get(key)
+
+    def selector(self, *path: str) -> Object | None:
+        """A label selector; None where there is none."""
+        value: Any = self._data
+        for step in path:
+            value = value.get(step)
         if value is not None:
             try:
-                check_selector(value, of_namespaces=key == "namespaces")
+                check_selector(value, of_namespaces=path[-1] == "namespaces")
             except SelectorError as error:
-                found, at = error.diagnostic, (key, *error.diagnostic.path)
+                found, at = error.diagnostic, (*path, *error.diagnostic.path)
                 message = f"{spoken_path(at)}: {found.message}"
                 near = {name: found.fields.get(name) for name in ("value", "nearest")}
                 self.refuse(at, message, help_=found.help, mistake=found.mistake, fields=near)
-        return value
+        selector: Object | None = value
+        return selector
 
     def strings(self, path: tuple[str, ...], default: tuple[str, ...]) -> tuple[str, ...]:
         """A list of strings."""

@@ -170,6 +170,8 @@ _FIXED = {
     "files": ("configmap",),
     "namespace": ("name", "labels", "annotations"),
     "workload": ("kind", "name"),
+    "app": ("resources", "largest"),
+    **dict.fromkeys(("app.resources", "app.largest"), ("requests", "limits")),
     "cluster": ("version", "domain"),
     "loop": ("index", "index0", "first", "last", "length", "previtem", "nextitem"),
 }
@@ -185,7 +187,8 @@ def _missing(expression: str, name: str, owner: Any, template: Template) -> str:
     root, _, variable = base.partition(".")
     if name in _METHODS.get(type(owner), ()):
         return f"`{name}` is a method here; write {base}.{name}()"
-    if base in _FIXED:
+    # a template may use such a name for a value of its own
+    if base in _FIXED and (not isinstance(owner, dict) or owner.keys() >= set(_FIXED[base])):
         return f"`{base}` has no `{name}`{hint(name, _FIXED[base])}"
     if not base or (isinstance(owner, dict) and nearest(name, [key for key in owner if isinstance(key, str)])):
         return ""

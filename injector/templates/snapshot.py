@@ -1,107 +1,26 @@
-"""Templates loaded from their sources, and the snapshot: settings and a catalog of templates as one immutable whole."""
+"""The snapshot: settings and a catalog of templates as one immutable whole. It is built completely, or not at all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any
 
 import msgspec
 
 from injector.caches import IdentityCache, OverlayCaches
 from injector.diagnostics import Diagnostic, Path, Place, Severity
 from injector.errors import InjectorError, SettingsError, TemplateError
-from injector.names import is_dns_label, nearest, shortened, suggestion
+from injector.names import nearest, shortened, suggestion
 from injector.pods.context import Cluster, Namespace
 from injector.pods.selectors import SelectorError, check_selector, matches
 from injector.settings import Settings
-from injector.templates.manifest import Manifest
+from injector.templates.load import load_template, relevant_sources
 from injector.templates.parameter_schema import declared_parameter, similar_names
 from injector.templates.parameter_values import value_of
 from injector.templates.parameters import Resolved, only
-from injector.templates.program import Program
-from injector.templates.template import LARGEST, MANIFEST, OVERLAY, Template
-
-#: Templates as they are read: template name to its files, file name to text.
-TemplateSources = Mapping[str, Mapping[str, str]]
-
-
-def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Template:
-    """A template from its files' texts by name. `origin` says for people where they came from.
-
-    Raises TemplateError with the place of whatever is wrong.
-    """
-    relevant = relevant_sources(sources)
-    if not is_dns_label(name):
-        raise TemplateError(
-            name, "a template's name is a DNS label: up to 63 of a-z, 0-9 and -", rule="name", origin=origin
-        )
-    for file in (MANIFEST, OVERLAY):
-        if file not in relevant:
-            raise TemplateError(
-                name,
-                f"there is no {file}",
-                rule="file",
-                origin=origin,
-                help=suggestion(file, relevant, "the files are"),
-            )
-    size = sum(len(text.encode()) for text in relevant.values())
-    if size > LARGEST:
-        raise TemplateError(
-            name,
-            f"its files are {size} bytes long; at most {LARGEST} fit into a ConfigMap",
-            rule="limit",
-            origin=origin,
-        )
-    manifest = Manifest(name, relevant, origin)
-    fields: dict[str, Any] = {}
-    for attribute, read in (
-        ("description", lambda: manifest.text("description")),
-        ("parameters", manifest.parameters),
-        ("files", manifest.files),
-        ("delivery", lambda: manifest.choice("delivery", ("configmap", "annotation"))),
-        ("host_network", lambda: manifest.choice("hostNetwork", ("skip", "inject"))),
-        ("selector", lambda: manifest.selector("selector")),
-        ("namespaces", lambda: manifest.selector("namespaces")),
-        ("overridable", lambda: frozenset(manifest.strings(("overridable",), ()))),
-        ("shared", lambda: manifest.strings(("shared",), ())),
-        ("redirects", manifest.redirects),
-        ("applies_to", manifest.applies_to),
-    ):
-        with manifest.collecting():
-            fields[attribute] = read()
-    with manifest.collecting():
-        if fields.get("files") and "applies_to" in fields and not fields["applies_to"].pods_created:
-            manifest.refuse(
-                ("files",), "this template is not for CREATE of pods, so it cannot have `files`; leave `files` out"
-            )
-    manifest.finish()
-    roots = {OVERLAY: "", **{spec.template: spec.syntax for spec in fields["files"].values()}}
-    return Template(
-        name=name,
-        sources=relevant,
-        digest=_digest(relevant),
-        origin=origin,
-        program=Program(name, relevant, roots, [p.variable for p in fields["parameters"].values()], origin),
-        **fields,
-    )
-
-
-def relevant_sources(sources: Mapping[str, str]) -> dict[str, str]:
-    """The files that decide what a template does, sorted."""
-    return {file: sources[file] for file in sorted(sources) if file != "README.md"}
-
-
-def _digest(sources: Mapping[str, str]) -> str:
-    """12 hex digits of everything that decides what a template does."""
-    content = sha256()
-    for file, text in sources.items():
-        data = text.encode("utf-8", "surrogatepass")
-        content.update(f"{file}\0{len(data)}\0".encode())
-        content.update(data)
-    return content.hexdigest()[:12]
-
+from injector.templates.template import Template
+from injector.templates.versions import version_problems
 
 _SETTINGS, _NOWHERE = Place(origin="settings"), Place()
 #: The texts of a template's files, by name.
@@ -111,10 +30,17 @@ Trial = Callable[[Mapping[str, Files], Mapping[str, str]], Mapping[str, Template
 
 
 class Catalog:
-    """Templates by name. Immutable."""
+    """Templates by name. Immutable.
+
+    The next version of a template has no name of its own here: it stands in for a template that there is not, as when a
+    version is tried alone.
+    """
 
     def __init__(self, templates: Iterable[Template] = ()) -> None:
-        self._templates = {t.name: t for t in sorted(templates, key=lambda t: t.name)}
+        self._all = sorted(templates, key=lambda t: t.own_name)
+        self._next = {t.name: t for t in self._all if t.stage is not None}
+        named = self._next | {t.name: t for t in self._all if t.stage is None}
+        self._templates = {name: named[name] for name in sorted(named)}
         injected = [t for t in self._templates.values() if not t.why_not_injected]
         #: The names of those that pods can be given by injection, sorted.
         self.injected_names = tuple(t.name for t in injected)
@@ -124,6 +50,11 @@ class Catalog:
     def get(self, name: str) -> Template | None:
         """The template of a name, or None."""
         return self._templates.get(name)
+
+    def next_version(self, name: str) -> Template | None:
+        """The next version of the template of a name; None where there is none, or it stands in for that template."""
+        version = self._next.get(name)
+        return None if version is self._templates.get(name) else version
 
     def matching(self, labels: Mapping[str, str], namespace: Namespace) -> tuple[Template, ...]:
         """The templates whose selector a pod's labels fulfil, of those that its namespace may use, by name."""
@@ -147,7 +78,8 @@ class Catalog:
         return tuple(self._templates)
 
     def __iter__(self) -> Iterator[Template]:
-        return iter(self._templates.values())
+        """Every template and every next version, by the names of their folders."""
+        return iter(self._all)
 
 
 class SnapshotError(InjectorError):
@@ -196,7 +128,7 @@ def build_snapshot(
     `load` compiles them. Raises SnapshotError with everything that is wrong.
     """
     origins = origins or {}
-    old = {t.name: t for t in previous.catalog} if previous is not None else {}
+    old = {t.own_name: t for t in previous.catalog} if previous is not None else {}
     fresh = {name: files for name, files in sorted(sources.items()) if not _is_same(old.get(name), files)}
     templates = [old[name] for name in sources if name not in fresh]
     failed = trial(fresh, origins) if trial and fresh else {}
@@ -208,6 +140,11 @@ def build_snapshot(
             errors += error.all
     catalog = Catalog(templates)
     problems, warnings = _check_settings(settings, catalog, sources)
+    for problem in version_problems(catalog):
+        if problem.severity == "error":
+            errors.append(TemplateError.of(problem.fields["template"], problem))
+        else:
+            warnings.append(problem)
     errors += [SettingsError.of("settings", problem) for problem in problems]
     if errors:
         raise SnapshotError(errors, warnings)
@@ -226,7 +163,7 @@ def _is_same(template: Template | None, files: Files) -> bool:
 def _generation(settings: Settings, catalog: Catalog) -> str:
     content = sha256(msgspec.json.encode(settings, order="deterministic"))
     for template in catalog:
-        content.update(f"\n{template.name} {template.digest}".encode())
+        content.update(f"\n{template.own_name} {template.digest}{template.stage or ''}".encode())
     return content.hexdigest()[:12]
 
 
@@ -238,17 +175,19 @@ def _check_settings(
     named: list[tuple[Path, Iterable[str]]] = [(("templates",), settings.templates)]
     named += [(("paths", path, "templates"), at.templates) for path, at in settings.paths.items()]
     named += [(("parameters", name), (name,)) for name in settings.parameters]
-    unknown = [(path, name) for path, names in named for name in names if name not in sources]
+    names_there = {*catalog.names, *(sources.keys() - {t.own_name for t in catalog if t.stage is not None})}
+    unknown = [(path, name) for path, names in named for name in names if name not in names_there]
     warnings = [_unknown("template", name, path, catalog.names, "warning") for path, name in unknown]
     for name, values in settings.parameters.items():
-        template = catalog.get(name)
+        template, version = catalog.get(name), catalog.next_version(name)
         if template is None:
             continue
+        declared = {**(version.parameters if version else {}), **template.parameters}
         for key, value in values.items():
             path = ("parameters", name, key)
-            parameter = declared_parameter(template.parameters, key)
+            parameter = declared_parameter(declared, key)
             if parameter is None:
-                problems.append(_unknown("parameter", key, path, similar_names(template.parameters, key), "error"))
+                problems.append(_unknown("parameter", key, path, similar_names(declared, key), "error"))
                 continue
             if "settings" not in parameter.setters:
                 message, fields = f"it is ignored: {only(parameter)} may set it", {"allowed": parameter.setters}

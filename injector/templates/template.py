@@ -9,7 +9,8 @@ from enum import Enum
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from injector.pods.context import Object, Request
+from injector.pods.context import Namespace, Object, Request
+from injector.pods.selectors import matches
 
 if TYPE_CHECKING:
     from injector.templates.program import Program
@@ -89,8 +90,14 @@ def _words(operations: Sequence[str], names: Sequence[str], groups: Sequence[str
 #: The file that describes a template, and the one that renders its overlay.
 MANIFEST: Final = "template.yaml"
 OVERLAY: Final = "overlay.yaml.j2"
+#: Among a template's files what its ConfigMap's label and annotation say, as YAML; no file or key can have this name.
+METADATA: Final = "(metadata)"
 #: Characters of a template's files: a ConfigMap holds 1 MiB, and a larger one could not be delivered as one.
 LARGEST: Final = 1024 * 1024
+#: The keys of template.yaml that make a template the next version of another; they say nothing of what it does.
+VERSION_KEYS: Final = ("version-of", "stage")
+#: All workloads, in hundredths of a percent.
+WHOLE: Final = 10_000
 #: What a ConfigMap's key may be (Kubernetes API reference, ConfigMap v1), and so a template's file.
 FILE: Final = re.compile(r"[-._a-zA-Z0-9]{1,253}\Z")
 
@@ -164,9 +171,41 @@ class FileSpec(NamedTuple):
     syntax: str = ""
 
 
+class Stage(NamedTuple):
+    """Those of `share` (in hundredths of a percent of the workloads) whose namespace and labels the selectors match.
+
+    A selector that is None leaves out nobody.
+    """
+
+    share: int = WHOLE
+    namespaces: Object | None = None
+    selector: Object | None = None
+
+    @property
+    def words(self) -> str:
+        """For people, as in `10 % of the workloads, in namespaces that match`."""
+        parts = [f"{percent(self.share)} of the workloads"]
+        parts += ["in namespaces that `stage.namespaces` matches"] if self.namespaces is not None else []
+        parts += ["with labels that `stage.selector` matches"] if self.selector is not None else []
+        return ", ".join(parts)
+
+    def selects(self, namespace: Namespace, labels: Object) -> bool:
+        """Whether the selectors match a namespace and a pod's labels."""
+        in_namespace = self.namespaces is None or matches(self.namespaces, namespace.labels)
+        return in_namespace and (self.selector is None or matches(self.selector, labels))
+
+
+def percent(share: int) -> str:
+    """Hundredths of a percent as people write them: `10%`, `0.5%`."""
+    return f"{share / 100:g}%"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Template:
-    """A template as loaded from its sources; equal when its name and its sources are."""
+    """A template as loaded from its sources; equal when its names and its sources are.
+
+    The next version of a template has that one's `name`, and so its parameters, annotations and ConfigMaps.
+    """
 
     name: str
     sources: Mapping[str, str]
@@ -185,6 +224,8 @@ class Template:
     applies_to: AppliesTo
     origin: str  #: where it came from, for people: a folder, a ConfigMap
     program: Program = field(repr=False)
+    own_name: str  #: that of its folder or ConfigMap
+    stage: Stage | None = None  #: whose pods get it, of a next version; None for one that is none
 
     def shares(self, volume: str) -> bool:
         """Whether containers of others may mount this volume of the template's; a `*` stands for any text."""
@@ -199,7 +240,7 @@ class Template:
         return f"it reads `{review_names[0]}`, which can differ between the pods of a workload" if review_names else ""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Template) and (self.name, self.sources) == (other.name, other.sources)
+        return isinstance(other, Template) and (self.own_name, self.sources) == (other.own_name, other.sources)
 
     def __hash__(self) -> int:
-        return hash((self.name, self.digest))
+        return hash((self.own_name, self.digest))

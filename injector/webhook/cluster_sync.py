@@ -16,7 +16,7 @@ from injector.cluster.namespaces import Namespaces
 from injector.cluster.template_maps import TemplateMaps
 from injector.settings import Settings
 from injector.telemetry import Metrics
-from injector.templates.snapshot import TemplateSources
+from injector.templates.load import TemplateSources
 from injector.webhook.snapshot_manager import SnapshotManager
 
 #: Seconds between two looks at the API server's version, which an upgrade changes while the injector runs.

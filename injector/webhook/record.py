@@ -46,7 +46,7 @@ FailureReporter = Callable[[About, str, str], None] | None
 
 def note_of(injection: Injection) -> Note:
     """What logs and metrics say of an injection."""
-    templates = tuple(name for name, _ in injection.templates)
+    templates = injection.template_names
     return Note(injection.reason, injection.effect, templates, injection.generation)
 
 

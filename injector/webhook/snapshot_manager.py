@@ -23,7 +23,9 @@ from injector.loading.shipped import load_shipped, try_new
 from injector.pods.context import Cluster
 from injector.settings import Settings
 from injector.telemetry import Metrics, where_it_failed
-from injector.templates.snapshot import Snapshot, SnapshotError, TemplateSources, build_snapshot
+from injector.templates.load import TemplateSources
+from injector.templates.snapshot import Snapshot, SnapshotError, build_snapshot
+from injector.templates.template import Template
 from injector.webhook.snapshot_sources import Disk, SourceFiles, read_settings
 
 #: Seconds between two looks at the disk.
@@ -223,7 +225,7 @@ class SnapshotManager:
         self._swapped = asyncio.get_running_loop().time()
         self._metrics.reloads.cell("swapped").value += 1
         self._metrics.snapshot.only((snapshot.generation,))
-        self._metrics.template_info.only(*((template.name, template.digest) for template in snapshot.catalog))
+        self._metrics.template_info.only(*map(_info, snapshot.catalog))
         self._metrics.snapshot_time.cell().value = time.time()
         self._logger.info("snapshot-swapped", generation=snapshot.generation, templates=snapshot.catalog.names)
         for warning in snapshot.warnings:
@@ -247,7 +249,7 @@ class SnapshotManager:
             for name in _templates_of(mistake):
                 refused[name] = f"{refused.get(name, '')}\n{mistake}".lstrip()
         outcomes = {(about, about.name not in refused) for about in self._objects if swapped or about.name in refused}
-        digests = {template.name: template.digest for template in self.current.catalog}
+        digests = {template.own_name: template.digest for template in self.current.catalog}
         for about, accepted in sorted(outcomes - self._outcomes):
             was_accepted = (about, True) in self._outcomes  # what is new then is not this template
             if not was_accepted and not (accepted and first):
@@ -260,6 +262,12 @@ class SnapshotManager:
 
     def _cluster(self, settings: Settings) -> Cluster:
         return Cluster(self._version, settings.cluster_domain)
+
+
+def _info(template: Template) -> tuple[str, ...]:
+    """A template as `injector_template_info` has it."""
+    staged = (template.name, template.stage.words) if template.stage is not None else ("", "")
+    return (template.own_name, template.digest, *staged)
 
 
 def _mistakes(error: InjectorError) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from injector.errors import InjectorError, SettingsError, TemplateError
 from injector.loading.template_folders import files_of, fingerprints, read_folder, templates_in
 from injector.settings import Settings, parse_settings
 from injector.templates.kubernetes_yaml import load_manifest
-from injector.templates.snapshot import TemplateSources
+from injector.templates.load import TemplateSources
 
 #: Seconds for which files must have been at rest before they are read, and after which nobody is amid writing them.
 _REST_SECONDS = 0.2

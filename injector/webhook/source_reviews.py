@@ -19,12 +19,13 @@ from injector.diagnostics import Diagnostic
 from injector.errors import InjectorError, SettingsError, TemplateError
 from injector.loading.shipped import load_shipped, try_new
 from injector.names import shortened
-from injector.pods.context import Namespace, Object
+from injector.pods.context import Namespace, Object, mapping_at, string_field
 from injector.pods.shape import string_map
 from injector.settings import SETTINGS_KEY, Settings
 from injector.telemetry import Metrics, where_it_failed
 from injector.templates.choice import names_in
-from injector.templates.snapshot import SnapshotError, TemplateSources, build_snapshot
+from injector.templates.load import TemplateSources
+from injector.templates.snapshot import SnapshotError, build_snapshot
 from injector.webhook.record import object_name
 from injector.webhook.review import AdmissionResponse, Review, answer_head, answer_tail, optional_object, read_review
 from injector.webhook.snapshot_manager import SnapshotManager
@@ -120,9 +121,11 @@ class SourceReviews:
 
     def _tried(self, new: Object, old: Object) -> _Findings:
         current, name = self._snapshots.current, object_name(new or old)
-        sources: TemplateSources = {template.name: template.sources for template in current.catalog}
+        sources: TemplateSources = {template.own_name: template.sources for template in current.catalog}
         if _is_template(new, current.settings):
-            return self._build(current.settings, {**sources, name: template_files(new)}, TemplateError)
+            return self._build(
+                current.settings, {**sources, name: template_files(new, current.settings)}, TemplateError
+            )
         if _is_template(old, current.settings):
             return self._removal(name, sources)
         return self._settings(new, sources) if new else _Findings(related=(_SETTINGS_DELETED,))
@@ -138,8 +141,8 @@ class SourceReviews:
 
     def _settings(self, new: Object, sources: TemplateSources) -> _Findings:
         try:
-            text = template_files(new).get(SETTINGS_KEY)
-            if text is None:
+            text = string_field(mapping_at(new, "data").get(SETTINGS_KEY))
+            if not text:
                 raise SettingsError(f"the ConfigMap has no key {SETTINGS_KEY}")
             settings = read_settings(text, SETTINGS_KEY)
         except SettingsError as error:
@@ -206,7 +209,7 @@ def _is_template(obj: Object, settings: Settings) -> bool:
 
 def _content(obj: Object, settings: Settings) -> tuple[object, ...]:
     """What a reload reads of a ConfigMap, {} for none."""
-    return bool(obj), _is_template(obj, settings), obj.get("data") or {}
+    return bool(obj), _is_template(obj, settings), template_files(obj, settings)
 
 
 def _diagnostics(error: InjectorError) -> tuple[Diagnostic, ...]:

@@ -12,7 +12,7 @@ from injector.authoring.reference import BEGIN, END, code, reference, section, t
 from injector.authoring.schemas import SCHEMAS, schema_of
 from injector.loading.template_folders import read_folder
 from injector.settings import Settings
-from injector.templates.snapshot import load_template
+from injector.templates.load import load_template
 from injector.templates.template import Template
 from tests.authoring.commands import GALLERY, ROOT, injector
 from tests.messages import Golden

@@ -21,7 +21,7 @@ from injector.authoring.template_summary import brought_by
 from injector.cli.demo_programs import free_ports
 from injector.loading.template_folders import read_folder
 from injector.names import legal_name
-from injector.templates.snapshot import load_template
+from injector.templates.load import load_template
 from tests import parts
 from tests.authoring.commands import GALLERY, ROOT, injector
 from tests.messages import Golden

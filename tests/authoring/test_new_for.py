@@ -10,7 +10,7 @@ from injector.authoring.scaffold import target
 from injector.loading.template_folders import read_folder
 from injector.settings import parse_settings
 from injector.templates.kubernetes_yaml import load_manifest
-from injector.templates.snapshot import load_template
+from injector.templates.load import load_template
 from tests.authoring.commands import injector
 from tests.messages import Golden
 

@@ -17,7 +17,7 @@ from injector.cli.demo_programs import free_ports
 from injector.cli.new import SHAPES as OPTIONS
 from injector.loading.template_folders import read_folder
 from injector.templates.kubernetes_yaml import load_manifest
-from injector.templates.snapshot import load_template
+from injector.templates.load import load_template
 from tests import parts
 from tests.authoring.commands import injector
 from tests.authoring.test_new import LONG, answer, files_below

@@ -25,9 +25,10 @@ from injector.errors import InjectorError, SettingsError, TemplateError
 from injector.pods.context import Cluster
 from injector.settings import Settings, parse_settings
 from injector.templates.kubernetes_yaml import load_manifest
+from injector.templates.load import load_template
 from injector.templates.manifest import _KEYS as KEYS
 from injector.templates.parameter_keywords import FORMATS, KEYWORDS
-from injector.templates.snapshot import build_snapshot, load_template
+from injector.templates.snapshot import build_snapshot
 from tests.unit.test_docs import code, page, table
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ from injector.authoring.reference import reference
 from injector.authoring.template_summary import as_a_path, covered_words
 from injector.settings import parse_settings
 from injector.templates.kubernetes_yaml import load_manifest
-from injector.templates.snapshot import load_template
+from injector.templates.load import load_template
 from injector.templates.template import Template
 from tests.messages import Golden
 

@@ -1,4 +1,4 @@
-"""docs/changing-templates.md is typed on a real API server, and shows what really comes."""
+"""docs/changing-templates.md and docs/versions.md are typed on a real API server, and show what really comes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.authoring.pages import blocks, commands, shows
 from tests.cluster.api import Object
@@ -19,16 +21,17 @@ from tests.cluster.processes import eventually
 from tests.cluster.server import PROJECT
 from tests.silence import needs_words
 
-PAGE = (PROJECT / "docs" / "changing-templates.md").read_text()
-
 
 @needs_words
-def test_each_step(control_plane: ControlPlane, namespace: NamespaceFactory, room: None, tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", ["changing-templates.md", "versions.md"])
+def test_each_step(
+    page: str, control_plane: ControlPlane, namespace: NamespaceFactory, room: None, tmp_path: Path
+) -> None:
     api = control_plane.api
     (tmp_path / "server").mkdir()
     installed = Installed(control_plane, tmp_path / "server")
     installed.install()
-    shop = namespace(labels={"injection": "enabled"}, annotations={"sidecar.injector/templates": "logger"})
+    shop = namespace({"injection": "enabled"}, {"sidecar.injector/templates": "logger"}, f"shop-of-{Path(page).stem}")
     environment = os.environ | {
         "KUBECONFIG": str(control_plane.kubeconfig),
         "PATH": f"{control_plane.programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -43,7 +46,7 @@ def test_each_step(control_plane: ControlPlane, namespace: NamespaceFactory, roo
         return str(api.create(obj, shop, **query))
 
     try:
-        for block in blocks(PAGE):
+        for block in blocks((PROJECT / "docs" / page).read_text()):
             if block.file:
                 (tmp_path / block.file).parent.mkdir(exist_ok=True)
                 (tmp_path / block.file).write_text(block.text)

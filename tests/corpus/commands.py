@@ -20,7 +20,7 @@ from injector.cli.documents import read_documents
 from injector.cli.inputs import Input
 from injector.cli.main import cli
 from injector.errors import InjectorError
-from injector.templates.snapshot import load_template
+from injector.templates.load import load_template
 from injector.templates.template import Template
 from tests.corpus.manifests import FOLDER, Manifest
 

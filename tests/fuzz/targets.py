@@ -25,9 +25,10 @@ from injector.pods.workloads import workload_of_pod
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.kubernetes_yaml import load_manifest
+from injector.templates.load import load_template
 from injector.templates.render import check_source
 from injector.templates.samples import sample_contexts
-from injector.templates.snapshot import build_snapshot, load_template
+from injector.templates.snapshot import build_snapshot
 from injector.templates.yaml_writer import dump
 from tests.fuzz.mutations import changed_texts, changed_values
 from tests.unit.support import ENABLED, REQUIRED, snapshot, web

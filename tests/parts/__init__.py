@@ -76,6 +76,8 @@ GETTERS = {
             "vault",
             "actionlint",
             "kube-state-metrics",
+            "vpa-admission-controller",
+            "vpa-updater",
         )
     },
     "get-fluent-bit": ("fluent-bit",),
@@ -94,6 +96,7 @@ PROGRAMS = frozenset(
         *("helm-3", "vault", "otelcol", "oauth2-proxy", "cloud-sql-proxy", "sdk-server", "fluent-bit", "fluentd"),
         *("prometheus", "promtool", "actionlint", "chromium", "nvim", "mkdocs", "base", "kube-state-metrics"),
         "vscode-server",
+        *("vpa-admission-controller", "vpa-updater"),
     )
 )
 

@@ -6,7 +6,7 @@ import pytest
 
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import TemplateError
-from injector.templates.snapshot import load_template
+from injector.templates.load import load_template
 from injector.templates.source_map import place_at
 from tests import silence
 from tests.messages import Golden

@@ -35,12 +35,12 @@ from injector.templates import (
 )
 from injector.templates.environment import FUNCTIONS
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
+from injector.templates.load import load_template
 from injector.templates.manifest import _KEYS as MANIFEST_KEYS
 from injector.templates.parameter_keywords import FORMATS, KEYWORDS
 from injector.templates.quoting import NAMED, SYNTAXES, syntax_of
 from injector.templates.render import render_files, render_overlay
 from injector.templates.sandbox_operations import DICT_METHODS, LIST_METHODS, STRING_METHODS
-from injector.templates.snapshot import load_template
 from injector.templates.syntax import NAMES
 from injector.templates.variables import Context
 from injector.webhook.record import Note, Recorder

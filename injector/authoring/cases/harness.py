@@ -264,7 +264,7 @@ def _snapshot(settings: Settings, catalog: Catalog, checked: Checked) -> Snapsho
     # what the snapshot before holds is taken over as it is: compiled, and with its branches marked
     before = Snapshot(Settings(), catalog, cluster, "")
     try:
-        snapshot = build_snapshot(settings, {t.name: t.sources for t in catalog}, cluster, before)
+        snapshot = build_snapshot(settings, {t.own_name: t.sources for t in catalog}, cluster, before)
     except SnapshotError as error:
         raise CaseError(_settings_problem(checked, error.errors[0])) from None
     return replace(snapshot, previous=None)

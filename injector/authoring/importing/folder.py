@@ -27,7 +27,7 @@ from injector.diagnostics import Diagnostic
 from injector.errors import InjectorError
 from injector.pods.context import Object, filled
 from injector.pods.fields import POD, Field
-from injector.templates.snapshot import load_template
+from injector.templates.load import load_template
 from injector.templates.template import MANIFEST, OVERLAY
 from injector.templates.yaml_writer import dump
 

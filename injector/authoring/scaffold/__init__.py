@@ -25,9 +25,9 @@ from injector.errors import InjectorError
 from injector.loading.template_folders import gallery_path, read_folder
 from injector.names import flow_value
 from injector.pods.resource_kinds import Resource, resource_of
+from injector.templates.load import load_template
 from injector.templates.parameter_values import value_of
 from injector.templates.samples import sample_object
-from injector.templates.snapshot import load_template
 from injector.templates.template import FOR, MANIFEST, OVERLAY, UNSET, Template
 
 #: The folders with the templates that a new one can start from.

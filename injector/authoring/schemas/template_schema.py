@@ -63,6 +63,13 @@ _FILES: Final[Schema] = {
     },
 }
 
+_SHARE: Final = {"type": "string", "pattern": r"^([0-9]{1,2}(\.[0-9]{1,2})?|100)%$"}
+_STAGE: Final = {
+    "share": {**_SHARE, "default": "100%", "description": "Of these workloads, so many."},
+    "namespaces": selector("Namespaces whose pods get the next version."),
+    "selector": selector("Pods that get the next version."),
+}
+
 _HELP: Final = {
     "apiGroups": 'API groups; "" is the core group.',
     "apiVersions": "Versions of the API groups.",
@@ -133,6 +140,16 @@ def template_schema() -> Schema:
             "examples": [{"envoy-redirect": "envoy-sidecar"}],
         },
         "for": _for(),
+        "version-of": {
+            "type": "string",
+            "description": "The template whose next version this is. It has that template's name, and so its "
+            "annotations and parameters.",
+        },
+        "stage": {
+            "description": "Whose pods get the next version: a share of the workloads, such as 10%, or a mapping.",
+            "anyOf": [_SHARE, {"type": "object", "additionalProperties": False, "properties": _STAGE}],
+            "default": "0%",
+        },
     }
     return {
         "title": "template.yaml",

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+
 from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, warning
 from injector.cli.live_setup import live_snapshot
+from injector.cluster.template_maps import changed_at
 from injector.diagnostics import spoken_path
 from injector.errors import SettingsError
 from injector.loading.shipped import try_new
-from injector.templates.snapshot import SnapshotError
+from injector.templates.snapshot import Catalog, SnapshotError
+
+#: Days after which a stage that nobody has changed is forgotten rather than watched.
+_STANDING = 14
 
 
 def settings(context: CheckContext) -> CheckVerdicts:
@@ -38,10 +45,36 @@ def templates(context: CheckContext) -> CheckVerdicts:
         yield bad("template", str(mistake), to_do, template=name, place=mistake.diagnostic.place.whole)
     for problem in snapshot.warnings:
         yield warning("settings", problem.located, "correct the settings, or add the templates that the settings name")
-    listed = ", ".join(f"{template.name} {template.digest}" for template in snapshot.catalog)
-    digests = {template.name: template.digest for template in snapshot.catalog}
+    for name, days in standing_stages(
+        snapshot.catalog, times_of_changes(context), context.live.clock or datetime.now(UTC)
+    ):
+        yield warning(
+            "version-stage",
+            f"the stage of the next version {name} has not changed for {days} days",
+            "raise it, replace the template by it, or delete it (docs/versions.md)",
+            template=name,
+            days=days,
+        )
+    listed = ", ".join(f"{template.own_name} {template.digest}" for template in snapshot.catalog)
+    digests = {template.own_name: template.digest for template in snapshot.catalog}
     if not errors:
         yield good("templates", f"templates and their versions: {listed}", templates=digests)
+
+
+def times_of_changes(context: CheckContext) -> dict[str, str]:
+    """When each ConfigMap of a template was changed, by name."""
+    path = f"/api/v1/namespaces/{context.namespace}/configmaps"
+    maps = context.live.objects(path, {"labelSelector": f"{context.settings.template_label}=true"})
+    return {config_map["metadata"]["name"]: changed_at(config_map, context.settings) for config_map in maps}
+
+
+def standing_stages(catalog: Catalog, changed: Mapping[str, str], now: datetime) -> Iterator[tuple[str, int]]:
+    """The next versions that nobody has touched for `_STANDING` days, and for how many."""
+    for template in catalog:
+        since = changed.get(template.own_name, "")
+        days = (now - datetime.fromisoformat(since)).days if since and template.stage is not None else 0
+        if days >= _STANDING:
+            yield template.own_name, days
 
 
 SECTION = Section("settings-and-templates", (settings, templates))

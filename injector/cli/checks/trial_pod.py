@@ -86,12 +86,15 @@ def _try(context: CheckContext, namespace: Object) -> CheckVerdicts:
 
 def _behind(context: CheckContext, used: dict[str, str]) -> CheckVerdicts:
     """Whether the injector that answered has other templates in use than the cluster has: its reload was refused."""
-    now = {template.name: template.digest for template in _snapshot(context).catalog}
+    now: dict[str, list[str]] = {}
+    for template in _snapshot(context).catalog:
+        now.setdefault(template.name, []).append(template.digest)
     for name, digest in used.items():
-        if now.get(name) != digest:
+        if digest not in now.get(name, ()):
             yield warning(
                 "template-in-use",
-                f"the injector uses template {name} {digest}, the cluster has {now.get(name, 'none of that name')}",
+                f"the injector uses template {name} {digest}, the cluster has "
+                f"{' and '.join(now.get(name, ('none of that name',)))}",
                 (
                     "wait a few seconds; if this warning remains, search the injector's log for snapshot-refused (the "
                     "metric injector_reload_failing is then 1)"

@@ -13,9 +13,9 @@ from injector.authoring.cases.runner import TestPlan, run_suites
 from injector.authoring.cases.suite import Suite
 from injector.errors import InjectionError
 from injector.loading.template_folders import gallery_path, read_folder
+from injector.templates.load import load_template
 from injector.templates.render import render_files, render_overlay
 from injector.templates.samples import sample_contexts
-from injector.templates.snapshot import load_template
 from tests.messages import Golden
 
 MANIFEST = "description: x\nparameters:\n  a: {type: boolean, default: false}\n  list: {type: array, default: []}\n"

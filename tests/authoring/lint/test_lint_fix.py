@@ -24,7 +24,7 @@ from injector.cli.main import main
 from injector.diagnostics import Diagnostic, Edit, Fix, Place, fix_of
 from injector.errors import TEMPLATE_ERRORS
 from injector.loading.template_folders import gallery_path, read_folder
-from injector.templates.snapshot import load_template
+from injector.templates.load import load_template
 from tests.authoring.lint.support import BASE, found, write
 from tests.authoring.lint.test_lint_rule_cases import CASES as RULE_CASES
 from tests.unit.templates.test_broken import CASES as BROKEN, contents

@@ -9,7 +9,7 @@ import pytest
 from injector.authoring.lint.rendering import make_subject
 from injector.authoring.lint.subject import Subject
 from injector.loading.template_folders import read_folder
-from injector.templates.snapshot import load_template
+from injector.templates.load import load_template
 from tests.authoring.lint.support import found, write
 from tests.messages import Golden
 

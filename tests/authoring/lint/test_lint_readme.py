@@ -7,7 +7,7 @@ from pathlib import Path
 from injector.authoring.reference import BEGIN, END, with_section
 from injector.diagnostics import Diagnostic
 from injector.loading.template_folders import read_folder
-from injector.templates.snapshot import load_template
+from injector.templates.load import load_template
 from tests.authoring.lint.support import found, write
 from tests.messages import Golden
 

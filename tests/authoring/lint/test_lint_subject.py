@@ -14,9 +14,9 @@ from injector.authoring.lint.sample_pods import SAMPLE_PODS
 from injector.authoring.lint.subject import Subject
 from injector.authoring.refusal_location import overlay_path
 from injector.loading.template_folders import read_folder
+from injector.templates.load import load_template
 from injector.templates.parameter_schema import make_parameter
 from injector.templates.parameter_values import value_of
-from injector.templates.snapshot import load_template
 from tests.authoring.lint.support import found, write
 from tests.messages import Golden
 

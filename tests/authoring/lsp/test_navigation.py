@@ -10,9 +10,9 @@ from injector.authoring.lsp.navigation import RenameError, Span, definition, pre
 from injector.authoring.lsp.places import declarations
 from injector.authoring.lsp.project import Project
 from injector.errors import InjectionError
+from injector.templates.load import load_template
 from injector.templates.render import render_overlay
 from injector.templates.samples import sample_contexts
-from injector.templates.snapshot import load_template
 from injector.templates.template import Template
 from tests import command
 from tests.authoring.lsp.marked import CASES, FILES, MANIFEST, OVERLAY, edited, marked, project, real_projects, within

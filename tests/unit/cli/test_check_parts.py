@@ -23,7 +23,8 @@ from injector.cluster.permissions import permissions
 from injector.cluster.x509 import new_authority, pem_of, sign
 from injector.errors import SettingsError
 from injector.settings import NamespaceLabel, Settings, parse_settings
-from injector.templates.snapshot import Catalog, load_template
+from injector.templates.load import load_template
+from injector.templates.snapshot import Catalog
 
 HERE = Installation(namespace="edge", name="injector")
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

@@ -15,7 +15,8 @@ from injector.cluster.managed_fields import last_change
 from injector.errors import TemplateError
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.settings import PathTemplates, Settings
-from injector.templates.snapshot import Catalog, load_template
+from injector.templates.load import load_template
+from injector.templates.snapshot import Catalog
 from tests.command import run
 from tests.unit.cli.test_checking_doc import CHECKING, first_cells
 

@@ -12,7 +12,8 @@ import yaml
 from injector.cluster.entries import Entries, Entry, entries, selected, string_expression, words
 from injector.cluster.installation import Installation
 from injector.settings import parse_settings
-from injector.templates.snapshot import Catalog, load_template
+from injector.templates.load import load_template
+from injector.templates.snapshot import Catalog
 from injector.templates.template import Template
 
 ROOT = Path(__file__).resolve().parents[3]

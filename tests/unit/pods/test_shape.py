@@ -15,8 +15,8 @@ from injector.loading.trial import try_one
 from injector.pods.overlay import Replace
 from injector.pods.shape import OverlayError, check_overlay
 from injector.reasons import Reason
+from injector.templates.load import load_template
 from injector.templates.render import render_overlay
-from injector.templates.snapshot import load_template
 from tests.messages import Golden
 from tests.unit.support import ENABLED, snapshot, web
 from tests.unit.templates.build import context

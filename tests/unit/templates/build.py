@@ -7,8 +7,8 @@ from typing import Any
 import yaml
 
 from injector.pods.context import Cluster, Namespace, Workload
+from injector.templates.load import load_template
 from injector.templates.render import render_files, render_overlay
-from injector.templates.snapshot import load_template
 from injector.templates.template import Template
 from injector.templates.variables import Context
 

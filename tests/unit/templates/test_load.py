@@ -11,7 +11,8 @@ from injector.loading.shipped import try_new
 from injector.loading.template_folders import gallery_path, read_folder, read_gallery
 from injector.pods.context import Cluster
 from injector.settings import Settings
-from injector.templates.snapshot import SnapshotError, build_snapshot, load_template
+from injector.templates.load import load_template
+from injector.templates.snapshot import SnapshotError, build_snapshot
 from injector.templates.template import AppliesTo, FileSpec
 from tests.messages import Golden
 

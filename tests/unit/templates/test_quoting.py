@@ -22,9 +22,9 @@ from hypothesis import example, given, settings, strategies as st
 from injector.budget import FaultError
 from injector.errors import InjectionError, TemplateError
 from injector.reasons import Reason
+from injector.templates.load import load_template
 from injector.templates.quoting import SYNTAXES, quote, syntax_of
 from injector.templates.render import render_files, render_overlay
-from injector.templates.snapshot import load_template
 from injector.templates.template import Template
 from tests import parts
 from tests.messages import Golden

@@ -15,10 +15,11 @@ from injector.loading import shipped, trial
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.pods.context import Cluster
 from injector.settings import Settings
+from injector.templates.load import load_template
 from injector.templates.parameter_values import value_of
 from injector.templates.render import RenderError, render_files, render_overlay
 from injector.templates.samples import sample_contexts
-from injector.templates.snapshot import build_snapshot, load_template
+from injector.templates.snapshot import build_snapshot
 from injector.templates.template import UNSET, Template
 from injector.templates.variables import Context
 from tests.messages import Golden

@@ -12,7 +12,8 @@ from injector.loading.shipped import try_new
 from injector.loading.trial import try_one, try_templates
 from injector.pods.context import Cluster, Namespace
 from injector.settings import Settings
-from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot, load_template
+from injector.templates.load import load_template
+from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
 from tests.messages import Golden
 
 PARAMETER = "parameters: {port: {type: integer, default: 80}}"

@@ -12,10 +12,10 @@ from injector.diagnostics import Place
 from injector.errors import InjectionError
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.pods.overlay import Replace, bare_value
+from injector.templates.load import load_template
 from injector.templates.manifest import manifest_place
 from injector.templates.render import Trace, render_files, render_overlay
 from injector.templates.samples import sample_contexts
-from injector.templates.snapshot import load_template
 from injector.templates.template import OVERLAY
 from tests.unit.templates.build import context, template
 

@@ -17,7 +17,8 @@ from bench.workloads import workload
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.pods.context import Cluster, Namespace
 from injector.settings import Settings
-from injector.templates.snapshot import build_snapshot, load_template
+from injector.templates.load import load_template
+from injector.templates.snapshot import build_snapshot
 from injector.templates.template import Template
 from tests.unit.webhook.test_waiting import ENABLED, REQUIRED, Kept, Webhook, World
 
