@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
+from typing import Final
 
 import structlog
 
@@ -25,6 +26,9 @@ from injector.templates.template import METADATA
 
 _log = structlog.get_logger(__name__)
 
+#: What the label of template ConfigMaps is on the one in which the gallery is kept.
+GALLERY: Final = "gallery"
+
 
 @dataclass(frozen=True, slots=True)
 class _TemplateMap:
@@ -32,10 +36,13 @@ class _TemplateMap:
 
     files: dict[str, str]
     about: About = field(compare=False)
+    is_gallery: bool = False
 
 
 class TemplateMaps(Background):
     """The ConfigMaps labelled `<prefix>/template: "true"` of one namespace. `start()` it in the event loop.
+
+    Where the settings have the gallery kept, also the ConfigMap for that, whose label is `GALLERY` instead.
 
     `on_change(sources)` is awaited, never twice at a time, when `quiet` seconds have passed without a further change,
     and at the latest `longest_wait` seconds after the first: a folder applied file by file is read once. The first call
@@ -54,6 +61,7 @@ class TemplateMaps(Background):
         timing: Timing | None = None,
     ) -> None:
         self._on_change = on_change
+        self._gallery = settings.gallery.config_map
         self._quiet = quiet
         self._longest_wait = longest_wait
         self._changed = asyncio.Event()
@@ -61,7 +69,7 @@ class TemplateMaps(Background):
             client,
             f"/api/v1/namespaces/{namespace}/configmaps",
             partial(_template_map, settings=settings),
-            query={"labelSelector": f"{settings.template_label}=true"},
+            query={"labelSelector": template_selector(settings)},
             on_change=lambda _key, _map: self._changed.set(),
             timing=timing,
         )
@@ -69,14 +77,22 @@ class TemplateMaps(Background):
     @property
     def sources(self) -> TemplateSources:
         """The templates as last seen; a snapshot of its own that later changes leave alone."""
-        return MappingProxyType(
-            {config_map.about.name: config_map.files for config_map in self.reflector.items.values()}
-        )
+        return MappingProxyType({config_map.about.name: config_map.files for config_map in self._templates})
 
     @property
     def objects(self) -> tuple[About, ...]:
         """The ConfigMaps that `sources` are from, each at its version."""
-        return tuple(config_map.about for config_map in self.reflector.items.values())
+        return tuple(config_map.about for config_map in self._templates)
+
+    @property
+    def kept_gallery(self) -> dict[str, str] | None:
+        """The files of the ConfigMap in which the gallery is kept, as last seen; None where there is none."""
+        galleries = (m.files for m in self.reflector.items.values() if m.is_gallery and m.about.name == self._gallery)
+        return next(galleries, None)
+
+    @property
+    def _templates(self) -> list[_TemplateMap]:
+        return [config_map for config_map in self.reflector.items.values() if not config_map.is_gallery]
 
     def start(self) -> None:
         """Begin to read and watch."""
@@ -116,7 +132,21 @@ def _template_map(obj: Object, settings: Settings) -> _TemplateMap:
     about = About(
         "v1", "ConfigMap", metadata["name"], metadata["uid"], metadata["namespace"], metadata["resourceVersion"]
     )
-    return _TemplateMap(template_files(obj, settings), about)
+    is_gallery = string_map(obj, "labels")[settings.template_label] == GALLERY
+    return _TemplateMap(template_files(obj, settings), about, is_gallery)
+
+
+def template_selector(settings: Settings) -> str:
+    """The label selector of the ConfigMaps that are templates, and of the one in which the gallery is kept."""
+    values = f"true, {GALLERY}" if settings.gallery.keep else "true"
+    return f"{settings.template_label} in ({values})"
+
+
+def gallery_map(namespace: str, data: dict[str, str], settings: Settings) -> Object:
+    """The ConfigMap in which a gallery is kept."""
+    name, labels = settings.gallery.config_map, {settings.template_label: GALLERY}
+    metadata = {"name": name, "namespace": namespace, "labels": labels}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
 def changed_at(obj: Object, settings: Settings) -> str:

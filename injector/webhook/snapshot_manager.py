@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,8 @@ import structlog
 
 from injector.cluster.events import About
 from injector.errors import InjectorError, SettingsError, TemplateError
-from injector.loading.shipped import load_shipped, try_new
+from injector.loading.kept_gallery import Gallery, gallery_in_use, try_own, with_own
+from injector.loading.shipped import load_shipped
 from injector.pods.context import Cluster
 from injector.settings import Settings
 from injector.telemetry import Metrics, where_it_failed
@@ -37,6 +38,7 @@ _AT_START = {
     "certificates": "settings under `certificates` take effect",
     "retry_refused": "`retryRefused` takes effect",
     "repair": "settings under `repair` take effect",
+    "gallery": "settings under `gallery` take effect",
 }
 #: Seconds after which a state that did not build is tried again, as the cause may lie outside of it (memory).
 _RETRY_SECONDS = 60.0
@@ -71,6 +73,8 @@ class SnapshotManager:
         self._disk = Disk(settings_file, folders)
         self._files = SourceFiles(None, {}, {})
         self._in_cluster: TemplateSources = {}
+        self._kept: Mapping[str, str] | None = None
+        self._gallery = Gallery({})
         self._version = Cluster().version
         self._metrics = metrics
         self._logger = logger
@@ -91,9 +95,13 @@ class SnapshotManager:
         self._swapped = 0.0
 
     @property
-    def on_disk(self) -> TemplateSources:
-        """The templates of the folders, which those of the cluster go before."""
-        return self._files.templates
+    def in_cluster(self) -> TemplateSources:
+        """The templates that are ConfigMaps, as last seen."""
+        return self._in_cluster
+
+    def sources(self, in_cluster: TemplateSources) -> dict[str, Mapping[str, str]]:
+        """The sources of a snapshot with these ConfigMaps, which go before the folders and the gallery."""
+        return with_own(self._gallery, {**self._files.in_folders, **in_cluster})
 
     async def start(self) -> Settings:
         """Read the disk for the first time; the settings that the server starts with. Builds no snapshot yet.
@@ -102,6 +110,7 @@ class SnapshotManager:
         """
         self._files = await asyncio.to_thread(self._disk.read)
         settings = self._settings()
+        await self._read_gallery()
         self.current = build_snapshot(settings, {}, self._cluster(settings))
         return settings
 
@@ -110,17 +119,21 @@ class SnapshotManager:
         *,
         in_cluster: TemplateSources | None = None,
         objects: tuple[About, ...] = (),
+        kept_gallery: Mapping[str, str] | None = None,
         version: tuple[int, int] | None = None,
     ) -> bool:
         """Build a snapshot from what is known now, with new templates or another version of the cluster where given.
 
-        `objects` are the ConfigMaps of the templates. True when the newest state is in use afterwards, also when
-        nothing had to change.
+        `objects` are the ConfigMaps of the templates, and `kept_gallery` the files of the one that keeps the gallery.
+        True when the newest state is in use afterwards, also when nothing had to change.
         """
         async with self._lock:
             if in_cluster is not None:
                 self._in_cluster = {name: dict(files) for name, files in in_cluster.items()}
                 self._objects = objects
+                if kept_gallery != self._kept:
+                    self._kept = kept_gallery
+                    await self._read_gallery()
             if version is not None:
                 self._version = version
             return await self._build()
@@ -152,14 +165,22 @@ class SnapshotManager:
                 self._refuse(self._unread, mistakes=_mistakes(error))
                 return False
             self._unread = ""
+            await self._read_gallery()
             return await self._build()
+
+    async def _read_gallery(self) -> None:
+        self._gallery = await asyncio.to_thread(gallery_in_use, self._files.shipped, self._kept)
+        for problem in self._gallery.problems:
+            self._logger.warning("kept-gallery", why=problem)
 
     async def _build(self) -> bool:
         try:
             settings = self._settings()
-            sources = {**self._files.templates, **self._in_cluster}
+            sources = self.sources(self._in_cluster)
             maps = f"configmap/{self.own_namespace}" if self.own_namespace else "configmap"
-            origins = {**self._files.origins, **{name: f"{maps}/{name}" for name in self._in_cluster}}
+            kept = self._gallery.kept - self._files.in_folders.keys()
+            origins = {**self._files.origins, **dict.fromkeys(kept, f"{maps}/{settings.gallery.config_map}")}
+            origins |= {name: f"{maps}/{name}" for name in self._in_cluster}
             left_out = None
             build = partial(
                 build_snapshot,
@@ -167,7 +188,7 @@ class SnapshotManager:
                 cluster=self._cluster(settings),
                 previous=self.current if self.ready else None,
                 origins=origins,
-                trial=try_new,
+                trial=partial(try_own, self._gallery),
                 load=load_shipped,
             )
             try:

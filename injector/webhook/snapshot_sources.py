@@ -15,7 +15,7 @@ from typing import NamedTuple
 import yaml
 
 from injector.errors import InjectorError, SettingsError, TemplateError
-from injector.loading.template_folders import files_of, fingerprints, read_folder, templates_in
+from injector.loading.template_folders import files_of, fingerprints, gallery_path, read_folder, templates_in
 from injector.settings import Settings, parse_settings
 from injector.templates.kubernetes_yaml import load_manifest
 from injector.templates.load import TemplateSources
@@ -33,6 +33,17 @@ class SourceFiles(NamedTuple):
     settings_text: str | None
     templates: TemplateSources
     origins: Mapping[str, str]  #: the templates' folders, for people
+
+    @property
+    def shipped(self) -> TemplateSources:
+        """The templates that come with the injector."""
+        return {name: self.templates[name] for name in self.templates.keys() - self.in_folders.keys()}
+
+    @property
+    def in_folders(self) -> TemplateSources:
+        """The templates of other folders."""
+        gallery = gallery_path()
+        return {name: files for name, files in self.templates.items() if Path(self.origins[name]).parent != gallery}
 
 
 class Disk:
