@@ -14,6 +14,7 @@ from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.installation import service_namespaces
 from injector.cluster.pause import is_paused, words_of_pause
 from injector.errors import TemplateError
+from injector.loading.kept_gallery import Gallery, gallery_in_use, with_own
 from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.names import cut
@@ -90,9 +91,10 @@ def live_snapshot(
     Templates that are wrong are left out: beside the snapshot, their names with the error. `trial` as with
     `build_snapshot`. Raises ClusterError, and SnapshotError for settings that do not fit the templates.
     """
-    in_cluster, templates = _sources_of(live, namespace, settings)
-    templates |= more
-    origins = {name: f"configmap/{namespace}/{name}" for name in in_cluster}
+    gallery, in_cluster = gallery_and_maps(live, namespace, settings)
+    templates = with_own(gallery, {**in_cluster, **more})
+    origins = dict.fromkeys(gallery.kept, f"configmap/{namespace}/{settings.gallery.config_map}")
+    origins |= {name: f"configmap/{namespace}/{name}" for name in in_cluster}
     cluster = live.cluster(settings.cluster_domain)
     try:
         return build_snapshot(settings, templates, cluster, origins=origins, trial=trial, load=load_shipped), {}
@@ -112,19 +114,20 @@ def templates_of_paths(live: BlockingClient, namespace: str, settings: Settings)
     names = dict.fromkeys(name for at in settings.paths.values() for name in at.templates)
     templates = []
     if names:
-        _, sources = _sources_of(live, namespace, settings)
+        sources = with_own(*gallery_and_maps(live, namespace, settings))
         for name in names.keys() & sources.keys():
             with suppress(TemplateError):
                 templates.append(load_shipped(name, sources[name]))
     return Catalog(templates)
 
 
-def _sources_of(
-    live: BlockingClient, namespace: str, settings: Settings
-) -> tuple[TemplateSources, dict[str, Mapping[str, str]]]:
-    """The templates that are ConfigMaps, and these together with the gallery; a ConfigMap replaces the same name."""
-    in_cluster = live.templates(namespace, settings) if namespace else {}
-    return in_cluster, {**read_gallery(gallery_path()), **in_cluster}
+def gallery_and_maps(live: BlockingClient, namespace: str, settings: Settings) -> tuple[Gallery, TemplateSources]:
+    """The gallery that the injector in a namespace uses ("": the shipped one), and its ConfigMaps' templates."""
+    shipped = read_gallery(gallery_path())
+    if not namespace:
+        return gallery_in_use(shipped, None), {}
+    seen = live.templates(namespace, settings)
+    return gallery_in_use(shipped, seen.kept_gallery), seen.sources
 
 
 def age_notes(live: BlockingClient, pod: Object, namespace: Namespace, settings: Settings) -> Iterator[str]:

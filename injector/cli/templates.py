@@ -98,13 +98,17 @@ def _in_cluster(live: BlockingClient, namespace: str | None) -> Inventory:
         for config_map in live.objects(f"/api/v1/namespaces/{space}/configmaps", query)
     }
     snapshot, refused = live_snapshot(live, space, settings, trial=try_new)
+    sources = {
+        template.own_name: f"configmap/{template.origin.rpartition('/')[2]}"
+        for template in snapshot.catalog
+        if template.origin.startswith("configmap/")
+    } | {name: f"configmap/{name}" for name in since}
     broken = [since[name] for name in refused if name in since]
     unused = {name for name, at in since.items() if any(at > refusal for refusal in broken)}
     users = {
         obj["metadata"]["name"]: names_in(string_map(obj, "annotations").get(settings.templates_key, ""))
         for obj in live.objects("/api/v1/namespaces")
     }
-    sources = {name: f"configmap/{name}" for name in since}
     return Inventory(settings, snapshot.catalog, refused, unused, sources, since, users)
 
 
@@ -131,6 +135,7 @@ def _in_files(options: CommonOptions) -> Inventory:
 
 def template_rows(inventory: Inventory) -> Iterator[dict[str, Any]]:
     """Each template for a program, by name; keys are stable. What is in use comes before what it replaces."""
+    from injector.loading.kept_gallery import version_name
     from injector.loading.shipped import load_shipped
     from injector.loading.template_folders import gallery_path, read_gallery
 
@@ -143,7 +148,7 @@ def template_rows(inventory: Inventory) -> Iterator[dict[str, Any]]:
         else:
             in_use = "current" if loaded[name].stage is None else "next"
             yield _row(inventory, name, "tried" if name in inventory.unused else in_use, loaded[name])
-        if name in shipped and name in inventory.sources:
+        if name in shipped and name in inventory.sources and version_name(name) not in loaded:
             replaced = Inventory(inventory.settings, inventory.catalog, {}, (), {})
             yield _row(replaced, name, "shadowed", load_shipped(name, shipped[name])) | {"settings": []}
 

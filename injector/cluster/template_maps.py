@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 
@@ -31,12 +31,22 @@ GALLERY: Final = "gallery"
 
 
 @dataclass(frozen=True, slots=True)
-class _TemplateMap:
-    """A ConfigMap, as it was when its files were last another: a change of its metadata alone concerns nobody."""
+class TemplateMap:
+    """A ConfigMap, as it was when its files were last another: a change of its other metadata alone concerns nobody."""
 
     files: dict[str, str]
     about: About = field(compare=False)
     is_gallery: bool = False
+
+
+class MapsSeen(NamedTuple):
+    """The templates that are ConfigMaps, with the ConfigMaps, each at its version; and the files of the one in which
+    the gallery is kept, None where there is none.
+    """
+
+    sources: TemplateSources
+    objects: tuple[About, ...]
+    kept_gallery: dict[str, str] | None
 
 
 class TemplateMaps(Background):
@@ -44,7 +54,7 @@ class TemplateMaps(Background):
 
     Where the settings have the gallery kept, also the ConfigMap for that, whose label is `GALLERY` instead.
 
-    `on_change(sources)` is awaited, never twice at a time, when `quiet` seconds have passed without a further change,
+    `on_change(seen)` is awaited, never twice at a time, when `quiet` seconds have passed without a further change,
     and at the latest `longest_wait` seconds after the first: a folder applied file by file is read once. The first call
     comes when all are known. What the function raises is logged; it is not called again for the same sources.
     """
@@ -54,45 +64,30 @@ class TemplateMaps(Background):
         client: Client,
         namespace: str,
         settings: Settings,
-        on_change: Callable[[TemplateSources], Awaitable[None]],
+        on_change: Callable[[MapsSeen], Awaitable[None]],
         *,
         quiet: float = 0.5,
         longest_wait: float = 5.0,
         timing: Timing | None = None,
     ) -> None:
         self._on_change = on_change
-        self._gallery = settings.gallery.config_map
+        self._settings = settings
         self._quiet = quiet
         self._longest_wait = longest_wait
         self._changed = asyncio.Event()
         self.reflector = Reflector(
             client,
             f"/api/v1/namespaces/{namespace}/configmaps",
-            partial(_template_map, settings=settings),
+            partial(template_map, settings=settings),
             query={"labelSelector": template_selector(settings)},
             on_change=lambda _key, _map: self._changed.set(),
             timing=timing,
         )
 
     @property
-    def sources(self) -> TemplateSources:
-        """The templates as last seen; a snapshot of its own that later changes leave alone."""
-        return MappingProxyType({config_map.about.name: config_map.files for config_map in self._templates})
-
-    @property
-    def objects(self) -> tuple[About, ...]:
-        """The ConfigMaps that `sources` are from, each at its version."""
-        return tuple(config_map.about for config_map in self._templates)
-
-    @property
-    def kept_gallery(self) -> dict[str, str] | None:
-        """The files of the ConfigMap in which the gallery is kept, as last seen; None where there is none."""
-        galleries = (m.files for m in self.reflector.items.values() if m.is_gallery and m.about.name == self._gallery)
-        return next(galleries, None)
-
-    @property
-    def _templates(self) -> list[_TemplateMap]:
-        return [config_map for config_map in self.reflector.items.values() if not config_map.is_gallery]
+    def seen(self) -> MapsSeen:
+        """The ConfigMaps as last seen; a snapshot of its own that later changes leave alone."""
+        return maps_seen(self.reflector.items.values(), self._settings)
 
     def start(self) -> None:
         """Begin to read and watch."""
@@ -109,7 +104,7 @@ class TemplateMaps(Background):
         while True:
             self._changed.clear()
             try:
-                await self._on_change(self.sources)
+                await self._on_change(self.seen)
             except Exception:
                 _log.exception("templates-not-taken")
             await self._changed.wait()
@@ -127,13 +122,26 @@ class TemplateMaps(Background):
                         return
 
 
-def _template_map(obj: Object, settings: Settings) -> _TemplateMap:
+def template_map(obj: Object, settings: Settings) -> TemplateMap:
+    """What matters of a ConfigMap that `template_selector` selects."""
     metadata = obj["metadata"]
     about = About(
         "v1", "ConfigMap", metadata["name"], metadata["uid"], metadata["namespace"], metadata["resourceVersion"]
     )
     is_gallery = string_map(obj, "labels")[settings.template_label] == GALLERY
-    return _TemplateMap(template_files(obj, settings), about, is_gallery)
+    return TemplateMap(template_files(obj, settings), about, is_gallery)
+
+
+def maps_seen(config_maps: Iterable[TemplateMap], settings: Settings) -> MapsSeen:
+    """What ConfigMaps are to a snapshot, of those that `template_selector` selects."""
+    sources, objects, galleries = {}, [], {}
+    for config_map in config_maps:
+        if config_map.is_gallery:
+            galleries[config_map.about.name] = config_map.files
+        else:
+            sources[config_map.about.name] = config_map.files
+            objects.append(config_map.about)
+    return MapsSeen(MappingProxyType(sources), tuple(objects), galleries.get(settings.gallery.config_map))
 
 
 def template_selector(settings: Settings) -> str:

@@ -72,7 +72,9 @@ class SnapshotManager:
         self._source = str(settings_file or "settings")
         self._disk = Disk(settings_file, folders)
         self._files = SourceFiles(None, {}, {})
-        self._in_cluster: TemplateSources = {}
+        #: The templates that are ConfigMaps, as last seen.
+        self.in_cluster: TemplateSources = {}
+        self._objects: tuple[About, ...] = ()
         self._kept: Mapping[str, str] | None = None
         self._gallery = Gallery({})
         self._version = Cluster().version
@@ -80,7 +82,6 @@ class SnapshotManager:
         self._logger = logger
         self._on_refused = on_refused
         self._on_template = on_template
-        self._objects: tuple[About, ...] = ()
         #: The ConfigMaps that `on_template` was called for, or need not be, and whether they were accepted.
         self._outcomes: set[tuple[About, bool]] = set()
         self._lock = asyncio.Lock()
@@ -93,11 +94,6 @@ class SnapshotManager:
         #: Why the disk could not be read the last time; until it can be, what builds is not the newest state.
         self._unread = ""
         self._swapped = 0.0
-
-    @property
-    def in_cluster(self) -> TemplateSources:
-        """The templates that are ConfigMaps, as last seen."""
-        return self._in_cluster
 
     def sources(self, in_cluster: TemplateSources) -> dict[str, Mapping[str, str]]:
         """The sources of a snapshot with these ConfigMaps, which go before the folders and the gallery."""
@@ -129,10 +125,10 @@ class SnapshotManager:
         """
         async with self._lock:
             if in_cluster is not None:
-                self._in_cluster = {name: dict(files) for name, files in in_cluster.items()}
+                self.in_cluster = {name: dict(files) for name, files in in_cluster.items()}
                 self._objects = objects
-                if kept_gallery != self._kept:
-                    self._kept = kept_gallery
+                kept, self._kept = self._kept, kept_gallery
+                if kept != kept_gallery:
                     await self._read_gallery()
             if version is not None:
                 self._version = version
@@ -176,11 +172,11 @@ class SnapshotManager:
     async def _build(self) -> bool:
         try:
             settings = self._settings()
-            sources = self.sources(self._in_cluster)
+            sources = self.sources(self.in_cluster)
             maps = f"configmap/{self.own_namespace}" if self.own_namespace else "configmap"
             kept = self._gallery.kept - self._files.in_folders.keys()
             origins = {**self._files.origins, **dict.fromkeys(kept, f"{maps}/{settings.gallery.config_map}")}
-            origins |= {name: f"{maps}/{name}" for name in self._in_cluster}
+            origins |= {name: f"{maps}/{name}" for name in self.in_cluster}
             left_out = None
             build = partial(
                 build_snapshot,
@@ -232,7 +228,7 @@ class SnapshotManager:
         """
         mistakes = _template_errors(error)
         broken = {mistake.template for mistake in mistakes}
-        return broken if len(mistakes) == len(error.errors) and broken <= self._in_cluster.keys() else set()
+        return broken if len(mistakes) == len(error.errors) and broken <= self.in_cluster.keys() else set()
 
     def _swap(self, snapshot: Snapshot) -> None:
         for name, effect in _AT_START.items():

@@ -18,7 +18,10 @@ import yaml
 from click.testing import CliRunner
 
 from injector import __version__
+from injector.cli.checks.check_context import CheckContext
+from injector.cli.checks.settings_and_templates import kept_gallery
 from injector.cli.main import cli
+from injector.cluster.blocking_client import BlockingClient
 from injector.loading.kept_gallery import gallery_data, version_name
 from injector.loading.template_folders import gallery_path, read_gallery
 from tests.cluster.api import Object
@@ -145,13 +148,18 @@ def test_an_upgrade_changes_nobody_until_asked(before: Upgrade, tmp_path: Path) 
     assert templates[NEXT]["state"] == "next"
     assert templates["envoy"]["state"] == templates["of-before"]["state"] == templates["nginx"]["state"] == "current"
 
+    with BlockingClient(str(before.control_plane.kubeconfig)) as live:
+        (note,) = kept_gallery(CheckContext(live, before.own))
+    assert (note.code, note.severity) == ("kept-gallery", "warning")
+    assert note.fields["templates"] == ["deny-load-balancer", "envoy", "of-before"]
+
     before.stage("50%")
     images = {name: envoy_image(before.made(name)) for name in NAMES}
     assert len(set(images.values())) == 2
     manifests = tmp_path / "web.yaml"
     manifests.write_text(yaml.safe_dump_all([deployment(name) for name in NAMES]))
     text = before.run("inject", str(manifests), "--from-cluster", "--namespace", before.shop)
-    injected = [obj for obj in yaml.safe_load_all(text) if obj]
+    injected = [obj for obj in yaml.safe_load_all(text) if obj and obj["kind"] == "Deployment"]
     assert {obj["metadata"]["name"]: envoy_image(obj["spec"]["template"]) for obj in injected} == images
 
     before.stage("100%")
