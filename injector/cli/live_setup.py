@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -93,17 +94,18 @@ def live_snapshot(
     """
     gallery, in_cluster = gallery_and_maps(live, namespace, settings)
     templates = with_own(gallery, {**in_cluster, **more})
-    origins = dict.fromkeys(gallery.kept, f"configmap/{namespace}/{settings.gallery.config_map}")
-    origins |= {name: f"configmap/{namespace}/{name}" for name in in_cluster}
+    origins = {name: f"configmap/{namespace}/{name}" for name in in_cluster}
     cluster = live.cluster(settings.cluster_domain)
+    build = partial(
+        build_snapshot, settings, cluster=cluster, origins=origins, loaded=gallery.loaded, load=load_shipped
+    )
     try:
-        return build_snapshot(settings, templates, cluster, origins=origins, trial=trial, load=load_shipped), {}
+        return build(templates, trial=trial), {}
     except SnapshotError as error:
         errors = {e.template: e for e in reversed(error.errors) if isinstance(e, TemplateError)}
         if not errors:
             raise
-    left = {name: files for name, files in templates.items() if name not in errors}
-    return build_snapshot(settings, left, cluster, origins=origins, load=load_shipped), errors
+    return build({name: files for name, files in templates.items() if name not in errors}), errors
 
 
 def templates_of_paths(live: BlockingClient, namespace: str, settings: Settings) -> Catalog:
@@ -123,11 +125,11 @@ def templates_of_paths(live: BlockingClient, namespace: str, settings: Settings)
 
 def gallery_and_maps(live: BlockingClient, namespace: str, settings: Settings) -> tuple[Gallery, TemplateSources]:
     """The gallery that the injector in a namespace uses ("": the shipped one), and its ConfigMaps' templates."""
-    shipped = read_gallery(gallery_path())
-    if not namespace:
-        return gallery_in_use(shipped, None), {}
-    seen = live.templates(namespace, settings)
-    return gallery_in_use(shipped, seen.kept_gallery), seen.sources
+    in_cluster, name = {}, settings.gallery.config_map
+    if namespace:
+        in_cluster = dict(live.templates(namespace, settings))
+    kept = in_cluster.pop(name, None)
+    return gallery_in_use(read_gallery(gallery_path()), kept, f"configmap/{namespace}/{name}"), in_cluster
 
 
 def age_notes(live: BlockingClient, pod: Object, namespace: Namespace, settings: Settings) -> Iterator[str]:

@@ -22,13 +22,14 @@ from injector.cluster.client import Client, Query
 from injector.cluster.connection import context_namespace
 from injector.cluster.installation import INSTALLATION, KINDS, configuration_path, service_namespaces
 from injector.cluster.namespaces import namespace_of
-from injector.cluster.template_maps import MapsSeen, maps_seen, template_map, template_selector
+from injector.cluster.template_maps import template_files, template_selector
 from injector.diagnostics import advised
 from injector.errors import DocumentError, InjectorError
 from injector.pods.context import Cluster, Namespace, Object, mapping_at
 from injector.pods.resource_kinds import Resource
 from injector.pods.workloads import API_VERSIONS
 from injector.settings import SETTINGS_KEY, Settings
+from injector.templates.load import TemplateSources
 
 
 def _api(group: str, version: str) -> str:
@@ -206,11 +207,11 @@ class BlockingClient:
         maps = self.objects(f"{_CORE}/namespaces/{namespace}/configmaps", {"labelSelector": INSTALLATION})
         return next((obj["data"][SETTINGS_KEY] for obj in maps if SETTINGS_KEY in mapping_at(obj, "data")), None)
 
-    def templates(self, namespace: str, settings: Settings) -> MapsSeen:
-        """The templates that are ConfigMaps of the injector in `namespace`, and the gallery that it keeps."""
+    def templates(self, namespace: str, settings: Settings) -> TemplateSources:
+        """The templates that are ConfigMaps of the injector in `namespace`, and the kept gallery like one."""
         path = f"{_CORE}/namespaces/{namespace}/configmaps"
         config_maps = self.objects(path, {"labelSelector": template_selector(settings)})
-        return maps_seen((template_map(obj, settings) for obj in config_maps), settings)
+        return {obj["metadata"]["name"]: template_files(obj, settings) for obj in config_maps}
 
     def objects(self, path: str, query: Query = None) -> Iterator[Object]:
         """Every object of the collection at `path` (`/api/v1/pods`), a page at a time."""

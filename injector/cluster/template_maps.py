@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 import structlog
 
@@ -31,30 +31,17 @@ GALLERY: Final = "gallery"
 
 
 @dataclass(frozen=True, slots=True)
-class TemplateMap:
-    """A ConfigMap, as it was when its files were last another: a change of its other metadata alone concerns nobody."""
+class _TemplateMap:
+    """A ConfigMap, as it was when its files were last another: a change of its metadata alone concerns nobody."""
 
     files: dict[str, str]
     about: About = field(compare=False)
-    is_gallery: bool = False
-
-
-class MapsSeen(NamedTuple):
-    """The templates that are ConfigMaps, with the ConfigMaps, each at its version; and the files of the one in which
-    the gallery is kept, None where there is none.
-    """
-
-    sources: TemplateSources
-    objects: tuple[About, ...]
-    kept_gallery: dict[str, str] | None
 
 
 class TemplateMaps(Background):
-    """The ConfigMaps labelled `<prefix>/template: "true"` of one namespace. `start()` it in the event loop.
+    """The ConfigMaps of one namespace that `template_selector` selects. `start()` it in the event loop.
 
-    Where the settings have the gallery kept, also the ConfigMap for that, whose label is `GALLERY` instead.
-
-    `on_change(seen)` is awaited, never twice at a time, when `quiet` seconds have passed without a further change,
+    `on_change(sources)` is awaited, never twice at a time, when `quiet` seconds have passed without a further change,
     and at the latest `longest_wait` seconds after the first: a folder applied file by file is read once. The first call
     comes when all are known. What the function raises is logged; it is not called again for the same sources.
     """
@@ -64,30 +51,36 @@ class TemplateMaps(Background):
         client: Client,
         namespace: str,
         settings: Settings,
-        on_change: Callable[[MapsSeen], Awaitable[None]],
+        on_change: Callable[[TemplateSources], Awaitable[None]],
         *,
         quiet: float = 0.5,
         longest_wait: float = 5.0,
         timing: Timing | None = None,
     ) -> None:
         self._on_change = on_change
-        self._settings = settings
         self._quiet = quiet
         self._longest_wait = longest_wait
         self._changed = asyncio.Event()
         self.reflector = Reflector(
             client,
             f"/api/v1/namespaces/{namespace}/configmaps",
-            partial(template_map, settings=settings),
+            partial(_template_map, settings=settings),
             query={"labelSelector": template_selector(settings)},
             on_change=lambda _key, _map: self._changed.set(),
             timing=timing,
         )
 
     @property
-    def seen(self) -> MapsSeen:
-        """The ConfigMaps as last seen; a snapshot of its own that later changes leave alone."""
-        return maps_seen(self.reflector.items.values(), self._settings)
+    def sources(self) -> TemplateSources:
+        """The templates as last seen; a snapshot of its own that later changes leave alone."""
+        return MappingProxyType(
+            {config_map.about.name: config_map.files for config_map in self.reflector.items.values()}
+        )
+
+    @property
+    def objects(self) -> tuple[About, ...]:
+        """The ConfigMaps that `sources` are from, each at its version."""
+        return tuple(config_map.about for config_map in self.reflector.items.values())
 
     def start(self) -> None:
         """Begin to read and watch."""
@@ -104,7 +97,7 @@ class TemplateMaps(Background):
         while True:
             self._changed.clear()
             try:
-                await self._on_change(self.seen)
+                await self._on_change(self.sources)
             except Exception:
                 _log.exception("templates-not-taken")
             await self._changed.wait()
@@ -122,39 +115,24 @@ class TemplateMaps(Background):
                         return
 
 
-def template_map(obj: Object, settings: Settings) -> TemplateMap:
-    """What matters of a ConfigMap that `template_selector` selects."""
-    metadata = obj["metadata"]
-    about = About(
-        "v1", "ConfigMap", metadata["name"], metadata["uid"], metadata["namespace"], metadata["resourceVersion"]
-    )
-    is_gallery = string_map(obj, "labels")[settings.template_label] == GALLERY
-    return TemplateMap(template_files(obj, settings), about, is_gallery)
-
-
-def maps_seen(config_maps: Iterable[TemplateMap], settings: Settings) -> MapsSeen:
-    """What ConfigMaps are to a snapshot, of those that `template_selector` selects."""
-    sources, objects, galleries = {}, [], {}
-    for config_map in config_maps:
-        if config_map.is_gallery:
-            galleries[config_map.about.name] = config_map.files
-        else:
-            sources[config_map.about.name] = config_map.files
-            objects.append(config_map.about)
-    return MapsSeen(MappingProxyType(sources), tuple(objects), galleries.get(settings.gallery.config_map))
-
-
 def template_selector(settings: Settings) -> str:
     """The label selector of the ConfigMaps that are templates, and of the one in which the gallery is kept."""
-    values = f"true, {GALLERY}" if settings.gallery.keep else "true"
-    return f"{settings.template_label} in ({values})"
+    return f"{settings.template_label} in ({f'true, {GALLERY}' if settings.gallery.keep else 'true'})"
 
 
 def gallery_map(namespace: str, data: dict[str, str], settings: Settings) -> Object:
     """The ConfigMap in which a gallery is kept."""
-    name, labels = settings.gallery.config_map, {settings.template_label: GALLERY}
-    metadata = {"name": name, "namespace": namespace, "labels": labels}
+    labels = {settings.template_label: GALLERY}
+    metadata = {"name": settings.gallery.config_map, "namespace": namespace, "labels": labels}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def _template_map(obj: Object, settings: Settings) -> _TemplateMap:
+    metadata = obj["metadata"]
+    about = About(
+        "v1", "ConfigMap", metadata["name"], metadata["uid"], metadata["namespace"], metadata["resourceVersion"]
+    )
+    return _TemplateMap(template_files(obj, settings), about)
 
 
 def changed_at(obj: Object, settings: Settings) -> str:

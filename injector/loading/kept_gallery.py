@@ -10,31 +10,38 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
 from injector import __version__
 from injector.errors import TemplateError
-from injector.loading.shipped import load_shipped, try_new
+from injector.loading.shipped import load_shipped
 from injector.templates.load import TemplateSources, relevant_sources
 from injector.templates.manifest import Manifest
-from injector.templates.template import MANIFEST, METADATA
+from injector.templates.snapshot import Trial
+from injector.templates.template import MANIFEST, METADATA, Stage, Template
 from injector.templates.versions import base_of, share_of
 
 #: What the next versions are called behind the name of the template: a template's name has no dots.
 _RELEASE = __version__.replace(".", "-").replace("+", "-")
+_NONE: Mapping[str, Template] = MappingProxyType({})
 
 
 class Gallery(NamedTuple):
-    """The templates of a gallery in use, and by their names the image's that are next versions of them.
-
-    `kept` are those that are not as the image has them, `problems` says what could not be used.
+    """The sources of a gallery in use; of its templates those that are kept and not as the image has them, and by the
+    names of these the image's, which are their next versions. `problems` says what cannot be used.
     """
 
-    templates: TemplateSources
-    versions: TemplateSources = MappingProxyType({})
-    kept: frozenset[str] = frozenset()
+    sources: TemplateSources
+    kept: Mapping[str, Template] = _NONE
+    versions: Mapping[str, Template] = _NONE
     problems: tuple[str, ...] = ()
+
+    @property
+    def loaded(self) -> tuple[Template, ...]:
+        """The templates that need not be tried and loaded any more."""
+        return (*self.kept.values(), *self.versions.values())
 
 
 def version_name(template: str) -> str:
@@ -48,34 +55,39 @@ def gallery_data(shipped: TemplateSources) -> dict[str, str]:
     return {f"{name}.{file}": text for name, texts in files.items() for file, text in texts.items()}
 
 
-def gallery_in_use(shipped: TemplateSources, kept: Mapping[str, str] | None) -> Gallery:
+def gallery_in_use(
+    shipped: TemplateSources, kept: Mapping[str, str] | None, origin: str, trial: Trial | None = None
+) -> Gallery:
     """The image's gallery, behind the kept one where there is one: the ConfigMap's data, with its stage as `METADATA`.
 
-    Kept templates of other content are tried. One that fails is left out, and the image's is used.
+    `trial` tries kept templates of other content before they are loaded. The image's stands in for one that fails.
     """
-    if kept is None:
-        return Gallery(shipped)
-    kept_sources: dict[str, dict[str, str]] = {}
-    for key, text in kept.items():
+    by_name: dict[str, dict[str, str]] = {}
+    for key, text in (kept or {}).items():
         name, _, file = key.partition(".")
-        kept_sources.setdefault(name, {})[file] = text
-    kept_sources.pop(METADATA, None)
-    changed = {n: files for n, files in kept_sources.items() if files != relevant_sources(shipped.get(n, {}))}
-    failed = try_new(changed, {})
-    problems = [f"the kept template {name} is not used: {error}" for name, error in failed.items()]
-    used = {name: files for name, files in changed.items() if name not in failed}
-    stage = json.loads(kept.get(METADATA, "{}")).get("stage", "0%")
+        by_name.setdefault(name, {})[file] = text
+    stage = json.loads(by_name.pop(METADATA, {"": "{}"})[""]).get("stage", "0%")
+    changed = {n: files for n, files in by_name.items() if files != relevant_sources(shipped.get(n, {}))}
+    failed = trial(changed, dict.fromkeys(changed, origin)) if trial and changed else {}
+    loaded, versions, problems = {}, {}, []
+    for name, files in changed.items():
+        try:
+            if name in failed:
+                raise failed[name]
+            loaded[name] = load_shipped(name, files, origin)
+        except TemplateError as error:
+            problems.append(f"the image's {name} stands in for the kept one: {error}")
     try:
-        share_of(stage)
+        share = share_of(stage)
     except ValueError as error:
-        problems.append(f"the stage of the kept gallery counts as 0%: {error}")
-        stage = "0%"
-    versions = {
-        name: {**shipped[name], METADATA: json.dumps({"version-of": name, "stage": stage})}
-        for name in sorted(used.keys() & shipped.keys())
-        if not any(load_shipped(name, files).why_not_injected for files in (used[name], shipped[name]))
-    }
-    return Gallery({**shipped, **used}, versions, frozenset(used), tuple(problems))
+        share, stage = 0, "0%"
+        problems.append(f"the stage is taken for 0%: {error}")
+    for name in sorted(loaded.keys() & shipped.keys()):
+        new, stated = load_shipped(name, shipped[name]), {"version-of": name, "stage": stage}
+        if not (new.why_not_injected or loaded[name].why_not_injected):
+            sources = {METADATA: json.dumps(stated), **new.sources}
+            versions[name] = replace(new, own_name=version_name(name), sources=sources, stage=Stage(share))
+    return Gallery({**shipped, **{n: t.sources for n, t in loaded.items()}}, loaded, versions, tuple(problems))
 
 
 def with_own(gallery: Gallery, own: TemplateSources) -> dict[str, Mapping[str, str]]:
@@ -84,14 +96,8 @@ def with_own(gallery: Gallery, own: TemplateSources) -> dict[str, Mapping[str, s
     An own template, or an own next version, goes before the next version that the image has.
     """
     replaced = {*own, *(_base(name, files) for name, files in own.items())}
-    versions = {version_name(n): files for n, files in gallery.versions.items() if n not in replaced}
-    return {**gallery.templates, **versions, **own}
-
-
-def try_own(gallery: Gallery, sources: TemplateSources, origins: Mapping[str, str]) -> dict[str, TemplateError]:
-    """`try_new` for those of a snapshot's sources that are not the gallery's, which were tried before."""
-    tried = {n: gallery.templates[n] for n in gallery.kept} | {version_name(n): f for n, f in gallery.versions.items()}
-    return try_new({name: files for name, files in sources.items() if tried.get(name) is not files}, origins)
+    versions = {version.own_name: version.sources for n, version in gallery.versions.items() if n not in replaced}
+    return {**gallery.sources, **versions, **own}
 
 
 def _base(name: str, files: Mapping[str, str]) -> str:

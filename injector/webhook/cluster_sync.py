@@ -13,11 +13,12 @@ import structlog
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.namespaces import Namespaces
-from injector.cluster.template_maps import MapsSeen, TemplateMaps, gallery_map
+from injector.cluster.template_maps import TemplateMaps, gallery_map
 from injector.loading.kept_gallery import gallery_data
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.settings import Settings
 from injector.telemetry import Metrics
+from injector.templates.load import TemplateSources
 from injector.webhook.snapshot_manager import SnapshotManager
 
 #: Seconds between two looks at the API server's version, which an upgrade changes while the injector runs.
@@ -86,17 +87,15 @@ class ClusterSync:
         if self._namespace:
             started = asyncio.Event()
 
-            async def take(seen: MapsSeen) -> None:
+            async def take(sources: TemplateSources) -> None:
                 first = None if started.is_set() else version
-                await self._snapshots.update(
-                    in_cluster=seen.sources, objects=seen.objects, kept_gallery=seen.kept_gallery, version=first
-                )
+                await self._snapshots.update(in_cluster=sources, objects=maps.objects, version=first)
                 started.set()
-                if self._settings.gallery.keep and seen.kept_gallery is None:
+                if self._settings.gallery.keep and self._settings.gallery.config_map not in sources:
                     await self._keep_gallery()
 
-            self._maps = TemplateMaps(self._client, self._namespace, self._settings, take)
-            self._maps.start()
+            maps = self._maps = TemplateMaps(self._client, self._namespace, self._settings, take)
+            maps.start()
             await started.wait()
         else:
             await self._snapshots.update(version=version)

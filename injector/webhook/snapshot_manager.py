@@ -19,8 +19,8 @@ import structlog
 
 from injector.cluster.events import About
 from injector.errors import InjectorError, SettingsError, TemplateError
-from injector.loading.kept_gallery import Gallery, gallery_in_use, try_own, with_own
-from injector.loading.shipped import load_shipped
+from injector.loading.kept_gallery import Gallery, gallery_in_use, with_own
+from injector.loading.shipped import load_shipped, try_new
 from injector.pods.context import Cluster
 from injector.settings import Settings
 from injector.telemetry import Metrics, where_it_failed
@@ -73,7 +73,7 @@ class SnapshotManager:
         self._disk = Disk(settings_file, folders)
         self._files = SourceFiles(None, {}, {})
         #: The templates that are ConfigMaps, as last seen.
-        self.in_cluster: TemplateSources = {}
+        self.in_cluster: dict[str, Mapping[str, str]] = {}
         self._objects: tuple[About, ...] = ()
         self._kept: Mapping[str, str] | None = None
         self._gallery = Gallery({})
@@ -106,8 +106,8 @@ class SnapshotManager:
         """
         self._files = await asyncio.to_thread(self._disk.read)
         settings = self._settings()
-        await self._read_gallery()
         self.current = build_snapshot(settings, {}, self._cluster(settings))
+        await self._read_gallery()
         return settings
 
     async def update(
@@ -115,20 +115,20 @@ class SnapshotManager:
         *,
         in_cluster: TemplateSources | None = None,
         objects: tuple[About, ...] = (),
-        kept_gallery: Mapping[str, str] | None = None,
         version: tuple[int, int] | None = None,
     ) -> bool:
         """Build a snapshot from what is known now, with new templates or another version of the cluster where given.
 
-        `objects` are the ConfigMaps of the templates, and `kept_gallery` the files of the one that keeps the gallery.
-        True when the newest state is in use afterwards, also when nothing had to change.
+        `objects` are the ConfigMaps of the templates; one may keep the gallery. True when the newest state is in use
+        afterwards, also when nothing had to change.
         """
         async with self._lock:
             if in_cluster is not None:
                 self.in_cluster = {name: dict(files) for name, files in in_cluster.items()}
                 self._objects = objects
-                kept, self._kept = self._kept, kept_gallery
-                if kept != kept_gallery:
+                kept = self.in_cluster.pop(self.current.settings.gallery.config_map, None)
+                if kept != self._kept:
+                    self._kept = kept
                     await self._read_gallery()
             if version is not None:
                 self._version = version
@@ -165,7 +165,8 @@ class SnapshotManager:
             return await self._build()
 
     async def _read_gallery(self) -> None:
-        self._gallery = await asyncio.to_thread(gallery_in_use, self._files.shipped, self._kept)
+        origin = self._config_map(self.current.settings.gallery.config_map)
+        self._gallery = await asyncio.to_thread(gallery_in_use, self._files.templates, self._kept, origin, try_new)
         for problem in self._gallery.problems:
             self._logger.warning("kept-gallery", why=problem)
 
@@ -173,10 +174,7 @@ class SnapshotManager:
         try:
             settings = self._settings()
             sources = self.sources(self.in_cluster)
-            maps = f"configmap/{self.own_namespace}" if self.own_namespace else "configmap"
-            kept = self._gallery.kept - self._files.in_folders.keys()
-            origins = {**self._files.origins, **dict.fromkeys(kept, f"{maps}/{settings.gallery.config_map}")}
-            origins |= {name: f"{maps}/{name}" for name in self.in_cluster}
+            origins = {**self._files.origins, **{name: self._config_map(name) for name in self.in_cluster}}
             left_out = None
             build = partial(
                 build_snapshot,
@@ -184,7 +182,8 @@ class SnapshotManager:
                 cluster=self._cluster(settings),
                 previous=self.current if self.ready else None,
                 origins=origins,
-                trial=partial(try_own, self._gallery),
+                loaded=self._gallery.loaded,
+                trial=try_new,
                 load=load_shipped,
             )
             try:
@@ -265,7 +264,8 @@ class SnapshotManager:
         for mistake in _errors(error):
             for name in _templates_of(mistake):
                 refused[name] = f"{refused.get(name, '')}\n{mistake}".lstrip()
-        outcomes = {(about, about.name not in refused) for about in self._objects if swapped or about.name in refused}
+        objects = [about for about in self._objects if about.name in self.in_cluster]
+        outcomes = {(about, about.name not in refused) for about in objects if swapped or about.name in refused}
         digests = {template.own_name: template.digest for template in self.current.catalog}
         for about, accepted in sorted(outcomes - self._outcomes):
             was_accepted = (about, True) in self._outcomes  # what is new then is not this template
@@ -273,6 +273,10 @@ class SnapshotManager:
                 version = f"in use as version {digests.get(about.name)}"
                 self._on_template(about, refused.get(about.name, version), accepted)
         self._outcomes = outcomes | {outcome for outcome in self._outcomes if outcome[0] in self._objects}
+
+    def _config_map(self, name: str) -> str:
+        """A ConfigMap of the injector's namespace, for people."""
+        return "/".join(filter(None, ("configmap", self.own_namespace, name)))
 
     def _settings(self) -> Settings:
         return read_settings(self._files.settings_text, self._source).ignoring(self.own_namespace)

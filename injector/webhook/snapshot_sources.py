@@ -35,13 +35,8 @@ class SourceFiles(NamedTuple):
     origins: Mapping[str, str]  #: the templates' folders, for people
 
     @property
-    def shipped(self) -> TemplateSources:
-        """The templates that come with the injector."""
-        return {name: self.templates[name] for name in self.templates.keys() - self.in_folders.keys()}
-
-    @property
     def in_folders(self) -> TemplateSources:
-        """The templates of other folders."""
+        """The templates that do not come with the injector."""
         gallery = gallery_path()
         return {name: files for name, files in self.templates.items() if Path(self.origins[name]).parent != gallery}
 

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from injector.cluster.client import Client
 from injector.cluster.reflector import Timing
-from injector.cluster.template_maps import MapsSeen, TemplateMaps
+from injector.cluster.template_maps import TemplateMaps
 from injector.settings import Settings
 from tests.cluster.api import Object
 from tests.cluster.away import Relay, until
@@ -35,15 +35,15 @@ def test_changes_are_told_together(control_plane: ControlPlane, namespace: Names
     told: list[dict[str, Any]] = []
 
     async def main() -> None:
-        async def on_change(seen: MapsSeen) -> None:
-            told.append({name: dict(files) for name, files in seen.sources.items()})
+        async def on_change(sources: Any) -> None:
+            told.append({name: dict(files) for name, files in sources.items()})
 
         async with await Client.connect(str(control_plane.kubeconfig)) as client:
             maps = TemplateMaps(client, ns, SETTINGS, on_change, quiet=0.3, timing=QUICK)
             maps.start()
             await until(lambda: told)
             assert told == [{"envoy": {"a": "1", "b": "2"}}]
-            first = maps.seen.sources
+            first = maps.sources
 
             for number in range(5):
                 await asyncio.to_thread(api.create, template(f"t{number}", n=str(number)), ns)
@@ -76,12 +76,12 @@ def test_one_who_never_rests_is_told_all_the_same(control_plane: ControlPlane, n
     patience = 3.0
 
     async def main() -> None:
-        async def on_change(seen: MapsSeen) -> None:
+        async def on_change(sources: Any) -> None:
             nonlocal at_once
             at_once += 1
             assert at_once == 1  # never twice at a time
             await asyncio.sleep(0.1)
-            told.append(seen.sources.get("busy", {}).get("n", ""))
+            told.append(sources.get("busy", {}).get("n", ""))
             at_once -= 1
 
         async with await Client.connect(str(control_plane.kubeconfig)) as client:
@@ -105,8 +105,8 @@ def test_nothing_there_and_a_listener_that_fails(control_plane: ControlPlane, na
     told: list[int] = []
 
     async def main() -> None:
-        async def on_change(seen: MapsSeen) -> None:
-            told.append(len(seen.sources))
+        async def on_change(sources: Any) -> None:
+            told.append(len(sources))
             raise ValueError("cannot take it")
 
         async with await Client.connect(str(control_plane.kubeconfig)) as client:
@@ -130,8 +130,8 @@ def test_api_server_away(control_plane: ControlPlane, namespace: NamespaceFactor
     told: list[dict[str, Any]] = []
 
     async def main() -> None:
-        async def on_change(seen: MapsSeen) -> None:
-            told.append(dict(seen.sources))
+        async def on_change(sources: Any) -> None:
+            told.append(dict(sources))
 
         async with Relay(control_plane) as relay, await Client.connect(relay.kubeconfig(tmp_path)) as client:
             maps = TemplateMaps(client, ns, SETTINGS, on_change, quiet=0.05, timing=QUICK)
@@ -141,7 +141,7 @@ def test_api_server_away(control_plane: ControlPlane, namespace: NamespaceFactor
             await until(lambda: maps.reflector.last_error is not None)
             await asyncio.to_thread(control_plane.api.patch, "ConfigMap", "envoy", {"data": {"a": "2"}}, ns)
             await asyncio.sleep(0.5)
-            assert maps.seen.sources == {"envoy": {"a": "1"}}
+            assert maps.sources == {"envoy": {"a": "1"}}
             assert len(told) == 1
             assert maps.reflector.away_since is not None
             await relay.mend()
