@@ -108,7 +108,8 @@ class Upgrade(NamedTuple):
 def envoy_image(made: Object) -> str:
     spec = made["spec"]
     containers = [*spec["containers"], *spec.get("initContainers", ())]
-    return next(c["image"] for c in containers if c["name"] == "envoy-sidecar")
+    image: str = next(c["image"] for c in containers if c["name"] == "envoy-sidecar")
+    return image
 
 
 @pytest.fixture

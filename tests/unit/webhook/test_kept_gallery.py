@@ -44,7 +44,7 @@ def test_the_same_gallery_changes_nothing() -> None:
 
 def test_another_content_is_kept_and_the_image_s_is_next() -> None:
     gallery = in_use({**CHANGED, METADATA: json.dumps({"stage": "12.5%"})})
-    assert (gallery.kept.keys(), gallery.versions.keys(), gallery.problems) == ({"fault"}, {"fault"}, ())
+    assert (list(gallery.kept), list(gallery.versions), gallery.problems) == (["fault"], ["fault"], ())
     catalog = build_snapshot(Settings(), with_own(gallery, {}), Cluster(), load=load_shipped).catalog
     base, version = catalog.get("fault"), catalog.next_version("fault")
     assert base and version and version.stage
@@ -103,7 +103,7 @@ def test_what_does_not_load_is_left_out(files: dict[str, str]) -> None:
 def test_a_template_at_a_path_has_no_next_version() -> None:
     kept = {**KEPT, "deny-load-balancer.template.yaml": KEPT["deny-load-balancer.template.yaml"] + "# before\n"}
     gallery = in_use(kept)
-    assert (gallery.kept.keys(), gallery.versions, gallery.problems) == ({"deny-load-balancer"}, {}, ())
+    assert (list(gallery.kept), list(gallery.versions), gallery.problems) == (["deny-load-balancer"], [], ())
     assert snapshot(kept).catalog.get("deny-load-balancer").digest != (  # type: ignore[union-attr]
         snapshot(KEPT).catalog.get("deny-load-balancer").digest  # type: ignore[union-attr]
     )
