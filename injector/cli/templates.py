@@ -135,11 +135,10 @@ def _in_files(options: CommonOptions) -> Inventory:
 
 def template_rows(inventory: Inventory) -> Iterator[dict[str, Any]]:
     """Each template for a program, by name; keys are stable. What is in use comes before what it replaces."""
-    from injector.loading.kept_gallery import version_name
     from injector.loading.shipped import load_shipped
     from injector.loading.template_folders import gallery_path, read_gallery
 
-    shipped = read_gallery(gallery_path())
+    shipped, kept = read_gallery(gallery_path()), f"configmap/{inventory.settings.gallery.config_map}"
     loaded = {template.own_name: template for template in inventory.catalog}
     for name in sorted({*loaded, *inventory.refused}):
         if error := inventory.refused.get(name):
@@ -148,7 +147,7 @@ def template_rows(inventory: Inventory) -> Iterator[dict[str, Any]]:
         else:
             in_use = "current" if loaded[name].stage is None else "next"
             yield _row(inventory, name, "tried" if name in inventory.unused else in_use, loaded[name])
-        if name in shipped and name in inventory.sources and version_name(name) not in loaded:
+        if name in shipped and inventory.sources.get(name, kept) != kept:
             replaced = Inventory(inventory.settings, inventory.catalog, {}, (), {})
             yield _row(replaced, name, "shadowed", load_shipped(name, shipped[name])) | {"settings": []}
 

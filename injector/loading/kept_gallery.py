@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from types import MappingProxyType
 from typing import NamedTuple
 
 from injector import __version__
@@ -25,28 +24,16 @@ from injector.templates.versions import base_of, share_of
 
 #: What the next versions are called behind the name of the template: a template's name has no dots.
 _RELEASE = __version__.replace(".", "-").replace("+", "-")
-_NONE: Mapping[str, Template] = MappingProxyType({})
 
 
 class Gallery(NamedTuple):
-    """The sources of a gallery in use; of its templates those that are kept and not as the image has them, and by the
-    names of these the image's, which are their next versions. `problems` says what cannot be used.
+    """The sources of a gallery in use, and `loaded` templates that need not be loaded any more: those that are kept and
+    not as the image has them, and the image's that are their next versions. `problems` says what cannot be used.
     """
 
     sources: TemplateSources
-    kept: Mapping[str, Template] = _NONE
-    versions: Mapping[str, Template] = _NONE
+    loaded: tuple[Template, ...] = ()
     problems: tuple[str, ...] = ()
-
-    @property
-    def loaded(self) -> tuple[Template, ...]:
-        """The templates that need not be tried and loaded any more."""
-        return (*self.kept.values(), *self.versions.values())
-
-
-def version_name(template: str) -> str:
-    """The own name of the image's next version of a kept template."""
-    return f"{template}-{_RELEASE}"
 
 
 def gallery_data(shipped: TemplateSources) -> dict[str, str]:
@@ -69,7 +56,7 @@ def gallery_in_use(
     stage = json.loads(by_name.pop(METADATA, {"": "{}"})[""]).get("stage", "0%")
     changed = {n: files for n, files in by_name.items() if files != relevant_sources(shipped.get(n, {}))}
     failed = trial(changed, dict.fromkeys(changed, origin)) if trial and changed else {}
-    loaded, versions, problems = {}, {}, []
+    loaded, versions, problems = {}, [], []
     for name, files in changed.items():
         try:
             if name in failed:
@@ -85,9 +72,10 @@ def gallery_in_use(
     for name in sorted(loaded.keys() & shipped.keys()):
         new, stated = load_shipped(name, shipped[name]), {"version-of": name, "stage": stage}
         if not (new.why_not_injected or loaded[name].why_not_injected):
-            sources = {METADATA: json.dumps(stated), **new.sources}
-            versions[name] = replace(new, own_name=version_name(name), sources=sources, stage=Stage(share))
-    return Gallery({**shipped, **{n: t.sources for n, t in loaded.items()}}, loaded, versions, tuple(problems))
+            sources, own_name = {METADATA: json.dumps(stated), **new.sources}, f"{name}-{_RELEASE}"
+            versions.append(replace(new, own_name=own_name, sources=sources, stage=Stage(share)))
+    sources_in_use = {**shipped, **{name: template.sources for name, template in loaded.items()}}
+    return Gallery(sources_in_use, (*loaded.values(), *versions), tuple(problems))
 
 
 def with_own(gallery: Gallery, own: TemplateSources) -> dict[str, Mapping[str, str]]:
@@ -96,7 +84,7 @@ def with_own(gallery: Gallery, own: TemplateSources) -> dict[str, Mapping[str, s
     An own template, or an own next version, goes before the next version that the image has.
     """
     replaced = {*own, *(_base(name, files) for name, files in own.items())}
-    versions = {version.own_name: version.sources for n, version in gallery.versions.items() if n not in replaced}
+    versions = {t.own_name: t.sources for t in gallery.loaded if t.stage is not None and t.name not in replaced}
     return {**gallery.sources, **versions, **own}
 
 

@@ -22,7 +22,7 @@ from injector.cli.checks.check_context import CheckContext
 from injector.cli.checks.settings_and_templates import kept_gallery
 from injector.cli.main import cli
 from injector.cluster.blocking_client import BlockingClient
-from injector.loading.kept_gallery import gallery_data, version_name
+from injector.loading.kept_gallery import gallery_data
 from injector.loading.template_folders import gallery_path, read_gallery
 from tests.cluster.api import Object
 from tests.cluster.conftest import ConfigureWebhooks, NamespaceFactory
@@ -37,7 +37,7 @@ NAMES = [f"web-{number}" for number in range(40)]
 OLD_IMAGE = "registry.example/envoy:before"
 #: Runs the package that PYTHONPATH leads to, and not that of the folder in which it runs.
 WHEEL = (sys.executable, "-P", "-m", "injector")
-NEXT = version_name("envoy")
+NEXT = f"envoy-{__version__.replace('.', '-')}"
 
 
 @pytest.fixture(scope="module")

@@ -65,12 +65,10 @@ def kept_gallery(context: CheckContext) -> CheckVerdicts:
     kept = f"configmap/{context.namespace}/{context.settings.gallery.config_map}"
     for problem in gallery.problems:
         yield warning("kept-gallery", f"{kept}: {problem}", "delete it to use the gallery of this release")
-    if gallery.kept:
-        names = ", ".join(sorted(gallery.kept))
+    if names := sorted(template.name for template in gallery.loaded if template.stage is None):
         to_do = f"raise its annotation {context.settings.stage_key}, or delete it (docs/versions.md)"
-        yield warning(
-            "kept-gallery", f"{kept} keeps templates of another release: {names}", to_do, templates=sorted(gallery.kept)
-        )
+        message = f"{kept} keeps templates of another release: {', '.join(names)}"
+        yield warning("kept-gallery", message, to_do, templates=names)
 
 
 def changes(context: CheckContext) -> dict[str, str]:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from injector import __version__
 from injector.errors import TemplateError
-from injector.loading.kept_gallery import Gallery, gallery_data, gallery_in_use, version_name, with_own
+from injector.loading.kept_gallery import Gallery, gallery_data, gallery_in_use, with_own
 from injector.loading.shipped import load_shipped, try_new
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.pods.context import Cluster
@@ -19,7 +20,8 @@ from injector.templates.template import FILE, METADATA
 SHIPPED = read_gallery(gallery_path())
 KEPT = gallery_data(SHIPPED)
 CHANGED = {**KEPT, "fault.overlay.yaml.j2": KEPT["fault.overlay.yaml.j2"] + "\n{# before #}\n"}
-NEXT = version_name("fault")
+RELEASE = __version__.replace(".", "-")
+NEXT = f"fault-{RELEASE}"
 OWN = {"template.yaml": "description: Mine.\n", "overlay.yaml.j2": "spec: {containers: [{name: mine, image: 'm:1'}]}\n"}
 
 
@@ -44,7 +46,7 @@ def test_the_same_gallery_changes_nothing() -> None:
 
 def test_another_content_is_kept_and_the_image_s_is_next() -> None:
     gallery = in_use({**CHANGED, METADATA: json.dumps({"stage": "12.5%"})})
-    assert (list(gallery.kept), list(gallery.versions), gallery.problems) == (["fault"], ["fault"], ())
+    assert ([t.own_name for t in gallery.loaded], gallery.problems) == (["fault", NEXT], ())
     catalog = build_snapshot(Settings(), with_own(gallery, {}), Cluster(), load=load_shipped).catalog
     base, version = catalog.get("fault"), catalog.next_version("fault")
     assert base and version and version.stage
@@ -58,7 +60,7 @@ def test_what_only_one_of_them_has_is_there() -> None:
     kept = {key: text for key, text in KEPT.items() if not key.startswith("nginx.")}
     kept |= {f"gone.{file}": text for file, text in OWN.items()}
     names = snapshot(kept).catalog.names
-    assert {"gone", "nginx"} <= set(names) and version_name("gone") not in names
+    assert {"gone", "nginx"} <= set(names) and f"gone-{RELEASE}" not in names
 
 
 def test_ones_own_template_replaces_both() -> None:
@@ -103,7 +105,7 @@ def test_what_does_not_load_is_left_out(files: dict[str, str]) -> None:
 def test_a_template_at_a_path_has_no_next_version() -> None:
     kept = {**KEPT, "deny-load-balancer.template.yaml": KEPT["deny-load-balancer.template.yaml"] + "# before\n"}
     gallery = in_use(kept)
-    assert (list(gallery.kept), list(gallery.versions), gallery.problems) == (["deny-load-balancer"], [], ())
+    assert ([t.own_name for t in gallery.loaded], gallery.problems) == (["deny-load-balancer"], ())
     assert snapshot(kept).catalog.get("deny-load-balancer").digest != (  # type: ignore[union-attr]
         snapshot(KEPT).catalog.get("deny-load-balancer").digest  # type: ignore[union-attr]
     )
@@ -127,6 +129,5 @@ def test_what_is_loaded_is_neither_tried_nor_loaded_again() -> None:
 
     sources = with_own(gallery, {"mine": OWN})
     catalog = build_snapshot(Settings(), sources, Cluster(), loaded=gallery.loaded, trial=trial).catalog
-    assert catalog.next_version("fault") is gallery.versions["fault"]
-    assert catalog.get("fault") is gallery.kept["fault"]
+    assert (catalog.get("fault"), catalog.next_version("fault")) == gallery.loaded
     assert not {"fault", NEXT} & set(tried)
