@@ -68,7 +68,7 @@ setup: $(STAMP) ## Make .venv with the injector command in it
 demo: $(DEMO_STAMP) ## Show an injection from HTTPS request to a request through a real Envoy (no cluster needed)
 	@$(BIN)/injector demo
 
-parts: $(STAMP) ## Get all the real programs that tests use, at once; the other targets get those that their tests need
+parts: $(PAGE_STAMP) ## Get all the real programs that tests use, at once; the other targets get those that their tests need
 	$(WITH_PARTS)
 
 test: $(STAMP) ## Run the tests, with a real control plane, Envoy, nginx, Helm (the first time these are got meanwhile)
@@ -165,7 +165,7 @@ bench-workbench: $(PAGE_STAMP) ## Measure what somebody at `injector workbench` 
 	$(BIN)/python -m deploy.workbench_page
 	$(WITH_PARTS) $(BIN)/python -m bench.workbench
 
-pictures: $(PAGE_STAMP) ## Draw docs/workbench.png, in a real Chromium
+pictures: $(PAGE_STAMP) ## Draw docs/workbench.png and docs/editor.png, in a real Chromium
 	$(BIN)/python -m deploy.workbench_page
 	$(WITH_PARTS) $(BIN)/python -m deploy.pictures
 

@@ -21,7 +21,7 @@ from pygls.lsp.client import LanguageClient
 from pygls.uris import from_fs_path
 
 from bench.provenance import ROOT
-from injector.authoring.lsp.watched_project import PAUSE
+from injector.authoring.lsp.project import PAUSE
 
 _UNUSED = "parameters:\n  colour: {type: string, description: Nothing uses it.}\n"
 

@@ -25,7 +25,7 @@ from injector.pods.workloads import workload_of_pod
 from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.choice import choose
-from injector.templates.families import declared_parameter
+from injector.templates.parameter_schema import declared_parameter
 from injector.templates.parameters import Resolved, resolve
 from injector.templates.render import RenderError, render_files, render_overlay
 from injector.templates.snapshot import Snapshot

@@ -88,3 +88,30 @@ def charge_later(units: int) -> None:
     budget = _current.get()
     if budget is not None:
         budget.left -= units
+
+
+class FaultError(Exception):
+    """A render that cannot go on, and, where known, its place.
+
+    `offset` in the rendered text and `hole` in it; or `source`, the author's file and offset.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.offset: int | None = None
+        self.hole: int | None = None
+        self.source: tuple[str, int] | None = None
+
+    def at(self, offset: int, hole: int | None = None) -> FaultError:
+        """This fault, at an offset unless it has one."""
+        if self.offset is None:
+            self.offset, self.hole = offset, hole
+        return self
+
+
+class LimitError(FaultError):
+    """A render, or something else that is done with a template, that takes too much time, memory or room."""
+
+
+#: Of a render, and of anything else that is done with a template.
+TOO_LARGE = "the template takes too much memory"

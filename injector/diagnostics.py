@@ -89,6 +89,13 @@ class Edit(NamedTuple):
     text: str
 
 
+class Fix(NamedTuple):
+    """The right edit for a Diagnostic: what an editor's menu calls it, and its changes, none of which overlap."""
+
+    title: str
+    edits: tuple[Edit, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One thing that is said to a person.
@@ -165,6 +172,17 @@ class Diagnostic:
             first, *rest = map(printable, self.help.split("\n"))
             lines += [f"      = {first}", *(f"        {line.removeprefix(' ' * 8)}" for line in rest)]
         return "\n".join(lines)
+
+
+def fix_of(diagnostic: Diagnostic) -> Fix | None:
+    """The fix that a Diagnostic carries as its field `fix`."""
+    fix = diagnostic.fields.get("fix")
+    return fix if isinstance(fix, Fix) else None
+
+
+def urgency(problem: Diagnostic) -> int:
+    """What comes first: errors; what is wrong with a README last."""
+    return 0 if problem.severity == "error" else 1 + problem.place.file.endswith(".md")
 
 
 def printable_lines(text: str) -> str:

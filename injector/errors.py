@@ -1,4 +1,4 @@
-"""The two families of errors, and nothing else.
+"""The errors, in two families.
 
 A `ReviewError` says that what came in could not be read: the sender's mistake, answered with HTTP 4xx.
 An `InjectionError` says that a readable pod could not be given its sidecar: answered by the table of reasons.
@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from injector.diagnostics import Diagnostic, Path, Place
-
-if TYPE_CHECKING:
-    from injector.reasons import Reason
+from injector.reasons import Reason
 
 
 class InjectorError(Exception):
@@ -190,30 +188,3 @@ class TemplateError(InjectorError):
     def all(self) -> tuple[TemplateError, ...]:
         """This and the others."""
         return (self, *self.further)
-
-
-class FaultError(Exception):
-    """A render that cannot go on, and, where known, its place.
-
-    `offset` in the rendered text and `hole` in it; or `source`, the author's file and offset.
-    """
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.offset: int | None = None
-        self.hole: int | None = None
-        self.source: tuple[str, int] | None = None
-
-    def at(self, offset: int, hole: int | None = None) -> FaultError:
-        """This fault, at an offset unless it has one."""
-        if self.offset is None:
-            self.offset, self.hole = offset, hole
-        return self
-
-
-class LimitError(FaultError):
-    """A render, or something else that is done with a template, that takes too much time, memory or room."""
-
-
-#: Of a render, and of anything else that is done with a template.
-TOO_LARGE = "the template takes too much memory"

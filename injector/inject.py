@@ -36,8 +36,7 @@ from injector.pods.delivery import uses_config_map
 from injector.pods.differences import mismatches
 from injector.pods.fields import POD
 from injector.pods.patch import changes
-from injector.pods.receipt import Receipt, read_receipt, take_off
-from injector.pods.seals import Seals, is_sealed, sealed_text
+from injector.pods.receipt import Receipt, Seals, is_sealed, read_receipt, sealed_text, take_off
 from injector.pods.shape import check_shape, string_map, with_entries
 from injector.reasons import Effect, Reason
 from injector.settings import Settings

@@ -35,7 +35,7 @@ from injector.pods.workloads import GROUPS, KINDS, object_name_of, pod_template_
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.choice import origins_of
-from injector.templates.families import similar_names
+from injector.templates.parameter_schema import similar_names
 from injector.templates.snapshot import Snapshot
 
 #: How much of a key is shown.

@@ -22,8 +22,7 @@ import click
 
 from injector import __version__
 from injector.advice import help_for, with_advice
-from injector.authoring.lint.fixes import fix_of
-from injector.diagnostics import Diagnostic, printable, printable_lines, spoken_path
+from injector.diagnostics import Diagnostic, fix_of, printable, printable_lines, spoken_path
 from injector.errors import DocumentError, SettingsError, TemplateError
 from injector.pods.context import filled
 from injector.templates.render import RenderError

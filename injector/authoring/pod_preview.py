@@ -14,7 +14,7 @@ import msgspec
 from injector.advice import advised_injection
 from injector.apply import Overrides
 from injector.authoring.author_warnings import beside_refusal, overlay_warnings, place_of, text_warnings
-from injector.authoring.cases.case_objects import Given, given
+from injector.authoring.cases.case import Given, given
 from injector.authoring.cases.harness import config_files, examples_of
 from injector.authoring.cases.suite import read_suite
 from injector.authoring.lint.pod_schema import version_of, versions
@@ -25,13 +25,13 @@ from injector.authoring.yaml_stream import split_yaml
 from injector.diagnostics import Diagnostic, Place
 from injector.inject import inject
 from injector.injection import Applied
-from injector.loading.limits import limited
+from injector.loading.trial import limited
 from injector.names import shortened
 from injector.pods.context import Cluster, Namespace, Object, Workload, mappings
 from injector.pods.workloads import pod_template, with_pod_template, workload_with_pods
 from injector.reasons import Effect
 from injector.settings import Settings
-from injector.templates.families import declared_parameter
+from injector.templates.parameter_schema import declared_parameter
 from injector.templates.snapshot import Catalog, Snapshot
 from injector.templates.template import OVERLAY, UNSET, Template
 

@@ -12,8 +12,8 @@ from injector.diagnostics import Diagnostic
 from injector.names import WANTED
 from injector.pods.context import as_list
 from injector.settings import Settings
-from injector.templates.families import shown_name
 from injector.templates.parameter_keywords import FORMATS
+from injector.templates.parameter_schema import shown_name
 from injector.templates.parameters import only
 from injector.templates.template import SETTERS, UNSET, AppliesTo, Parameter, Template
 

@@ -10,7 +10,7 @@ from injector.cli.fleet import Fleet, Row, pods_of
 from injector.cli.live_setup import live_sources
 from injector.cli.report import tell
 from injector.cluster.blocking_client import BlockingClient, ClusterError
-from injector.cluster.rollout.dry_run import NewPod, injected_receipt, try_pod
+from injector.cluster.rollout.marked_workload import is_live
 from injector.cluster.rollout.plan import (
     LEFT_ALONE,
     RESTARTED,
@@ -21,7 +21,7 @@ from injector.cluster.rollout.plan import (
     workload_path,
 )
 from injector.cluster.rollout.rollout_marks import read_mark
-from injector.cluster.rollout.workload_health import is_live
+from injector.cluster.rollout.steps import NewPod, injected_receipt, try_pod
 from injector.diagnostics import printable
 from injector.errors import DocumentError
 from injector.pods.context import Namespace, Object, Workload

@@ -21,16 +21,18 @@ from injector.cli.live_setup import whoami
 from injector.cli.options import Signing
 from injector.cli.report import tell
 from injector.cluster.blocking_client import BlockingClient, ClusterError
-from injector.cluster.signing import (
+from injector.cluster.x509 import (
     PATH,
+    PrivateKey,
     answer_of,
     approval,
     authorities_of,
+    new_key,
+    read_certificates,
     request_name,
     signing_request,
     still_good,
 )
-from injector.cluster.x509 import PrivateKey, new_key, read_certificates
 from injector.errors import InjectorError, SettingsError
 from injector.pods.context import Object, filled
 

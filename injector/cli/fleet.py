@@ -13,8 +13,8 @@ from injector.cli.report import counted
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.namespaces import namespace_of
 from injector.cluster.retries import FAILED_CREATE, RefusedCreation, events_path, missing_pods, refused_creation
+from injector.cluster.rollout.marked_workload import is_live
 from injector.cluster.rollout.plan import LEFT_ALONE
-from injector.cluster.rollout.workload_health import is_live
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.inject import inject
@@ -25,7 +25,7 @@ from injector.pods.shape import string_map
 from injector.pods.workloads import workload_of_pod
 from injector.reasons import Effect
 from injector.templates.choice import choose, template_for
-from injector.templates.families import declared_parameter
+from injector.templates.parameter_schema import declared_parameter
 from injector.templates.parameter_values import value_digest
 from injector.templates.parameters import resolve
 from injector.templates.snapshot import Snapshot

@@ -29,8 +29,8 @@ from injector.loading.template_folders import (
 from injector.names import hint, shortened
 from injector.pods.context import Cluster, Object
 from injector.settings import SETTINGS_KEY, Settings, parse_settings
-from injector.templates.families import declared_parameter, similar_names
 from injector.templates.kubernetes_yaml import compose
+from injector.templates.parameter_schema import declared_parameter, similar_names
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
 from injector.templates.source_map import normal, yaml_place
 from injector.templates.template import Template

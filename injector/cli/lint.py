@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from injector.authoring.lint.fixes import fix_of, urgency
 from injector.cli.options import OUTPUT_OPTION, VERSION_OPTION, flag, names_within, option
-from injector.diagnostics import Diagnostic, Place, printable
+from injector.diagnostics import Diagnostic, Place, fix_of, printable, urgency
 from injector.errors import TEMPLATE_ERRORS
 from injector.names import did_you_mean, nearest
 from injector.pods.context import filled
@@ -56,8 +55,7 @@ def lint(
     PATH is a template or a folder of templates. The default is the current folder. A comment `# lint: disable=RULE why`
     disables a rule for a line. Exits with 1 if there are errors.
     """
-    from injector.authoring.lint.engine import LintOptions, templates_among
-    from injector.authoring.lint.engine import lint as lint_templates
+    from injector.authoring.lint.engine import LintOptions, lint as lint_templates, templates_among
     from injector.authoring.lint.rule import rules
     from injector.cli.report import progress_bar, tell
     from injector.pods.context import Cluster

@@ -12,11 +12,17 @@ from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.refusal_location import Attempt
 from injector.cli.admission import Admission, admission_line, admit_pod, in_manifest
 from injector.cli.documents import Document
-from injector.cli.earlier_injection import cannot_repeat, repeated, what_differs
 from injector.cli.injection_sources import Sources
-from injector.cli.manifest_objects import ManifestNamespaces, metadata_of, objects_in
-from injector.cli.object_places import is_of_command, line_of_field, path_in_object, place_in_pod
-from injector.cli.pod_remarks import remarks_on
+from injector.cli.manifest_objects import (
+    ManifestNamespaces,
+    is_of_command,
+    line_of_field,
+    metadata_of,
+    objects_in,
+    path_in_object,
+    place_in_pod,
+)
+from injector.cli.pod_remarks import cannot_repeat, remarks_on, repeated, what_differs
 from injector.cli.report import Line, OutcomeName, Report, line_for, parts_of, sentence_with_code
 from injector.diagnostics import Diagnostic, Path, spoken_path
 from injector.errors import InjectionError

@@ -22,8 +22,7 @@ def pause(options: CommonOptions, reason: str) -> None:
     """
     # The Kubernetes client takes a while to import; `injector pause --help` needs none.
     from injector.cli.live_setup import configuration_name, configurations, whoami
-    from injector.cluster.installation import is_of_a_path
-    from injector.cluster.pause import MANAGER, is_paused, pausing, words_of_pause
+    from injector.cluster.installation import PAUSE_MANAGER, is_of_a_path, is_paused, pausing, words_of_pause
 
     with options.connect() as live:
         own = configurations(live, options.injector_namespace)
@@ -34,7 +33,7 @@ def pause(options: CommonOptions, reason: str) -> None:
                 click.echo(f"{name}: is paused already {words_of_pause(configuration)}".rstrip(), err=True)
                 continue
             by = by or whoami(live)
-            live.apply(pausing(configuration, by, now, reason), MANAGER, f"pause {name}")
+            live.apply(pausing(configuration, by, now, reason), PAUSE_MANAGER, f"pause {name}")
             click.echo(
                 f"{name}: paused, the API server calls none of its webhooks "
                 f"({len(configuration.get('webhooks') or ())}) any more",

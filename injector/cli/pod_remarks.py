@@ -1,31 +1,167 @@
-"""All that whoever writes a manifest has to know of one pod in it, beside what the injection itself says."""
+"""All that whoever writes a manifest has to know of one pod in it, beside what the injection itself says.
+
+What the manifest's receipt says of the command that injected it belongs to that, so that injecting twice is injecting
+once; and sidecars that run as another user than OpenShift lets them. OpenShift writes the range of user IDs into an
+annotation of each namespace. Of the security context constraints (SCCs) that everybody may use, each refuses a pod with
+a container whose user is outside of the range.
+Source: OpenShift documentation, "Managing security context constraints".
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 import msgspec
 
 from injector.advice.object_mistakes import foreign_names, idle_annotations, mistakes_in, without_image
+from injector.apply import Overrides
 from injector.authoring.author_warnings import AuthorWarnings
 from injector.authoring.lint.rules.unlikely_value import unlikely_values
 from injector.authoring.refusal_location import Attempt
-from injector.cli.earlier_injection import foreign_receipt
-from injector.cli.user_ranges import users_outside
-from injector.diagnostics import spoken_path
+from injector.diagnostics import Diagnostic, spoken_path
 from injector.errors import InjectionError
 from injector.inject import inject
-from injector.injection import Injection
-from injector.pods.context import Namespace, Object
+from injector.injection import Applied, Injection
+from injector.pods.context import Namespace, Object, mapping
+from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.misplaced_keys import misplaced_keys
+from injector.pods.receipt import Receipt, read_receipt
 from injector.pods.shape import string_map
 from injector.reasons import Effect, Reason
+from injector.settings import Settings
 from injector.templates.choice import choose
 from injector.templates.render import render_files, render_overlay
-from injector.templates.snapshot import Snapshot
+from injector.templates.snapshot import Catalog, Snapshot
 from injector.templates.template import UNSET, Parameter, Template
+
+#: How the key of a receipt ends, whatever the prefix.
+_RECEIPT = "receipt"
+_ANEW = "inject it again with --reinject, or remove its sidecar with injector uninject and then inject it"
+
+
+def cannot_repeat(receipt: Receipt, names: Sequence[str] | None, overrides: Overrides, catalog: Catalog) -> str:
+    """Why what the receipt records cannot be done again, and what to do; "" where it can."""
+    missing = [] if names is not None else [name for name in receipt.templates if catalog.get(name) is None]
+    if missing:
+        fault = f"it was injected with {_named('template', missing)}, and there is no such template here"
+        return f"{fault}: give the folder of the template with --templates-dir, or {_ANEW}"
+    secret = [
+        f"{template}.{name}"
+        for template, parameters in receipt.parameters.items()
+        for name, value in parameters.items()
+        if value is None and name not in overrides.get(template, {}) and (names is None or template in names)
+    ]
+    if secret:
+        fault = f"it was injected with {_named('parameter', secret)}, which is secret and so is not in the receipt"
+        return f"{fault}: give it again with --param"
+    return ""
+
+
+def repeated(receipt: Receipt, overrides: Overrides) -> dict[str, Mapping[str, Any]]:
+    """The parameters of the receipt, and over them those that this command gives."""
+    templates = dict.fromkeys((*receipt.parameters, *overrides))
+    return {name: {**receipt.parameters.get(name, {}), **overrides.get(name, {})} for name in templates}
+
+
+def what_differs(receipt: Receipt, result: Injection, names: Sequence[str] | None, overrides: Overrides) -> str:
+    """How this command's options differ from those that the receipt records, and what to do; "" where they do not."""
+    before, now = list(receipt.templates), [name for name, _ in result.templates]
+    differences = []
+    if names is not None and now and now != before:
+        differences.append(f"with {_named('template', before)}, not {', '.join(now)}")
+    for template, parameters in overrides.items():
+        for name, value in parameters.items() if template in before else ():
+            was = receipt.parameters.get(template, {}).get(name, ...)
+            if was is not None and was != value:
+                differences.append(
+                    f"{f'with {template}.{name}={was}' if was is not ... else f'without {template}.{name}'}"
+                )
+    if not differences:
+        return ""
+    unchanged = "--param and --templates do not change an earlier injection"
+    return f"it was injected {' and '.join(differences)}, and {unchanged}: {_ANEW}"
+
+
+def foreign_receipt(pod: Object, settings: Settings) -> list[str]:
+    """A sentence about a receipt that an injection with another prefix wrote; empty where there is none."""
+    for key, text in string_map(pod, "annotations").items():
+        prefix, _, name = key.rpartition("/")
+        if name == _RECEIPT and key != settings.receipt_key and '"generation"' in text:
+            fault = f"it has a receipt with another prefix ({key})"
+            return [f"{fault}; give the settings that it was injected with: --settings FILE, with prefix: {prefix}"]
+    return []
+
+
+def lost_receipt(pod: Object, settings: Settings) -> str:
+    """Why nobody knows what was added to a pod that says it was injected, and what to do; "" where one knows."""
+    annotations = string_map(pod, "annotations")
+    if annotations.get(settings.status_key) != "injected" or read_receipt(pod, settings) is not None:
+        return ""
+    state = "cannot be read" if settings.receipt_key in annotations else "is missing"
+    return (
+        f"its receipt (annotation {settings.receipt_key}) {state}, so what the injection added is not known; use the "
+        "unchanged output of injector inject, or the file from before the injection"
+    )
+
+
+def _named(noun: str, names: Sequence[str]) -> str:
+    return f"{noun}{'' if len(names) == 1 else 's'} {', '.join(names)}"
+
+
+RANGE_KEY = "openshift.io/sa.scc.uid-range"
+#: What to do about a user that no parameter sets.
+OTHER_SCC = "let the pod's service account use an SCC that allows it, or choose another template"
+_RANGE = re.compile(r"([0-9]{1,10})(?:/([0-9]{1,10})|-([0-9]{1,10}))\Z")
+
+
+def user_range(annotations: Mapping[str, str]) -> range | None:
+    """The user IDs that a namespace's pods may have: `1000680000/10000` is the first one and how many there are.
+
+    None for a namespace that is not one of OpenShift's.
+    """
+    ids = _RANGE.match(annotations.get(RANGE_KEY, ""))
+    if not ids:
+        return None
+    first = int(ids[1])
+    return range(first, first + int(ids[2]) if ids[2] else int(ids[3]) + 1)
+
+
+def users_outside(result: Injection, namespace: Namespace, settings: Settings) -> Iterator[Diagnostic]:
+    """One warning for each template with a container that runs as a user outside of the namespace's range."""
+    users = user_range(namespace.annotations)
+    if users is None or result.effect is not Effect.INJECT:
+        return
+    for applied in result.applied:
+        outside = {name: user for name, user in _users(result.object, applied) if user not in users}
+        if not outside:
+            continue
+        who = ", ".join(f"{name} as user {user}" for name, user in outside.items())
+        message = (
+            f"OpenShift: namespace {namespace.name} is for users {users.start} to {users.stop - 1}, and template "
+            f"{applied.template.name} runs {who}; only an SCC of the pod's service account can allow that"
+        )
+        keys = [
+            f"{settings.parameter_suffix(applied.template.name)}{parameter.name}"
+            for parameter in applied.template.parameters.values()
+            if parameter.type == "integer" and "user" in parameter.name
+            if applied.parameters.values[parameter.variable] in (None, *outside.values())
+        ]
+        help_ = f'annotate the namespace with {keys[0]}="{users.start}"' if keys else OTHER_SCC
+        fields = {"template": applied.template.name, "containers": outside, "first": users.start, "keys": keys}
+        yield Diagnostic("openshift-user-range", "warning", message, help_, fields=fields)
+
+
+def _users(pod: Object, applied: Applied) -> Iterator[tuple[str, int]]:
+    """The user of each container of a template, where the container names one."""
+    for field in CONTAINER_LISTS:
+        for container in pod["spec"].get(field) or []:
+            user = mapping(container.get("securityContext")).get("runAsUser")
+            if container["name"] in applied.containers and type(user) is int:
+                yield container["name"], user
+
 
 #: How many values of a pod that nobody means lead to a warning.
 _MOST = 5

@@ -28,7 +28,7 @@ from injector.cli.options import PreviewOptions, user_info
 from injector.cli.report import unified
 from injector.errors import DocumentError, InjectorError, TemplateError
 from injector.injection import Injection
-from injector.loading.limits import limited
+from injector.loading.trial import limited
 from injector.names import hint
 from injector.pods.context import Namespace, Object
 from injector.pods.overlay import plain

@@ -31,7 +31,7 @@ from injector.pods.context import Object
 from injector.pods.receipt import read_receipt, take_off
 from injector.pods.shape import string_map
 from injector.reasons import Effect
-from injector.templates.families import declared_parameter
+from injector.templates.parameter_schema import declared_parameter
 from injector.templates.parameter_values import value_of
 from injector.templates.samples import sample_value
 from injector.templates.snapshot import Snapshot

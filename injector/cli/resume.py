@@ -17,7 +17,7 @@ def resume(options: CommonOptions) -> int:
     run `injector list -A --missing`.
     """
     from injector.cli.live_setup import configuration_name, configurations
-    from injector.cluster.pause import MANAGER, is_paused, resuming
+    from injector.cluster.installation import PAUSE_MANAGER, is_paused, resuming
 
     still = paused = False
     with options.connect() as live:
@@ -25,7 +25,7 @@ def resume(options: CommonOptions) -> int:
             name = configuration_name(configuration)
             was = any(map(is_paused, configuration.get("webhooks") or ()))
             paused = paused or was
-            after = live.apply(resuming(configuration), MANAGER, f"resume {name}")
+            after = live.apply(resuming(configuration), PAUSE_MANAGER, f"resume {name}")
             left = [entry["name"] for entry in after.get("webhooks") or () if is_paused(entry)]
             if left:
                 # somebody else applied the same selector: theirs is to take away

@@ -68,8 +68,7 @@ def rollout(
     # The Kubernetes client takes a while to import; `injector rollout --help` needs none.
     from injector.cli.affected_workloads import RolloutScope, plan_rollout
     from injector.cli.live_setup import whoami
-    from injector.cli.rollout_progress import RolloutProgress
-    from injector.cli.rollout_run import RolloutRun, injector_fault
+    from injector.cli.rollout_run import RolloutProgress, RolloutRun, injector_fault
     from injector.cluster.rollout.rollouts import Limits
 
     progress = RolloutProgress(form)

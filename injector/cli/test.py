@@ -13,7 +13,8 @@ from injector.cli.options import NEW_FILE, flag, one_of, option
 from injector.errors import DocumentError
 
 if TYPE_CHECKING:
-    from injector.authoring.cases.runner import CaseFilter, TemplateRun
+    from injector.authoring.cases.runner import TemplateRun
+    from injector.authoring.cases.suite import CaseFilter
 
 
 @click.command()
@@ -63,9 +64,8 @@ def test(
     Exits with 1 if a case fails, or if there is no case.
     """
     from injector.authoring.cases.programs import Programs
-    from injector.authoring.cases.results import results_as_json, results_as_junit
     from injector.authoring.cases.run import Ways
-    from injector.authoring.cases.runner import TestPlan, find_suites, run_suites
+    from injector.authoring.cases.runner import TestPlan, find_suites, results_as_json, results_as_junit, run_suites
     from injector.authoring.diagnostic_formats import diagnostics_github, one_line
     from injector.cli.case_report import show_runs, summary
     from injector.cli.report import progress_bar
@@ -100,7 +100,7 @@ def _under(runs: Sequence[TemplateRun], percent: float | None) -> list[TemplateR
 
 
 def _chosen(expression: str | None) -> CaseFilter:
-    from injector.authoring.cases.runner import chosen_by
+    from injector.authoring.cases.suite import chosen_by
 
     if expression is None:
         return lambda _: True

@@ -28,9 +28,9 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, strict: bool, f
     Running pods do not change: apply the result, or restart the workload without injection.
     """
     from injector.cli.documents import read_manifests, write_manifests
-    from injector.cli.earlier_injection import foreign_receipt, lost_receipt
     from injector.cli.injection_sources import load_settings
     from injector.cli.manifest_objects import edit, metadata_of, objects_in
+    from injector.cli.pod_remarks import foreign_receipt, lost_receipt
     from injector.cli.report import Report, line_for
     from injector.inject import uninject as uninject_pod
     from injector.pods.delivery import uses_config_map

@@ -40,7 +40,8 @@ def workbench(folder: Path, address: str, port: int, no_open: bool) -> int:
 
     if not is_template(folder):
         inner = templates_of(folder) if folder.is_dir() else []
-        more = f"name one of its templates: {', '.join(map(str, inner))}" if inner else no_templates(folder)
+        none = f"{no_templates(folder)}; `injector new` makes one"
+        more = f"name one of its templates: {', '.join(map(str, inner))}" if inner else none
         raise DocumentError(f"{folder}: {more}")
     if not (BUILT / "index.html").is_file():
         raise DocumentError(

@@ -22,8 +22,7 @@ from cryptography.x509 import Certificate
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
-from injector.cluster.installation import API_VERSION, KINDS, configuration_path, is_of_a_path
-from injector.cluster.pause import is_paused
+from injector.cluster.installation import API_VERSION, KINDS, configuration_path, is_of_a_path, is_paused
 from injector.cluster.reflector import Reflector, Timing
 from injector.cluster.rotation import Bundle
 from injector.cluster.x509 import pem_of, read_certificates

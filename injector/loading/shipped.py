@@ -20,9 +20,8 @@ import jinja2
 
 from injector import __version__
 from injector.errors import TemplateError
-from injector.loading.limits import load_within_limits
 from injector.loading.template_folders import gallery_path, read_gallery
-from injector.loading.trial import try_templates
+from injector.loading.trial import load_within_limits, try_templates
 from injector.templates.load import TemplateSources, load_template
 from injector.templates.template import Template
 

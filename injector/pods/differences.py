@@ -1,7 +1,7 @@
 """Where two pods differ: the differences that mean nothing, and a short sentence about each of the others.
 
 A pod that was injected comes back, on reinvocation and at the validating guard, with defaults filled in, zero values
-gone and quantities rewritten. Sources: `field_rules`, and the LimitRanger and ServiceAccount admission plugins.
+gone and quantities rewritten. Sources: `fields.RULES`, and the LimitRanger and ServiceAccount admission plugins.
 
 The ServiceAccount plugin mounts the token into every container, the LimitRanger fills in requests and limits. Both run
 again after a webhook changed the pod, but not after the webhook's second call.

@@ -1,15 +1,19 @@
-"""Kubernetes quantities (`250m`, `1Gi`, `2e3`) as exact numbers, and back as people write them.
+"""Kubernetes quantities (`250m`, `1Gi`, `2e3`) as exact numbers, and back as people or as Kubernetes write them.
 
 Rules: Kubernetes API reference, "Quantity"; smaller parts than a nano are rounded away from zero, larger values than
-2^63-1 are that value.
+2^63-1 are that value. Arithmetic goes from texts to a text, as in Kubernetes' own package `resource`: exact, and the
+result has the kind of suffix that the first operand has.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from decimal import ROUND_UP, Decimal
+from collections.abc import Iterator, Sequence
+from decimal import ROUND_UP, Context, Decimal
+from fractions import Fraction
 from functools import lru_cache
+from math import ceil
+from typing import Any
 
 from injector.names import shown_value
 
@@ -25,6 +29,11 @@ _LARGEST = Decimal(2**63 - 1)
 SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([kmgtpe])i?b?\Z", re.IGNORECASE)
 #: Longer texts are nobody's quantity; the bound keeps parsing and its cache small.
 _LONGEST = 64
+#: More digits than a text of that length times 2^60 has, so that nothing is rounded on the way.
+_EXACT = Context(prec=100)
+_FACTOR = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)(%?)\Z")
+#: How many of the smallest quantity, a nano, are 1.
+_NANOS = 10**9
 
 
 def parse_quantity(value: object) -> Decimal:
@@ -68,6 +77,76 @@ def format_quantity(value: Decimal) -> str:
     return format(value, "f")
 
 
+def add_quantities(values: Sequence[object]) -> str:
+    """The sum, with the kind of suffix of the first that is not 0. Raises ValueError for what is no quantity."""
+    amounts = [_nanos(value) for value in values]
+    like = next((value for value, nanos in zip(values, amounts, strict=True) if nanos), "")
+    return _canonical(sum(amounts), _suffix(like))
+
+
+def extreme_quantity(values: Sequence[object], *, largest: bool) -> str:
+    """The largest or the smallest; of equal ones the first. Raises ValueError for what is no quantity."""
+    chosen = (max if largest else min)(values, key=_nanos)
+    return _canonical(_nanos(chosen), _suffix(chosen))
+
+
+def scale_quantity(value: object, factor: object) -> str:
+    """A quantity times a number such as 0.1, or a text such as "10%"; a float is its shortest decimal text.
+
+    It is rounded away from zero to what a pod can have. That is a whole number with a binary suffix or from 1024 on,
+    else thousandths, to which the API server rounds all requests and limits. Raises ValueError for what is neither.
+    """
+    nanos = _nanos(value) * _factor(factor)
+    suffix = _suffix(value)
+    whole = suffix in _BINARY or abs(nanos) >= 1024 * _NANOS
+    step = _NANOS if whole else _NANOS // 1000
+    rounded = step * ceil(abs(nanos) / step)
+    return _canonical(rounded if nanos > 0 else -rounded, suffix)
+
+
+def quantity_in(value: object, unit: object) -> int:
+    """How many of a unit a quantity is, rounded up, as in `resourceFieldRef.divisor`; ValueError for none."""
+    if _nanos(unit) <= 0:
+        raise ValueError(f"the unit has to be more than 0, and is {shown_value(unit)}")
+    return -(-_nanos(value) // _nanos(unit))
+
+
+def _factor(factor: Any) -> Fraction:
+    if type(factor) in (int, float) and 0 <= factor < _LARGEST:
+        return Fraction(repr(factor))
+    parts = _FACTOR.match(factor) if isinstance(factor, str) else None
+    if parts is None:
+        raise ValueError(f'{shown_value(factor)} is not a number such as 0.1, or a text such as "10%"')
+    return Fraction(parts[1]) / (100 if parts[2] else 1)
+
+
+def _nanos(value: object) -> int:
+    return int(_EXACT.scaleb(parse_quantity(value), Decimal(9)))
+
+
+def _suffix(value: object) -> str:
+    """What stands behind the digits of a quantity, an exponent as `e`."""
+    parts = _FORM.match(str(value).strip())
+    return "" if parts is None else parts["suffix"] or (parts["exponent"] and "e") or ""
+
+
+@lru_cache(maxsize=2048)
+def _canonical(nanos: int, suffix: str) -> str:
+    """So many nanos in Kubernetes' canonical form, with a suffix of the kind of this one."""
+    most = int(_LARGEST) * _NANOS
+    nanos = max(-most, min(nanos, most))
+    if suffix in _BINARY and nanos % _NANOS == 0 and abs(nanos) >= 1024 * _NANOS:
+        number, base, suffixes = nanos // _NANOS, 1024, ["", *_BINARY]
+    elif suffix == "e":
+        number, base, suffixes = nanos, 1000, ["e-9", "e-6", "e-3", "", "e3", "e6", "e9", "e12", "e15", "e18"]
+    else:
+        number, base, suffixes = nanos, 1000, ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"]
+    power = 0
+    while number and number % base == 0 and power < len(suffixes) - 1:
+        number, power = number // base, power + 1
+    return f"{number}{suffixes[power]}" if number else "0"
+
+
 @lru_cache(maxsize=2048)
 def _parse(text: str) -> Decimal:
     parts = _FORM.match(text)
@@ -75,9 +154,9 @@ def _parse(text: str) -> Decimal:
         raise ValueError(f"{shown_value(text)} is not a quantity, such as 250m, 2 or 128Mi")
     number, suffix, exponent = Decimal(parts["number"]), parts["suffix"], parts["exponent"]
     if suffix in _BINARY:
-        number *= 1 << _BINARY[suffix]
+        number = _EXACT.multiply(number, Decimal(1 << _BINARY[suffix]))
     elif suffix or exponent:
-        number = number.scaleb(_DECIMAL[suffix] if suffix else int(exponent))
+        number = _EXACT.scaleb(number, Decimal(_DECIMAL[suffix] if suffix else int(exponent)))
     if not number:
         return Decimal(0)
     if abs(number) >= _LARGEST:

@@ -3,13 +3,17 @@
 Like `inject.py`, it is pure. Labels, marks and receipts play no role: the webhook entry decides which objects arrive,
 and each template decides whether it is for the object. If a template fails, the path's `failurePolicy` decides.
 
+Pods have a merge of their own, which knows by which key the items of each list differ. Of other kinds nothing is known:
+maps are filled in, and a list, as any other value, belongs whole to one side. What the object's author wrote stays.
+
 An error message can quote a value of the object, such as a key that a template looks up. If the object is a Secret, its
 values are in no warning, refusal or log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from typing import Any
 
 import msgspec
 
@@ -21,12 +25,15 @@ from injector.errors import InjectionError
 from injector.injection import Applied, Injection, patch_between, skipped_injection
 from injector.pods.context import Namespace, Object, Request, mapping_at
 from injector.pods.decision import Decision
+from injector.pods.differences import Differences
 from injector.pods.fields import OBJECT
+from injector.pods.keyed_pointers import escape, path_of
 from injector.pods.merge import merge
+from injector.pods.overlay import Overlay, Replace, holds_replace, plain
+from injector.pods.patch import same
 from injector.pods.shape import OverlayError, check_overlay, check_shape, string_map
 from injector.pods.sidecars import Placement
 from injector.pods.workloads import workload_of_object, workload_of_pod
-from injector.policies.object_merge import merge_object
 from injector.policies.request import ObjectRequest, is_for
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates
@@ -36,6 +43,58 @@ from injector.templates.render import Rendered, RenderError, render_overlay
 from injector.templates.snapshot import Snapshot
 from injector.templates.template import Template
 from injector.templates.variables import Context, tcp_ports
+
+
+def merge_object(
+    obj: Object, overlay: Overlay, defaults: Collection[str] = ()
+) -> tuple[Object, tuple[Diagnostic, ...]]:
+    """An object with everything of the overlay that it lacks, and each place where the template disagrees.
+
+    The same object where it lacks nothing. `Replace` overwrites; `Replace` of None removes.
+    A null of the object counts as lacking, as it does for Kubernetes. Messages contain no values: they may be secret.
+    `defaults` are pointers to places where the object may have another value, and no difference is reported. Raises
+    InjectionError with Reason.CONFLICT where the object has another shape than the overlay.
+    """
+    differences = Differences(())
+    differences.silent.update(defaults)
+    return _mapping(obj, overlay, "", differences), tuple(differences.found)
+
+
+def _mapping(have: Object, overlay: Overlay, at: str, differences: Differences) -> Object:
+    result = have
+    for field, value in overlay.items():
+        mine = have.get(field)
+        new = _value(mine, value, f"{at}/{escape(field)}", differences)
+        if new is mine or (new is None and field not in have):
+            continue
+        result = dict(have) if result is have else result
+        if new is None:
+            del result[field]
+        else:
+            result[field] = new
+    return result
+
+
+def _value(have: Any, overlay: Any, pointer: str, differences: Differences) -> Any:
+    if type(overlay) is Replace:
+        new = plain(overlay)
+        return have if same(new, have) else new
+    if have is None:
+        if type(overlay) is dict and holds_replace(overlay):  # nothing to take away: no empty mapping in its place
+            return _mapping({}, overlay, pointer, differences) or have
+        return plain(overlay)
+    if type(overlay) is dict:
+        if type(have) is not dict:
+            raise InjectionError(
+                Reason.CONFLICT,
+                "the template has a mapping here, and the object has another type",
+                path=path_of(pointer),
+            )
+        return _mapping(have, overlay, pointer, differences)
+    if not same(have, plain(overlay)):
+        differences.report(pointer, "the object's value stays; the template has another value")
+    return have
+
 
 _FIELDS = ("data", "stringData")
 #: Characters by which a value is known again, as messages cut them; a shorter one stands in many that are not about it.

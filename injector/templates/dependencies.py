@@ -34,11 +34,11 @@ REVIEW_NAMES = frozenset(("oldObject", "operation", "user", "request"))
 #: One of the app's containers, in an overlay that is rendered for each of them (see `per_container`).
 CONTAINER: Final = "container"
 #: Names that a template may give a value of its own: of variables that templates had before there were these names.
-ASSIGNABLE = REVIEW_NAMES | {CONTAINER}
+ASSIGNABLE = REVIEW_NAMES | {CONTAINER, "app"}
 #: The names that a template sees; see `variables.Context`.
 NAMES = REVIEW_NAMES | {
-    "params", "object", "pod", "namespace", "workload", CONTAINER, "containers", "app_containers", "ports", "files",
-    "cluster", "native",
+    "params", "app", "object", "pod", "namespace", "workload", CONTAINER, "containers", "app_containers", "ports",
+    "files", "cluster", "native",
 }  # fmt: skip
 #: Those that lead to more than one value.
 PATH_ROOTS = NAMES - {"containers", "app_containers", "ports", "native", "operation"}

@@ -18,12 +18,12 @@ from jinja2 import StrictUndefined, Undefined, UndefinedError, nodes
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.environment import TemplateModule
 from jinja2.idtracking import VAR_LOAD_RESOLVE
-from jinja2.runtime import Context as JinjaContext
-from jinja2.runtime import LoopContext, Macro
+from jinja2.runtime import Context as JinjaContext, LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing
 
-from injector.errors import DENIED_CODE, FaultError, InjectionError, LimitError
+from injector.budget import FaultError, LimitError
+from injector.errors import DENIED_CODE, InjectionError
 from injector.library_messages import undefined_message
 from injector.names import did_you_mean, kind_of, nearest, shortened
 from injector.reasons import Reason

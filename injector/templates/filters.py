@@ -16,8 +16,9 @@ from jinja2.exceptions import FilterArgumentError
 from jinja2.filters import FILTERS as JINJA_FILTERS
 from jinja2.tests import TESTS as JINJA_TESTS
 
-from injector.errors import FaultError
+from injector.budget import FaultError
 from injector.names import kind_of
+from injector.pods.quantity import add_quantities, extreme_quantity, quantity_in, scale_quantity
 from injector.templates.holes import check_length, current, plain_value
 from injector.templates.quoting import EMBEDDED, NAMED, Quoted, json_quote, quote
 from injector.templates.sandbox_operations import compared, each, operand, replaced, scalar_operand, split
@@ -73,10 +74,62 @@ def _float(value: Any) -> float:
         raise FaultError("float: this is not a number") from None
 
 
-def _sum(value: Any, start: int = 0) -> Any:
-    if not all(isinstance(item, int | float) for item in value):
-        raise FaultError("sum needs numbers")
-    return sum(value, start)
+def _on_quantities(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The filter whose values are quantities; what is none of them is the template's fault."""
+
+    @wraps(function)
+    def on_quantities(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except ValueError as error:
+            raise FaultError(f"{function.__name__.lstrip('_')}: {error}") from None
+
+    return on_quantities
+
+
+def _present(*quantities: Any) -> list[Any]:
+    return [quantity for quantity in quantities if quantity is not None and not isinstance(quantity, Undefined)]
+
+
+@_on_quantities
+def _add(*quantities: Any) -> str | None:
+    """The sum of quantities; null where all are null."""
+    present = _present(*quantities)
+    return add_quantities(present) if present else None
+
+
+@_on_quantities
+def _sum(value: Any, start: Any = 0) -> Any:
+    """The sum of numbers or, as soon as one is a text, of quantities, some of which may not be set."""
+    if all(isinstance(item, int | float) for item in value):
+        return sum(value, start)
+    present = _present(*value, start or None)
+    return add_quantities(present) if present else None
+
+
+@_on_quantities
+def _at_least(quantity: Any, smallest: Any) -> str | None:
+    """The quantity, or the other where it is larger; null counts as less than any."""
+    present = _present(quantity, smallest)
+    return extreme_quantity(present, largest=True) if present else None
+
+
+@_on_quantities
+def _at_most(quantity: Any, largest: Any) -> str | None:
+    """The quantity, or the other where it is smaller. Without a quantity null; without the other there is no bound."""
+    return None if quantity is None else extreme_quantity(_present(quantity, largest), largest=False)
+
+
+@_on_quantities
+def _scale(quantity: Any, factor: Any) -> str | None:
+    """The quantity times a number such as 0.1, or a percentage such as "10%"; of null, null."""
+    return None if quantity is None else scale_quantity(quantity, factor)
+
+
+@_on_quantities
+def _in_units(quantity: Any, unit: Any = "1") -> int | None:
+    """How many of a unit, such as "1Mi", a quantity is, rounded up; of null, null."""
+    return None if quantity is None else quantity_in(quantity, unit)
 
 
 def _round(value: Any, precision: Any = 0, method: Any = "common") -> float:
@@ -99,9 +152,13 @@ _DIGITS = 20
 
 _OWN: dict[str, Callable[..., Any]] = {
     "abs": abs,
+    "add": _add,
+    "at_least": _at_least,
+    "at_most": _at_most,
     "capitalize": _case("capitalize"),
     "count": len,
     "float": _float,
+    "in_units": _in_units,
     "int": _int,
     "items": _items,
     "join": _join,
@@ -111,6 +168,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     "replace": replaced,
     "reverse": itemgetter(slice(None, None, -1)),
     "round": _round,
+    "scale": _scale,
     "split": split,
     "string": _string,
     "sum": _sum,

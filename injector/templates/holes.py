@@ -18,8 +18,7 @@ from typing import Any, NoReturn
 
 from jinja2 import Undefined, pass_context
 
-from injector.budget import Budget
-from injector.errors import FaultError, LimitError
+from injector.budget import Budget, FaultError, LimitError
 from injector.names import kind_of, shortened
 from injector.templates.quoted_places import with_bare_marks, with_marks, without_marks
 from injector.templates.quoting import Quoted, check_harmless, check_quoted

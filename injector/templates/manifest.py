@@ -10,15 +10,15 @@ from typing import Any, NoReturn
 
 import yaml
 
+from injector.budget import LimitError
 from injector.diagnostics import Path, Place, spoken_path
-from injector.errors import LimitError, TemplateError
+from injector.errors import TemplateError
 from injector.names import cut, hint, is_dns_label, legal_name, respelling, shortened, suggestion
 from injector.pods.context import Object
 from injector.pods.selectors import SelectorError, check_selector
-from injector.templates.families import make_family
 from injector.templates.holes import EXPANSIONS
 from injector.templates.kubernetes_yaml import Builder, TooMuchError, compose
-from injector.templates.parameter_schema import DeclarationError, make_parameter
+from injector.templates.parameter_schema import DeclarationError, make_family, make_parameter
 from injector.templates.program import is_document
 from injector.templates.quoting import SYNTAXES, syntax_of
 from injector.templates.source_map import normal, place_at, yaml_place

@@ -21,7 +21,7 @@ from injector.names import SEARCHES, cut, nearest, shortened, suggestion, to_wri
 from injector.pods.context import Object
 from injector.reasons import Reason
 from injector.settings import Settings
-from injector.templates.families import declared_parameter, shown_name, similar_names
+from injector.templates.parameter_schema import declared_parameter, shown_name, similar_names
 from injector.templates.parameter_values import allowed, value_digest, value_of
 from injector.templates.template import UNSET, Parameter, Template
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from types import CodeType
 from typing import Any, NoReturn
 
-from jinja2 import BaseLoader, TemplateSyntaxError, nodes
-from jinja2 import Template as JinjaTemplate
+from jinja2 import BaseLoader, Template as JinjaTemplate, TemplateSyntaxError, nodes
 from jinja2.environment import Environment as JinjaEnvironment
 
 from injector.caches import Memo

@@ -26,8 +26,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from injector.budget import charge
-from injector.errors import FaultError
+from injector.budget import FaultError, charge
 from injector.names import shortened
 
 #: Stand around a quoted value: noncharacters of Unicode, which are never text.

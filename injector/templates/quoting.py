@@ -31,7 +31,7 @@ from typing import Any
 
 import msgspec
 
-from injector.errors import FaultError
+from injector.budget import FaultError
 from injector.names import kind_of, shortened
 
 _HARMLESS = re.compile(r"[A-Za-z0-9._:/@%+=,-]*\Z")
@@ -79,9 +79,13 @@ def check_harmless(value: Any, syntax: str = "") -> str:
         raise FaultError(f"{kind_of(value)} cannot be written into a text as it is; {_INSTEAD.get(type(value), _LOOP)}")
     text = value if isinstance(value, str) else repr(value)
     if not _HARMLESS.match(text) or ((rule := _HARMFUL.get(syntax)) and rule.search(text)):
-        to_do = USE_QUOTE if syntax else f"{_name_it()}, and {USE_QUOTE}"
-        raise FaultError(f"{shortened(text)} could change the file's syntax here; {to_do}")
+        raise FaultError(f"{shortened(text)} could change the file's syntax here; {quoting_advice(syntax)}")
     return text
+
+
+def quoting_advice(syntax: str) -> str:
+    """What to write for a value that a file of this syntax cannot hold as it is; "" is a syntax that is not known."""
+    return USE_QUOTE if syntax else f"{_name_it()}, and {USE_QUOTE}"
 
 
 #: What to write for a value that a text cannot hold, by its type.

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from injector.budget import charge, charge_later
+from injector.budget import FaultError, LimitError, charge, charge_later
 from injector.caches import Memo
 from injector.diagnostics import Path, Place
-from injector.errors import FaultError, InjectionError, LimitError
+from injector.errors import InjectionError
 from injector.names import kind_of
 from injector.pods.context import Object, mapping_at, sequence
 from injector.pods.fields import CONTAINER_LISTS
@@ -25,8 +25,7 @@ from injector.templates.holes import Run, current, document
 from injector.templates.per_container import Part, joined_overlays
 from injector.templates.program import Root
 from injector.templates.quoted_places import checked
-from injector.templates.render_errors import RenderError as RenderError
-from injector.templates.render_errors import failure, frame
+from injector.templates.render_errors import RenderError as RenderError, failure, frame
 from injector.templates.structure import OUTPUT, Structure
 from injector.templates.template import OVERLAY, Template
 from injector.templates.variables import Context, app_containers, variables_of

@@ -11,8 +11,9 @@ from typing import Any
 import yaml
 from jinja2 import UndefinedError
 
+from injector.budget import TOO_LARGE, FaultError, LimitError
 from injector.diagnostics import Path, Place
-from injector.errors import TOO_LARGE, FaultError, InjectionError, LimitError, TemplateError
+from injector.errors import InjectionError, TemplateError
 from injector.library_messages import undefined_message
 from injector.names import WANTED, hint, kind_of, nearest
 from injector.pods.context import Object
@@ -169,6 +170,8 @@ _FIXED = {
     "files": ("configmap",),
     "namespace": ("name", "labels", "annotations"),
     "workload": ("kind", "name"),
+    "app": ("resources", "largest"),
+    **dict.fromkeys(("app.resources", "app.largest"), ("requests", "limits")),
     "cluster": ("version", "domain"),
     "loop": ("index", "index0", "first", "last", "length", "previtem", "nextitem"),
 }
@@ -184,7 +187,8 @@ def _missing(expression: str, name: str, owner: Any, template: Template) -> str:
     root, _, variable = base.partition(".")
     if name in _METHODS.get(type(owner), ()):
         return f"`{name}` is a method here; write {base}.{name}()"
-    if base in _FIXED:
+    # a template may use such a name for a value of its own
+    if base in _FIXED and (not isinstance(owner, dict) or owner.keys() >= set(_FIXED[base])):
         return f"`{base}` has no `{name}`{hint(name, _FIXED[base])}"
     if not base or (isinstance(owner, dict) and nearest(name, [key for key in owner if isinstance(key, str)])):
         return ""

@@ -9,7 +9,7 @@ from typing import Any
 
 from jinja2 import Undefined
 
-from injector.errors import FaultError
+from injector.budget import FaultError
 from injector.names import kind_of
 from injector.templates.dependencies import FILLED, NamePath
 from injector.templates.holes import Text, check_length, current, plain_text, plain_value

@@ -15,8 +15,8 @@ from injector.names import nearest, shortened, suggestion
 from injector.pods.context import Cluster, Namespace
 from injector.pods.selectors import SelectorError, check_selector, matches
 from injector.settings import Settings
-from injector.templates.families import declared_parameter, similar_names
 from injector.templates.load import load_template, relevant_sources
+from injector.templates.parameter_schema import declared_parameter, similar_names
 from injector.templates.parameter_values import value_of
 from injector.templates.parameters import Resolved, only
 from injector.templates.template import Template

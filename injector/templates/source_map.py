@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import yaml
-from jinja2 import Template as JinjaTemplate
-from jinja2 import TemplateSyntaxError, nodes
+from jinja2 import Template as JinjaTemplate, TemplateSyntaxError, nodes
 from jinja2.lexer import Lexer
 
 from injector.diagnostics import Path, Place

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from injector.errors import FaultError, LimitError
+from injector.budget import FaultError, LimitError
 from injector.names import kind_of
 from injector.pods.overlay import Default, Replace
 from injector.templates.kubernetes_yaml import Builder, Node, compose

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from injector.pods.context import Cluster, Namespace, Object, Workload, mappings_at
+from injector.pods.app_size import app_size
+from injector.pods.context import Cluster, Namespace, Object, Workload, mapping_at, mappings_at
 from injector.pods.fields import CONTAINER_LISTS
 from injector.templates.dependencies import CONTAINER
 from injector.templates.program import Root
@@ -75,6 +76,7 @@ def variables_of(root: Root, context: Context) -> Object:
 #: What each name is of a context.
 VARIABLES: dict[str, Callable[[Context], Any]] = {
     "params": lambda c: c.params,
+    "app": lambda c: app_size(mapping_at(c.object, "spec"), c.app),
     "object": lambda c: c.object,
     "namespace": lambda c: {
         "name": c.namespace.name,

@@ -34,12 +34,11 @@ from injector.webhook.answer_cache import AnswerCache
 from injector.webhook.cluster_sync import ClusterSync
 from injector.webhook.evaluators import Evaluator, GuardEvaluator, MutateEvaluator, PolicyEvaluator
 from injector.webhook.exchange import Route
-from injector.webhook.lifecycle import Drain, watch_loop
 from injector.webhook.namespace_resolver import EveryNamespace, NamespaceResolver
 from injector.webhook.pipeline import Pipeline
 from injector.webhook.receipt_seals import CertificateSeals
 from injector.webhook.record import Recorder
-from injector.webhook.server import Server
+from injector.webhook.server import Drain, Server, watch_loop
 from injector.webhook.snapshot_manager import SnapshotManager
 from injector.webhook.source_reviews import SourceReviews
 from injector.webhook.tls import BuiltinSource, CertificateSource, FileSource

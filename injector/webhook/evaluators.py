@@ -26,8 +26,17 @@ from injector.settings import PathTemplates
 from injector.telemetry import where_it_failed
 from injector.templates.snapshot import Snapshot
 from injector.webhook.record import FailureEvent, Note, failure_event, note_of, object_name, resource_name
-from injector.webhook.response import AdmissionResponse, audit_annotations, response_to
-from injector.webhook.review import Review, ReviewRequest, optional_object, read_object, read_request, to_request
+from injector.webhook.review import (
+    AdmissionResponse,
+    Review,
+    ReviewRequest,
+    audit_annotations,
+    optional_object,
+    read_object,
+    read_request,
+    response_to,
+    to_request,
+)
 
 #: `inject` or `guard`: (pod, namespace, snapshot, request, decision=...) to the injection.
 Core = Callable[..., Injection]

@@ -21,7 +21,7 @@ from injector.errors import ReviewError
 from injector.settings import ServerSettings
 from injector.telemetry import Metrics
 from injector.webhook.connections import RequestProgress
-from injector.webhook.response import status_body
+from injector.webhook.review import status_body
 
 _STATUS_LINES = {code: f"{code} {responses[code]}".encode() for code in (200, 400, 404, 405, 413, 415, 429)}
 _JSON_TYPE = "application/json"

@@ -25,8 +25,7 @@ from injector.webhook.evaluators import DOUBTFUL, Evaluator, Failure, Reviewed, 
 from injector.webhook.namespace_resolver import NamespaceResolver
 from injector.webhook.receipt_seals import REUSE_SECONDS
 from injector.webhook.record import FailureReporter, Note, Recorder
-from injector.webhook.response import answer_head, answer_tail
-from injector.webhook.review import Review, read_review
+from injector.webhook.review import Review, answer_head, answer_tail, read_review
 from injector.webhook.snapshot_manager import SnapshotManager
 
 _NOT_READY = Failure(InjectionError(Reason.NOT_READY, "settings and templates have not been read yet; try again"))

@@ -27,8 +27,7 @@ from injector.templates.choice import names_in
 from injector.templates.load import TemplateSources
 from injector.templates.snapshot import SnapshotError, build_snapshot
 from injector.webhook.record import object_name
-from injector.webhook.response import AdmissionResponse, answer_head, answer_tail
-from injector.webhook.review import Review, optional_object, read_review
+from injector.webhook.review import AdmissionResponse, Review, answer_head, answer_tail, optional_object, read_review
 from injector.webhook.snapshot_manager import SnapshotManager
 from injector.webhook.snapshot_sources import read_settings
 

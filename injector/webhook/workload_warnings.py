@@ -19,8 +19,7 @@ from injector.settings import Settings
 from injector.templates.choice import misspelt_annotations
 from injector.webhook.evaluators import DOUBTFUL, Evaluator, Failure, ReviewOutcome, ReviewTask, Verdict
 from injector.webhook.record import note_of, object_name
-from injector.webhook.response import AdmissionResponse, response_to
-from injector.webhook.review import ReviewRequest, read_object
+from injector.webhook.review import AdmissionResponse, ReviewRequest, read_object, response_to
 
 #: A workload, and its pod template where there is something to say about it.
 _WorkloadAndPod = tuple[Object, Object | None]

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from injector.authoring.lint.engine import LintOptions, templates_among
-from injector.authoring.lint.engine import lint as lint_templates
+from injector.authoring.lint.engine import LintOptions, lint as lint_templates, templates_among
 from injector.cli.main import cli
 from injector.pods.context import Cluster
 from tests.authoring.pages import Typist, blocks

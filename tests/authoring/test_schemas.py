@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
-from hypothesis import event, given, settings
-from hypothesis import strategies as st
+from hypothesis import event, given, settings, strategies as st
 from jsonschema import Draft202012Validator
 
 from injector.authoring.cases.document import Absent, read_document

@@ -19,8 +19,7 @@ from tests.baseline.entrances import Output, command, templates_loaded_once
 from tests.silence import Switch, wordless
 from tests.unit.cli.manifests import POD
 from tests.unit.cli.test_check_parts import broken, fine, forbidden, lost, wrong_settings
-from tests.unit.templates.test_broken import CASES as BROKEN
-from tests.unit.templates.test_broken import contents
+from tests.unit.templates.test_broken import CASES as BROKEN, contents
 from tests.unit.test_settings import MISTAKES as SETTINGS_MISTAKES
 
 #: Lines of a sidecar config that are imported, refused, or told of.

@@ -15,8 +15,7 @@ from tests.authoring.lint.test_lint_rule_cases import CASES as RULE_CASES
 from tests.authoring.lint.test_lint_rules import RULES
 from tests.baseline.case import TOLD, Answer, Case
 from tests.baseline.entrances import command
-from tests.unit.templates.test_broken import CASES as BROKEN
-from tests.unit.templates.test_broken import contents
+from tests.unit.templates.test_broken import CASES as BROKEN, contents
 from tests.unit.templates.test_load import MANIFESTS, OVERLAYS, OVERLAYS_MANIFEST, manifest
 from tests.unit.test_settings import MISTAKES as SETTINGS_MISTAKES
 

@@ -13,8 +13,7 @@ from tests.baseline.case import TOLD, Answer, Case, Object
 from tests.baseline.entrances import Output, command, templates_loaded_once, timeless
 from tests.corpus.manifests import MANIFESTS, VARIANTS, VERSIONS
 from tests.golden import test_golden, test_paths
-from tests.golden.entrances import Case as GoldenCase
-from tests.golden.entrances import Webhook, by_command_line, pod_of, read_case, webhook
+from tests.golden.entrances import Case as GoldenCase, Webhook, by_command_line, pod_of, read_case, webhook
 from tests.golden.path_entrances import PATH_TEMPLATES, PathWebhook
 from tests.unit.webhook.support import Loop, running_loop
 

@@ -32,6 +32,7 @@ _VERSIONS = {
     "discovery.k8s.io/v1": "EndpointSlice",
     "policy/v1": "PodDisruptionBudget",
     "autoscaling/v2": "HorizontalPodAutoscaler",
+    "autoscaling.k8s.io/v1": "VerticalPodAutoscaler",
     "networking.k8s.io/v1": "NetworkPolicy",
     "certificates.k8s.io/v1": "CertificateSigningRequest",
     "rbac.authorization.k8s.io/v1": "ClusterRole ClusterRoleBinding Role RoleBinding",

@@ -14,8 +14,7 @@ from cryptography import x509
 
 from injector.cli.csr_flow import NotSignedError
 from injector.cli.main import cli
-from injector.cluster.signing import answer_of, approval, signing_request
-from injector.cluster.x509 import new_key
+from injector.cluster.x509 import answer_of, approval, new_key, signing_request
 from tests.cluster.away import user_with
 from tests.cluster.conftest import ConfigureWebhooks, NamespaceFactory
 from tests.cluster.controlplane import ControlPlane

@@ -1,4 +1,4 @@
-"""What `field_rules` says of defaults, of zeros and of fields that exclude one another is what the API server does."""
+"""What `RULES` says of defaults, of zeros and of fields that exclude one another is what the API server does."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from injector.pods.context import Object
-from injector.pods.field_rules import RULES
-from injector.pods.fields import POD, Field
+from injector.pods.fields import POD, RULES, Field
 from tests.cluster.api import ApiError
 from tests.cluster.controlplane import ControlPlane
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from injector.cluster.pause import NOTHING
+from injector.cluster.installation import NOTHING
 from injector.cluster.repair.repair import STOPPED_KEY
 from tests.cluster.api import Api, Object
 from tests.cluster.conftest import NamespaceFactory

@@ -12,7 +12,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from injector.cli.main import cli
-from injector.cluster.pause import MANAGER, NOTHING
+from injector.cluster.installation import NOTHING, PAUSE_MANAGER
 from tests.cluster.api import Api, ApiError, Object
 from tests.cluster.away import user_with
 from tests.cluster.conftest import NamespaceFactory
@@ -79,7 +79,7 @@ def test_pause_and_resume(control_plane: ControlPlane, installed: Installed, spa
         assert said["sidecar.injector/paused-by"] == "admin"
         assert said["sidecar.injector/paused-reason"] == "upgrade of the nodes"
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", said["sidecar.injector/paused-at"])
-        [manager] = [m for m in configuration["metadata"]["managedFields"] if m["manager"] == MANAGER]
+        [manager] = [m for m in configuration["metadata"]["managedFields"] if m["manager"] == PAUSE_MANAGER]
         assert manager["operation"] == "Apply"
         fields = [set(f) - {"."} for k, f in manager["fieldsV1"]["f:webhooks"].items() if k.startswith("k:")]
         assert fields == [{"f:name", "f:objectSelector"}] * len(configuration["webhooks"])
@@ -105,7 +105,7 @@ def test_pause_and_resume(control_plane: ControlPlane, installed: Installed, spa
     for configuration, earlier in zip(configurations(installed), before, strict=True):
         assert configuration["webhooks"] == earlier["webhooks"]
         assert not [key for key in configuration["metadata"].get("annotations") or {} if "paused" in key]
-        assert MANAGER not in [m["manager"] for m in configuration["metadata"]["managedFields"]]
+        assert PAUSE_MANAGER not in [m["manager"] for m in configuration["metadata"]["managedFields"]]
     again = run(control_plane, "resume").stderr
     assert "was not paused" in again and "created while injection was paused" not in again
     missing = json.loads(run(control_plane, "list", "-n", spaces["enabled"], "--missing", "--output", "json").stdout)
@@ -159,7 +159,7 @@ def test_the_plain_kubectl_way_is_the_same(
     block, undo = re.findall(r"```yaml\n(apiVersion: admissionregistration.*?)```", document, re.DOTALL)
     [command] = re.findall(r"^    kubectl (apply --server-side .* -f pause.yaml)$", document, re.MULTILINE)
     words = command.removesuffix(" pause.yaml").split()
-    assert f"--field-manager={MANAGER}" in words
+    assert f"--field-manager={PAUSE_MANAGER}" in words
     control_plane.kubectl(*words, "-", stdin=block)
     eventually("pods are made as they are", lambda: not injected(installed.api, spaces["required"]))
     for configuration in configurations(installed):

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from injector.cluster.entries import entries
+from injector.cluster.entries import entries, update_policy
 from injector.cluster.installation import Installation
 from injector.cluster.permissions import permissions
-from injector.cluster.update_policy import update_policy
 from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.settings import Settings, parse_settings

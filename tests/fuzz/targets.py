@@ -13,8 +13,7 @@ from typing import Any
 
 import jsonpatch
 import msgspec
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from injector.authoring.manifest_writer import dump_yaml
 from injector.cli.documents import join_documents, read_documents
@@ -36,8 +35,7 @@ from tests.unit.support import ENABLED, REQUIRED, snapshot, web
 from tests.unit.templates.file_shapes import file_shape
 from tests.unit.templates.hostile import HOSTILE
 from tests.unit.templates.test_gallery import GALLERY, NEEDED, documents
-from tests.unit.webhook.test_waiting import Kept, Webhook, World
-from tests.unit.webhook.test_waiting import snapshot as proxy_snapshot
+from tests.unit.webhook.test_waiting import Kept, Webhook, World, snapshot as proxy_snapshot
 from tests.yaml_readers import READERS
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -76,6 +76,8 @@ GETTERS = {
             "vault",
             "actionlint",
             "kube-state-metrics",
+            "vpa-admission-controller",
+            "vpa-updater",
         )
     },
     "get-fluent-bit": ("fluent-bit",),
@@ -84,6 +86,7 @@ GETTERS = {
     "get-prometheus": ("prometheus", "promtool"),
     "get-chromium": ("chromium",),
     "get-neovim": ("nvim",),
+    "get-vscode": ("vscode-server",),
 }
 _GETTER_OF = {part: getter for getter, parts in GETTERS.items() for part in parts}
 
@@ -92,6 +95,8 @@ PROGRAMS = frozenset(
     (
         *("helm-3", "vault", "otelcol", "oauth2-proxy", "cloud-sql-proxy", "sdk-server", "fluent-bit", "fluentd"),
         *("prometheus", "promtool", "actionlint", "chromium", "nvim", "mkdocs", "base", "kube-state-metrics"),
+        "vscode-server",
+        *("vpa-admission-controller", "vpa-updater"),
     )
 )
 
@@ -130,6 +135,7 @@ def search_path() -> str:
         str(cache() / "programs"),
         str(cache() / "chromium" / "bin"),
         str(cache() / "neovim" / "bin"),
+        str(cache() / "vscode" / "bin"),
     ]
     return os.pathsep.join(folders)
 

@@ -22,7 +22,7 @@ from injector.policies.admit import admit
 from injector.policies.request import ObjectRequest
 from injector.settings import PathTemplates, Settings
 from injector.templates.snapshot import Snapshot, build_snapshot
-from injector.webhook.response import answer_tail, response_to
+from injector.webhook.review import answer_tail, response_to
 from tests.unit.support import ENABLED, REQUIRED, web
 
 FEW = 32

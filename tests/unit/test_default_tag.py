@@ -9,7 +9,7 @@ import pytest
 from injector.errors import InjectionError
 from injector.inject import guard, inject, uninject
 from injector.pods.context import Cluster, Namespace
-from injector.policies.object_merge import merge_object
+from injector.policies.admit import merge_object
 from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.render import render_overlay

@@ -24,8 +24,15 @@ from injector.pods.fitting import keep_requests_below_limits
 from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates, Settings, parse_settings
 from injector.telemetry import LogOutput, Metrics
-from injector.templates import environment, holes, parameter_schema, parameter_values, structure, template
-from injector.templates import kubernetes_yaml as kubernetes_yaml
+from injector.templates import (
+    environment,
+    holes,
+    kubernetes_yaml as kubernetes_yaml,
+    parameter_schema,
+    parameter_values,
+    structure,
+    template,
+)
 from injector.templates.environment import FUNCTIONS
 from injector.templates.filters import FILTERS, TESTS, TEXT_FILTERS
 from injector.templates.load import load_template

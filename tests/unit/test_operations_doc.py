@@ -11,24 +11,23 @@ from typing import Any
 import pytest
 import yaml
 
-from injector.cluster import bundles, pause
+from injector.cluster import bundles, installation
 from injector.cluster.builtin import _GONE_SECONDS
 from injector.cluster.config_maps import ConfigMaps
-from injector.cluster.entries import entries
+from injector.cluster.entries import entries, update_policy
 from injector.cluster.events import Pace
 from injector.cluster.installation import INSTALLATION, Installation
 from injector.cluster.lease import LeaseTiming
 from injector.cluster.permissions import permissions
 from injector.cluster.rotation import KEYS
 from injector.cluster.tasks import RepairBackoff
-from injector.cluster.update_policy import update_policy
 from injector.loading import trial
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.telemetry import Metrics
 from injector.templates.template import SETTERS
 from injector.webhook import cluster_sync, tls
-from injector.webhook.lifecycle import STUCK_SECONDS
+from injector.webhook.server import STUCK_SECONDS
 from tests.unit.test_docs import code, page, table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,10 +128,13 @@ def test_field_managers_and_fields_are_those_of_the_code() -> None:
     rows = table(PAGE, "object", "field", "who", "field manager")
     managers = {code(row[1])[0]: code(row[3]) for row in rows if code(row[1])}
     assert managers["webhooks[*].clientConfig.caBundle"] == [bundles.FIELD_MANAGER]
-    assert managers["webhooks[*].objectSelector"] == [pause.MANAGER]
+    assert managers["webhooks[*].objectSelector"] == [installation.PAUSE_MANAGER]
     assert managers["data"] == [bundles.FIELD_MANAGER]
     [annotations] = [found for row in rows for found in code(row[1]) if found.endswith("-...")]
-    assert all(key.startswith(annotations.removesuffix("...")) for key in (pause._BY, pause._AT, pause._REASON))
+    assert all(
+        key.startswith(annotations.removesuffix("..."))
+        for key in (installation._BY, installation._AT, installation._REASON)
+    )
     kept = Settings().certificates
     named = {row[0].partition(" ")[0]: code(row[0])[0] for row in rows if code(row[0])}
     assert named == {"Secret": kept.secret, "Lease": kept.lease}

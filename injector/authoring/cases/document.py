@@ -14,8 +14,7 @@ from typing import Any, BinaryIO, cast
 import yaml
 
 from injector.authoring.diagnostic_formats import one_line
-from injector.diagnostics import Diagnostic, Place
-from injector.diagnostics import Path as ObjectPath
+from injector.diagnostics import Diagnostic, Path as ObjectPath, Place
 from injector.pods.overlay import bare_value
 from injector.templates.kubernetes_yaml import Builder, Node, YAMLError, compose
 from injector.templates.source_map import place_at

@@ -15,8 +15,7 @@ from injector.advice.values import value_help
 from injector.apply import Overrides
 from injector.authoring.author_warnings import text_warnings
 from injector.authoring.cases.branches import marked
-from injector.authoring.cases.case import CHOSEN
-from injector.authoring.cases.case_objects import case_path, question
+from injector.authoring.cases.case import CHOSEN, case_path, question
 from injector.authoring.cases.suite import Checked
 from injector.authoring.lint.pod_schema import version_of
 from injector.authoring.refusal_location import Attempt
@@ -24,8 +23,8 @@ from injector.diagnostics import Diagnostic, Place
 from injector.errors import InjectionError, InjectorError, SettingsError, TemplateError
 from injector.inject import inject
 from injector.injection import Applied, Injection
-from injector.loading.limits import limited, load_within_limits
 from injector.loading.template_folders import gallery_path, read_folder
+from injector.loading.trial import limited, load_within_limits
 from injector.names import hint, shortened
 from injector.pods.context import Cluster, Namespace
 from injector.pods.delivery import file_annotation
@@ -36,7 +35,7 @@ from injector.policies.request import ObjectRequest
 from injector.reasons import Reason
 from injector.settings import Settings, parse_settings
 from injector.templates.choice import names_in
-from injector.templates.families import declared_parameter, similar_names
+from injector.templates.parameter_schema import declared_parameter, similar_names
 from injector.templates.parameter_values import value_of
 from injector.templates.parameters import Resolved, resolve
 from injector.templates.samples import has_example, sample_value

@@ -19,7 +19,7 @@ from injector.authoring.file_syntax import unended_line
 from injector.diagnostics import Diagnostic
 from injector.errors import TemplateError
 from injector.injection import Injection
-from injector.loading.limits import limited
+from injector.loading.trial import limited
 from injector.names import shortened
 from injector.reasons import Reason
 from injector.templates.template import request_words

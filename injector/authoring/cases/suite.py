@@ -1,22 +1,21 @@
-"""The cases of a template: its folder `tests`, read and checked before anything runs."""
+"""The cases of a template: its folder `tests`, read and checked before anything runs; which an expression chooses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from injector.advice.declarations import CASE_FILE_KEYS, case_key_help
-from injector.authoring.cases.case import Case
-from injector.authoring.cases.case_objects import Given, given, object_among, read_objects
+from injector.authoring.cases.case import Case, Given, given, object_among, read_objects
 from injector.authoring.cases.document import Absent, CaseDocument, read_document
 from injector.authoring.cases.mistakes import GOLDEN, mistakes
 from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.lint.sample_pods import SAMPLE
-from injector.diagnostics import Diagnostic
-from injector.diagnostics import Path as ObjectPath
+from injector.diagnostics import Diagnostic, Path as ObjectPath
 from injector.names import flow_value, hint, nearest, shortened
 from injector.pods.context import Object, mapping, mappings
 from injector.pods.resource_kinds import resource_of
@@ -225,3 +224,36 @@ def _shared_golden_files(cases: list[Checked]) -> Iterator[Diagnostic]:
             yield checked.problem(
                 "case", f"{name} is the golden file of “{first[name].case.name}” already", "expect", "golden"
             )
+
+
+#: Whether a case is chosen, by what people call it.
+CaseFilter = Callable[[str], bool]
+
+_TOKEN = re.compile(r"\s*(?:([()]|(?:and|or|not)(?![^\s()]))|\"([^\"]*)\"|'([^']*)'|([^\s()\"']+))")
+_HOW = 'write words with `and`, `or`, `not` and brackets, as in sidecar and not (redirect or "host network")'
+
+
+def chosen_by(expression: str) -> CaseFilter:
+    """The choice that an expression makes: `sidecar and not (redirect or "host network")`.
+
+    A word is a part of the name, in capitals or not; one in quotes may hold blanks. Raises ValueError saying what is
+    wrong. Python reads the expression, with `word[0] in name` for its first word.
+    """
+    words: list[str] = []
+    code, at, end, complete = "", 0, len(expression.rstrip()), False
+    while at < end:
+        token = _TOKEN.match(expression, at)
+        if token is None:
+            raise ValueError(f"a quote in {expression[at:].strip()} is not closed")
+        if complete is (token[1] in (None, "(", "not")):
+            raise ValueError(_HOW)
+        complete = token[1] in (None, ")")
+        if not token[1]:
+            words.append((token[2] or token[3] or token[4] or "").lower())
+        code += f" {token[1] or f'word[{len(words) - 1}] in name'}"
+        at = token.end()
+    try:
+        choice = compile(code.strip(), "-k", "eval")
+    except (SyntaxError, MemoryError, RecursionError):
+        raise ValueError(_HOW) from None
+    return lambda name: bool(eval(choice, {"word": words, "name": name.lower()}))  # noqa: S307 - made of words above

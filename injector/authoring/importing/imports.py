@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from injector.authoring.importing.find import LISTS, Config, Teller, find_configs
 from injector.authoring.importing.folder import Imported, folder_of
 from injector.authoring.importing.sidecar import Sidecar, read_sidecar
 from injector.authoring.importing.sidecar_overlay import deliver, unused
-from injector.authoring.importing.source import LIMIT, RULE
+from injector.authoring.importing.source import LIMIT, LISTS, RULE, Config, Teller, find_configs
 from injector.authoring.lint.pod_schema import INSTALL_SCHEMAS, SchemasMissingError
 from injector.diagnostics import Diagnostic, Place
 from injector.names import legal_name, shortened, template_name

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from injector.advice.field_names import clear_help
 from injector.authoring.cases.document import nested_values
-from injector.authoring.importing.find import (
+from injector.authoring.importing.source import (
     CONFIG_FIELDS,
     EVERYWHERE,
     LISTS,

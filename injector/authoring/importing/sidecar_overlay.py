@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from injector.authoring.importing.find import ConfigFiles
 from injector.authoring.importing.sidecar import Sidecar
+from injector.authoring.importing.source import ConfigFiles
 from injector.diagnostics import Diagnostic
 from injector.pods.context import Object, filled, mapping
 from injector.pods.overlay import EVERY_CONTAINER

@@ -12,7 +12,7 @@ import msgspec
 from injector.authoring.lint.subject import RenderFailure
 from injector.diagnostics import Place
 from injector.errors import TemplateError
-from injector.loading.limits import limited
+from injector.loading.trial import limited
 from injector.names import shortened
 from injector.pods.context import mapping, sequence
 from injector.reasons import Reason

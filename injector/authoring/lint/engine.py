@@ -202,14 +202,14 @@ def disables(sources: Mapping[str, str]) -> Iterator[Disable]:
 
 
 def _line(file: str, lines: list[str], number: int, before: str) -> int | None:
-    """The line that a comment is for: its own or, if the comment stands alone, the next line that is not such a
-    comment.
+    """The line that a comment is for: its own or, if the comment stands alone, the next line on which more stands
+    than such a comment.
     """
     if before.strip():
         return number
     if file == MANIFEST and not before:
         return None
-    while number < len(lines) and _COMMENT.match(lines[number]):
+    while number < len(lines) and (match := _COMMENT.match(lines[number])) and not match["before"].strip():
         number += 1
     return number + 1
 

@@ -18,11 +18,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
+from itertools import takewhile
 from typing import Any, NamedTuple
 
-from injector.diagnostics import Diagnostic, Edit, Place, printable
+from injector.authoring.half_written import OutlineEntry, Region, outline, regions, tokens, without_jinja
+from injector.diagnostics import Diagnostic, Edit, Fix, Path, Place, fix_of, printable, urgency
 from injector.errors import TEMPLATE_ERRORS
 from injector.names import cut, flow_value, nearest
+from injector.templates.source_map import line_start
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
 #: How much a name is like the one that is meant (0 to 1), where nobody is asked.
@@ -32,25 +35,12 @@ _BARE = re.compile(
     r"(?:[\w.-]+:[ \t]+)?(?P<value>\{\{[^{}\n]*\}\}|[-+.\w]+)(?=[ \t]*(?:[,}\]]|\r?$|[ \t]#))", re.MULTILINE
 )
 _QUOTED = re.compile(r"(?:[\w.-]+:[ \t]+)?(?P<value>([\"'])([-+.\w]+|\{\{ *params\.\w+ *\}\})\2)")
-#: A key of a mapping in block style, with what is before it on its line.
-_KEY = re.compile(r"(?P<before> *(?:- +)*)(?P<key>[\w./-]+|\"[^\"\n]*\"):(?=[ \t\r\n]|\Z)")
-#: A line with a tag alone, that writes nothing itself.
-_BRANCH = re.compile(r"\{%[-+]? *(?:set|if|elif|else|endif|for|endfor)\b[^%]*%\}|\{#.*#\}")
-#: A line that may write other lines, or none.
-_JINJA = re.compile(r"\{\{|\{#|.*\{%")
+#: Tags that write nothing themselves.
+_BRANCHES = ("set", "if", "elif", "else", "endif", "for", "endfor")
 #: The beginning of a mapping in braces, with its first entry where that has no brackets and quotes.
 _FLOW = re.compile(r"\{(?![{%#])(?P<first>[^,{}\[\]\"'\n]*)(?P<next>.?)")
-#: How a line begins that belongs to the key above, whose indentation it may have.
-_GOES_ON = ("- ", "}", "]")
 #: How often a template is looked at anew, as a fix can show what was wrong behind it.
 _ROUNDS = 12
-
-
-class Fix(NamedTuple):
-    """The right edit for a Diagnostic: what an editor's menu calls it, and its changes, none of which overlap."""
-
-    title: str
-    edits: tuple[Edit, ...]
 
 
 class _Spot(NamedTuple):
@@ -75,12 +65,6 @@ def fix_for(diagnostic: Diagnostic, sources: Mapping[str, str]) -> Fix | None:
     spot = _spot(diagnostic.place, sources)
     ways = (way for name, way in _WAYS.items() if spot and diagnostic.fields.get(name))
     return next((fix for way in ways if spot and (fix := way(spot, diagnostic.fields, sources))), None)
-
-
-def fix_of(diagnostic: Diagnostic) -> Fix | None:
-    """The fix that a Diagnostic carries as its field `fix`."""
-    fix = diagnostic.fields.get("fix")
-    return fix if isinstance(fix, Fix) else None
 
 
 def _spot(place: Place, sources: Mapping[str, str]) -> _Spot | None:
@@ -137,42 +121,56 @@ def _added(spot: _Spot, fields: Mapping[str, Any], _: Mapping[str, str]) -> Fix 
         first, is_simple = flow["first"].rstrip(), flow["next"] in (",", "}")
         at = spot.offset + 1 + len(first) * is_simple
         return spot.fix(title, at, at, f", {written}" if first and is_simple else f"{written}{', ' * (not is_simple)}")
-    key, above = _KEY.match(spot.text, spot.start), spot.text[: spot.start].rstrip().rpartition("\n")[2]
-    is_item = key is not None and "-" in key["before"]
-    if key is None or key.start("key") != spot.offset or (not is_item and "{%" in above):
+    key, before = _key(spot), spot.text[spot.start : spot.offset]
+    if key is None or ("-" not in before and "{%" in spot.text[: spot.start].rstrip().rpartition("\n")[2]):
         return None  # under a tag of Jinja the mapping may begin with another key elsewhere
-    indent = " " * len(key["before"])
+    indent = " " * len(before)
     [(name, value)] = fields["add"].items()
-    if is_item and isinstance(value, dict):
+    if "-" in before and isinstance(value, dict):
         written = f"{name}:{line_end}{indent}  {flow_value(value)[1:-1]}"
-    at = _behind_entries(spot, len(indent))
+    at = _behind_keys(spot, key)
     if at == spot.start:  # in front of the first key, which may stand behind a dash
         return spot.fix(title, spot.offset, spot.offset, f"{written}{line_end}{indent}")
     ended = spot.text[at - 1] == "\n"
     return spot.fix(title, at, at, f"{indent}{written}{line_end}" if ended else f"{line_end}{indent}{written}")
 
 
-def _behind_entries(spot: _Spot, indent: int) -> int:
-    """Where another key may stand in the mapping in block style that begins at the spot: behind its last entry, or
-    that before the first line of Jinja; at the start of its line where there is no such place.
+def _key(spot: _Spot) -> OutlineEntry | None:
+    """The key at the spot, where nothing but dashes is before it on its line."""
+    start = spot.offset + spot.text.startswith(('"', "'"), spot.offset)
+    keys = (entry for entry in outline(without_jinja(spot.text)) if entry.start == start < entry.key_end)
+    return None if spot.text[spot.start : spot.offset].strip(" -") else next(keys, None)
+
+
+def _behind_keys(spot: _Spot, key: OutlineEntry) -> int:
+    """Where another key may stand in the mapping that begins with a key: behind its last one, or that before the first
+    Jinja that may write others; at the start of its line where there is no such place.
     """
-    end, last_key, tagged = spot.lines[0].end(), spot.start, "{%" in spot.lines[0][0]
-    for line in spot.lines[1:]:
-        content = line[0].strip()
-        if not content or content.startswith("#"):
-            continue
-        tagged = tagged or "{%" in content or content.startswith("{{")
-        if content.startswith("{"):
-            end = end if _BRANCH.fullmatch(content) else last_key  # what it writes may belong to the last key
-            continue
-        depth = line[0].index(content)
-        ends = depth < indent or (depth == indent and not content.startswith(_GOES_ON))
-        if tagged:
-            return end if ends else last_key
-        if depth < indent:
-            break
-        last_key, end = end if ends else last_key, line.end()
-    return end
+    entries, tags = _block(spot, key.path[:-1])
+    keys = [e for e in entries if len(e.path) == len(key.path) and not (tags and e.end > tags[0].start)]
+    if tags and tokens(spot.text, *tags[0][1:3])[0].text not in _BRANCHES:
+        keys = keys[:-1]  # what it writes may belong to the last key
+    return _line_end(spot.text, keys[-1].end) if keys else spot.start
+
+
+def _block(spot: _Spot, path: Path) -> tuple[list[OutlineEntry], list[Region]]:
+    """From the spot on what is at a path: its keys and items, and the Jinja that may write others."""
+    text = spot.text
+    behind = [entry for entry in outline(without_jinja(text)) if entry.start >= spot.offset]
+    entries = list(takewhile(lambda entry: entry.path[: len(path)] == path, behind))
+    end = behind[len(entries)].start if len(entries) < len(behind) else len(text)
+    return entries, [part for part in regions(text) if spot.offset < part.start <= end and _writes(text, part)]
+
+
+def _writes(text: str, part: Region) -> bool:
+    """Whether Jinja may write lines: a tag, or a hole at the beginning of a line."""
+    at = part.start - len(part.kind)
+    return part.kind == "{%" or (part.kind == "{{" and not text[line_start(text, at) : at].strip())
+
+
+def _line_end(text: str, offset: int) -> int:
+    """Where the line after that of an offset begins."""
+    return text.find("\n", offset) + 1 or len(text)
 
 
 def _removed(_: _Spot, fields: Mapping[str, Any], sources: Mapping[str, str]) -> Fix | None:
@@ -183,19 +181,10 @@ def _removed(_: _Spot, fields: Mapping[str, Any], sources: Mapping[str, str]) ->
 
 def _without_entry(spot: _Spot | None) -> Edit | None:
     """The change that takes a key in block style and what is below it away; None for another key."""
-    key = spot and _KEY.match(spot.text, spot.start)
-    if not spot or not key or key["before"].strip() or key.start("key") != spot.offset:
+    key = spot and _key(spot)
+    if not spot or not key or spot.text[spot.start : spot.offset].strip() or _block(spot, key.path)[1]:
         return None
-    end = spot.lines[0].end()
-    for line in spot.lines[1:]:
-        content = line[0].strip()
-        if _JINJA.match(content):
-            return None
-        depth, indent = line[0].index(content), len(key["before"])
-        if content and (depth < indent or (depth == indent and not content.startswith(_GOES_ON))):
-            break
-        end = line.end()
-    return Edit(spot.file, spot.start, end, "")
+    return Edit(spot.file, spot.start, _line_end(spot.text, key.end), "")
 
 
 #: By the field that calls for it.
@@ -252,11 +241,6 @@ def fixed(sources: Mapping[str, str], problems: Sequence[Diagnostic]) -> Fixed:
             corrected.append(problem)
     texts = {file: apply(text, (edit for edit in edits if edit.file == file)) for file, text in sources.items()}
     return Fixed(sources, texts, problems, corrected)
-
-
-def urgency(problem: Diagnostic) -> int:
-    """What comes first: errors; what is wrong with a README last."""
-    return 0 if problem.severity == "error" else 1 + problem.place.file.endswith(".md")
 
 
 def _touch(edit: Edit, other: Edit) -> bool:

@@ -14,8 +14,7 @@ import msgspec
 
 from injector.advice.field_names import unknown_field
 from injector.advice.shapes import item_help, shape_help
-from injector.diagnostics import Diagnostic
-from injector.diagnostics import Path as ObjectPath
+from injector.diagnostics import Diagnostic, Path as ObjectPath
 from injector.errors import InjectorError
 from injector.names import WANTED, hint, quotes_change, quotes_help, respelling, shortened
 from injector.pods.context import Object, as_list, mapping

@@ -6,11 +6,10 @@ Both are asked of one place in a schema: its keys and values are what could stan
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
-from injector.authoring.lint.rule import address, rules
-from injector.authoring.lsp.half_written import (
+from injector.authoring.half_written import (
     Region,
     Token,
     chains,
@@ -20,6 +19,7 @@ from injector.authoring.lsp.half_written import (
     tokens,
     without_jinja,
 )
+from injector.authoring.lint.rule import address, rules
 from injector.authoring.lsp.navigation import OF_FILES, occurrences_at
 from injector.authoring.lsp.places import (
     KIND,
@@ -32,8 +32,7 @@ from injector.authoring.lsp.places import (
 )
 from injector.authoring.lsp.project import Project
 from injector.authoring.reference import code
-from injector.templates.filters import FILTERS, TEXT_FILTERS
-from injector.templates.filters import TESTS as JINJA_TESTS
+from injector.templates.filters import FILTERS, TESTS as JINJA_TESTS, TEXT_FILTERS
 from injector.templates.program import is_document
 from injector.templates.source_map import line_start
 
@@ -93,10 +92,10 @@ def complete(project: Project, file: str, offset: int) -> list[Completion]:
     return completions + [Completion(v, kind, "", "", v, cursor.start, cursor.end) for v in cursor.values.values]
 
 
-def hover(project: Project, file: str, offset: int, value_at: Callable[[str, int], str] | None = None) -> Hover | None:
+def hover(project: Project, file: str, offset: int, values: Iterable[tuple[str, int, str]] = ()) -> Hover | None:
     """What is known of what is at an offset of a file; None for nothing.
 
-    `value_at` says what the hole at an offset of a file is worth for the pod in view, "" where there is none.
+    `values` are file, offset and value of each hole for the pod in view.
     """
     text, cursor = project.files.get(file, ""), _cursor(project, file, offset)
     name = text[cursor.start : cursor.end]
@@ -105,14 +104,13 @@ def hover(project: Project, file: str, offset: int, value_at: Callable[[str, int
         or _about(name, cursor.keys.below(name), cursor.start, cursor.end)
         or _about(cursor.name, cursor.values, cursor.start, cursor.end)
     )
-    region = region_at(text, offset) if file.endswith(".j2") and value_at else None
-    value = value_at(file, offset) if value_at and region and region.kind == "{{" else ""
-    if not region or not value:
+    region = region_at(text, offset) or Region("", 0, 0, 0)
+    first = region.start - len("{{")
+    worth = next((v for f, at, v in values if f == file and region.kind == "{{" and first <= at < region.last), "")
+    if not worth:
         return about
-    worth = f"Here: {code(value)}"
-    if about:
-        return about._replace(markdown=f"{about.markdown}\n\n{worth}")
-    return Hover(worth, region.start - 2, region.last)
+    about = about or Hover("", first, region.last)
+    return about._replace(markdown="\n\n".join(filter(None, (about.markdown, f"Here: {code(worth)}"))))
 
 
 def _about(name: str, place: SchemaPlace, start: int, end: int) -> Hover | None:

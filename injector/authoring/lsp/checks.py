@@ -13,13 +13,12 @@ from typing import Any, Final
 import msgspec
 
 from injector.authoring.cases.programs import Programs
-from injector.authoring.cases.results import results_as_json
 from injector.authoring.cases.run import Ways
-from injector.authoring.cases.runner import TestPlan, run_suites
+from injector.authoring.cases.runner import TestPlan, results_as_json, run_suites
 from injector.authoring.cases.suite import read_suite
 from injector.authoring.diagnostic_formats import diagnostic_data
 from injector.authoring.lint.engine import LintOptions, lint_sources, lint_subject
-from injector.authoring.lint.fixes import Fix, fix_of, with_fixes
+from injector.authoring.lint.fixes import with_fixes
 from injector.authoring.lint.pod_schema import check_version, versions
 from injector.authoring.lint.rendering import make_subject
 from injector.authoring.lint.rule import rules
@@ -28,7 +27,7 @@ from injector.authoring.lint.subject import Subject
 from injector.authoring.pod_preview import Surroundings, pod_in_view, preview_choices, preview_of
 from injector.authoring.schemas.settings_schema import settings_schema
 from injector.authoring.yaml_stream import split_yaml
-from injector.diagnostics import Diagnostic
+from injector.diagnostics import Diagnostic, Fix, fix_of
 from injector.errors import DocumentError, SettingsError, TemplateError
 from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import read_folder

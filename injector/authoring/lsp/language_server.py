@@ -22,12 +22,10 @@ from pygls.uris import from_fs_path, to_fs_path
 
 from injector import __version__
 from injector.authoring.cases.suite import TESTS
+from injector.authoring.lint.rule import explanation, rules
 from injector.authoring.lsp.checks import Problem
-from injector.authoring.lsp.editor_features import ANSWERS, OPTIONS, Cursor
-from injector.authoring.lsp.editor_text import EditorText, editor_diagnostic, moved
-from injector.authoring.lsp.fork_server import ChildError, ForkServer
-from injector.authoring.lsp.project import Project
-from injector.authoring.lsp.watched_project import WatchedProject, answered
+from injector.authoring.lsp.editor_features import ANSWERS, OPTIONS, Cursor, EditorText, editor_diagnostic, moved
+from injector.authoring.lsp.project import ChildError, ForkServer, Project, WatchedProject, answered
 from injector.authoring.pod_preview import Surroundings
 from injector.errors import TemplateError
 from injector.loading.template_folders import is_template
@@ -233,6 +231,7 @@ _HANDLERS: Mapping[str, Callable[[InjectorLanguageServer, Any], object]] = {
     types.WORKSPACE_DID_CHANGE_CONFIGURATION: _configured,
     "injector/preview": partial(_ask, task="preview", kind=PreviewParams),
     "injector/cases": partial(_ask, task="cases", kind=CasesParams),
+    "injector/rules": lambda *_: {name: explanation(rule) for name, rule in rules().items()},
     **{method: _at(answer) for method, answer in ANSWERS.items()},
 }
 

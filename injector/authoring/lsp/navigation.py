@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from injector.authoring.cases.suite import TESTS
-from injector.authoring.lsp.half_written import OutlineEntry, chains, expressions, file_names, outline, without_jinja
+from injector.authoring.half_written import OutlineEntry, chains, expressions, file_names, outline, without_jinja
 from injector.authoring.lsp.places import declarations, kind_of_file
 from injector.authoring.lsp.project import Project
 from injector.authoring.reference import BEGIN, END

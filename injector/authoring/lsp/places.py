@@ -20,8 +20,8 @@ from jinja2.filters import FILTERS as JINJA_FILTERS
 import injector
 from injector.authoring.cases.mistakes import GOLDEN
 from injector.authoring.cases.suite import TESTS
+from injector.authoring.half_written import OutlineEntry, file_names, outline, without_jinja
 from injector.authoring.lint.pod_schema import definitions, listed_values
-from injector.authoring.lsp.half_written import OutlineEntry, file_names, outline, without_jinja
 from injector.authoring.lsp.project import Project
 from injector.authoring.reference import code, described, shown_default, takes
 from injector.authoring.schemas import schema_of
@@ -254,14 +254,18 @@ def macros_place(project: Project, file: str) -> SchemaPlace:
     return place_of_names({name: f"{code(m[2])} of {code(m[0])}" for name, m in macros.items()}, "function", "macro")
 
 
+def _fields_of(value: object, about: str | None) -> Schema:
+    """The keys that a value of a template always has, with what documents the value."""
+    return {"properties": {k: {"description": about, **_fields_of(v, about)} for k, v in mapping(value).items()}}
+
+
 def names_place(project: Project, file: str = "") -> SchemaPlace:
     """The place whose keys are the names that templates see; with a file also those that it gives a value."""
     declared = {d.base.replace("-", "_"): d.schema for d in declarations(project.files.get(MANIFEST, ""))}
     context = Context(params={}, object={}, namespace=Namespace(""), workload=Workload("", "", None))
-    of_values = {name: mapping(value(context)) for name, value in VARIABLES.items()}
     help_of = documented_names()
     shapes: Schema = {
-        **{n: {"properties": {k: {"description": help_of.get(n)} for k in v}} for n, v in of_values.items()},
+        **{name: _fields_of(value(context), help_of.get(name)) for name, value in VARIABLES.items()},
         "params": {"properties": declared},
         **dict.fromkeys(("object", "pod", "oldObject"), _POD),
         **{name: {"items": _CONTAINER} for name in ("containers", "app_containers")},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, some, warning
-from injector.cluster.pause import is_paused
+from injector.cluster.installation import is_paused
 from injector.names import nearest
 from injector.pods.context import Object
 from injector.pods.selectors import matches

@@ -45,7 +45,9 @@ def templates(context: CheckContext) -> CheckVerdicts:
         yield bad("template", str(mistake), to_do, template=name, place=mistake.diagnostic.place.whole)
     for problem in snapshot.warnings:
         yield warning("settings", problem.located, "correct the settings, or add the templates that the settings name")
-    for name, days in standing_stages(snapshot.catalog, changes(context), context.live.clock or datetime.now(UTC)):
+    for name, days in standing_stages(
+        snapshot.catalog, times_of_changes(context), context.live.clock or datetime.now(UTC)
+    ):
         yield warning(
             "version-stage",
             f"the stage of the next version {name} has not changed for {days} days",
@@ -71,7 +73,7 @@ def kept_gallery(context: CheckContext) -> CheckVerdicts:
         yield warning("kept-gallery", message, to_do, templates=names)
 
 
-def changes(context: CheckContext) -> dict[str, str]:
+def times_of_changes(context: CheckContext) -> dict[str, str]:
     """When each ConfigMap of a template was changed, by name."""
     path = f"/api/v1/namespaces/{context.namespace}/configmaps"
     maps = context.live.objects(path, {"labelSelector": f"{context.settings.template_label}=true"})

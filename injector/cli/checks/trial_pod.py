@@ -10,10 +10,10 @@ from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Secti
 from injector.cli.checks.namespace_labels import labelled, within
 from injector.cli.live_setup import live_snapshot
 from injector.cli.pages import page_to_open
-from injector.cli.user_ranges import OTHER_SCC, RANGE_KEY, user_range, users_outside
+from injector.cli.pod_remarks import OTHER_SCC, RANGE_KEY, user_range, users_outside
 from injector.cluster.blocking_client import ClusterError
+from injector.cluster.installation import is_paused
 from injector.cluster.namespaces import namespace_of
-from injector.cluster.pause import is_paused
 from injector.diagnostics import Diagnostic, page_address
 from injector.inject import inject
 from injector.pods.context import Object

@@ -19,12 +19,10 @@ from injector.cluster.events import About, Events
 from injector.cluster.installation import configuration_path
 from injector.cluster.lease import Lease
 from injector.cluster.repair.missing_pods import MissingPods, Replay, is_called
-from injector.cluster.rollout.dry_run import NewPod, next_pod
-from injector.cluster.rollout.marked_workload import MarkedWorkload
+from injector.cluster.rollout.marked_workload import MarkedWorkload, unavailable, unsettled
 from injector.cluster.rollout.plan import AffectedWorkload, Plan, PlannedWorkload, workload_path
 from injector.cluster.rollout.rollouts import PATIENCE_SECONDS, Limits, RolloutResult, Rollouts
-from injector.cluster.rollout.steps import StepError, WorkloadStep
-from injector.cluster.rollout.workload_health import unavailable, unsettled
+from injector.cluster.rollout.steps import NewPod, StepError, WorkloadStep, next_pod
 from injector.cluster.tasks import Background, jittered
 from injector.diagnostics import Diagnostic
 from injector.pods.context import Namespace, Object, mapping_at

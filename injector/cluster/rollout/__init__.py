@@ -1,6 +1,6 @@
 """Workloads get new pods, so that these have the current sidecars: slowly, and it stops when it hurts.
 
-`plan.py` says which workload is given new pods by what means, `workload_health.py` how far one is and whether it is
-sick, `rollout_marks.py` what a rollout writes on a workload, `dry_run.py` what a pod would get now, `steps.py` the way
-of one workload, and `rollouts.py` that of all, with the limits and the brake.
+`plan.py` says which workload is given new pods by what means, `marked_workload.py` how far one is and whether it is
+sick, `rollout_marks.py` what a rollout writes on a workload, `steps.py` what a pod would get now and the way of one
+workload, and `rollouts.py` that of all, with the limits and the brake.
 """

@@ -10,7 +10,7 @@ from injector.names import shown_value
 from injector.pods.constraints.pod_view import PodView, Violations, chosen_members, invalid, wrong_value
 from injector.pods.constraints.ports import PORT_NAME, is_port_number
 from injector.pods.context import Object, mapping, mapping_at
-from injector.pods.field_rules import RULES
+from injector.pods.fields import RULES
 
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 HOOKS = ("postStart", "preStop")

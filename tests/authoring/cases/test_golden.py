@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from injector.authoring.cases.expected_files import _config_file
 from tests.authoring.cases.conftest import CONFIG, OVERLAY, Done

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from injector.authoring.cases.runner import chosen_by
+from injector.authoring.cases.suite import chosen_by
 from tests.messages import Golden
 
 NAME = "templates/envoy/tests/basic.yaml: a Deployment gets it, redirected"

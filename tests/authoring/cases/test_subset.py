@@ -6,8 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from injector.authoring.cases.document import Absent
 from injector.authoring.cases.subset import mismatches_of

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from injector.authoring.diagnostic_formats import diagnostics_text
-from injector.authoring.importing.find import CONFIG_FIELDS, METADATA
 from injector.authoring.importing.imports import import_configs
+from injector.authoring.importing.source import CONFIG_FIELDS, METADATA
 from injector.settings import parse_settings
 from tests.authoring.commands import ROOT, injector
 from tests.messages import Golden

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import yaml
-from hypothesis import HealthCheck, assume, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, example, given, settings, strategies as st
 
 from injector.authoring.importing.folder import Imported
 from injector.authoring.importing.imports import ImportResult, import_configs

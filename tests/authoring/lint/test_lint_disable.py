@@ -54,6 +54,12 @@ def test_two_comments_above_a_line_are_both_for_it(tmp_path: Path) -> None:
     assert [(rule, line) for rule, _, line in problems] == [("disable", 8)]
 
 
+def test_a_comment_above_a_line_that_has_one_too_is_for_that_line(tmp_path: Path) -> None:
+    image = "    image: example.com/tool"
+    overlay = UNTAGGED.replace(image, f"{{# lint: disable=image-tag mine #}}\n{image}  # lint: disable=schema no")
+    assert [(rule, line) for rule, _, line in lint(tmp_path, overlay)] == [("disable", 8)]
+
+
 def test_a_comment_is_for_its_line_alone(tmp_path: Path) -> None:
     overlay = UNTAGGED.replace("  - name: tool", "  # lint: disable=image-tag built by hand\n  - name: tool")
     assert [rule for rule, _, _ in lint(tmp_path, overlay)] == ["disable", "image-tag"]

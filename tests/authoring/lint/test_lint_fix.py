@@ -11,25 +11,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import injector
 from injector.authoring.lint.engine import LintOptions, lint_sources, lint_template
-from injector.authoring.lint.fixes import Fix, apply, fix_all, fix_for, fix_of, fixed
+from injector.authoring.lint.fixes import apply, fix_all, fix_for, fixed
 from injector.authoring.lint.rule import rules
 from injector.authoring.reference import with_section
 from injector.authoring.scaffold import scaffold
 from injector.cli.lint import write_fixes
 from injector.cli.main import main
-from injector.diagnostics import Diagnostic, Edit, Place
+from injector.diagnostics import Diagnostic, Edit, Fix, Place, fix_of
 from injector.errors import TEMPLATE_ERRORS
 from injector.loading.template_folders import gallery_path, read_folder
 from injector.templates.load import load_template
 from tests.authoring.lint.support import BASE, found, write
 from tests.authoring.lint.test_lint_rule_cases import CASES as RULE_CASES
-from tests.unit.templates.test_broken import CASES as BROKEN
-from tests.unit.templates.test_broken import contents
+from tests.unit.templates.test_broken import CASES as BROKEN, contents
 
 MANIFEST, OVERLAY, README = "template.yaml", "overlay.yaml.j2", "README.md"
 #: The files of templates without a finding, by their names.

@@ -6,8 +6,7 @@ import random
 import time
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from injector.authoring.lint.rule import rules
 from injector.authoring.lsp.assist import complete, hover
@@ -40,6 +39,8 @@ OFFERED = [
     (OVERLAY, "{% if params.mode is ‸", {"defined": "filter"}),
     (OVERLAY, "{% if params.mode is not d‸", {"defined": "filter"}),
     (OVERLAY, "{{ pod.spec.‸", {"nodeName": "field", "containers": "field"}),
+    (OVERLAY, "{{ app.‸", {"resources": "field", "largest": "field"}),
+    (OVERLAY, "{{ app.largest.limits.‸", {"cpu": "field", "memory": "field"}),
     (OVERLAY, "{{ namespace.‸", {"labels": "field", "name": "field"}),
     (OVERLAY, "{{ workload.‸", {"kind": "field"}),
     (OVERLAY, "{{ cluster.‸", {"domain": "field"}),

@@ -67,22 +67,19 @@ def test_shows_nothing(file: str, text: str) -> None:
 
 
 def test_what_a_hole_is_worth() -> None:
-    asked = []
-
-    def value_at(file: str, offset: int) -> str:
-        asked.append((file, offset))
-        return "80`80"
-
     template, file, offset = within(OVERLAY, "params.app", "_port")
-    shown = hover(template, file, offset, value_at)
+    hole = template.files[file].rindex("{{", 0, offset)
+    end = template.files[file].index("}}", offset) + 2
+    values = [("other.j2", hole, "1"), (OVERLAY, hole - 1, "2"), (OVERLAY, end, "3"), (OVERLAY, hole, "80`80")]
+    shown = hover(template, file, offset, values)
     assert shown is not None and "``80`80``" in shown.markdown and "Port of the app." in shown.markdown
+    assert hover(template, file, offset, values[:3]) == hover(template, file, offset)
     template, file, offset = marked(OVERLAY, "a: {{ 1 ‸+ 1 }}")
-    shown = hover(template, file, offset, value_at)
+    shown = hover(template, file, offset, [(OVERLAY, 3, "2")])
     assert shown is not None and template.files[file][shown.start : shown.end] == "{{ 1 + 1 }}"
-    assert hover(template, file, offset, lambda _, __: "") is None
-    assert asked == [(OVERLAY, within(OVERLAY, "params.app", "_port")[2]), (OVERLAY, 8)]
-    hover(*marked(OVERLAY, "{% if params.app‸_port %}"), value_at)
-    assert len(asked) == 2
+    assert hover(template, file, offset, [(OVERLAY, 3, "")]) is None
+    tag = marked(OVERLAY, "{% if params.app‸_port %}")
+    assert hover(*tag, [(OVERLAY, 0, "2")]) == hover(*tag)
 
 
 def test_a_declaration_that_is_half_written() -> None:

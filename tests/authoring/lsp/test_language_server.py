@@ -18,8 +18,8 @@ from pygls.workspace import PositionCodec
 
 from injector.authoring.lint.rule import rules
 from injector.authoring.lint.sample_pods import SAMPLE_PODS
-from injector.authoring.lsp.editor_text import EditorText, disabling
-from injector.authoring.lsp.fork_server import ChildError, ForkServer
+from injector.authoring.lsp.editor_features import EditorText, disabling
+from injector.authoring.lsp.project import ChildError, ForkServer
 from tests.authoring.commands import injector
 from tests.authoring.lsp.editor import Editor, applied, linted
 from tests.authoring.pages import blocks

@@ -9,7 +9,7 @@ from pathlib import Path as Folder
 import pytest
 import yaml
 
-from injector.authoring.lsp.half_written import outline, position_at
+from injector.authoring.half_written import outline, position_at
 from injector.authoring.lsp.navigation import Symbol, symbols
 from injector.diagnostics import Path
 from injector.templates.kubernetes_yaml import YAMLError, compose, index

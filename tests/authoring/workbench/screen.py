@@ -166,6 +166,14 @@ class Screen:
         self.page.locator("#files > :not([hidden]) .cm-content").focus()
         self.page.keyboard.insert_text(text)
 
+    def type(self, text: str) -> None:
+        """Press each key of a text where the cursor is; a "\b" in it is Backspace."""
+        for key in text:
+            if key == "\b":
+                self.page.keyboard.press("Backspace")
+            else:
+                self.page.keyboard.type(key)
+
     def set_parameter(self, name: str, value: str) -> None:
         self._open_parameters()
         self.page.locator(f"[id='parameter-{name}']").fill(value)

@@ -18,6 +18,7 @@ from tests import command
 from tests.authoring.pages import Block, blocks
 from tests.authoring.test_tutorial import TUTORIAL
 from tests.authoring.workbench.screen import Screen, chromium, violations, workbench
+from tests.unit.cli.test_report_html import listed, rows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -144,6 +145,126 @@ def test_completion_hover_and_rename(screen: Screen, folder: Path) -> None:
     screen.page.locator(".cm-tooltip-hover, .cm-lsp-hover-tooltip", has_text="nginxinc").first.wait_for()
 
 
+#: What is typed into a new file, and what it is then: Enter and the closing of a block find the column.
+_YAML = ("cache.yaml.j2", """spec:
+containers:
+- name: cache
+image: {{ params.image }}
+ports:
+- containerPort: {{ params.port }}
+name: cache
+\b\benv:
+A: b
+\b{% if params.port %}
+args: [{{ params.port }}]
+{% endif %}
+command: [a]
+""", """spec:
+  containers:
+    - name: cache
+      image: {{ params.image }}
+      ports:
+        - containerPort: {{ params.port }}
+          name: cache
+      env:
+        A: b
+      {% if params.port %}
+      args: [{{ params.port }}]
+      {% endif %}
+      command: [a]
+      """)  # fmt: skip
+_CONFIG = ("cache.conf.j2", """<source>
+  listen {{ params.port }}
+{% if params.port > 1024 %}
+user a
+{% endif %}
+\b</source>""", """<source>
+  listen {{ params.port }}
+  {% if params.port > 1024 %}
+  user a
+  {% endif %}
+</source>""")  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "keys", "text"), [_YAML, _CONFIG], ids=["YAML", "text"])
+def test_lines_begin_where_they_belong(screen: Screen, path: str, keys: str, text: str) -> None:
+    screen.new_file(path, "")
+    screen.type(keys)
+    assert screen.text == text
+
+
+def test_enter_ends_a_line_whose_word_is_whole(screen: Screen) -> None:
+    """In the first place of a list the word may be what is typed already, and then Enter is no choice of it."""
+    screen.new_file("tests/whole.yaml", "cases:\n- name: whole\n  expect:\n    decision: ")
+    screen.type("injected")
+    screen.page.locator(".cm-tooltip-autocomplete li", has_text="injected").wait_for()
+    screen.page.wait_for_timeout(300)  # until then a list that has just opened takes no keys
+    screen.page.keyboard.press("Enter")
+    screen.type("war")
+    screen.page.locator(".cm-tooltip-autocomplete li", has_text="warnings").wait_for()
+    screen.page.wait_for_timeout(300)
+    screen.page.keyboard.press("Enter")
+    screen.until(lambda: screen.text.endswith("decision: injected\n    warnings:"))
+
+
+def test_the_usual_keys_come_first(screen: Screen) -> None:
+    screen.select("template.yaml", "    format: image")
+    screen.page.keyboard.insert_text("    ")
+    screen.page.keyboard.press("Control+Space")
+    offers = screen.page.locator(".cm-tooltip-autocomplete .cm-completionLabel")
+    screen.until(offers.count)
+    names = offers.all_inner_texts()
+    assert names.index("format") < names.index("enum") < names.index("allOf")
+
+
+def test_what_a_rule_is_about_shows(screen: Screen) -> None:
+    screen.replace(_OVERLAY, "allowPrivilegeEscalation: false", "allowPrivilegeEscalation: true")
+    screen.until(lambda: "privilege-escalation" in (screen.codes() or ()))
+    screen.page.locator("#problems .rule", has_text="privilege-escalation").first.press("Enter")
+    assert "setuid bit" in screen.page.locator("#ask pre").inner_text()
+    assert violations(screen.page) == []
+    screen.page.keyboard.press("Escape")
+    assert not screen.page.locator("#ask").is_visible()
+
+
+def test_a_reload_keeps_what_is_chosen(browser: Browser, folder: Path) -> None:
+    manifest = folder / "template.yaml"
+    secret = "  token: {type: string, format: dns-label, description: A secret., secret: true}\nfiles:"
+    manifest.write_text(manifest.read_text().replace("files:", secret))
+    with workbench(folder) as address:
+        screen = Screen(browser, address)
+        screen.choose_manifest(_pod_with("image", "example.com/shop:7", "reloaded"))
+        screen.page.locator("#version").select_option("1.30")
+        screen.set_parameter("greeting", "good night")
+        screen.set_parameter("token", "hidden")
+        screen.until(lambda: "good night" in screen.view("Config files"))
+        assert "hidden" not in screen.page.evaluate("JSON.stringify(sessionStorage)")
+        screen.answer = ""
+        screen.page.reload()
+        screen.until(lambda: "example.com/shop:7" in screen.answer and "good night" in screen.answer)
+        assert screen.page.locator("#version").input_value() == "1.30"
+        assert screen.page.locator("#manifest").is_visible()
+        screen.close()
+
+
+def test_a_page_whose_server_has_ended_waits_for_it(browser: Browser, folder: Path) -> None:
+    with workbench(folder) as address:
+        screen = Screen(browser, address)
+    screen.until(lambda: "has ended" in screen.page.locator("#notice").inner_text())
+    attempts = len(screen.requests)
+    screen.page.wait_for_timeout(6000)
+    # a look at the folder and a socket, each once a second
+    assert len(screen.requests) - attempts < 16
+    screen.context.close()
+
+
+def test_the_licences_are_a_link(screen: Screen) -> None:
+    screen.page.locator("#keys summary").click()
+    with screen.context.expect_page() as opened:
+        screen.page.locator("#keys a").click()
+    assert "@codemirror/view" in opened.value.locator("body").inner_text()
+
+
 def test_keys_alone_are_enough(screen: Screen, folder: Path) -> None:
     """From the top of the page: open a file, change it, look at the result, run the cases, save."""
     keys = screen.page.keyboard
@@ -167,12 +288,17 @@ def test_keys_alone_are_enough(screen: Screen, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_on_a_report(browser: Browser, tmp_path: Path, scheme: str) -> None:
-    for number, manifest in enumerate(("docs/web.yaml", "tests/corpus/manifests/kinds")):
+def test_axe_finds_nothing_on_a_report(
+    browser: Browser, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes], scheme: str
+) -> None:
+    manifests = ("docs/web.yaml", "tests/corpus/manifests/kinds")
+    texts = [command.run("explain", manifest, "--output", "html").out for manifest in manifests]
+    listings = ([], [*rows("shop"), *rows("team")])
+    texts += [listed(capsysbinary, "html", listing, ["a note"], ()) for listing in listings]
+    for number, text in enumerate(texts):
+        assert "<h1" in text
         report = tmp_path / f"{number}.html"
-        done = command.run("explain", manifest, "--output", "html")
-        assert "<h2" in done.out, done.err
-        report.write_text(done.out)
+        report.write_text(text)
         context = browser.new_context(color_scheme=scheme)
         page = context.new_page()
         page.goto(report.as_uri())
@@ -408,6 +534,7 @@ def test_an_hour_of_edits_leaves_memory_flat(browser: Browser, folder: Path) -> 
             screen.page.keyboard.press(chance.choice(("Control+Home", "Control+End", "PageDown")))
             screen.page.keyboard.type(chance.choice(("# x", "{{ params.", "a: b", "\n", "{% if", "}}")))
             screen.page.wait_for_timeout(chance.choice((50, 300, 900)))
+            screen.page.keyboard.press("Escape")  # completions may lie above the views
             screen.view(chance.choice(views))
             for _ in range(8):
                 screen.page.keyboard.press("Control+z")

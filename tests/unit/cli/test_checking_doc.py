@@ -12,8 +12,7 @@ import yaml
 from injector.cli.checks.check_report import INSTALLED
 from injector.cli.fleet import State
 from injector.cluster.entries import entries
-from injector.cluster.installation import Installation
-from injector.cluster.pause import NOTHING, pausing, resuming
+from injector.cluster.installation import NOTHING, Installation, pausing, resuming
 from injector.settings import Settings
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"

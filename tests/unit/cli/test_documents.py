@@ -4,15 +4,13 @@ import re
 
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from injector.cli.documents import added, join_documents, read_documents, rewritten, written_anew
 from injector.cli.inputs import Input
 from injector.errors import DocumentError
 from injector.templates.kubernetes_yaml import load_manifest
-from tests.corpus.commands import gone
-from tests.corpus.commands import run as corpus_run
+from tests.corpus.commands import gone, run as corpus_run
 from tests.unit.cli.test_dump import scalars
 
 STREAMS = [

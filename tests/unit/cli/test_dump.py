@@ -4,8 +4,7 @@ import json
 
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from injector.authoring.manifest_writer import dump_json, dump_yaml, line_text
 from injector.pods.overlay import Replace

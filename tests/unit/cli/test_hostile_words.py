@@ -10,7 +10,7 @@ from injector.cli.checks import check_report
 from injector.cli.fleet import Row
 from injector.diagnostics import Diagnostic, Key, printable
 from injector.pods.context import Workload
-from injector.webhook.response import AdmissionResponse, answer_tail, status_body
+from injector.webhook.review import AdmissionResponse, answer_tail, status_body
 from tests import command
 
 #: A window's title, colours in two spellings, a line drawn over another, a text that is shown backwards.

@@ -69,7 +69,7 @@ def test_help_of_a_command_imports_only_its_declaration():
     heavy = "asyncio cryptography email http jinja2 jsonschema rich ssl tornado urllib.request yaml"
     names = loaded.stdout.split()
     assert "injector.cli.inject" in names, loaded.stderr
-    assert not [name for name in (*heavy.split(), "injector.inject", "injector.templates.load") if name in names]
+    assert not [name for name in (*heavy.split(), "injector.inject", "injector.templates.snapshot") if name in names]
 
 
 def test_a_command_leaves_its_objects_to_the_end_of_the_process():

@@ -18,8 +18,7 @@ from pathlib import Path
 import pytest
 
 from injector import authoring
-from injector.cli import list as listing
-from injector.cli import report_html
+from injector.cli import list as listing, report_html
 from injector.cli.explanation import Recorded
 from injector.cli.fleet import Row, WaitingController
 from injector.cli.live_setup import PathEntry

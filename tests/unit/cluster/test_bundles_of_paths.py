@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from injector.cluster.bundles import FIELD_MANAGER, Bundles, Configuration
-from injector.cluster.pause import NOTHING
+from injector.cluster.installation import NOTHING
 
 NAME = "path-claims.injector.internal"
 RULES = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["services"]}]

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from injector.cluster.rollout.dry_run import NewPod, next_pod
-from injector.cluster.rollout.marked_workload import selector_text
+from injector.cluster.rollout.marked_workload import crash_looping, given_up, not_ready, selector_text, unfinished
 from injector.cluster.rollout.plan import (
     AffectedWorkload,
     Plan,
@@ -19,7 +18,7 @@ from injector.cluster.rollout.plan import (
     workload_path,
 )
 from injector.cluster.rollout.rollout_marks import RolloutMark, mark_key, read_mark
-from injector.cluster.rollout.workload_health import crash_looping, given_up, not_ready, unfinished
+from injector.cluster.rollout.steps import NewPod, next_pod
 from injector.pods.context import Workload
 from injector.pods.receipt import Receipt
 from injector.settings import Settings

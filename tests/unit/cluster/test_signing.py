@@ -8,16 +8,18 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
-from injector.cluster.signing import (
+from injector.cluster.x509 import (
     KUBELET_SERVING,
     answer_of,
     approval,
     authorities_of,
+    new_authority,
+    new_key,
     request_name,
+    sign,
     signing_request,
     still_good,
 )
-from injector.cluster.x509 import new_authority, new_key, sign
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 NAMES = ("injector.edge.svc", "injector.edge", "10.0.0.1")

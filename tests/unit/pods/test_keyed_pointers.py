@@ -7,8 +7,7 @@ from pathlib import Path
 
 import kubernetes_validate
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from injector.diagnostics import spoken_path
 from injector.pods.fields import OBJECT

@@ -6,8 +6,7 @@ import copy
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from injector.errors import InjectionError
 from injector.pods.merge import merge

@@ -14,8 +14,7 @@ from injector.inject import guard, inject
 from injector.pods import receipt as receipts
 from injector.pods.context import Cluster, Namespace
 from injector.pods.differences import TOKEN_PATH
-from injector.pods.receipt import Receipt, read_receipt, write_receipt
-from injector.pods.seals import is_sealed, sealed_text
+from injector.pods.receipt import Receipt, is_sealed, read_receipt, sealed_text, write_receipt
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.snapshot import Snapshot, build_snapshot
@@ -181,7 +180,7 @@ def with_fields_of_the_next_release(receipt: receipts.Receipt) -> str:
 
 def test_a_field_that_a_replica_does_not_know_breaks_no_seal(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("injector.pods.seals.write_receipt", with_fields_of_the_next_release)
+        patched.setattr("injector.pods.receipt.write_receipt", with_fields_of_the_next_release)
         injected = inject(pod(), SHOP, OLD, seals=seals()).object
     assert '"next"' in text_of(injected)
     assert guard(injected, SHOP, NEW, seals=seals()).allowed

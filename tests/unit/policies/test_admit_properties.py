@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 import jsonpatch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from injector.pods.context import Cluster, Namespace, Request
 from injector.policies.admit import ObjectRequest, admit

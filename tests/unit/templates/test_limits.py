@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from injector.errors import TemplateError
-from injector.loading import limits
-from injector.loading.limits import limited
+from injector.loading import trial
+from injector.loading.trial import limited
 
 ROOT = Path(__file__).parents[3]
 
@@ -122,7 +122,7 @@ def interrupted(at: int, monkeypatch: pytest.MonkeyPatch) -> bool:
 
     def trace(frame: FrameType, event: str, _argument: object) -> Any:
         nonlocal left
-        if frame.f_code.co_filename not in (limits.__file__, contextlib.__file__):
+        if frame.f_code.co_filename not in (trial.__file__, contextlib.__file__):
             return None
         frame.f_trace_opcodes = True
         if event == "opcode" and signal.getitimer(signal.ITIMER_PROF)[0]:
@@ -134,7 +134,7 @@ def interrupted(at: int, monkeypatch: pytest.MonkeyPatch) -> bool:
         return trace
 
     others = sys.gettrace()
-    monkeypatch.setattr(limits, "thread_time", itertools.count(step=1000).__next__)  # it is always time
+    monkeypatch.setattr(trial, "thread_time", itertools.count(step=1000).__next__)  # it is always time
     sys.settrace(trace)
     try:
         with contextlib.suppress(TemplateError), limited("mine"):

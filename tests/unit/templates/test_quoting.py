@@ -17,10 +17,10 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
-from injector.errors import FaultError, InjectionError, TemplateError
+from injector.budget import FaultError
+from injector.errors import InjectionError, TemplateError
 from injector.reasons import Reason
 from injector.templates.load import load_template
 from injector.templates.quoting import SYNTAXES, quote, syntax_of

@@ -11,10 +11,10 @@ import subprocess
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from injector.errors import FaultError, InjectionError, TemplateError
+from injector.budget import FaultError
+from injector.errors import InjectionError, TemplateError
 from injector.templates.holes import Run, current
 from injector.templates.quoting import SYNTAXES, check_harmless, json_quote
 from tests.messages import Golden

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from injector.cli.checks.settings_and_templates import standing_stages
 from injector.errors import TemplateError

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from injector.errors import FaultError
+from injector.budget import FaultError
 from injector.templates.kubernetes_yaml import load_manifest
 from injector.templates.yaml_writer import YamlDocument, dump
 from tests.yaml_readers import READERS

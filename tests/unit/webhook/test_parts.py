@@ -8,8 +8,7 @@ import logging
 import platform
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from injector import __version__
 from injector.errors import ReviewError
@@ -17,8 +16,15 @@ from injector.pods.context import Namespace
 from injector.pods.delivery import GeneratedConfigMap
 from injector.telemetry import LogOutput, Metrics, make_logger, send_logs_to
 from injector.webhook.answer_cache import Answer, AnswerCache, key_of
-from injector.webhook.response import AdmissionResponse, answer_head, answer_tail, shorten, shorten_warnings
-from injector.webhook.review import read_object, read_review
+from injector.webhook.review import (
+    AdmissionResponse,
+    answer_head,
+    answer_tail,
+    read_object,
+    read_review,
+    shorten,
+    shorten_warnings,
+)
 from tests.messages import Golden
 from tests.unit.webhook.support import lines_of, pod, review, to_bytes
 

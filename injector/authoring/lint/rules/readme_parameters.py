@@ -9,7 +9,7 @@ from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.authoring.reference import BEGIN, END, SectionError, with_section
 from injector.names import hint, respelling, shortened
 from injector.settings import Settings
-from injector.templates.families import declared_parameter, similar_names
+from injector.templates.parameter_schema import declared_parameter, similar_names
 
 SEVERITY = "warning"
 

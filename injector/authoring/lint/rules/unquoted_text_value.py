@@ -18,7 +18,7 @@ from injector.names import shortened
 from injector.reasons import Reason
 from injector.templates.parameter_values import value_of
 from injector.templates.program import is_document
-from injector.templates.quoting import USE_QUOTE
+from injector.templates.quoting import USE_QUOTE, quoting_advice
 from injector.templates.render import check_source
 from injector.templates.template import Parameter
 
@@ -89,8 +89,8 @@ def unquoted_text_value(subject: Subject) -> Findings:
             if parameter is None or (part == "item" and parameter.type != "array"):
                 continue
             filled = _part(parameter) if part else parameter
+            syntax = subject.template.program.roots[file].syntax
             if _needs_quotes(filled, subject, file, offset):
-                syntax = subject.template.program.roots[file].syntax
                 if syntax != "toml":  # the rule renders tells it of that
                     message = f"{parameter.name} is a string and needs quotes in {syntax}, but has none here"
                     name, hole = f"params.{variable}", subject.template.program.expression(file, offset).strip(" +-")
@@ -101,7 +101,7 @@ def unquoted_text_value(subject: Subject) -> Findings:
             if example is not None:
                 reported.add(parameter.name)
                 message = f"{parameter.name} may be {shortened(example)}, and then this file does not render"
-                help_ = f"{USE_QUOTE}; or give the parameter a format or a pattern"
+                help_ = f"{quoting_advice(syntax)}; or give the parameter a format or a pattern"
                 yield subject.finding(message, file, offset, help_)
 
     for parameter in subject.parameters:

@@ -16,6 +16,8 @@ export interface Choice {
   parameters: Record<string, string>;
 }
 
+type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
+
 const OWN = "(a manifest of mine)";
 
 export class Choices {
@@ -42,9 +44,22 @@ export class Choices {
     this.form.addEventListener("submit", (event) => event.preventDefault());
     this.form.addEventListener("input", () => {
       own.hidden = this.pod.value !== OWN;
+      sessionStorage.setItem("choices", JSON.stringify(Object.fromEntries(this.controls.map((each) => [each.id, each.value]))));
       changed();
     });
     this.pod.addEventListener("input", () => this.take(this.cases.find((each) => each.name === this.pod.value)));
+  }
+
+  /** What is chosen and typed, but the values of secrets. */
+  private get controls(): Control[] {
+    return [...this.form.querySelectorAll<Control>("[id]:is(input, select, textarea):not([data-secret])")];
+  }
+
+  /** Choose again what was chosen before the page was loaded anew: it is in the tab's own store. */
+  private restore(): void {
+    const before = JSON.parse(sessionStorage.getItem("choices") ?? "{}") as Record<string, string>;
+    for (const control of this.controls) choose(control, before[control.id]);
+    this.form.dispatchEvent(new Event("input"));
   }
 
   get value(): Choice {
@@ -73,6 +88,7 @@ export class Choices {
   offer({ samples, cases, declared, versions }: Offer): void {
     const text = JSON.stringify([samples, cases, declared, versions]);
     if (text === this.offered) return;
+    const first = this.offered === "";
     this.offered = text;
     this.cases = cases;
     const groups: [string, string[]][] = [["Samples", samples], ["Cases", cases.map(({ name }) => name)], ["Own", [OWN]]];
@@ -84,13 +100,20 @@ export class Choices {
       schema.name, input(schema, typed[schema.name] ?? ""), schema.description ?? ""));
     this.parameters.replaceChildren(element("legend", {}, "Parameters"),
       ...(fields.length > 0 ? fields : [element("p", {}, "This template has no parameters.")]));
+    if (first) this.restore();
   }
+}
+
+/** Give a control a value; a list has to offer it. */
+function choose(control: Control, value: string | undefined): void {
+  if (value === undefined) return;
+  if (!(control instanceof HTMLSelectElement) || [...control.options].some((option) => option.value === value)) control.value = value;
 }
 
 function refill(list: HTMLSelectElement, options: HTMLElement[]): void {
   const before = list.value;
   list.replaceChildren(...options);
-  if ([...list.options].some((option) => option.value === before)) list.value = before;
+  choose(list, before);
 }
 
 function select(id: string, values: string[], labels: Record<string, string> = {}): HTMLSelectElement {
@@ -123,7 +146,7 @@ function input(schema: Schema, value: string): HTMLElement {
   const limits = Object.fromEntries(
     [["min", schema.minimum], ["max", schema.maximum], ["maxlength", schema.maxLength]]
       .filter((pair): pair is [string, number] => typeof pair[1] === "number"));
-  return element("input", { id, name, type, value, placeholder: fallback, autocomplete: "off", ...limits });
+  return element("input", { id, name, type, value, placeholder: fallback, autocomplete: "off", "data-secret": schema.secret === true, ...limits });
 }
 
 function shown(value: unknown): string {

@@ -1,19 +1,23 @@
 // The template's files in editors. What an editor knows of them comes from the language server alone.
 
-import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import {
+  autocompletion, closeBrackets, closeBracketsKeymap, closeCompletion, completionKeymap, selectedCompletion,
+} from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { jinja } from "@codemirror/lang-jinja";
 import { yaml } from "@codemirror/lang-yaml";
-import { HighlightStyle, bracketMatching, indentUnit, syntaxHighlighting } from "@codemirror/language";
+import {
+  HighlightStyle, bracketMatching, indentOnInput, indentService, indentUnit, syntaxHighlighting,
+} from "@codemirror/language";
 import { type Diagnostic, lintKeymap, nextDiagnostic, setDiagnostics } from "@codemirror/lint";
 import {
   LSPClient, LSPPlugin, Workspace, type WorkspaceFile, findReferencesKeymap, hoverTooltips, jumpToDefinitionKeymap,
   renameKeymap, serverCompletion,
 } from "@codemirror/lsp-client";
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
-import { type ChangeSpec, EditorState, type Extension, type Text } from "@codemirror/state";
+import { type ChangeSpec, EditorState, type Extension, Prec, RangeSetBuilder, type Text } from "@codemirror/state";
 import {
-  EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers,
+  Decoration, EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers,
 } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { type Tabs, ask, byId, element } from "./elements";
@@ -81,18 +85,56 @@ const theme = EditorView.theme({
 
 const nonce = document.querySelector<HTMLMetaElement>("meta[name=nonce]")?.content ?? "";
 
+/** A line that is wrapped goes on to the right of where its text begins, which may be as many blanks as `farthest`. */
+const farthest = 20;
+const hangingIndent = [
+  EditorView.theme(Object.fromEntries([...Array(farthest + 1).keys()].map((blanks) => [
+    `.hanging-${blanks}`, { paddingLeft: `calc(${blanks + 2}ch + 6px)`, textIndent: `-${blanks + 2}ch` }]))),
+  EditorView.decorations.of((view) => {
+    const lines = new RangeSetBuilder<Decoration>();
+    for (const { from, to } of view.visibleRanges) {
+      for (let line = view.state.doc.lineAt(from); ; line = view.state.doc.line(line.number + 1)) {
+        const blanks = Math.min(/^[ -]*/.exec(line.text)?.[0].length ?? 0, farthest);
+        lines.add(line.from, line.from, Decoration.line({ class: `hanging-${blanks}` }));
+        if (line.to >= to) break;
+      }
+    }
+    return lines.finish();
+  }),
+];
+
 /** What every editor of the page has, to write in or only to read. */
 export function common(label: string): Extension {
   return [
-    EditorView.cspNonce.of(nonce), theme, syntaxHighlighting(highlighting), EditorView.lineWrapping,
+    EditorView.cspNonce.of(nonce), theme, syntaxHighlighting(highlighting), EditorView.lineWrapping, hangingIndent,
     EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
   ];
 }
 
 export function language(path: string): Extension {
   const base = /\.(ya?ml|json)(\.j2)?$/.test(path) ? yaml() : undefined;
-  if (path.endsWith(".j2")) return base === undefined ? jinja() : jinja({ base });
-  return base ?? [];
+  if (!path.endsWith(".j2")) return [base ?? [], indentation];
+  // the language alone: what comes with it completes words that no template knows, and closes `{%` a second time
+  const { language } = jinja(base && { base });
+  return [language, language.data.of({ indentOnInput: /^\s*\{%-?\s*end(if|for|macro|call|set)$/ }), indentation];
+}
+
+/** Where a line begins: after `key:` deeper, also where nothing is below it yet; what is of Jinja does not change it. */
+const indentation = indentService.of((context, position) => {
+  if (context.simulatedBreak === null) return undefined;
+  const [, blanks = "", dashes = "", text = ""] = /^( *)((?:- +)*)(.*?)(?:\s+#.*)?\s*$/.exec(context.lineAt(position, -1).text) ?? [];
+  const column = blanks.length + dashes.length;
+  if (text.endsWith(":") && !text.startsWith("#")) return column + context.unit;
+  if (text.startsWith("{%") || /:\s.*\}\}/.test(text)) return column;
+  return text.includes("}}") ? blanks.length : undefined;
+});
+
+/** Where what is selected to complete stands there whole already, Enter ends the line as it does without a list. */
+function closeWhole(view: EditorView): boolean {
+  const { head } = view.state.selection.main;
+  const { label = "", apply = label } = selectedCompletion(view.state) ?? {};
+  if (label !== "" && view.state.sliceDoc(head - label.length, head) === apply) closeCompletion(view);
+  return false;
 }
 
 const languageIds: [RegExp, string][] = [[/\.j2$/, "jinja"], [/\.ya?ml$/, "yaml"], [/\.md$/, "markdown"]];
@@ -101,6 +143,8 @@ const languageIds: [RegExp, string][] = [[/\.j2$/, "jinja"], [/\.ya?ml$/, "yaml"
 export class Files extends Workspace {
   files: OpenFile[] = [];
   changed: () => void = () => {};
+  /** What each rule of the linter is about, by its name. */
+  explanations: Record<string, string> = {};
   private tabs: Tabs | undefined;
   private folder = "";
 
@@ -117,8 +161,8 @@ export class Files extends Workspace {
     const state = EditorState.create({
       doc: text,
       extensions: [
-        this.client.plugin(uri, id), common(path), lineNumbers(), history(), drawSelection(), highlightActiveLine(), bracketMatching(),
-        closeBrackets(), highlightSelectionMatches(), indentUnit.of("  "), language(path), autocompletion(),
+        Prec.highest(keymap.of([{ key: "Enter", run: closeWhole }])), this.client.plugin(uri, id), common(path), lineNumbers(), history(), drawSelection(), highlightActiveLine(), bracketMatching(),
+        closeBrackets(), indentOnInput(), highlightSelectionMatches(), indentUnit.of("  "), language(path), autocompletion(),
         keymap.of([
           { key: "F8", run: nextDiagnostic }, ...renameKeymap, ...jumpToDefinitionKeymap, ...findReferencesKeymap,
           ...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...searchKeymap, ...historyKeymap, ...defaultKeymap,
@@ -315,12 +359,20 @@ function onlyText(html: string): string {
   return page.body.innerHTML;
 }
 
+/** The name of a rule: what opens what the rule is about; for an error that no rule finds only its name. */
+function ruleName(name: string, about: string | undefined): HTMLElement | string {
+  if (about === undefined) return name;
+  const text = element("pre", { tabindex: 0, role: "region", "aria-label": name }, about);
+  return element("button", { type: "button", class: "rule", title: "What this rule is about", click: () => void ask(name, "", {}, text) }, name);
+}
+
 let listed = "";
 
 /** The list of all problems, each with a way to its place; whether these are all depends on the last whole check. */
 export function listProblems(files: Files): void {
   const problems = files.files.flatMap((file) => file.problems.map((problem) => ({ file, problem })));
-  const content = JSON.stringify(problems.map(({ file, problem }) => [file.path, problem, files.fixesFor(file, problem).length]));
+  const content = JSON.stringify(problems.map(({ file, problem }) => [
+    file.path, problem, files.fixesFor(file, problem).length, (problem.code ?? "") in files.explanations]));
   if (content === listed) return;
   listed = content;
   const list = byId("problems");
@@ -333,7 +385,7 @@ export function listProblems(files: Files): void {
       element("button", { type: "button", class: "place", click: () => void files.go(file.path, line + 1, character + 1) },
         `${file.path}:${line + 1}:${character + 1}`),
       element("span", { class: "kind" }, ` ${kind} `), message,
-      ...(problem.code === undefined ? [] : [element("code", {}, ` [${problem.code}]`)]),
+      element("code", {}, " [", ruleName(problem.code ?? "", files.explanations[problem.code ?? ""]), "]"),
       ...help.map((text) => element("span", { class: "help" }, text)),
       ...files.fixesFor(file, problem).map(({ name, apply }) => element("button", { type: "button", class: "fix", click: apply }, name)));
   }));

@@ -98,7 +98,7 @@ export function ask(title: string, text: string, answers: Record<string, string>
   byId("ask-body").replaceChildren(...(body === undefined ? [] : [body]));
   byId("ask-answers").replaceChildren(
     ...Object.entries(answers).map(([value, label]) => element("button", { value }, label)),
-    element("button", { value: "", formnovalidate: true }, "Cancel"),
+    element("button", { value: "", formnovalidate: true }, Object.keys(answers).length === 0 ? "Close" : "Cancel"),
   );
   dialog.returnValue = "";
   dialog.showModal();

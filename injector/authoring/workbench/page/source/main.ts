@@ -29,6 +29,7 @@ class Workbench {
     () => void this.runCases(), (file, line, column) => void this.files.go(file, line, column));
   private folder = "";
   private timer = 0;
+  private retry = 0;
   private turn = Promise.resolve();
   private waiting = 0;
   private readonly notices = new Map<string, string>();
@@ -67,10 +68,13 @@ class Workbench {
   private async connect(): Promise<void> {
     const lost = () => {
       this.client.disconnect();
-      setTimeout(() => void this.connect().catch(lost), LOOK);
+      clearTimeout(this.retry);  // an attempt that fails says so twice
+      this.retry = window.setTimeout(() => void this.connect().catch(lost), LOOK);
     };
     this.client.connect(await connect(lost));
     await this.client.initializing;
+    this.files.explanations = await this.client.request<unknown, Record<string, string>>("injector/rules", {});
+    listProblems(this.files);
     this.later();
   }
 
