@@ -116,6 +116,15 @@ class RepairSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     lease: str = "sidecar-injector-repair"
 
 
+class GallerySettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """Whether the gallery stays what it is when the injector's image becomes another, and the name of the ConfigMap
+    that keeps it in the injector's own namespace.
+    """
+
+    keep: bool = True
+    config_map: str = "sidecar-injector-gallery"
+
+
 class PathTemplates(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """The templates of a path of its own: for objects of any kind, as the `for` of each says.
 
@@ -162,6 +171,7 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     #: Whether controllers whose pods were refused while nobody answered are made to try again (`cluster.retries`).
     retry_refused: bool = False
     repair: RepairSettings = RepairSettings()
+    gallery: GallerySettings = GallerySettings()
     #: Units of work that one review may take (`injector.budget`), 0 for any number: ten times what the costliest pod of
     #: tests/corpus takes, with each template that is tried on it, under `required` and at the guard
     #: (`tests/corpus/test_work.py` measures it).
@@ -218,7 +228,7 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
 
     @property
     def stage_key(self) -> str:
-        """The annotation of such a ConfigMap that says for which share of the workloads it is."""
+        """The annotation of such a ConfigMap, or the kept gallery's, that says which share of the workloads gets it."""
         return f"{self.prefix}/stage"
 
     @property

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -18,7 +19,7 @@ from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.installation import INSTALLATION, is_paused, service_namespaces, words_of_pause
 from injector.cluster.managed_fields import last_change
 from injector.errors import TemplateError
-from injector.loading.shipped import load_shipped
+from injector.loading.shipped import Gallery, gallery_in_use, load_shipped, with_own
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.names import cut
 from injector.pods.context import Namespace, Object, Request, mapping_at
@@ -94,18 +95,20 @@ def live_snapshot(
     Templates that are wrong are left out: beside the snapshot, their names with the error. `trial` as with
     `build_snapshot`. Raises ClusterError, and SnapshotError for settings that do not fit the templates.
     """
-    in_cluster, templates = _sources_of(live, namespace, settings)
-    templates |= more
+    gallery, in_cluster = gallery_and_maps(live, namespace, settings)
+    templates = with_own(gallery, {**in_cluster, **more})
     origins = {name: f"configmap/{namespace}/{name}" for name in in_cluster}
     cluster = live.cluster(settings.cluster_domain)
+    build = partial(
+        build_snapshot, settings, cluster=cluster, origins=origins, loaded=gallery.loaded, load=load_shipped
+    )
     try:
-        return build_snapshot(settings, templates, cluster, origins=origins, trial=trial, load=load_shipped), {}
+        return build(templates, trial=trial), {}
     except SnapshotError as error:
         errors = {e.template: e for e in reversed(error.errors) if isinstance(e, TemplateError)}
         if not errors:
             raise
-    left = {name: files for name, files in templates.items() if name not in errors}
-    return build_snapshot(settings, left, cluster, origins=origins, load=load_shipped), errors
+    return build({name: files for name, files in templates.items() if name not in errors}), errors
 
 
 def templates_of_paths(live: BlockingClient, namespace: str, settings: Settings) -> Catalog:
@@ -116,19 +119,18 @@ def templates_of_paths(live: BlockingClient, namespace: str, settings: Settings)
     names = dict.fromkeys(name for at in settings.paths.values() for name in at.templates)
     templates = []
     if names:
-        _, sources = _sources_of(live, namespace, settings)
+        sources = with_own(*gallery_and_maps(live, namespace, settings))
         for name in names.keys() & sources.keys():
             with suppress(TemplateError):
                 templates.append(load_shipped(name, sources[name]))
     return Catalog(templates)
 
 
-def _sources_of(
-    live: BlockingClient, namespace: str, settings: Settings
-) -> tuple[TemplateSources, dict[str, Mapping[str, str]]]:
-    """The templates that are ConfigMaps, and these together with the gallery; a ConfigMap replaces the same name."""
-    in_cluster = live.templates(namespace, settings) if namespace else {}
-    return in_cluster, {**read_gallery(gallery_path()), **in_cluster}
+def gallery_and_maps(live: BlockingClient, namespace: str, settings: Settings) -> tuple[Gallery, TemplateSources]:
+    """The gallery that the injector in a namespace uses ("": the shipped one), and its ConfigMaps' templates."""
+    name, in_cluster = settings.gallery.config_map, dict(live.templates(namespace, settings) if namespace else {})
+    origin, kept = f"configmap/{namespace}/{name}", in_cluster.pop(name, None)
+    return gallery_in_use(read_gallery(gallery_path()), kept, origin), in_cluster
 
 
 def age_notes(live: BlockingClient, pod: Object, namespace: Namespace, settings: Settings) -> Iterator[str]:

@@ -98,13 +98,17 @@ def _in_cluster(live: BlockingClient, namespace: str | None) -> Inventory:
         for config_map in live.objects(f"/api/v1/namespaces/{space}/configmaps", query)
     }
     snapshot, refused = live_snapshot(live, space, settings, trial=try_new)
+    sources = {
+        template.own_name: f"configmap/{template.origin.rpartition('/')[2]}"
+        for template in snapshot.catalog
+        if template.origin.startswith("configmap/")
+    } | {name: f"configmap/{name}" for name in since}
     broken = [since[name] for name in refused if name in since]
     unused = {name for name, at in since.items() if any(at > refusal for refusal in broken)}
     users = {
         obj["metadata"]["name"]: names_in(string_map(obj, "annotations").get(settings.templates_key, ""))
         for obj in live.objects("/api/v1/namespaces")
     }
-    sources = {name: f"configmap/{name}" for name in since}
     return Inventory(settings, snapshot.catalog, refused, unused, sources, since, users)
 
 
@@ -134,7 +138,7 @@ def template_rows(inventory: Inventory) -> Iterator[dict[str, Any]]:
     from injector.loading.shipped import load_shipped
     from injector.loading.template_folders import gallery_path, read_gallery
 
-    shipped = read_gallery(gallery_path())
+    shipped, kept = read_gallery(gallery_path()), f"configmap/{inventory.settings.gallery.config_map}"
     loaded = {template.own_name: template for template in inventory.catalog}
     for name in sorted({*loaded, *inventory.refused}):
         if error := inventory.refused.get(name):
@@ -143,7 +147,7 @@ def template_rows(inventory: Inventory) -> Iterator[dict[str, Any]]:
         else:
             in_use = "current" if loaded[name].stage is None else "next"
             yield _row(inventory, name, "tried" if name in inventory.unused else in_use, loaded[name])
-        if name in shipped and name in inventory.sources:
+        if name in shipped and inventory.sources.get(name, kept) != kept:
             replaced = Inventory(inventory.settings, inventory.catalog, {}, (), {})
             yield _row(replaced, name, "shadowed", load_shipped(name, shipped[name])) | {"settings": []}
 

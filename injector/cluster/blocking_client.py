@@ -22,7 +22,7 @@ from injector.cluster.client import Client, Query
 from injector.cluster.connection import context_namespace
 from injector.cluster.installation import INSTALLATION, KINDS, configuration_path, service_namespaces
 from injector.cluster.namespaces import namespace_of
-from injector.cluster.template_maps import template_files
+from injector.cluster.template_maps import template_files, template_selector
 from injector.diagnostics import advised
 from injector.errors import DocumentError, InjectorError
 from injector.pods.context import Cluster, Namespace, Object, mapping_at
@@ -208,9 +208,9 @@ class BlockingClient:
         return next((obj["data"][SETTINGS_KEY] for obj in maps if SETTINGS_KEY in mapping_at(obj, "data")), None)
 
     def templates(self, namespace: str, settings: Settings) -> TemplateSources:
-        """The templates that are ConfigMaps of the injector in `namespace`."""
+        """The templates that are ConfigMaps of the injector in `namespace`, and the kept gallery like one."""
         path = f"{_CORE}/namespaces/{namespace}/configmaps"
-        config_maps = self.objects(path, {"labelSelector": f"{settings.template_label}=true"})
+        config_maps = self.objects(path, {"labelSelector": template_selector(settings)})
         return {obj["metadata"]["name"]: template_files(obj, settings) for obj in config_maps}
 
     def objects(self, path: str, query: Query = None) -> Iterator[Object]:

@@ -80,7 +80,7 @@ _EVERYWHERE = (
         "create",
         "configmaps",
         "config files",
-        "config files of sidecars: ConfigMaps in the pods' namespaces, owned by the pods' controllers",
+        "config files of sidecars in the pods' namespaces, owned by the pods' controllers; and the kept gallery",
     ),
     _optional_line(
         "get",
@@ -122,7 +122,10 @@ _RETRIES = (
 _LEASES = "coordination.k8s.io"
 _CREATED = "to create the object, and to create it again after it was deleted; RBAC cannot limit create to a name"
 _TEMPLATES = _own_line(
-    "list watch", "configmaps", "template ConfigMaps", "templates that are ConfigMaps of this namespace"
+    "list watch",
+    "configmaps",
+    "template ConfigMaps",
+    "templates that are ConfigMaps of this namespace, and the kept gallery",
 )
 
 

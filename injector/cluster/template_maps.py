@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
+from typing import Final
 
 import structlog
 
@@ -25,6 +26,9 @@ from injector.templates.template import METADATA
 
 _log = structlog.get_logger(__name__)
 
+#: What the label of template ConfigMaps is on the one in which the gallery is kept.
+GALLERY: Final = "gallery"
+
 
 @dataclass(frozen=True, slots=True)
 class _TemplateMap:
@@ -35,7 +39,7 @@ class _TemplateMap:
 
 
 class TemplateMaps(Background):
-    """The ConfigMaps labelled `<prefix>/template: "true"` of one namespace. `start()` it in the event loop.
+    """The ConfigMaps of one namespace that `template_selector` selects. `start()` it in the event loop.
 
     `on_change(sources)` is awaited, never twice at a time, when `quiet` seconds have passed without a further change,
     and at the latest `longest_wait` seconds after the first: a folder applied file by file is read once. The first call
@@ -61,7 +65,7 @@ class TemplateMaps(Background):
             client,
             f"/api/v1/namespaces/{namespace}/configmaps",
             partial(_template_map, settings=settings),
-            query={"labelSelector": f"{settings.template_label}=true"},
+            query={"labelSelector": template_selector(settings)},
             on_change=lambda _key, _map: self._changed.set(),
             timing=timing,
         )
@@ -109,6 +113,18 @@ class TemplateMaps(Background):
                             await self._changed.wait()
                     except TimeoutError:
                         return
+
+
+def template_selector(settings: Settings) -> str:
+    """The label selector of the ConfigMaps that are templates, and of the one in which the gallery is kept."""
+    return f"{settings.template_label} in ({f'true, {GALLERY}' if settings.gallery.keep else 'true'})"
+
+
+def gallery_map(namespace: str, data: dict[str, str], settings: Settings) -> Object:
+    """The ConfigMap in which a gallery is kept."""
+    labels = {settings.template_label: GALLERY}
+    metadata = {"name": settings.gallery.config_map, "namespace": namespace, "labels": labels}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
 def _template_map(obj: Object, settings: Settings) -> _TemplateMap:

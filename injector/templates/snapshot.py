@@ -119,16 +119,18 @@ def build_snapshot(
     previous: Snapshot | None = None,
     *,
     origins: Mapping[str, str] | None = None,
+    loaded: Iterable[Template] = (),
     trial: Trial | None = None,
     load: Callable[[str, Files, str], Template] = load_template,
 ) -> Snapshot:
     """A snapshot of settings and the sources of templates by name, and of where these came from, for people.
 
-    Templates that the previous snapshot holds with the same content are taken over. `trial` tries the others before
-    `load` compiles them. Raises SnapshotError with everything that is wrong.
+    Templates that are `loaded`, or in the previous snapshot, with the same content are taken over. `trial` tries the
+    others before `load` compiles them. Raises SnapshotError with everything that is wrong.
     """
     origins = origins or {}
-    old = {t.own_name: t for t in previous.catalog} if previous is not None else {}
+    before = previous.catalog if previous is not None else ()
+    old = {t.own_name: t for t in (*loaded, *before)}
     fresh = {name: files for name, files in sorted(sources.items()) if not _is_same(old.get(name), files)}
     templates = [old[name] for name in sources if name not in fresh]
     failed = trial(fresh, origins) if trial and fresh else {}

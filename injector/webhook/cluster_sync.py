@@ -13,7 +13,9 @@ import structlog
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.namespaces import Namespaces
-from injector.cluster.template_maps import TemplateMaps
+from injector.cluster.template_maps import TemplateMaps, gallery_map
+from injector.loading.shipped import gallery_data
+from injector.loading.template_folders import gallery_path, read_gallery
 from injector.settings import Settings
 from injector.telemetry import Metrics
 from injector.templates.load import TemplateSources
@@ -89,6 +91,8 @@ class ClusterSync:
                 first = None if started.is_set() else version
                 await self._snapshots.update(in_cluster=sources, objects=maps.objects, version=first)
                 started.set()
+                if self._settings.gallery.keep and self._settings.gallery.config_map not in sources:
+                    await self._keep_gallery()
 
             maps = self._maps = TemplateMaps(self._client, self._namespace, self._settings, take)
             maps.start()
@@ -102,6 +106,16 @@ class ClusterSync:
         if self._maps is not None:
             await self._maps.stop()
         await self.namespaces.stop()
+
+    async def _keep_gallery(self) -> None:
+        """Keep the image's gallery; another replica may be first."""
+        path, data = f"/api/v1/namespaces/{self._namespace}/configmaps", gallery_data(read_gallery(gallery_path()))
+        try:
+            await self._client.create(path, gallery_map(self._namespace, data, self._settings))
+        except ApiError as error:
+            if error.reason != "AlreadyExists":
+                effect = "an upgrade of the injector would change sidecars at once"
+                self._logger.warning("gallery-not-kept", why=str(error), effect=effect)
 
     async def _first_version(self) -> tuple[int, int]:
         while True:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ import structlog
 
 from injector.cluster.events import About
 from injector.errors import InjectorError, SettingsError, TemplateError
-from injector.loading.shipped import load_shipped, try_new
+from injector.loading.shipped import Gallery, gallery_in_use, load_shipped, try_new, with_own
 from injector.pods.context import Cluster
 from injector.settings import Settings
 from injector.telemetry import Metrics, where_it_failed
@@ -37,6 +37,7 @@ _AT_START = {
     "certificates": "settings under `certificates` take effect",
     "retry_refused": "`retryRefused` takes effect",
     "repair": "settings under `repair` take effect",
+    "gallery": "settings under `gallery` take effect",
 }
 #: Seconds after which a state that did not build is tried again, as the cause may lie outside of it (memory).
 _RETRY_SECONDS = 60.0
@@ -70,13 +71,16 @@ class SnapshotManager:
         self._source = str(settings_file or "settings")
         self._disk = Disk(settings_file, folders)
         self._files = SourceFiles(None, {}, {})
-        self._in_cluster: TemplateSources = {}
+        #: The templates that are ConfigMaps, as last seen.
+        self.in_cluster: dict[str, Mapping[str, str]] = {}
+        self._objects: tuple[About, ...] = ()
+        self._kept: Mapping[str, str] | None = None
+        self._gallery = Gallery({})
         self._version = Cluster().version
         self._metrics = metrics
         self._logger = logger
         self._on_refused = on_refused
         self._on_template = on_template
-        self._objects: tuple[About, ...] = ()
         #: The ConfigMaps that `on_template` was called for, or need not be, and whether they were accepted.
         self._outcomes: set[tuple[About, bool]] = set()
         self._lock = asyncio.Lock()
@@ -90,10 +94,9 @@ class SnapshotManager:
         self._unread = ""
         self._swapped = 0.0
 
-    @property
-    def on_disk(self) -> TemplateSources:
-        """The templates of the folders, which those of the cluster go before."""
-        return self._files.templates
+    def sources(self, in_cluster: TemplateSources) -> dict[str, Mapping[str, str]]:
+        """The sources of a snapshot with these ConfigMaps, which go before the folders and the gallery."""
+        return with_own(self._gallery, {**self._files.in_folders, **in_cluster})
 
     async def start(self) -> Settings:
         """Read the disk for the first time; the settings that the server starts with. Builds no snapshot yet.
@@ -103,6 +106,7 @@ class SnapshotManager:
         self._files = await asyncio.to_thread(self._disk.read)
         settings = self._settings()
         self.current = build_snapshot(settings, {}, self._cluster(settings))
+        await self._read_gallery()
         return settings
 
     async def update(
@@ -114,13 +118,17 @@ class SnapshotManager:
     ) -> bool:
         """Build a snapshot from what is known now, with new templates or another version of the cluster where given.
 
-        `objects` are the ConfigMaps of the templates. True when the newest state is in use afterwards, also when
-        nothing had to change.
+        `objects` are the ConfigMaps of the templates; one may keep the gallery. True when the newest state is in use
+        afterwards, also when nothing had to change.
         """
         async with self._lock:
             if in_cluster is not None:
-                self._in_cluster = {name: dict(files) for name, files in in_cluster.items()}
+                self.in_cluster = {name: dict(files) for name, files in in_cluster.items()}
                 self._objects = objects
+                kept = self.in_cluster.pop(self.current.settings.gallery.config_map, None)
+                if kept != self._kept:
+                    self._kept = kept
+                    await self._read_gallery()
             if version is not None:
                 self._version = version
             return await self._build()
@@ -152,14 +160,20 @@ class SnapshotManager:
                 self._refuse(self._unread, mistakes=_mistakes(error))
                 return False
             self._unread = ""
+            await self._read_gallery()
             return await self._build()
+
+    async def _read_gallery(self) -> None:
+        origin = self._config_map(self.current.settings.gallery.config_map)
+        self._gallery = await asyncio.to_thread(gallery_in_use, self._files.templates, self._kept, origin, try_new)
+        for problem in self._gallery.problems:
+            self._logger.warning("kept-gallery", why=problem)
 
     async def _build(self) -> bool:
         try:
             settings = self._settings()
-            sources = {**self._files.templates, **self._in_cluster}
-            maps = f"configmap/{self.own_namespace}" if self.own_namespace else "configmap"
-            origins = {**self._files.origins, **{name: f"{maps}/{name}" for name in self._in_cluster}}
+            sources = self.sources(self.in_cluster)
+            origins = {**self._files.origins, **{name: self._config_map(name) for name in self.in_cluster}}
             left_out = None
             build = partial(
                 build_snapshot,
@@ -167,6 +181,7 @@ class SnapshotManager:
                 cluster=self._cluster(settings),
                 previous=self.current if self.ready else None,
                 origins=origins,
+                loaded=self._gallery.loaded,
                 trial=try_new,
                 load=load_shipped,
             )
@@ -211,7 +226,7 @@ class SnapshotManager:
         """
         mistakes = _template_errors(error)
         broken = {mistake.template for mistake in mistakes}
-        return broken if len(mistakes) == len(error.errors) and broken <= self._in_cluster.keys() else set()
+        return broken if len(mistakes) == len(error.errors) and broken <= self.in_cluster.keys() else set()
 
     def _swap(self, snapshot: Snapshot) -> None:
         for name, effect in _AT_START.items():
@@ -248,7 +263,8 @@ class SnapshotManager:
         for mistake in _errors(error):
             for name in _templates_of(mistake):
                 refused[name] = f"{refused.get(name, '')}\n{mistake}".lstrip()
-        outcomes = {(about, about.name not in refused) for about in self._objects if swapped or about.name in refused}
+        objects = [about for about in self._objects if about.name in self.in_cluster]
+        outcomes = {(about, about.name not in refused) for about in objects if swapped or about.name in refused}
         digests = {template.own_name: template.digest for template in self.current.catalog}
         for about, accepted in sorted(outcomes - self._outcomes):
             was_accepted = (about, True) in self._outcomes  # what is new then is not this template
@@ -256,6 +272,10 @@ class SnapshotManager:
                 version = f"in use as version {digests.get(about.name)}"
                 self._on_template(about, refused.get(about.name, version), accepted)
         self._outcomes = outcomes | {outcome for outcome in self._outcomes if outcome[0] in self._objects}
+
+    def _config_map(self, name: str) -> str:
+        """A ConfigMap of the injector's namespace, for people."""
+        return "/".join(filter(None, ("configmap", self.own_namespace, name)))
 
     def _settings(self) -> Settings:
         return read_settings(self._files.settings_text, self._source).ignoring(self.own_namespace)

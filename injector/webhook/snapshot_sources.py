@@ -15,7 +15,7 @@ from typing import NamedTuple
 import yaml
 
 from injector.errors import InjectorError, SettingsError, TemplateError
-from injector.loading.template_folders import files_of, fingerprints, read_folder, templates_in
+from injector.loading.template_folders import files_of, fingerprints, gallery_path, read_folder, templates_in
 from injector.settings import Settings, parse_settings
 from injector.templates.kubernetes_yaml import load_manifest
 from injector.templates.load import TemplateSources
@@ -33,6 +33,12 @@ class SourceFiles(NamedTuple):
     settings_text: str | None
     templates: TemplateSources
     origins: Mapping[str, str]  #: the templates' folders, for people
+
+    @property
+    def in_folders(self) -> TemplateSources:
+        """The templates that do not come with the injector."""
+        gallery = gallery_path()
+        return {name: files for name, files in self.templates.items() if Path(self.origins[name]).parent != gallery}
 
 
 class Disk:

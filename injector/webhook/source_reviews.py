@@ -123,20 +123,23 @@ class SourceReviews:
         current, name = self._snapshots.current, object_name(new or old)
         sources: TemplateSources = {template.own_name: template.sources for template in current.catalog}
         if _is_template(new, current.settings):
-            return self._build(
-                current.settings, {**sources, name: template_files(new, current.settings)}, TemplateError
-            )
+            files = {name: template_files(new, current.settings)}
+            names = self._snapshots.sources({**self._snapshots.in_cluster, **files})
+            sources = {n: sources.get(n, f) for n, f in names.items()} | files
+            return self._build(current.settings, sources, TemplateError)
         if _is_template(old, current.settings):
             return self._removal(name, sources)
         return self._settings(new, sources) if new else _Findings(related=(_SETTINGS_DELETED,))
 
     def _removal(self, name: str, sources: TemplateSources) -> _Findings:
         """Only warnings: whoever deletes something may have to."""
-        settings, on_disk = self._snapshots.current.settings, self._snapshots.on_disk
-        rest = {other: files for other, files in sources.items() if other != name}
-        if name in on_disk:
-            return self._build(settings, {**rest, name: on_disk[name]})
+        settings, in_cluster = self._snapshots.current.settings, dict(self._snapshots.in_cluster)
+        in_cluster.pop(name, None)
+        without = self._snapshots.sources(in_cluster)
+        rest = {n: f if n == name else sources.get(n, f) for n, f in without.items()}
         findings = self._build(settings, rest)
+        if name in without:
+            return findings
         return findings._replace(related=(*findings.related, *_in_use(name, self._namespaces(), settings)))
 
     def _settings(self, new: Object, sources: TemplateSources) -> _Findings:

@@ -84,10 +84,10 @@ class Staged(NamedTuple):
         return result.stdout
 
 
-def is_at(server: InjectorServer, words: str) -> bool:
-    """Whether a replica has the next version for a stage in these words, or none for ""."""
+def is_at(server: InjectorServer, words: str, name: str = "logger-next") -> bool:
+    """Whether a replica has the next version of this name for a stage in these words, or none for ""."""
     stages = [text for text in server.metrics().splitlines() if text.startswith("injector_template_info{")]
-    stages = [text for text in stages if 'template="logger-next"' in text]
+    stages = [text for text in stages if f'template="{name}"' in text]
     return any(f'stage="{words}"' in text for text in stages) if words else not stages
 
 

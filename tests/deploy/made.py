@@ -25,7 +25,11 @@ _NEEDED_OF = {
     "server": ("port", "metricsPort", "mutatePaths", "validatePaths", "advisePaths", "trialPaths", "drainSeconds"),
 }
 #: Settings that the chart writes, of certificates.source and the names of its objects, by their section.
-_THE_CHART_S_OWN = {"certificates": ("source", "secret", "service", "webhooks", "lease"), "repair": ("lease",)}
+_THE_CHART_S_OWN = {
+    "certificates": ("source", "secret", "service", "webhooks", "lease"),
+    "repair": ("lease",),
+    "gallery": ("configMap",),
+}
 #: Helm's regular expressions know no lookahead.
 _PREFIX = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 _PATH = r"^(/[-A-Za-z0-9._~]+)+$"

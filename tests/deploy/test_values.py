@@ -44,6 +44,7 @@ OTHERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "settings.repair.perMinute": (6, {}),
     "settings.repair.maxUnavailableWorkloads": (2, {}),
     "settings.repair.perNamespace": (2, {}),
+    "settings.gallery.keep": (False, {}),
     "settings.server.port": (10443, {}),
     "settings.server.metricsPort": (10444, {}),
     "settings.server.mutatePaths": (["/in"], {}),

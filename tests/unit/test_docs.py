@@ -191,7 +191,7 @@ def test_names_are_those_that_the_settings_make() -> None:
     s = Settings()
     written = [code(row[0])[0] for row in table(page("settings.md"), "key", "where", "who writes it")]
     expected = {s.inject_key, s.templates_key, s.status_key, s.reason_key, s.receipt_key}
-    expected |= {s.template_label, s.unchecked_key, s.generated_label}
+    expected |= {s.template_label, s.version_label, s.stage_key, s.unchecked_key, s.generated_label}
     expected |= {f"{s.parameter_suffix('<template>')}<parameter>", f"{s.prefix}/<template>.<file>"}
     assert set(written) == expected
 

@@ -72,7 +72,8 @@ labels:
 {{- $certificates = merge $certificates $names -}}
 {{- end -}}
 {{- $repair := dict "lease" (printf "%s-repair" $name) -}}
-{{- toYaml (merge (dict "certificates" $certificates "repair" $repair) .Values.settings) -}}
+{{- $gallery := dict "configMap" (printf "%s-gallery" $name) -}}
+{{- toYaml (merge (dict "certificates" $certificates "repair" $repair "gallery" $gallery) .Values.settings) -}}
 {{- end }}
 
 {{- /* A label's name as kube-state-metrics writes it: label_ in front, in snake case. */}}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, warning
-from injector.cli.live_setup import live_snapshot
+from injector.cli.live_setup import gallery_and_maps, live_snapshot
 from injector.cluster.template_maps import changed_at
 from injector.diagnostics import spoken_path
 from injector.errors import SettingsError
@@ -61,6 +61,18 @@ def templates(context: CheckContext) -> CheckVerdicts:
         yield good("templates", f"templates and their versions: {listed}", templates=digests)
 
 
+def kept_gallery(context: CheckContext) -> CheckVerdicts:
+    """Whether the cluster still uses the gallery of another release, and what of it cannot be used."""
+    gallery, _ = gallery_and_maps(context.live, context.namespace, context.settings)
+    kept = f"configmap/{context.namespace}/{context.settings.gallery.config_map}"
+    for problem in gallery.problems:
+        yield warning("kept-gallery", f"{kept}: {problem}", "delete it to use the gallery of this release")
+    if names := sorted(template.name for template in gallery.loaded if template.stage is None):
+        to_do = f"raise its annotation {context.settings.stage_key}, or delete it (docs/versions.md)"
+        message = f"{kept} keeps templates of another release: {', '.join(names)}"
+        yield warning("kept-gallery", message, to_do, templates=names)
+
+
 def times_of_changes(context: CheckContext) -> dict[str, str]:
     """When each ConfigMap of a template was changed, by name."""
     path = f"/api/v1/namespaces/{context.namespace}/configmaps"
@@ -77,4 +89,4 @@ def standing_stages(catalog: Catalog, changed: Mapping[str, str], now: datetime)
             yield template.own_name, days
 
 
-SECTION = Section("settings-and-templates", (settings, templates))
+SECTION = Section("settings-and-templates", (settings, templates, kept_gallery))
