@@ -45,7 +45,7 @@ AzureFileVolumeSource: readOnly
 CSIVolumeSource: readOnly
 CephFSVolumeSource: path readOnly
 CinderVolumeSource: readOnly
-ClusterTrustBundleProjection: name path
+ClusterTrustBundleProjection: path
 ConfigMapEnvSource: name
 ConfigMapKeySelector: name
 ConfigMapProjection: name
@@ -65,6 +65,7 @@ NFSVolumeSource: path readOnly
 ObjectMeta: name
 OwnerReference: name
 PersistentVolumeClaimVolumeSource: readOnly
+PodCertificateProjection: certificateChainPath credentialBundlePath keyPath keyType signerName
 PodDNSConfigOption: name
 PodOS: name
 PodSchedulingGate: name

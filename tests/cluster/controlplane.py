@@ -243,5 +243,14 @@ class ControlPlane:
         eventually(what, lambda: self.api.exists("ServiceAccount", "default", namespace))
 
 
+class GatedControlPlane(ControlPlane):
+    """One whose API server has pod certificates and trust bundles, which are on by default from Kubernetes 1.37."""
+
+    def _api_server_flags(self, etcd: str, files: Mapping[str, Path]) -> list[str]:
+        gates = ",".join(f"{gate}=true" for gate in components.GATES)
+        flags = [f"--feature-gates={gates}", "--runtime-config=certificates.k8s.io/v1beta1=true"]
+        return [*super()._api_server_flags(etcd, files), *flags]
+
+
 def _file_name(*parts: str) -> str:
     return re.sub(r"[^\w.-]", "_", "-".join(parts))

@@ -31,6 +31,7 @@ PLACES: dict[str, tuple[str, Object]] = {
     "CSIVolumeSource": (f"{_VOLUME}.csi", {"driver": "a"}),
     "CephFSVolumeSource": (f"{_VOLUME}.cephfs", {"monitors": ["a"]}),
     "CinderVolumeSource": (f"{_VOLUME}.cinder", {"volumeID": "a"}),
+    "ClusterTrustBundleProjection": (f"{_PROJECTED}.clusterTrustBundle", {"signerName": "a.example/a", "path": "a"}),
     "ConfigMapEnvSource": (f"{_CONTAINER}.envFrom.0.configMapRef", {"name": "a"}),
     "ConfigMapKeySelector": (f"{_CONTAINER}.env.0.valueFrom.configMapKeyRef", _KEY),
     "ConfigMapProjection": (f"{_PROJECTED}.configMap", {"name": "a"}),
@@ -62,6 +63,10 @@ PLACES: dict[str, tuple[str, Object]] = {
     "ObjectFieldSelector": (f"{_CONTAINER}.env.0.valueFrom.fieldRef", _SELECTOR),
     "PersistentVolumeClaimSpec": (f"{_VOLUME}.ephemeral.volumeClaimTemplate.spec", _CLAIM),
     "PersistentVolumeClaimVolumeSource": (f"{_VOLUME}.persistentVolumeClaim", {"claimName": "a"}),
+    "PodCertificateProjection": (
+        f"{_PROJECTED}.podCertificate",
+        {"signerName": "a.example/a", "keyType": "ED25519", "keyPath": "a", "certificateChainPath": "b"},  # any two files
+    ),
     "PodDNSConfigOption": ("spec.dnsConfig.options.0", {"name": "a"}),
     "PodOS": ("spec.os", {"name": "linux"}),
     "PodResourceClaim": ("spec.resourceClaims.0", {"name": "a", "resourceClaimName": "a"}),
@@ -90,7 +95,6 @@ PLACES: dict[str, tuple[str, Object]] = {
 }
 #: Types of which a pod has one only beside others, or behind a gate that the server keeps closed.
 NOT_HERE = {
-    "ClusterTrustBundleProjection",
     "ObjectMeta",
     "OwnerReference",
     "ResourceClaim",

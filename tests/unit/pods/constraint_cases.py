@@ -111,6 +111,12 @@ def mount(path: str, **more: Any) -> dict[str, Any]:
     return {"name": "v", "mountPath": path, **more}
 
 
+def file_key(**changes: Any) -> dict[str, Any]:
+    """A variable of a container out of a file of the volume."""
+    reference = {"volumeName": "v", "path": "p", "key": "K", **changes}
+    return {"env": [{"name": "A", "valueFrom": {"fileKeyRef": reference}}]}
+
+
 def probe(**handler: Any) -> dict[str, Any]:
     return {"readinessProbe": handler}
 
@@ -398,6 +404,11 @@ VALUES = [
         BAD,
         sidecar={"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"key": "a"}}}]},
     ),
+    Case("file-key-without-a-path", BAD, sidecar=file_key(path=""), spec=EMPTY),
+    Case("file-key-of-no-volume", BAD, sidecar=file_key(volumeName="w"), spec=EMPTY),
+    Case("file-key-of-a-config-map", BAD, sidecar=file_key(), spec=volume(configMap={"name": "c"})),
+    Case("file-key", None, sidecar=file_key(), spec=EMPTY),
+    Case("image-volume-unnamed", BAD, spec=volume(image={"pullPolicy": "Always"})),
     Case("bulk-unnamed", BAD, sidecar={"envFrom": [{"configMapRef": {}}]}),
     Case("config-map-unnamed", BAD, spec=volume(configMap={"name": ""})),
     Case("secret-unnamed", BAD, spec=volume(secret={})),
