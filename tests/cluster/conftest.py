@@ -58,9 +58,9 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def gated_control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """Another one, with fields of pods that are behind feature gates before Kubernetes 1.37."""
+    """A real control plane of a module's own, with fields of pods that are behind gates before Kubernetes 1.37."""
     programs = parts.require(parts.CONTROL_PLANE)
     with GatedControlPlane(programs, tmp_path_factory.mktemp("gated")) as running:
         yield running
