@@ -65,7 +65,12 @@ PLACES: dict[str, tuple[str, Object]] = {
     "PersistentVolumeClaimVolumeSource": (f"{_VOLUME}.persistentVolumeClaim", {"claimName": "a"}),
     "PodCertificateProjection": (
         f"{_PROJECTED}.podCertificate",
-        {"signerName": "a.example/a", "keyType": "ED25519", "keyPath": "a", "certificateChainPath": "b"},  # any two files
+        {
+            "signerName": "a.example/a",
+            "keyType": "ED25519",
+            "keyPath": "a",
+            "certificateChainPath": "b",
+        },
     ),
     "PodDNSConfigOption": ("spec.dnsConfig.options.0", {"name": "a"}),
     "PodOS": ("spec.os", {"name": "linux"}),
@@ -183,7 +188,10 @@ def test_a_zero_is_the_same_as_no_value(name: str, gated_control_plane: ControlP
     for field in RULES[name].zero.split():
         without = {key: value for key, value in PLACES[name][1].items() if key != field}
         zero = ZEROS[place(name).fields[field].kind]
-        answer, other = made_of(gated_control_plane, name, without | {field: zero}), made_of(gated_control_plane, name, without)
+        answer, other = (
+            made_of(gated_control_plane, name, without | {field: zero}),
+            made_of(gated_control_plane, name, without),
+        )
         if f"{name}.{field}" not in KEPT and not (field == "name" and refused(answer)):  # most have to have a name
             assert answer == other or (refused(answer) and refused(other)), field
 

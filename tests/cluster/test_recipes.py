@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,7 +57,10 @@ def stored(control_plane: ControlPlane, namespace: str, templates: str, **spec: 
     created = control_plane.api.create(ours, namespace)
     again = copy.deepcopy(created)
     metadata = created["metadata"]
-    again["metadata"] = {"name": "again", **{key: metadata[key] for key in ("labels", "annotations") if key in metadata}}
+    again["metadata"] = {
+        "name": "again",
+        **{key: metadata[key] for key in ("labels", "annotations") if key in metadata},
+    }
     del again["status"]
     twice = control_plane.api.create(again, namespace)
     for name in ("web", "again"):
@@ -90,7 +92,8 @@ def test_a_certificate_for_each_pod(gated_control_plane: ControlPlane, shop: str
     created = stored(
         gated_control_plane, shop, "identity", containers=[{"name": "app", "image": "web:1", "ports": ports}]
     )
-    certificate = {"signerName": SIGNER, "keyType": "ECDSAP256", "keyPath": "tls.key", "certificateChainPath": "tls.crt"}
+    files = {"keyPath": "tls.key", "certificateChainPath": "tls.crt"}
+    certificate = {"signerName": SIGNER, "keyType": "ECDSAP256", **files}
     bundle = {"signerName": SIGNER, "labelSelector": {}, "path": "ca.crt"}
     sources = volume(created, "identity-tls")["projected"]["sources"]
     assert sources == [{"podCertificate": certificate}, {"clusterTrustBundle": bundle}]

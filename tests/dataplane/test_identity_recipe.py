@@ -6,7 +6,6 @@ in a folder of their own that a link is moved to.
 
 from __future__ import annotations
 
-import os
 import socket
 import socketserver
 import ssl
@@ -53,7 +52,7 @@ class Volume:
             if self._writes == 1:
                 (self.folder / file).symlink_to(f"..data/{file}")
         (self.folder / "..data_tmp").symlink_to(version.name)
-        os.rename(self.folder / "..data_tmp", self.folder / "..data")
+        (self.folder / "..data_tmp").rename(self.folder / "..data")
 
 
 class Echo(socketserver.StreamRequestHandler):
