@@ -34,6 +34,12 @@ _NAMED = {
     "hostPath": "path",
     "image": "reference",
 }
+#: What an entry of a projected volume needs, by its source.
+_NEEDED = {
+    "serviceAccountToken": ("path",),
+    "podCertificate": ("signerName", "keyType"),
+    "clusterTrustBundle": ("path",),
+}
 _BLOCK = ("persistentVolumeClaim", "ephemeral")
 _USUAL_MODE = re.compile(r"[4-7][04-7]{2}\Z")
 _PROPAGATIONS = (None, "None", "HostToContainer", "Bidirectional")
@@ -56,6 +62,11 @@ def find(parts: PodView) -> Violations:
                     "give each entry one source",
                     sources=tuple(projected),
                 )
+            for source in projected:
+                for field in _NEEDED.get(source, ()):
+                    if not mapping(entry[source]).get(field):
+                        place = (*path, "projected", source, field)
+                        yield invalid(place, "it is missing", "set it", ("missing", entry[source]))
     mounting = [c for c in parts.touched if "volumeMounts" in c.body or "volumeDevices" in c.body]
     if mounting:
         by_name = {v["name"]: v for v in parts.volumes if isinstance(v.get("name"), str)}
