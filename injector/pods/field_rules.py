@@ -139,4 +139,5 @@ OURS: dict[str, str] = {
     "ContainerRestartRuleOnExitCodes.values": "[integer]",
     # Newer than the document: Kubernetes 1.37.
     "PodSpec.evictionResponders": "[EvictionResponder] by name",
+    "VolumeMount.bindMountOptions": "[string] set",
 }

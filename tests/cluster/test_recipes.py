@@ -40,7 +40,8 @@ def shop(gated_control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFac
             typist.do(block)
     (folder / "envfile" / "template.yaml").write_text("description: Variables out of a file.\n")
     server = InjectorServer(gated_control_plane, tmp_path_factory.mktemp("server"), SETTINGS, templates_dir=folder)
-    name, annotations = "shop", {f"identity.{PREFIX}/pod-certificates": "true"}
+    name, switched_on = "shop", {f"identity.{PREFIX}/pod-certificates": "true"}
+    annotations = {} if gated_control_plane.minor >= 37 else switched_on
     metadata = {"name": name, "labels": {"injection": "enabled"}, "annotations": annotations}
     api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
     gated_control_plane.wait_for_default_account(name)

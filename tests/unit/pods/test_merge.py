@@ -288,6 +288,11 @@ def test_kind_and_other_top_level_fields_are_not_the_templates():
             {"volumeMounts": [{"name": "mine", "mountPath": "/x", "subPath": "a", "readOnly": False}]},
         ),
         (
+            {"volumeMounts": [{"name": "v", "mountPath": "/x", "bindMountOptions": ["noexec"]}]},
+            {"volumeMounts": [{"name": "v", "mountPath": "/x", "bindMountOptions": ["nodev", "noexec"]}]},
+            {"volumeMounts": [{"name": "v", "mountPath": "/x", "bindMountOptions": ["noexec", "nodev"]}]},
+        ),
+        (
             {"volumeMounts": [{"name": "mine", "mountPath": "/x"}]},
             {"volumeMounts": [{"name": "theirs", "mountPath": "/x", "subPath": Replace(None)}]},
             None,
