@@ -14,7 +14,7 @@ from tests.cluster.objects import config_map
 from tests.node.calls import ENABLED, Try, call
 from tests.node.images import default
 from tests.node.installation import NAME, Installation
-from tests.node.servers import DROPPED, UNPRIVILEGED, vault
+from tests.node.servers import UNPRIVILEGED, vault
 from tests.unit.test_docs import page
 
 LABELS = {"sidecar.injector/template": "true"}
@@ -23,6 +23,7 @@ HERE = {
     "PGPASSWORD": "ANSWER",
     "example.com/proxy:2.0": default("vault-agent"),
     "args: [--plugins=/opt/plugins]": 'command: [sleep, "1000"]',
+    "[cp, -R, /plugins, /opt/]": "[cp, -R, /usr/bin, /opt/]",
 }
 
 
@@ -56,10 +57,11 @@ def test_variables_out_of_a_file(start: Try) -> None:
     assert "a $(b) \\ c" in call(web["status"]["podIP"]).text
 
 
-def test_files_out_of_an_image(start: Try) -> None:
-    """the recipe of files out of an image: the sidecar sees the image's files as a volume"""
+def test_files_out_of_an_image(start: Try, namespace: NamespaceFactory) -> None:
+    """the recipe of files out of an image, where the container runtime has no image volumes: the sidecar has a copy"""
     parts.require("vault")
-    given = {"plugins": default("vault-agent")}
-    start("plugins", given, container=DROPPED, securityContext=UNPRIVILEGED)
-    listed = start.node.kubectl("exec", "-n", start.space, "web", "-c", "proxy", "--", "ls", "/opt/bin")
-    assert "vault" in listed.stdout.split()
+    space = namespace(labels=ENABLED, annotations={"plugins.sidecar.injector/image-volumes": "false"})
+    given = {"plugins": default("envoy", "redirect-image")}
+    start("plugins", given, space=space, securityContext=UNPRIVILEGED)
+    listed = start.node.kubectl("exec", "-n", space, "web", "-c", "proxy", "--", "ls", "/opt/bin")
+    assert "cp" in listed.stdout.split()
