@@ -54,18 +54,14 @@ def shop(gated_control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFac
 
 def stored(control_plane: ControlPlane, namespace: str, templates: str, **spec: Any) -> Object:
     """What the API server stores of a pod that names templates; once more injected, it is the same."""
-    ours = pod("web", annotations={f"{PREFIX}/templates": templates}, automountServiceAccountToken=False, **spec)
+    name = templates.rpartition(",")[2]
+    ours = pod(name, annotations={f"{PREFIX}/templates": templates}, automountServiceAccountToken=False, **spec)
     created = control_plane.api.create(ours, namespace)
     again = copy.deepcopy(created)
     metadata = created["metadata"]
-    again["metadata"] = {
-        "name": "again",
-        **{key: metadata[key] for key in ("labels", "annotations") if key in metadata},
-    }
+    again["metadata"] = {"name": f"{name}-again", "annotations": metadata["annotations"]}
     del again["status"]
     twice = control_plane.api.create(again, namespace)
-    for name in ("web", "again"):
-        control_plane.api.delete("Pod", name, namespace)
     assert twice["spec"] == created["spec"]
     assert twice["metadata"]["annotations"] == metadata["annotations"]
     return created
