@@ -59,7 +59,7 @@ def stored(control_plane: ControlPlane, namespace: str, templates: str, **spec: 
     created = control_plane.api.create(ours, namespace)
     again = copy.deepcopy(created)
     metadata = created["metadata"]
-    again["metadata"] = {"name": f"{name}-again", "annotations": metadata["annotations"]}
+    again["metadata"] = {"name": f"{name}-again", **{key: metadata[key] for key in ("labels", "annotations")}}
     del again["status"]
     twice = control_plane.api.create(again, namespace)
     assert twice["spec"] == created["spec"]
