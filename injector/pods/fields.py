@@ -51,7 +51,7 @@ AzureFileVolumeSource: readOnly
 CSIVolumeSource: readOnly
 CephFSVolumeSource: path readOnly
 CinderVolumeSource: readOnly
-ClusterTrustBundleProjection: name path
+ClusterTrustBundleProjection: path
 ConfigMapEnvSource: name
 ConfigMapKeySelector: name
 ConfigMapProjection: name
@@ -71,6 +71,7 @@ NFSVolumeSource: path readOnly
 ObjectMeta: name
 OwnerReference: name
 PersistentVolumeClaimVolumeSource: readOnly
+PodCertificateProjection: certificateChainPath credentialBundlePath keyPath keyType signerName
 PodDNSConfigOption: name
 PodOS: name
 PodSchedulingGate: name
@@ -144,6 +145,7 @@ OURS: dict[str, str] = {
     "ContainerRestartRuleOnExitCodes.values": "[integer]",
     # Newer than the document: Kubernetes 1.37.
     "PodSpec.evictionResponders": "[EvictionResponder] by name",
+    "VolumeMount.bindMountOptions": "[string] set",
 }
 
 

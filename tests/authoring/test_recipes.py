@@ -24,6 +24,28 @@ LEFT_OUT = frozenset(
     | {"pod-security", "termination", "job-blocked", "validate-missing"}
 )
 
+PARAMETERS = (
+    "vault-agent.address=https://vault.vault:8200",
+    "vault-agent.role=web",
+    "vault-agent.format=env",
+    'vault-agent.secrets={"db": "secret/data/shop/db"}',
+    "identity.secret=web-tls",
+)
+WEB = """\
+# what the app's author wrote
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  template:
+    spec:
+      containers:
+      - name: web
+        image: web:1
+        ports: [{containerPort: 8080}]
+        env: [{name: PGUSER, value: shop}]  # its own
+"""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -52,6 +74,29 @@ def test_the_cases_of_all_recipes_pass(folder: Path) -> None:
     result = CliRunner().invoke(cli, ["test", str(folder), "-v"], standalone_mode=False, catch_exceptions=False)
     assert result.return_value == 0, result.output
     assert " not reached" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("templates", "version"),
+    [
+        ("vault-agent,envfile", "1.37"),
+        ("identity", "1.37"),
+        ("identity", "1.36"),
+        ("plugins", "1.37"),
+        ("plugins", "1.34"),
+    ],
+)
+def test_what_recipes_of_new_fields_add_is_taken_off_again(
+    templates: str, version: str, folder: Path, tmp_path: Path
+) -> None:
+    manifest, injected = tmp_path / "web.yaml", tmp_path / "injected.yaml"
+    manifest.write_text(WEB)
+    parameters = [f"--param={parameter}" for parameter in PARAMETERS if parameter.partition(".")[0] in templates]
+    command = ["inject", str(manifest), "--templates-dir", str(folder), "--templates", templates, *parameters]
+    result = CliRunner().invoke(cli, [*command, "--kubernetes-version", version], catch_exceptions=False)
+    assert result.exit_code == 0 and result.stdout != WEB
+    injected.write_text(result.stdout)
+    assert CliRunner().invoke(cli, ["uninject", str(injected)]).stdout == WEB
 
 
 def test_the_linter_minds_only_what_recipes_leave_out(folder: Path) -> None:

@@ -40,6 +40,9 @@ _CONTROLLERS = (
     "certificatesigningrequest-signing-controller",
 )
 
+GATES = ("PodCertificateRequest", "ClusterTrustBundle", "ClusterTrustBundleProjection")
+"""Feature gates of fields of pods that Kubernetes 1.35 and 1.36 have and keep off."""
+
 AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",

@@ -12,7 +12,7 @@ import pytest
 from tests import parts
 from tests.cluster.api import Object
 from tests.cluster.builtin import BuiltinInstallation, Install
-from tests.cluster.controlplane import ControlPlane
+from tests.cluster.controlplane import ControlPlane, GatedControlPlane
 from tests.cluster.objects import (
     config_map,
     deployment,
@@ -55,6 +55,14 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
     """A real control plane, one for the whole run."""
     programs = parts.require(parts.CONTROL_PLANE)
     with ControlPlane(programs, tmp_path_factory.mktemp("control-plane")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def gated_control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A real control plane of a module's own, with fields of pods that are behind gates before Kubernetes 1.37."""
+    programs = parts.require(parts.CONTROL_PLANE)
+    with GatedControlPlane(programs, tmp_path_factory.mktemp("gated")) as running:
         yield running
 
 

@@ -243,5 +243,17 @@ class ControlPlane:
         eventually(what, lambda: self.api.exists("ServiceAccount", "default", namespace))
 
 
+class GatedControlPlane(ControlPlane):
+    """One whose API server has pod certificates and trust bundles, which are on by default from Kubernetes 1.37."""
+
+    def _api_server_flags(self, etcd: str, files: Mapping[str, Path]) -> list[str]:
+        flags = super()._api_server_flags(etcd, files)
+        version = subprocess.check_output([self._find("kube-apiserver"), "--version"], text=True)
+        if int(version.split(".")[1]) >= 37:
+            return flags
+        gates = ",".join(f"{gate}=true" for gate in components.GATES)
+        return [*flags, f"--feature-gates={gates}", "--runtime-config=certificates.k8s.io/v1beta1=true"]
+
+
 def _file_name(*parts: str) -> str:
     return re.sub(r"[^\w.-]", "_", "-".join(parts))

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from injector.cli.checks import api_server
 from injector.cli.checks.check_context import CheckContext
 from injector.cli.checks.check_report import look
 from injector.cli.checks.granted_permissions import SECTION
@@ -74,6 +75,13 @@ def test_a_good_installation(control_plane: ControlPlane, namespace: NamespaceFa
     code, lines = checked(control_plane)
     assert [line for line in lines if line["result"] != "good"] == []
     assert code == 0
+
+
+def test_a_kubernetes_that_came_later(control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_server, "NEWEST", (1, control_plane.minor - 1))
+    with BlockingClient(str(control_plane.kubeconfig)) as live:
+        [(_, verdicts)] = look(CheckContext(live), [api_server.SECTION])
+    assert [verdict.code for verdict in verdicts if verdict.severity == "warning"] == ["version"]
 
 
 def failing(control_plane: ControlPlane, *args: str) -> list[str]:

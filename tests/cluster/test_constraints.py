@@ -17,6 +17,12 @@ from tests.unit.pods.constraint_cases import CASES, Case
 
 
 @pytest.fixture(scope="module")
+def control_plane(gated_control_plane: ControlPlane) -> ControlPlane:
+    """One that has the fields which are behind gates before Kubernetes 1.37."""
+    return gated_control_plane
+
+
+@pytest.fixture(scope="module")
 def shop(control_plane: ControlPlane) -> Iterator[Callable[[Case], str]]:
     """The name of a namespace as the case wants it; cases that want the same share one."""
     made: dict[str, str] = {}

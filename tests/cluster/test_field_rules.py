@@ -30,6 +30,7 @@ PLACES: dict[str, tuple[str, Object]] = {
     "CSIVolumeSource": (f"{_VOLUME}.csi", {"driver": "a"}),
     "CephFSVolumeSource": (f"{_VOLUME}.cephfs", {"monitors": ["a"]}),
     "CinderVolumeSource": (f"{_VOLUME}.cinder", {"volumeID": "a"}),
+    "ClusterTrustBundleProjection": (f"{_PROJECTED}.clusterTrustBundle", {"signerName": "a.example/a", "path": "a"}),
     "ConfigMapEnvSource": (f"{_CONTAINER}.envFrom.0.configMapRef", {"name": "a"}),
     "ConfigMapKeySelector": (f"{_CONTAINER}.env.0.valueFrom.configMapKeyRef", _KEY),
     "ConfigMapProjection": (f"{_PROJECTED}.configMap", {"name": "a"}),
@@ -61,6 +62,15 @@ PLACES: dict[str, tuple[str, Object]] = {
     "ObjectFieldSelector": (f"{_CONTAINER}.env.0.valueFrom.fieldRef", _SELECTOR),
     "PersistentVolumeClaimSpec": (f"{_VOLUME}.ephemeral.volumeClaimTemplate.spec", _CLAIM),
     "PersistentVolumeClaimVolumeSource": (f"{_VOLUME}.persistentVolumeClaim", {"claimName": "a"}),
+    "PodCertificateProjection": (
+        f"{_PROJECTED}.podCertificate",
+        {
+            "signerName": "a.example/a",
+            "keyType": "ED25519",
+            "keyPath": "a",
+            "certificateChainPath": "b",
+        },
+    ),
     "PodDNSConfigOption": ("spec.dnsConfig.options.0", {"name": "a"}),
     "PodOS": ("spec.os", {"name": "linux"}),
     "PodResourceClaim": ("spec.resourceClaims.0", {"name": "a", "resourceClaimName": "a"}),
@@ -89,7 +99,6 @@ PLACES: dict[str, tuple[str, Object]] = {
 }
 #: Types of which a pod has one only beside others, or behind a gate that the server keeps closed.
 NOT_HERE = {
-    "ClusterTrustBundleProjection",
     "ObjectMeta",
     "OwnerReference",
     "ResourceClaim",
@@ -116,6 +125,12 @@ NOT_FILLED = {"SecurityContext.procMount"}
 #: The server keeps this zero, and a kubelet takes it as no value.
 KEPT = {"CSIVolumeSource.readOnly"}
 ZEROS = {"string": "", "integer": 0, "boolean": False}
+
+
+@pytest.fixture(scope="module")
+def control_plane(gated_control_plane: ControlPlane) -> ControlPlane:
+    """One that has the fields which are behind gates before Kubernetes 1.37."""
+    return gated_control_plane
 
 
 def place(name: str) -> Field:

@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, warning
 
 OLDEST = (1, 30)
+NEWEST = (1, 37)  # that recipes and rules of fields have been tried with
 _NATIVE = (1, 29)  # restartable init containers are on by default: Kubernetes docs, "Sidecar Containers"
 _AUTO = (1, 32)  # from here on `nativeSidecars: auto` means native, as kubelets may be three minors behind
 _SKEW = 30  # seconds
 
 
 def version(context: CheckContext) -> CheckVerdicts:
-    """matchConditions are stable from 1.30 on; the webhooks rely on them."""
+    """matchConditions are stable from 1.30 on, and the webhooks rely on them; what comes after NEWEST is unknown."""
     version = context.live.cluster().version
     text = "{}.{}".format(*version)
     if version < OLDEST:
@@ -22,6 +23,13 @@ def version(context: CheckContext) -> CheckVerdicts:
             "version",
             f"Kubernetes {text} is too old: webhooks need matchConditions, which are stable from {need} on",
             f"upgrade the cluster to {need} or newer",
+        )
+    elif version > NEWEST:
+        newest = "{}.{}".format(*NEWEST)
+        yield warning(
+            "version",
+            f"Kubernetes {text} is newer than {newest}, the newest that this injector knows",
+            f"look for a newer injector; templates may not use fields that are newer than {newest}",
         )
     else:
         yield good("version", f"{context.live.host} answers; Kubernetes {text} has matchConditions", version=text)

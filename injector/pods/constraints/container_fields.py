@@ -86,7 +86,12 @@ def _variable(path: Path, variable: Object) -> Violations:
 
 def _reference(path: Path, value: object) -> Violations:
     """Check that a reference names its object and key: an empty parameter leaves these out."""
-    needed = {"configMapKeyRef": ("name", "key"), "secretKeyRef": ("name", "key"), "fieldRef": ("fieldPath",)}
+    needed = {
+        "configMapKeyRef": ("name", "key"),
+        "secretKeyRef": ("name", "key"),
+        "fieldRef": ("fieldPath",),
+        "fileKeyRef": ("volumeName", "path", "key"),
+    }
     kind = str(path[-1])
     for field in needed.get(kind, ("name",) if kind in _BULK_SOURCES else ()):
         if not mapping(value).get(field):

@@ -27,7 +27,19 @@ _VOLUME = SPEC.at(("volumes", 0))
 _PROJECTIONS = _VOLUME.at(("projected", "sources", 0)).one_of
 
 #: Sources that name something, and where.
-_NAMED = {"configMap": "name", "secret": "secretName", "persistentVolumeClaim": "claimName", "hostPath": "path"}
+_NAMED = {
+    "configMap": "name",
+    "secret": "secretName",
+    "persistentVolumeClaim": "claimName",
+    "hostPath": "path",
+    "image": "reference",
+}
+#: What an entry of a projected volume needs, by its source.
+_NEEDED = {
+    "serviceAccountToken": ("path",),
+    "podCertificate": ("signerName", "keyType"),
+    "clusterTrustBundle": ("path",),
+}
 _BLOCK = ("persistentVolumeClaim", "ephemeral")
 _USUAL_MODE = re.compile(r"[4-7][04-7]{2}\Z")
 _PROPAGATIONS = (None, "None", "HostToContainer", "Bidirectional")
@@ -50,11 +62,28 @@ def find(parts: PodView) -> Violations:
                     "give each entry one source",
                     sources=tuple(projected),
                 )
+            for source in projected:
+                for field in _NEEDED.get(source, ()):
+                    if not mapping(entry[source]).get(field):
+                        place = (*path, "projected", source, field)
+                        yield invalid(place, "it is missing", "set it", ("missing", entry[source]))
     mounting = [c for c in parts.touched if "volumeMounts" in c.body or "volumeDevices" in c.body]
     if mounting:
         by_name = {v["name"]: v for v in parts.volumes if isinstance(v.get("name"), str)}
         for container in mounting:
             yield from _mounts(container, by_name)
+    yield from _env_files(parts)
+
+
+def _env_files(parts: PodView) -> Violations:
+    """Variables of touched containers that are in a file: the file is in an `emptyDir`."""
+    readable = {string_field(volume.get("name")) for volume in parts.volumes if volume.get("emptyDir") is not None}
+    for container in parts.touched:
+        for variable in mappings_at(container.body, "env"):
+            name = string_field(mapping_at(mapping_at(variable, "valueFrom"), "fileKeyRef").get("volumeName"))
+            if name and name not in readable:
+                place = (*item_path(container.path, "env", variable), "valueFrom", "fileKeyRef", "volumeName")
+                yield invalid(place, f"{shown_value(name)} is no emptyDir of the pod", "name one", volume=name)
 
 
 def _source(path: Path, volume: Object) -> Violations:

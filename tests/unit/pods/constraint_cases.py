@@ -111,11 +111,22 @@ def mount(path: str, **more: Any) -> dict[str, Any]:
     return {"name": "v", "mountPath": path, **more}
 
 
+def projected(**source: Any) -> dict[str, Any]:
+    return volume(projected={"sources": [source]})
+
+
+def file_key(**changes: Any) -> dict[str, Any]:
+    """A variable of a container out of a file of the volume."""
+    reference = {"volumeName": "v", "path": "p", "key": "K", **changes}
+    return {"env": [{"name": "A", "valueFrom": {"fileKeyRef": reference}}]}
+
+
 def probe(**handler: Any) -> dict[str, Any]:
     return {"readinessProbe": handler}
 
 
 EMPTY = volume(emptyDir={})
+CERTIFICATE = {"signerName": "a.example/a", "keyType": "ED25519", "keyPath": "k"}
 HTTP = {"path": "/", "port": 80}
 WINDOWS = {"os": {"name": "windows"}}
 
@@ -398,6 +409,16 @@ VALUES = [
         BAD,
         sidecar={"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"key": "a"}}}]},
     ),
+    Case("file-key-without-a-path", BAD, sidecar=file_key(path=""), spec=EMPTY),
+    Case("file-key-of-no-volume", BAD, sidecar=file_key(volumeName="w"), spec=EMPTY),
+    Case("file-key-of-a-config-map", BAD, sidecar=file_key(), spec=volume(configMap={"name": "c"})),
+    Case("file-key", None, sidecar=file_key(), spec=EMPTY),
+    Case("image-volume-unnamed", BAD, spec=volume(image={"pullPolicy": "Always"})),
+    Case("certificate-of-nobody", BAD, spec=projected(podCertificate={"keyType": "ED25519", "keyPath": "k"})),
+    Case("bundle-without-a-path", BAD, spec=projected(clusterTrustBundle={"name": "a"})),
+    Case("token-without-a-path", BAD, spec=projected(serviceAccountToken={"audience": "a"})),
+    Case("certificate", None, spec=projected(podCertificate=CERTIFICATE)),
+    Case("bundle", None, spec=projected(clusterTrustBundle={"name": "a", "path": "a"})),
     Case("bulk-unnamed", BAD, sidecar={"envFrom": [{"configMapRef": {}}]}),
     Case("config-map-unnamed", BAD, spec=volume(configMap={"name": ""})),
     Case("secret-unnamed", BAD, spec=volume(secret={})),

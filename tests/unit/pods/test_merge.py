@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from injector.caches import OverlayCaches
+from injector.diagnostics import spoken_path
 from injector.errors import InjectionError
 from injector.pods.merge import merge
 from injector.pods.overlay import Replace, holds_replace
@@ -307,6 +308,16 @@ def test_into_one_container(mine, theirs, result):
     assert container == expected
 
 
+def test_the_options_of_a_mount_are_a_set():
+    def differences(*options):
+        mount = {"name": "v", "mountPath": "/x"}
+        mine, theirs = {**mount, "bindMountOptions": ["noexec", "nodev"]}, {**mount, "bindMountOptions": list(options)}
+        return into_app({"volumeMounts": [theirs]}, volumeMounts=[mine])[1]
+
+    assert differences("nodev", "noexec") == differences("nodev") == ()
+    assert differences("nosuid")
+
+
 def test_a_volumes_source_belongs_to_one_side(golden):
     pod = app_pod(volumes=[{"name": "v", "emptyDir": {}}, {"name": "w"}])
     result = merged(
@@ -314,6 +325,63 @@ def test_a_volumes_source_belongs_to_one_side(golden):
     )
     assert result.pod["spec"]["volumes"] == [{"name": "v", "emptyDir": {}}, {"name": "w", "secret": {}}]
     golden(lines(result))
+
+
+#: Fields of Kubernetes 1.35 to 1.37, as a template has them and as the API server stores them.
+FILE_KEY = {"volumeName": "v", "path": "db", "key": "password"}
+NEW_ENV = {"name": "A", "valueFrom": {"fileKeyRef": FILE_KEY}}
+CERTIFICATE = {"signerName": "a.example/b", "keyType": "ED25519", "keyPath": "k", "certificateChainPath": "c"}
+BUNDLE = {"signerName": "a.example/b", "labelSelector": {}, "path": "ca"}
+SOURCES = [{"podCertificate": CERTIFICATE}, {"clusterTrustBundle": BUNDLE}]
+
+
+@pytest.mark.parametrize(
+    ("of_app", "place"),
+    [
+        ({"name": "A", "value": "x"}, ".valueFrom"),
+        ({"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}, ".valueFrom.fileKeyRef"),
+        ({"name": "A", "valueFrom": {"fileKeyRef": {**FILE_KEY, "key": "other"}}}, ".valueFrom.fileKeyRef.key"),
+        ({"name": "A", "valueFrom": {"fileKeyRef": {**FILE_KEY, "optional": True}}}, None),
+        ({"name": "A", "valueFrom": {"fileKeyRef": {**FILE_KEY, "optional": False}}}, None),
+        (NEW_ENV, None),
+    ],
+)
+def test_a_variable_out_of_a_file_belongs_whole_to_one_side(of_app, place):
+    pod = app_pod()
+    pod["spec"]["containers"][0]["env"] = [of_app]
+    result = merged(pod, {"spec": {"containers": [{"name": "app", "env": [NEW_ENV]}]}})
+    assert result.pod["spec"]["containers"][0]["env"] == [of_app]
+    places = [spoken_path(difference.path) for difference in result.differences]
+    assert places == ([] if place is None else [f"spec.containers[app].env[A]{place}"])
+
+
+@pytest.mark.parametrize(
+    ("of_pod", "source", "whole"),
+    [
+        ({"emptyDir": {}}, {"image": {"reference": "a:1"}}, False),
+        ({"image": {"reference": "b:1"}}, {"image": {"reference": "a:1"}}, False),
+        ({"image": {"reference": "a:1", "pullPolicy": "Never"}}, {"image": {"reference": "a:1"}}, True),
+        ({"image": {"reference": "a:1", "pullPolicy": "IfNotPresent"}}, {"image": {"reference": "a:1"}}, True),
+        ({"projected": {"sources": SOURCES, "defaultMode": 420}}, {"projected": {"sources": SOURCES}}, True),
+        ({"projected": {"sources": SOURCES[:1]}}, {"projected": {"sources": SOURCES}}, False),
+        ({"projected": {"sources": [{}, {}]}}, {"projected": {"sources": SOURCES}}, False),
+        (
+            {"projected": {"sources": [{"podCertificate": {**CERTIFICATE, "credentialBundlePath": ""}}]}},
+            {"projected": {"sources": SOURCES[:1]}},
+            True,
+        ),
+        (
+            {"projected": {"sources": [{"podCertificate": {**CERTIFICATE, "user": 1000}}]}},
+            {"projected": {"sources": [{"podCertificate": {**CERTIFICATE, "user": 1001}}]}},
+            False,
+        ),
+    ],
+)
+def test_a_volume_of_a_new_source_belongs_to_one_side(of_pod, source, whole):
+    pod = app_pod(volumes=[{"name": "v", **of_pod}])
+    result = merged(pod, {"spec": {"volumes": [{"name": "v", **source}]}})
+    assert result.pod["spec"]["volumes"] == [{"name": "v", **of_pod}]
+    assert (result.differences == ()) is whole
 
 
 def test_every_replace_is_noted_and_an_unneeded_one_changes_nothing():
