@@ -63,14 +63,8 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
     ):
         with manifest.collecting():
             fields[field] = read()
-    with manifest.collecting():
-        if fields.get("files") and "applies_to" in fields and not fields["applies_to"].pods_created:
-            manifest.refuse(
-                ("files",), "this template is not for CREATE of pods, so it cannot have `files`; leave `files` out"
-            )
-    with manifest.collecting():
-        if fields.get("stage") and "applies_to" in fields and not fields["applies_to"].pods_created:
-            manifest.refuse(("version-of",), "a next version is for CREATE of pods; leave `for` or `version-of` out")
+    if "applies_to" in fields and not fields["applies_to"].pods_created:
+        _check_without_pods(manifest, fields)
     manifest.finish()
     texts = {file: text for file, text in relevant.items() if file != METADATA}
     roots = {OVERLAY: "", **{spec.template: spec.syntax for spec in fields["files"].values()}}
@@ -82,6 +76,15 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
         program=Program(name, texts, roots, [p.variable for p in fields["parameters"].values()], origin),
         **fields,
     )
+
+
+def _check_without_pods(manifest: Manifest, fields: Mapping[str, Any]) -> None:
+    """What a template that is not for CREATE of pods cannot have."""
+    for key, value in (("files", fields.get("files")), ("version-of", fields.get("stage"))):
+        with manifest.collecting():
+            if value:
+                message = f"this template is not for CREATE of pods, so it cannot have `{key}`; leave `{key}` out"
+                manifest.refuse((key,), message)
 
 
 def relevant_sources(sources: Mapping[str, str]) -> dict[str, str]:

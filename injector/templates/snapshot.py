@@ -142,11 +142,7 @@ def build_snapshot(
             errors += error.all
     catalog = Catalog(templates)
     problems, warnings = _check_settings(settings, catalog, sources)
-    for problem in version_problems(catalog):
-        if problem.severity == "error":
-            errors.append(TemplateError.of(problem.fields["template"], problem))
-        else:
-            warnings.append(problem)
+    errors += _split(version_problems(catalog), warnings)
     errors += [SettingsError.of("settings", problem) for problem in problems]
     if errors:
         raise SnapshotError(errors, warnings)
@@ -156,6 +152,15 @@ def build_snapshot(
         return replace(previous, cluster=cluster)
     before_this = replace(previous, previous=None) if previous is not None else None
     return Snapshot(settings, catalog, cluster, generation, before_this, tuple(warnings))
+
+
+def _split(problems: Iterable[Diagnostic], warnings: list[Diagnostic]) -> Iterator[TemplateError]:
+    """The errors among problems of templates; the others are added to `warnings`."""
+    for problem in problems:
+        if problem.severity == "error":
+            yield TemplateError.of(problem.fields["template"], problem)
+        else:
+            warnings.append(problem)
 
 
 def _is_same(template: Template | None, files: Files) -> bool:

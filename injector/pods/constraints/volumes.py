@@ -54,19 +54,7 @@ def find(parts: PodView) -> Violations:
             yield invalid(path, f"it has {' and '.join(sources)}", "a volume has one source", sources=tuple(sources))
         yield from _source(path, volume)
         for entry in mappings_at(mapping_at(volume, "projected"), "sources"):
-            projected = [key for key in _PROJECTIONS if entry.get(key) is not None]
-            if len(projected) > 1:
-                yield invalid(
-                    (*path, "projected"),
-                    f"it has an entry with {' and '.join(projected)}",
-                    "give each entry one source",
-                    sources=tuple(projected),
-                )
-            for source in projected:
-                for field in _NEEDED.get(source, ()):
-                    if not mapping(entry[source]).get(field):
-                        place = (*path, "projected", source, field)
-                        yield invalid(place, "it is missing", "set it", ("missing", entry[source]))
+            yield from _projection((*path, "projected"), entry)
     mounting = [c for c in parts.touched if "volumeMounts" in c.body or "volumeDevices" in c.body]
     if mounting:
         by_name = {v["name"]: v for v in parts.volumes if isinstance(v.get("name"), str)}
@@ -84,6 +72,18 @@ def _env_files(parts: PodView) -> Violations:
             if name and name not in readable:
                 place = (*item_path(container.path, "env", variable), "valueFrom", "fileKeyRef", "volumeName")
                 yield invalid(place, f"{shown_value(name)} is no emptyDir of the pod", "name one", volume=name)
+
+
+def _projection(path: Path, entry: Object) -> Violations:
+    """What is wrong with an entry of a projected volume's `sources`."""
+    projected = [key for key in _PROJECTIONS if entry.get(key) is not None]
+    if len(projected) > 1:
+        message = f"it has an entry with {' and '.join(projected)}"
+        yield invalid(path, message, "give each entry one source", sources=tuple(projected))
+    for source in projected:
+        for field in _NEEDED.get(source, ()):
+            if not mapping(entry[source]).get(field):
+                yield invalid((*path, source, field), "it is missing", "set it", ("missing", entry[source]))
 
 
 def _source(path: Path, volume: Object) -> Violations:
