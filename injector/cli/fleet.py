@@ -53,11 +53,11 @@ class Row:
     state: State
     workload: Workload
     templates: dict[str, str]
-    versions: dict[str, str] = field(default_factory=dict)
     why: str = ""
     causes: tuple[Diagnostic, ...] = ()
     since: str = ""
     created: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
 
     def as_data(self) -> Object:
         """For a program; keys are stable."""
@@ -112,9 +112,8 @@ class Fleet:
                 if not reason:
                     return None
         workload, created = workload_of_pod(pod), string_field(metadata.get("creationTimestamp"))
-        return Row(
-            namespace.name, metadata["name"], state, workload, templates, versions, reason, causes, created=created
-        )
+        name = metadata["name"]
+        return Row(namespace.name, name, state, workload, templates, reason, causes, created=created, versions=versions)
 
     def _causes(self, pod: Object, namespace: Namespace, receipt: Receipt) -> tuple[Diagnostic, ...]:
         """What a pod that is created now would have otherwise; looked at once for pods of an owner that are alike."""

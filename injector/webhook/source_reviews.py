@@ -125,7 +125,7 @@ class SourceReviews:
         if _is_template(new, current.settings):
             files = {name: template_files(new, current.settings)}
             names = self._snapshots.sources({**self._snapshots.in_cluster, **files})
-            sources = {n: sources.get(n, f) for n, f in names.items()} | files
+            sources = {n: sources[n] for n in names if n in sources} | files  # what was refused is not in use
             return self._build(current.settings, sources, TemplateError)
         if _is_template(old, current.settings):
             return self._removal(name, sources)
@@ -136,7 +136,7 @@ class SourceReviews:
         settings, in_cluster = self._snapshots.current.settings, dict(self._snapshots.in_cluster)
         in_cluster.pop(name, None)
         without = self._snapshots.sources(in_cluster)
-        rest = {n: f if n == name else sources.get(n, f) for n, f in without.items()}
+        rest = {n: f if n == name else sources[n] for n, f in without.items() if n == name or n in sources}
         findings = self._build(settings, rest)
         if name in without:
             return findings

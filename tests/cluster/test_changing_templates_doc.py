@@ -31,7 +31,7 @@ def test_each_step(
     (tmp_path / "server").mkdir()
     installed = Installed(control_plane, tmp_path / "server")
     installed.install()
-    shop = namespace({"injection": "enabled"}, {"sidecar.injector/templates": "logger"}, f"shop-of-{Path(page).stem}")
+    shop = namespace({"injection": "enabled"}, {"sidecar.injector/templates": "logger"}, f"shop-{page[:4]}")
     environment = os.environ | {
         "KUBECONFIG": str(control_plane.kubeconfig),
         "PATH": f"{control_plane.programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",

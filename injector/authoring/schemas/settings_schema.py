@@ -56,6 +56,10 @@ HELP: Final = {
     "retryRefused":
         "whether the injector makes controllers try again at once, if their pods were refused because the injector "
         "did not answer. This needs more permissions, and takes effect at the next start",
+    "gallery": "what an upgrade of the injector does to the gallery's templates",
+    "gallery.keep":
+        "whether the gallery's templates stay as they are when an upgrade brings others, until you ask for them",
+    "gallery.configMap": "the ConfigMap that keeps the gallery, in the injector's namespace",
     "repair":
         "whether one replica of the injector evicts pods that lack their sidecars. This needs more permissions, and "
         "takes effect at the next start",

@@ -114,7 +114,7 @@ def test_what_cannot_be_an_owner_is_none(kind, name):
     pod = owned(kind, name, {"pod-template-hash": "abc"})
     pod["metadata"]["generateName"] = "mine-"
     assert workload_of_pod(pod) == Workload("Pod", "mine")
-    assert workload_of_object({"kind": "ReplicaSet", **pod}) == Workload("ReplicaSet", "mine")
+    assert workload_of_object({"kind": "ReplicaSet", **pod}) == Workload("ReplicaSet", "mine", settled=False)
 
 
 def test_only_the_controller_owns():
@@ -153,14 +153,14 @@ def test_pod_of_its_own(metadata, name):
     [
         ({"kind": "Deployment", "metadata": {"name": "web"}}, Workload("Deployment", "web")),
         ({"kind": "ReplicaSet", **owned("Deployment", "web")}, Workload("Deployment", "web")),
-        ({"kind": "Job", "metadata": {"generateName": "once-"}}, Workload("Job", "once")),
+        ({"kind": "Job", "metadata": {"generateName": "once-"}}, Workload("Job", "once", settled=False)),
         (
             {"kind": "StatefulSet", "metadata": {**owned("Database", "db")["metadata"], "name": "db-0"}},
             Workload("StatefulSet", "db-0"),
         ),
         ({"kind": "Pod", "metadata": {"name": "p"}}, Workload("Pod", "p")),
-        ({"metadata": 3}, Workload("", "")),
-        ({"kind": "${KEY}", "metadata": {"name": "a b"}}, Workload("", "")),
+        ({"metadata": 3}, Workload("", "", settled=False)),
+        ({"kind": "${KEY}", "metadata": {"name": "a b"}}, Workload("", "", settled=False)),
     ],
 )
 def test_workload_of_object(obj, expected):

@@ -88,14 +88,15 @@ def test_serving_beside_an_api_server(loop: Loop, api: ApiServer, tmp_path: Path
     assert "a.yaml" in app.app.snapshots.current.catalog.get("proxy").files, "the cluster's template counts"
 
     response = ask_once(app.port, to_bytes(review(pod(), dryRun=True))).json["response"]
-    assert (reason(response), api.created) == ("injected", [])
+    kept = [(made["metadata"]["namespace"], made["metadata"]["name"]) for made in api.created]
+    assert (reason(response), kept) == ("injected", [("injector", "sidecar-injector-gallery")])
     response = ask_once(app.port, to_bytes(review(pod()))).json["response"]
     assert reason(response) == "injected"
-    (made,) = api.created
+    (_, made) = api.created
     assert (made["kind"], made["immutable"], made["metadata"]["namespace"]) == ("ConfigMap", True, "shop")
     assert made["metadata"]["ownerReferences"][0]["name"] == "web-6d4cf56db6"
     ask_once(app.port, to_bytes(review(pod())))
-    assert len(api.created) == 1
+    assert len(api.created) == 2
 
     api.namespaces["late"] = {"injection": "required"}
     response = ask_once(app.port, to_bytes(review(pod(), namespace="late"))).json["response"]
