@@ -260,8 +260,9 @@ export class Files extends Workspace {
     const plugin = LSPPlugin.get(file.view);
     if (plugin === null) return;
     const place = (position: Position) => {
-      const old = plugin.syncedDoc;
-      const within = { line: Math.min(position.line, old.lines - 1), character: position.character };
+      const old = plugin.syncedDoc;  // a problem may be of the text before it, which had more
+      const line = Math.min(position.line, old.lines - 1);
+      const within = { line, character: Math.min(position.character, old.line(line + 1).length) };
       return plugin.unsyncedChanges.mapPos(plugin.fromPosition(within, old));
     };
     const diagnostics = file.problems.map((problem): Diagnostic => ({
