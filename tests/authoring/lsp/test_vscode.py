@@ -25,8 +25,7 @@ def test_the_extension_shows_a_mistake_and_mends_it(tmp_path: Path) -> None:
         window.page.keyboard.type("prot")
         window.until(lambda: window.codes() == {"name": "42, Col 62"})
         window.until(lambda: window.squiggles.count() == 1)
-        window.keys("Escape", "Control+.")
-        assert window.choices("action") == ["write port"]
+        assert window.ask("action", "Escape", "Control+.") == ["write port"]
         window.keys("Enter")
         window.until(lambda: "params.port }}" in window.text)
         window.until(lambda: window.codes() == {"readme-parameters": "51, Col 1"})

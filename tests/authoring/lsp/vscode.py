@@ -161,6 +161,16 @@ class Window:
         lines.first.wait_for()
         return lines.all_inner_texts()
 
+    def ask(self, widget: str, *names: str) -> list[str]:
+        """`choices` by these keys, pressed anew where nothing shows: an answer may come when VS Code waits no more."""
+        lines = self.page.locator(f".{widget}-widget:visible [role=option]")
+        end = time.monotonic() + PATIENCE
+        while not lines.count():
+            assert time.monotonic() < end, self.problems
+            self.keys(*names)
+            self.page.wait_for_timeout(2000)
+        return lines.all_inner_texts()
+
     @property
     def problems(self) -> list[str]:
         """The lines of the list of problems, where it shows: `FILE`, count; message, source, code, place."""
