@@ -19,7 +19,8 @@ from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.installation import INSTALLATION, is_paused, service_namespaces, words_of_pause
 from injector.cluster.managed_fields import last_change
 from injector.errors import TemplateError
-from injector.loading.shipped import Gallery, gallery_in_use, load_shipped, with_own
+from injector.loading.kept_gallery import Gallery, gallery_in_use, with_own
+from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.names import cut
 from injector.pods.context import Namespace, Object, Request, mapping_at

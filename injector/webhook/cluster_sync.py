@@ -14,7 +14,7 @@ from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.namespaces import Namespaces
 from injector.cluster.template_maps import TemplateMaps, gallery_map
-from injector.loading.shipped import gallery_data
+from injector.loading.kept_gallery import gallery_data
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.settings import Settings
 from injector.telemetry import Metrics

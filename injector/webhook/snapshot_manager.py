@@ -19,7 +19,8 @@ import structlog
 
 from injector.cluster.events import About
 from injector.errors import InjectorError, SettingsError, TemplateError
-from injector.loading.shipped import Gallery, gallery_in_use, load_shipped, try_new, with_own
+from injector.loading.kept_gallery import Gallery, gallery_in_use, with_own
+from injector.loading.shipped import load_shipped, try_new
 from injector.pods.context import Cluster
 from injector.settings import Settings
 from injector.telemetry import Metrics, where_it_failed

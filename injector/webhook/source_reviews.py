@@ -19,7 +19,7 @@ from injector.diagnostics import Diagnostic
 from injector.errors import InjectorError, SettingsError, TemplateError
 from injector.loading.shipped import load_shipped, try_new
 from injector.names import shortened
-from injector.pods.context import Namespace, Object, mapping_at, string_field
+from injector.pods.context import Namespace, Object, mapping_at
 from injector.pods.shape import string_map
 from injector.settings import SETTINGS_KEY, Settings
 from injector.telemetry import Metrics, where_it_failed
@@ -144,8 +144,8 @@ class SourceReviews:
 
     def _settings(self, new: Object, sources: TemplateSources) -> _Findings:
         try:
-            text = string_field(mapping_at(new, "data").get(SETTINGS_KEY))
-            if not text:
+            text = mapping_at(new, "data").get(SETTINGS_KEY)
+            if text is None:
                 raise SettingsError(f"the ConfigMap has no key {SETTINGS_KEY}")
             settings = read_settings(text, SETTINGS_KEY)
         except SettingsError as error:

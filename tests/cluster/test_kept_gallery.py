@@ -22,7 +22,7 @@ from injector.cli.checks.check_context import CheckContext
 from injector.cli.checks.settings_and_templates import kept_gallery
 from injector.cli.main import cli
 from injector.cluster.blocking_client import BlockingClient
-from injector.loading.shipped import gallery_data
+from injector.loading.kept_gallery import gallery_data
 from injector.loading.template_folders import gallery_path, read_gallery
 from tests.cluster.api import Object
 from tests.cluster.conftest import ConfigureWebhooks, NamespaceFactory

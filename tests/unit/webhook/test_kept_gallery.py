@@ -9,7 +9,8 @@ import pytest
 
 from injector import __version__
 from injector.errors import TemplateError
-from injector.loading.shipped import Gallery, gallery_data, gallery_in_use, load_shipped, try_new, with_own
+from injector.loading.kept_gallery import Gallery, gallery_data, gallery_in_use, with_own
+from injector.loading.shipped import load_shipped, try_new
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.pods.context import Cluster
 from injector.settings import Settings
