@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import Any, Final
 
 from injector.budget import charge
 from injector.diagnostics import printable
@@ -140,11 +140,28 @@ def legal_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:63].rstrip("-")
 
 
+#: What the name of a team's template begins with, where a pod names it.
+TEAM: Final = "./"
+
+
+def qualified(template: str, separator: str = ".") -> str:
+    """A template's name as a part of another name: `x.team` for `./x`, which no cluster's template can be called."""
+    return f"{template.removeprefix(TEAM)}{separator}team" if template.startswith(TEAM) else template
+
+
+def unqualified(name: str) -> str:
+    """The template of which `qualified` makes this."""
+    return f"{TEAM}{name.removesuffix('.team')}" if name.endswith(".team") else name
+
+
 def template_name(name: str) -> str:
     """The template that a name stands for: `php:1.2` for `php-1-2`, `PHP` and `php:latest` for `php`.
 
-    Other injectors call their configs `name` or `name:version`, of which `latest` is the default.
+    Other injectors call their configs `name` or `name:version`, of which `latest` is the default. What a team's
+    template is called is left as it is.
     """
+    if name.startswith(TEAM):
+        return name
     base, _, version = name.partition(":")
     return legal_name(base if version.strip().lower() in ("", "latest") else name) or name
 

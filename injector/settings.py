@@ -14,7 +14,7 @@ import msgspec
 
 from injector.diagnostics import Diagnostic, Path
 from injector.errors import SettingsError
-from injector.names import is_label_key
+from injector.names import is_label_key, qualified
 from injector.strict_decoder import decode
 
 #: The settings file's key in its ConfigMap.
@@ -125,6 +125,20 @@ class GallerySettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknow
     config_map: str = "sidecar-injector-gallery"
 
 
+class TeamLimits(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """How many templates a namespace may have, the oldest of which count, and the bytes of each one's files."""
+
+    templates: Annotated[int, msgspec.Meta(ge=1)] = 10
+    bytes: Annotated[int, msgspec.Meta(ge=1, le=1024 * 1024)] = 64 * 1024
+
+
+class TeamTemplateSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """In which namespaces a ConfigMap may be a template for the pods there that name it: in none without a selector."""
+
+    namespaces: LabelSelector | None = None
+    limits: TeamLimits = TeamLimits()
+
+
 class PathTemplates(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """The templates of a path of its own: for objects of any kind, as the `for` of each says.
 
@@ -172,6 +186,7 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     retry_refused: bool = False
     repair: RepairSettings = RepairSettings()
     gallery: GallerySettings = GallerySettings()
+    team_templates: TeamTemplateSettings = TeamTemplateSettings()
     #: Units of work that one review may take (`injector.budget`), 0 for any number: ten times what the costliest pod of
     #: tests/corpus takes, with each template that is tried on it, under `required` and at the guard
     #: (`tests/corpus/test_work.py` measures it).
@@ -249,7 +264,7 @@ class Settings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
 
     def parameter_suffix(self, template: str) -> str:
         """What an annotation of one of this template's parameters starts with: `<template>.<prefix>/`."""
-        return f"{template}.{self.prefix}/"
+        return f"{qualified(template)}.{self.prefix}/"
 
 
 def parse_settings(document: object, source: str = "settings") -> Settings:

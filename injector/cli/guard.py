@@ -27,7 +27,7 @@ def guard(policy: bool, name: str, namespace: str, settings_file: Path | None) -
     """
     from injector.authoring.manifest_writer import dump_yaml
     from injector.cli.injection_sources import load_settings
-    from injector.cluster.entries import update_policy
+    from injector.cluster.update_policy import update_policy
 
     installation = Installation(name=name, namespace=namespace)
     click.echo("---\n".join(dump_yaml(o) for o in update_policy(load_settings(settings_file), installation)), nl=False)

@@ -28,7 +28,9 @@ _CONNECT = 5.0  # seconds to reach the API server; only for watches, all else ha
 _WATCH_GRACE = 10.0  # seconds beyond a watch's own end after which the connection counts as dead
 _LARGEST_ANSWER = 64 * 1024 * 1024
 _LARGEST_EVENT = 16 * 1024 * 1024  # an object in etcd is at most 1.5 MiB; JSON may escape each byte to six
-_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+#: What asks for the metadata of objects alone, of a list and of a watch.
+_METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_METADATA = _METADATA_LIST.replace("List", "")
 _RENEW = 60.0  # seconds at least between two readings of the configuration
 
 
@@ -173,13 +175,13 @@ class Client:
         """
         full = {**(query or {}), "limit": str(limit), **filled({"continue": page})}
         raw = await self._bytes(
-            "GET", path, None, full, "application/json", deadline, _METADATA if metadata_only else ""
+            "GET", path, None, full, "application/json", deadline, _METADATA_LIST if metadata_only else ""
         )
         return cast("Page", self._decode(_decode_page, raw))
 
     @asynccontextmanager
     async def watch(
-        self, path: str, resource_version: str, query: Query = None, *, seconds: float
+        self, path: str, resource_version: str, query: Query = None, *, seconds: float, metadata_only: bool = False
     ) -> AsyncIterator[AsyncIterator[Event]]:
         """Events after `resource_version`, bookmarks too, until the server ends the watch after `seconds`.
 
@@ -187,6 +189,7 @@ class Client:
                 async for event in events: ...
 
         If the connection died unnoticed, the watch ends some seconds later. Raises ApiError, also for an ERROR event.
+        `metadata_only` as with `list`.
         """
         full = {
             **(query or {}),
@@ -196,7 +199,8 @@ class Client:
             "timeoutSeconds": str(max(1, round(seconds))),
         }
         limits = aiohttp.ClientTimeout(total=seconds + _WATCH_GRACE, sock_connect=_CONNECT)
-        response = await self._send("GET", path, None, full, "application/json", limits)
+        accept = _METADATA if metadata_only else ""
+        response = await self._send("GET", path, None, full, "application/json", limits, accept)
         try:
             yield self._events(response)
         finally:

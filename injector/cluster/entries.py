@@ -1,15 +1,8 @@
-"""What the webhook configurations should be, from the settings; the chart says the same in its own language. And what
-keeps a running sidecar as it is: a ValidatingAdmissionPolicy for `required` namespaces, and its binding.
+"""What the webhook configurations should be, from the settings; the chart says the same in its own language.
 
 The fields are those of https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/; the
 page docs/serving.md explains each. Only `caBundle` is missing here: it belongs to the certificates. In the expressions,
 which are CEL, `?` marks an optional field: https://kubernetes.io/docs/reference/using-api/cel/
-
-The webhooks see pods when they are created. Later whoever may update pods can set another image, resize a container,
-change an annotation that a sidecar reads, or join a container of his own. The API server refuses that by itself,
-because the receipt names what belongs to the sidecars. CEL reads no JSON, so the receipt is split as a text, at the
-quotes of its pointers, and once for all containers: with its budget spent an expression refuses every update.
-https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/
 """
 
 from __future__ import annotations
@@ -17,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from injector.cluster.installation import API_VERSION, Installation
-from injector.pods.context import Object, filled, mapping_at, mappings_at
+from injector.cluster.installation import Installation
+from injector.pods.context import filled, mapping_at, mappings_at
 from injector.settings import Settings
 from injector.templates.snapshot import Catalog
 from injector.templates.template import AppliesTo
@@ -95,7 +88,6 @@ _WORKLOADS = [
     ),
     webhook_rule(AppliesTo(("batch",), resources=("jobs", "cronjobs"), operations=_CHANGES)),
 ]
-_CONFIG_MAPS = [webhook_rule(AppliesTo(resources=("configmaps",), operations=(*_CHANGES, "DELETE")))]
 
 
 def condition(name: str, expression: str) -> Entry:
@@ -171,6 +163,7 @@ def entries(settings: Settings, installation: Installation, catalog: Catalog = _
             entry(validate, "guard", "Fail", [_NOT_A_MIRROR_POD], "In", label.required),
             entry(advise, "advice", "Ignore", news, "In", label.enabled, label.required),
             _sources_entry(settings, installation),
+            *_team_sources_entry(settings, installation),
             *_path_entries("validating", settings, installation, catalog),
         ),
     )
@@ -181,17 +174,43 @@ def _sources_entry(settings: Settings, installation: Installation) -> Entry:
 
     Not by an objectSelector, which is what a pause puts on an entry.
     """
-    label = f"o.metadata.?labels[?{string_expression(settings.template_label)}].orValue('') == 'true'"
     name = f"o.metadata.name == {string_expression(installation.name)}"
-    expression = f"[object, oldObject].exists(o, o != null && ({label} || {name}))"
+    expression = f"[object, oldObject].exists(o, o != null && ({_is_template('o', settings)} || {name}))"
     return {
-        **_entry(installation, settings.server.trial_paths[0], _CONFIG_MAPS),
-        "timeoutSeconds": _SOURCES_SECONDS,
+        **_trial_entry(installation, settings, (*_CHANGES, "DELETE")),
         "name": installation.entry_name("sources"),
-        "failurePolicy": "Ignore",
-        "sideEffects": "None",
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": installation.namespace}},
         "matchConditions": [condition("template-or-settings", expression)],
+    }
+
+
+def _team_sources_entry(settings: Settings, installation: Installation) -> Iterator[Entry]:
+    """The entry for templates of teams, where there may be some."""
+    if (selector := settings.team_templates.namespaces) is not None:
+        yield {
+            **_trial_entry(installation, settings, _CHANGES),
+            "name": installation.entry_name("team-sources"),
+            "namespaceSelector": _all_of(settings.ignoring(installation.namespace).ignored_namespaces, selector),
+            "matchConditions": [condition("template", _is_template("object", settings))],
+        }
+
+
+def _is_template(obj: str, settings: Settings) -> str:
+    """Whether the label of an object says that it is a template."""
+    return f"{obj}.metadata.?labels[?{string_expression(settings.template_label)}].orValue('') == 'true'"
+
+
+def _trial_entry(installation: Installation, settings: Settings, operations: tuple[str, ...]) -> Entry:
+    """What the entries have in common that try ConfigMaps."""
+    return {
+        **_entry(
+            installation,
+            settings.server.trial_paths[0],
+            [webhook_rule(AppliesTo(resources=("configmaps",), operations=operations))],
+        ),
+        "timeoutSeconds": _SOURCES_SECONDS,
+        "failurePolicy": "Ignore",
+        "sideEffects": "None",
     }
 
 
@@ -230,11 +249,15 @@ def namespaces_selected(settings: Settings, installation: Installation, operator
     Without an operator the label is not checked. Cluster-scoped objects always match.
     """
     left_alone = settings.ignoring(installation.namespace).ignored_namespaces
-    more = installation.namespaces or {}
     label = {"key": settings.namespace_label.key, "operator": operator, "values": list(values)}
+    return _all_of(left_alone, installation.namespaces or {}, *([label] if operator else ()))
+
+
+def _all_of(left_alone: Iterable[str], more: Entry, *expressions: Entry) -> Entry:
+    """The selector of namespaces that these expressions and the selector `more` match, without some by name."""
     return {
         "matchExpressions": [
-            *([label] if operator else ()),
+            *expressions,
             {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(left_alone)},
             *more.get("matchExpressions", ()),
         ]
@@ -254,97 +277,3 @@ def _asks_for_it(settings: Settings) -> Entry:
         return condition("annotation-or-label-says-yes", " || ".join(says_yes))
     always = selected(settings.always_selector)
     return condition("says-yes-or-is-always-selected", " || ".join([*says_yes, f"({always})"]))
-
-
-#: Whether an ephemeral container targets no sidecar and mounts none of its volumes.
-_APART = (
-    "!(c.?targetContainerName.orValue('') in variables.initContainers) && "
-    "!(c.?targetContainerName.orValue('') in variables.containers) && "
-    "c.?volumeMounts.orValue([]).all(m, !(m.name in variables.volumes))"
-)
-
-
-def update_policy(settings: Settings, installation: Installation) -> tuple[Object, Object]:
-    """The policy and its binding for an installation."""
-    name = f"{installation.name}-updates"
-    receipt = string_expression(settings.receipt_key)
-    resized = ["pods/resize"] if settings.required.resources != "any" else []
-    policy = {
-        "apiVersion": API_VERSION,
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": name},
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {
-                "matchPolicy": "Equivalent",
-                "namespaceSelector": namespaces_selected(
-                    settings, installation, "In", settings.namespace_label.required
-                ),
-                "resourceRules": [
-                    webhook_rule(
-                        AppliesTo(resources=("pods", "pods/ephemeralcontainers", *resized), operations=("UPDATE",))
-                    )
-                ],
-            },
-            "matchConditions": [condition("has-a-receipt", f"oldObject.metadata.?annotations[?{receipt}].hasValue()")],
-            "variables": [
-                condition("before", "oldObject.metadata.?annotations.orValue({})"),
-                condition("after", "object.metadata.?annotations.orValue({})"),
-                condition("receipt", f"variables.before[{receipt}]"),
-                *(_named(field) for field in ("initContainers", "containers", "volumes")),
-                condition("joined", "oldObject.spec.?ephemeralContainers.orValue([]).map(c, c.name)"),
-            ],
-            "validations": [
-                *(_same_containers(field) for field in ("initContainers", "containers")),
-                _same_annotations(settings),
-                *_same_label(settings.status_label),
-                _validation(
-                    f"object.spec.?ephemeralContainers.orValue([]).all(c, c.name in variables.joined || ({_APART}))",
-                    "no ephemeral container may target the sidecars of this pod or mount their volumes: the namespace "
-                    "requires the sidecars",
-                ),
-            ],
-        },
-    }
-    return policy, {
-        "apiVersion": API_VERSION,
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": name},
-        "spec": {"policyName": name, "validationActions": ["Deny"]},
-    }
-
-
-def _validation(expression: str, message: str) -> Object:
-    """Messages are short and of one line: the API server drops others."""
-    return {"expression": expression, "message": message, "reason": "Forbidden"}
-
-
-def _named(field: str) -> Object:
-    """The variable with the names of the parts that the receipt names as a whole, not only one of their fields."""
-    names = """.map(p, p.split('"')[0]).filter(p, !p.contains('/'))"""
-    return condition(field, f"variables.receipt.split('\"/spec/{field}/'){names}")
-
-
-def _same_containers(field: str) -> Object:
-    ours = f".?{field}.orValue([]).filter(c, c.name in variables.{field})"
-    return _validation(
-        f"oldObject.spec{ours} == object.spec{ours}",
-        "the sidecars of this pod cannot be changed: its namespace requires them",
-    )
-
-
-def _same_annotations(settings: Settings) -> Object:
-    """The mark, the receipt, and config files that a downwardAPI volume reads."""
-    free = words((settings.inject_key, settings.templates_key))
-    ours = f"k.startsWith({string_expression(f'{settings.prefix}/')}) && !(k in {free})"
-    unchanged = f"variables.before.all(k, !({ours}) || variables.after[?k].orValue('') == variables.before[k])"
-    added = f"variables.after.all(k, !({ours}) || k in variables.before)"
-    return _validation(f"{unchanged} && {added}", "the injector's annotations of this pod cannot be changed")
-
-
-def _same_label(key: str) -> Iterator[Object]:
-    """The label that says what the mark says; nothing where there is none."""
-    if key:
-        value = f"metadata.?labels[?{string_expression(key)}].orValue('')"
-        before, after = f"oldObject.{value}", f"object.{value}"
-        yield _validation(f"{before} == {after}", f"the label {key} of this pod cannot be changed")

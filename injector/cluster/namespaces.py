@@ -8,12 +8,13 @@ are unknown, and empty.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 import structlog
 
-from injector.cluster.client import Client
+from injector.cluster.client import Client, Query
 from injector.cluster.reflector import Reflector, Timing
 from injector.cluster.tasks import Background, SingleFlight
 from injector.pods.context import Namespace, Object, mapping_at, without
@@ -21,6 +22,8 @@ from injector.pods.context import Namespace, Object, mapping_at, without
 _log = structlog.get_logger(__name__)
 
 _DEADLINE = 2.0  # seconds for a request
+#: Objects on a page where the metadata of each may be as large as its writer likes (256 KiB of annotations).
+_LARGE_PAGE = 20
 #: kubectl's copy of the whole object: long, and nobody's wish for injection.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -28,22 +31,31 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 class Namespaces(Background):
     """The store. `start()` it in the event loop; read it from there.
 
-    `synced` is set when all that may be read was read.
+    `synced` is set when all that may be read was read. `team_templates` is the label selector of the ConfigMaps that
+    are templates of their namespaces, "" where none are; of these only names and versions are kept.
     """
 
-    def __init__(self, client: Client, *, timing: Timing | None = None) -> None:
+    def __init__(self, client: Client, *, team_templates: str = "", timing: Timing | None = None) -> None:
         self.synced = asyncio.Event()
         self._client = client
         self._store: dict[str, Namespace] = {}
-        self._parts: dict[str, dict[str, dict[str, Object]]] = {"resourcequotas": {}, "limitranges": {}}
+        self._parts: dict[str, dict[str, dict[str, Object]]] = {
+            "resourcequotas": {},
+            "limitranges": {},
+            "configmaps": {},
+        }
         self._flights: SingleFlight[str, Namespace | None] = SingleFlight()
         self.basics = Reflector(client, "/api/v1/namespaces", namespace_of, on_change=self._changed, timing=timing)
         self._limit_ranges = self._reflector("limitranges", timing, self._compose_all)
-        self.reflectors = (
+        self.reflectors: tuple[Reflector[Any], ...] = (
             self.basics,
             self._reflector("resourcequotas", timing),
             self._limit_ranges,
         )
+        if team_templates:
+            timing = (timing or Timing())._replace(page=_LARGE_PAGE)
+            query = {"labelSelector": team_templates}
+            self.reflectors += (self._reflector("configmaps", timing, keep=_version, query=query),)
 
     def __len__(self) -> int:
         return len(self._store)
@@ -86,9 +98,15 @@ class Namespaces(Background):
     # ------------------------------------------------------------ keeping it
 
     def _reflector(
-        self, plural: str, timing: Timing | None, on_known: Callable[[], None] = lambda: None
+        self,
+        plural: str,
+        timing: Timing | None,
+        on_known: Callable[[], None] = lambda: None,
+        *,
+        keep: Callable[[Object], Object] | None = None,
+        query: Query = None,
     ) -> Reflector[Object]:
-        """A reflector of objects that belong to namespaces, optional."""
+        """A reflector of objects that belong to namespaces, optional; with `keep` of their metadata alone."""
         parts = self._parts[plural]
 
         def changed(key: str, obj: Object | None) -> None:
@@ -104,9 +122,11 @@ class Namespaces(Background):
         return Reflector(
             self._client,
             f"/api/v1/{plural}",
-            _part,
+            keep or _part,
+            query=query,
             on_change=changed,
             optional=True,
+            metadata_only=keep is not None,
             on_known=on_known,
             timing=timing,
         )
@@ -126,8 +146,14 @@ class Namespaces(Background):
 
     def _composed(self, basics: Namespace) -> Namespace:
         """A namespace with its quotas and limit ranges."""
-        quotas, limits = (tuple(parts.get(basics.name, {}).values()) for parts in self._parts.values())
-        return replace(basics, quotas=quotas, limit_ranges=limits, limit_ranges_known=self._limit_ranges.known)
+        quotas, limits, maps = (tuple(parts.get(basics.name, {}).values()) for parts in self._parts.values())
+        return replace(
+            basics,
+            quotas=quotas,
+            limit_ranges=limits,
+            limit_ranges_known=self._limit_ranges.known,
+            team_templates=versions_of(maps),
+        )
 
     async def _run(self) -> None:
         for reflector in self.reflectors:
@@ -146,6 +172,17 @@ def namespace_of(obj: Object, quotas: tuple[Object, ...] = (), limit_ranges: tup
         quotas,
         limit_ranges,
     )
+
+
+def versions_of(config_maps: Iterable[Object]) -> tuple[tuple[str, str], ...]:
+    """`Namespace.team_templates` of the ConfigMaps that are templates of a namespace."""
+    oldest_first = sorted(config_maps, key=lambda obj: (obj["metadata"]["creationTimestamp"], obj["metadata"]["name"]))
+    return tuple((obj["metadata"]["name"], obj["metadata"]["resourceVersion"]) for obj in oldest_first)
+
+
+def _version(obj: Object) -> Object:
+    """What `versions_of` takes of an object."""
+    return {"metadata": {key: obj["metadata"][key] for key in ("name", "creationTimestamp", "resourceVersion")}}
 
 
 def _part(obj: Object) -> Object:

@@ -55,6 +55,7 @@ def permissions(
     *,
     retry_refused: bool = False,
     repair: bool = False,
+    team_templates: bool = False,
 ) -> tuple[Permission, ...]:
     """All lines for an installation whose certificate comes from `source`; first those that hold everywhere."""
     built_in = source == "builtin"
@@ -62,6 +63,7 @@ def permissions(
         *_EVERYWHERE,
         *(_RETRIES if retry_refused else ()),
         *(_repair(installation) if repair else ()),
+        *(_TEAM_TEMPLATES if team_templates else ()),
         *(_bundles(installation) if built_in else ()),
         _TEMPLATES,
         *(_certificates(installation) if built_in else ()),
@@ -100,6 +102,14 @@ _EVERYWHERE = (
         "Events",
         "to write Events on a pod's owner that say why the pod runs without its sidecar or was refused",
         group="events.k8s.io",
+    ),
+)
+_TEAM_TEMPLATES = (
+    _optional_line(
+        "get list watch",
+        "configmaps",
+        "teams' templates",
+        "templates of teams in the namespaces that `teamTemplates` selects; RBAC cannot limit it to a label",
     ),
 )
 _RETRY = (

@@ -47,7 +47,8 @@ class Reflector(Background, Generic[T]):
 
     `keep(object)` reduces an object to what is worth its memory, None to forget it. `on_change(key, kept)` is told of
     every difference, with None for what has gone, also of differences found by listing anew. With `optional` a 403 is
-    an answer too: the copy is empty and counts as synced. `on_known` is called when `known` changes.
+    an answer too: the copy is empty and counts as synced. `on_known` is called when `known` changes. With
+    `metadata_only` objects come with their metadata alone.
 
     While the API server is away the last state stays, `last_error` says what is wrong, and `away_since` since when
     (monotonic); both are None when all is well.
@@ -62,6 +63,7 @@ class Reflector(Background, Generic[T]):
         query: Query = None,
         on_change: Callable[[str, T | None], None] = lambda key, item: None,
         optional: bool = False,
+        metadata_only: bool = False,
         on_known: Callable[[], None] = lambda: None,
         timing: Timing | None = None,
     ) -> None:
@@ -78,6 +80,7 @@ class Reflector(Background, Generic[T]):
         self._on_change = on_change
         self._on_known = on_known
         self._optional = optional
+        self._metadata_only = metadata_only
         self._timing = timing or Timing()
         self._items: dict[str, T] = {}
         self._version: str | None = None
@@ -132,7 +135,12 @@ class Reflector(Background, Generic[T]):
         page: str | None = ""
         while page is not None:
             listing = await self._client.list(
-                self.path, self._query, page=page, limit=self._timing.page, deadline=self._timing.list_deadline
+                self.path,
+                self._query,
+                page=page,
+                limit=self._timing.page,
+                metadata_only=self._metadata_only,
+                deadline=self._timing.list_deadline,
             )
             for obj in listing.items or ():
                 key, _ = _identity(obj)
@@ -144,7 +152,8 @@ class Reflector(Background, Generic[T]):
         return listing.metadata.resource_version
 
     async def _watch(self, version: str) -> None:
-        async with self._client.watch(self.path, version, self._query, seconds=jittered(self._timing.watch)) as events:
+        seconds, only = jittered(self._timing.watch), self._metadata_only
+        async with self._client.watch(self.path, version, self._query, seconds=seconds, metadata_only=only) as events:
             self._watching_since = monotonic()
             self._recovered()
             async for event in events:

@@ -68,7 +68,8 @@ class Namespace:
     """A namespace as far as injection cares.
 
     `quotas` are its ResourceQuota objects and `limit_ranges` its LimitRange objects, whole, as plain dicts;
-    empty where they are not known. `limit_ranges_known`: that these are all that it has.
+    empty where they are not known. `limit_ranges_known`: that these are all that it has. `team_templates` are the
+    names and resource versions of its ConfigMaps that are templates, oldest first.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Namespace:
     quotas: tuple[Object, ...] = ()
     limit_ranges: tuple[Object, ...] = ()
     limit_ranges_known: bool = False
+    team_templates: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

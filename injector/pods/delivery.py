@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from injector.errors import InjectionError
+from injector.names import qualified
 from injector.pods.context import Object, Workload, filled, mapping, mapping_at, mappings_at, without
 from injector.reasons import Reason
 from injector.settings import Settings
@@ -44,11 +45,11 @@ def config_map(
     content = msgspec.json.encode([texts, owner, workload.kind, workload.name])
     digest = hashlib.blake2b(content, digest_size=8).hexdigest()
     return GeneratedConfigMap(
-        name=f"{workload.name[:100].rstrip('.-') or 'pod'}-{template}-{digest}",
+        name=f"{workload.name[:100].rstrip('.-') or 'pod'}-{qualified(template)}-{digest}",
         namespace=namespace,
         data=files,
         owner=owner,
-        labels={settings.generated_label: template, "app.kubernetes.io/managed-by": "sidecar-injector"},
+        labels={settings.generated_label: qualified(template), "app.kubernetes.io/managed-by": "sidecar-injector"},
     )
 
 
@@ -62,7 +63,7 @@ _digest_of_short = lru_cache(maxsize=256)(_digest)
 
 def file_annotation(template: str, file: str, settings: Settings) -> str:
     """The annotation that carries a file where no ConfigMap is created."""
-    return f"{settings.prefix}/{template}.{file}"
+    return f"{settings.prefix}/{qualified(template, '_')}.{file}"
 
 
 def by_annotation(

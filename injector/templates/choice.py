@@ -10,7 +10,7 @@ import msgspec
 
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
-from injector.names import SEARCHES, cut, nearest, shortened, suggestion, template_name, to_write
+from injector.names import SEARCHES, TEAM, cut, nearest, shortened, suggestion, template_name, to_write, unqualified
 from injector.pods.context import Namespace, Object, Workload, mapping, mappings, mappings_at
 from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map
@@ -18,6 +18,7 @@ from injector.pods.workloads import workload_of_pod
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.snapshot import Catalog
+from injector.templates.team import team_template
 from injector.templates.template import WHOLE, Stage, Template, percent
 from injector.templates.versions import draw
 
@@ -30,6 +31,7 @@ class Origin(NamedTuple):
 
     text: str
     changed_by: str
+    of_pod: bool = False
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -75,9 +77,14 @@ def choose(
             + (f" (there are: {', '.join(catalog.injected_names)})" if catalog.injected_names else ""),
             fields={"key": key, "allowed": catalog.injected_names},
         )
-    templates = [_find(name, catalog, origin.text) for name, origin in origins.items()]
+    templates = dict.fromkeys(
+        team_template(name, namespace, settings, catalog, by_pod=origin.of_pod, required=required)
+        if name.startswith(TEAM)
+        else _find(name, catalog, origin.text)
+        for name, origin in origins.items()
+    )
     source = ", and ".join(dict.fromkeys(origin.text for origin in origins.values()))
-    choice = _serving(pod, namespace, templates, source, required)
+    choice = _serving(pod, namespace, [*templates], source, required)
     if any(catalog.next_version(template.name) for template in choice.templates):
         choice = _with_versions(choice, pod, namespace, catalog, workload or workload_of_pod(pod))
     lost = (
@@ -121,7 +128,8 @@ def misspelt_annotations(
 def _lost(whose: str, annotations: Mapping[str, str], settings: Settings, catalog: Catalog) -> Iterator[Diagnostic]:
     """Annotations for parameters of templates that do not exist: most likely a typing mistake."""
     ending = settings.parameter_suffix("")
-    unknown = [(key, key[:at]) for key in annotations if (at := key.find(ending)) > 0 and not catalog.get(key[:at])]
+    owners = [(key, unqualified(key[:at])) for key in annotations if (at := key.find(ending)) > 0]
+    unknown = [(key, name) for key, name in owners if not catalog.get(name)]
     for key, name in unknown[:SEARCHES]:
         yield Diagnostic(
             Reason.UNKNOWN_TEMPLATE.label,
@@ -153,7 +161,7 @@ def origins_of(
     annotation = string_map(pod, "annotations").get(key)
     if names is not None:
         return dict.fromkeys(names, Origin("the command line", "you"))
-    by_pod = dict.fromkeys(names_in(annotation or ""), Origin(f"pod annotation {key}", "the pod's author"))
+    by_pod = dict.fromkeys(names_in(annotation or ""), Origin(f"pod annotation {key}", "the pod's author", of_pod=True))
     if annotation is not None and not required:
         return by_pod
     if key in namespace.annotations:

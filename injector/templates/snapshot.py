@@ -33,10 +33,11 @@ class Catalog:
     """Templates by name. Immutable.
 
     The next version of a template has no name of its own here: it stands in for a template that there is not, as when a
-    version is tried alone.
+    version is tried alone. `refused` are the templates of a team that cannot be used, and why.
     """
 
-    def __init__(self, templates: Iterable[Template] = ()) -> None:
+    def __init__(self, templates: Iterable[Template] = (), refused: Mapping[str, TemplateError] | None = None) -> None:
+        self.refused = refused or {}
         self._all = sorted(templates, key=lambda t: t.own_name)
         self._next = {t.name: t for t in self._all if t.stage is not None}
         named = self._next | {t.name: t for t in self._all if t.stage is None}
@@ -234,10 +235,14 @@ def _unknown(noun: str, name: str, path: Path, names: Iterable[str], severity: S
 
 def _selector_mistakes(settings: Settings) -> Iterator[Diagnostic]:
     """A selector with a misspelt field would select every pod."""
-    for name in ("neverSelector", "alwaysSelector", "exemptSelector"):
-        selector = getattr(settings, name.replace("S", "_s"))
+    for path, selector in (
+        (("neverSelector",), settings.never_selector),
+        (("alwaysSelector",), settings.always_selector),
+        (("exemptSelector",), settings.exempt_selector),
+        (("teamTemplates", "namespaces"), settings.team_templates.namespaces),
+    ):
         if selector is not None:
             try:
-                check_selector(selector)
+                check_selector(selector, of_namespaces=len(path) > 1)
             except SelectorError as error:
-                yield replace(error.diagnostic, path=(name, *error.diagnostic.path))
+                yield replace(error.diagnostic, path=(*path, *error.diagnostic.path))

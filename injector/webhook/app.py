@@ -41,6 +41,7 @@ from injector.webhook.record import Recorder
 from injector.webhook.server import Drain, Server, watch_loop
 from injector.webhook.snapshot_manager import SnapshotManager
 from injector.webhook.source_reviews import SourceReviews
+from injector.webhook.team_templates import TeamTemplates
 from injector.webhook.tls import BuiltinSource, CertificateSource, FileSource
 from injector.webhook.workload_warnings import WorkloadEvaluator
 
@@ -227,14 +228,16 @@ class App:
 
         def route(path: str, evaluator: Evaluator[Any], **more: Any) -> Route:
             recorder = Recorder(path, self.metrics, self.output)
-            return Route("POST", Pipeline(evaluator, self.snapshots, resolver, recorder, **more))
+            pipeline = Pipeline(evaluator, self.snapshots, resolver, recorder, team_templates=teams, **more)
+            return Route("POST", pipeline)
 
         # Every pod that the guard sees is different (it has its uid by now), so there is nothing to cache.
         mutate = MutateEvaluator(partial(inject, seals=self._seals), logger)
         guarding = GuardEvaluator(partial(guard, seals=self._seals), logger)
         mutate_route = route("mutate", mutate, config_maps=config_maps, report=report, cache=cache)
         namespaces = self._cluster_sync.namespaces.all if self._cluster_sync else tuple
-        sources = SourceReviews(self.snapshots, namespaces, self.metrics, logger)
+        teams = TeamTemplates(self._client) if self._client is not None else None
+        sources = SourceReviews(self.snapshots, namespaces, self.metrics, logger, teams)
         paths = {
             "/": Route("GET", self._about, b"text/plain; charset=utf-8"),
             **dict.fromkeys(server.mutate_paths, mutate_route),

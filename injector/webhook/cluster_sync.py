@@ -46,7 +46,8 @@ class ClusterSync:
         metrics: Metrics,
     ) -> None:
         self._away = metrics.away.cell()
-        self.namespaces = Namespaces(client)
+        selector = f"{settings.template_label}=true" if settings.team_templates.namespaces is not None else ""
+        self.namespaces = Namespaces(client, team_templates=selector)
         self._client = client
         self._namespace = namespace
         self._settings = settings

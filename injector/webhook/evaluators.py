@@ -25,6 +25,7 @@ from injector.reasons import Effect, Reason
 from injector.settings import PathTemplates
 from injector.telemetry import where_it_failed
 from injector.templates.snapshot import Snapshot
+from injector.templates.team import team_names
 from injector.webhook.record import FailureEvent, Note, failure_event, note_of, object_name, resource_name
 from injector.webhook.review import (
     AdmissionResponse,
@@ -123,6 +124,10 @@ class Evaluator(ABC, Generic[Reviewed]):
         Raises ReviewError where the object cannot be read.
         """
 
+    def team_templates(self, task: ReviewTask, subject: Reviewed) -> tuple[str, ...]:
+        """The ConfigMaps that the object names as templates of its namespace."""
+        return ()
+
     @abstractmethod
     def evaluate(
         self,
@@ -196,6 +201,10 @@ class MutateEvaluator(Evaluator[Object]):
     def decode(self, task: ReviewTask) -> tuple[Object, Namespace | None]:
         """The pod."""
         return read_object(bytes(task.review.request.object)), None
+
+    def team_templates(self, task: ReviewTask, subject: Object) -> tuple[str, ...]:
+        """Those that the pod's annotation names."""
+        return team_names(subject, task.snapshot.settings)
 
     def evaluate(
         self,

@@ -27,6 +27,7 @@ from injector.webhook.receipt_seals import REUSE_SECONDS
 from injector.webhook.record import FailureReporter, Note, Recorder
 from injector.webhook.review import Review, answer_head, answer_tail, read_review
 from injector.webhook.snapshot_manager import SnapshotManager
+from injector.webhook.team_templates import TeamTemplates
 
 _NOT_READY = Failure(InjectionError(Reason.NOT_READY, "settings and templates have not been read yet; try again"))
 #: Reasons that may be gone with the next try: such an answer is not kept.
@@ -48,6 +49,7 @@ class Pipeline(Generic[Reviewed]):
         config_maps: ConfigMaps | None = None,
         report: FailureReporter = None,
         cache: AnswerCache | None = None,
+        team_templates: TeamTemplates | None = None,
     ) -> None:
         self._evaluator = evaluator
         self._snapshots = snapshots
@@ -56,6 +58,7 @@ class Pipeline(Generic[Reviewed]):
         self._config_maps = config_maps
         self._report = report
         self._cache = cache
+        self._team_templates = team_templates
         self._unconcerned = answer_tail(evaluator.unconcerned)
 
     def __call__(self, body: bytes, seconds: float) -> bytes | Awaitable[bytes]:
@@ -109,7 +112,11 @@ class Pipeline(Generic[Reviewed]):
         namespace = own_namespace or namespace
         if namespace is None:
             return self._evaluate_after_asking(task, subject, None)
-        injection, doubted = evaluator.evaluate(task, subject, namespace)
+        teams, names = self._team_templates, evaluator.team_templates(task, subject)
+        known = teams.known(task.snapshot, namespace, names) if teams and names else task.snapshot
+        if known is None:
+            return self._evaluate_after_asking(task, subject, namespace)
+        injection, doubted = evaluator.evaluate(task._replace(snapshot=known), subject, namespace)
         if doubted and not self._namespaces.confirmed(name):
             if not self._namespaces.tried(name):
                 return self._evaluate_after_asking(task, subject, namespace)
@@ -117,14 +124,24 @@ class Pipeline(Generic[Reviewed]):
         return self._conclude(task, subject, namespace, injection, key)
 
     async def _evaluate_after_asking(self, task: ReviewTask, subject: Reviewed, stored: Namespace | None) -> bytes:
-        """The store does not know the namespace, or contradicts the review: ask the API server."""
-        namespace, unread = stored, ""
+        """The store does not know the namespace, or a template of its own, or contradicts the review: ask the API
+        server.
+
+        An answer for which a template was read is not kept: the store may know less than the API server did.
+        """
+        namespace, unread, snapshot, failure = stored, "", task.snapshot, None
+        names = self._evaluator.team_templates(task, subject)
         try:
             namespace = await self._namespaces.ask(task.namespace, task.deadline)
+            if names and self._team_templates is not None:
+                snapshot = await self._team_templates.read(snapshot, namespace, names, task.deadline)
+        except InjectionError as error:
+            failure = Failure(error)
         except OSError as error:
             unread = str(error) or "no answer in time"
-        injection = self._evaluator.evaluate(task, subject, namespace, unread=unread).injection
-        answer = self._conclude(task, subject, namespace or Namespace(task.namespace), injection)
+        evaluated = task._replace(snapshot=snapshot)
+        injection = self._evaluator.evaluate(evaluated, subject, namespace, failure, unread).injection
+        answer = self._conclude(task, subject, namespace or Namespace(task.namespace), injection, keep=not names)
         return answer if isinstance(answer, bytes) else await answer
 
     # -- ConfigMaps --
@@ -147,16 +164,18 @@ class Pipeline(Generic[Reviewed]):
         namespace: Namespace,
         injection: Injection,
         key: CacheKey | None = None,
+        *,
+        keep: bool = True,
     ) -> bytes | Awaitable[bytes]:
-        """Answer with this verdict."""
+        """Answer with this verdict; `keep` it for other pods that are alike."""
         if self._exist(injection.files, task.review):
-            return self._finish(task, subject, namespace, injection, key)
+            return self._finish(task, subject, namespace, injection, key, keep=keep)
 
         def fail(error: InjectionError) -> bytes:
             failed = self._evaluator.evaluate(task, subject, namespace, Failure(error, injection.decision))
             return self._finish(task, subject, namespace, failed.injection)
 
-        finish = partial(self._finish, task, subject, namespace, injection, key)
+        finish = partial(self._finish, task, subject, namespace, injection, key, keep=keep)
         return self._answer_after_creating(task, injection.files, finish, fail)
 
     def _exist(self, files: tuple[GeneratedConfigMap, ...], review: Review) -> bool:
@@ -192,6 +211,8 @@ class Pipeline(Generic[Reviewed]):
         namespace: Namespace,
         injection: Injection,
         key: CacheKey | None = None,
+        *,
+        keep: bool = True,
     ) -> bytes:
         """Make the answer, keep it where it is good for other pods, and give it."""
         response, note, about, event = self._evaluator.answer(task, subject, namespace.name, injection)
@@ -204,7 +225,7 @@ class Pipeline(Generic[Reviewed]):
             task.started + REUSE_SECONDS if injection.patch else math.inf,
         )
         # What the API server had to confirm holds as long as the resolver says, not as long as the cache would keep it.
-        if self._cache is not None and injection.reason not in _PASSING | DOUBTFUL:
+        if keep and self._cache is not None and injection.reason not in _PASSING | DOUBTFUL:
             key = key or self._cache.key(task.snapshot, namespace, bytes(task.review.request.object))
             self._cache.keep(task.snapshot, key, answer, response.patch)
         return self._give(task.review, answer, task.started, False)

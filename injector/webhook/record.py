@@ -14,6 +14,7 @@ import msgspec
 
 from injector.cluster.events import About
 from injector.injection import Injection
+from injector.names import TEAM
 from injector.pods.context import Object, Request
 from injector.pods.workloads import workload_of_pod
 from injector.reasons import Effect, Reason
@@ -109,8 +110,10 @@ class Recorder:
     def cells(self, note: Note) -> tuple[Cell, ...]:
         """The cells that a review with this answer counts up."""
         outcome = note.effect.value
+        # teams choose the names of their templates, and metrics remember every name
+        names = dict.fromkeys(TEAM if name.startswith(TEAM) else name for name in note.templates)
         reviews = self._metrics.reviews.cell(self.path, note.reason.label, outcome)
-        return (reviews, *(self._metrics.templates.cell(name, outcome) for name in note.templates))
+        return (reviews, *(self._metrics.templates.cell(name, outcome) for name in names))
 
     def record(self, review: Review, line: bytes, cells: tuple[Cell, ...], started: float, cached: bool) -> None:
         """Record one review. `started` is `time.perf_counter()` of when its request was whole."""

@@ -30,6 +30,7 @@ from injector.webhook.record import object_name
 from injector.webhook.review import AdmissionResponse, Review, answer_head, answer_tail, optional_object, read_review
 from injector.webhook.snapshot_manager import SnapshotManager
 from injector.webhook.snapshot_sources import read_settings
+from injector.webhook.team_templates import TeamTemplates, is_template
 
 #: Reviews that are tried or wait for their turn: more than these would not have it in time.
 _MOST_WAITING = 8
@@ -69,11 +70,13 @@ class SourceReviews:
         namespaces: Callable[[], Iterable[Namespace]],
         metrics: Metrics,
         logger: structlog.typing.FilteringBoundLogger,
+        team_templates: TeamTemplates | None = None,
     ) -> None:
         self._snapshots = snapshots
         self._namespaces = namespaces
         self._metrics = metrics
         self._logger = logger
+        self._team_templates = team_templates
         self._turn = asyncio.Lock()
         self._waiting = 0
 
@@ -81,7 +84,8 @@ class SourceReviews:
         """Answer an AdmissionReview about a ConfigMap within `seconds`. Raises ReviewError for an unreadable one."""
         review = read_review(body)
         new, old = optional_object(bytes(review.request.object)), optional_object(bytes(review.request.old_object))
-        findings = await self._findings(new, old, seconds)
+        own = (review.request.namespace or "") == self._snapshots.own_namespace
+        findings = await (self._findings(new, old, seconds) if own else self._findings_of_team(new, old, seconds))
         response = self._response(new, findings)
         self._record(review, new or old, findings, response)
         return answer_head(review) + answer_tail(response)
@@ -97,6 +101,22 @@ class SourceReviews:
         except Exception as error:
             self._logger.error("source-review-failed", error=type(error).__name__, where=where_it_failed(error))
             return _Findings(related=(_NOT_TRIED,))
+
+    async def _findings_of_team(self, new: Object, old: Object, seconds: float) -> _Findings:
+        """What is wrong with a template of a team; its trial waits for no trial of the cluster's templates."""
+        settings, name = self._snapshots.current.settings, object_name(new)
+        if (
+            self._team_templates is None
+            or not is_template(new, settings)
+            or _content(new, settings) == _content(old, settings)
+        ):
+            return _Findings()
+        try:
+            async with asyncio.timeout(seconds):
+                mistake = await self._team_templates.mistake(name, new, settings)
+        except OSError:  # TimeoutError is one
+            return _Findings(related=(_NOT_TRIED,))
+        return _Findings(tuple(error.diagnostic for error in mistake.all) if mistake else ())
 
     async def _in_turn(self, trial: Callable[[], _Findings], seconds: float) -> _Findings:
         """Run a trial in a thread when no other runs. Raises TimeoutError; a trial that runs then keeps its turn."""
@@ -122,12 +142,12 @@ class SourceReviews:
     def _tried(self, new: Object, old: Object) -> _Findings:
         current, name = self._snapshots.current, object_name(new or old)
         sources: TemplateSources = {template.own_name: template.sources for template in current.catalog}
-        if _is_template(new, current.settings):
+        if is_template(new, current.settings):
             files = {name: template_files(new, current.settings)}
             names = self._snapshots.sources({**self._snapshots.in_cluster, **files})
             sources = {n: sources[n] for n in names if n in sources} | files  # what was refused is not in use
             return self._build(current.settings, sources, TemplateError)
-        if _is_template(old, current.settings):
+        if is_template(old, current.settings):
             return self._removal(name, sources)
         return self._settings(new, sources) if new else _Findings(related=(_SETTINGS_DELETED,))
 
@@ -185,7 +205,7 @@ class SourceReviews:
         if cause := _why_admitted(new, settings):
             return AdmissionResponse(allowed=True, warnings=(f"not refused, as {cause}", *mistakes, *related))
         more = [f"{len(findings.errors) - _MOST_NAMED} more mistakes"] if len(findings.errors) > _MOST_NAMED else []
-        lint = "`injector lint FOLDER` says more; " if _is_template(new, settings) else ""
+        lint = "`injector lint FOLDER` says more; " if is_template(new, settings) else ""
         to_do = f'{lint}to apply it all the same, set its annotation {settings.unchecked_key} to "true"'
         message = f"{'; '.join([*mistakes[:_MOST_NAMED], *more])}. {to_do}"
         return AdmissionResponse(allowed=False, code=_UNPROCESSABLE, message=message, warnings=related)
@@ -206,13 +226,9 @@ class SourceReviews:
         )
 
 
-def _is_template(obj: Object, settings: Settings) -> bool:
-    return string_map(obj, "labels").get(settings.template_label) == "true"
-
-
 def _content(obj: Object, settings: Settings) -> tuple[object, ...]:
     """What a reload reads of a ConfigMap, {} for none."""
-    return bool(obj), _is_template(obj, settings), template_files(obj, settings)
+    return bool(obj), is_template(obj, settings), template_files(obj, settings)
 
 
 def _diagnostics(error: InjectorError) -> tuple[Diagnostic, ...]:

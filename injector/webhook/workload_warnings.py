@@ -17,6 +17,7 @@ from injector.pods.workloads import pod_template, workload_of_object
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.choice import misspelt_annotations
+from injector.templates.team import team_names
 from injector.webhook.evaluators import DOUBTFUL, Evaluator, Failure, ReviewOutcome, ReviewTask, Verdict
 from injector.webhook.record import note_of, object_name
 from injector.webhook.review import AdmissionResponse, ReviewRequest, read_object, response_to
@@ -52,6 +53,10 @@ class WorkloadEvaluator(Evaluator[_WorkloadAndPod]):
         if pod is None or pod is obj or same:
             return (obj, None), Namespace(task.namespace)
         return (obj, pod), None
+
+    def team_templates(self, task: ReviewTask, subject: _WorkloadAndPod) -> tuple[str, ...]:
+        """Those that the pod template's annotation names."""
+        return team_names(subject[1] or {}, task.snapshot.settings)
 
     def evaluate(
         self,

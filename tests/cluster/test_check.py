@@ -20,9 +20,9 @@ from injector.cli.checks.check_report import look
 from injector.cli.checks.granted_permissions import SECTION
 from injector.cli.main import cli
 from injector.cluster.blocking_client import BlockingClient
-from injector.cluster.entries import update_policy
 from injector.cluster.permissions import Permission, permissions
 from injector.cluster.repair.repair import STOPPED_KEY
+from injector.cluster.update_policy import update_policy
 from injector.diagnostics import Diagnostic
 from injector.settings import Settings
 from tests.cluster.api import Object

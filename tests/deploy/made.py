@@ -7,9 +7,9 @@ from typing import Any
 
 from injector.authoring.manifest_writer import dump_yaml
 from injector.authoring.schemas import schema_of
-from injector.cluster.entries import update_policy
 from injector.cluster.installation import Installation
 from injector.cluster.permissions import permissions
+from injector.cluster.update_policy import update_policy
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.settings import parse_settings
 from injector.templates.kubernetes_yaml import load_manifest

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from injector.cluster.entries import entries, update_policy
+from injector.cluster.entries import entries
 from injector.cluster.installation import Installation
 from injector.cluster.permissions import permissions
+from injector.cluster.update_policy import update_policy
 from injector.loading.shipped import load_shipped
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.settings import Settings, parse_settings
@@ -358,6 +359,16 @@ def lines(text: str, kind: str) -> list[tuple[str, Any]]:
     reasons = re.findall(r"^# (.*)\n- apiGroups:", document, re.MULTILINE)
     assert len(reasons) == len(rules), "a rule has no reason, or more than a line of it"
     return list(zip(reasons, rules, strict=True))
+
+
+def test_the_templates_of_teams_have_a_role_of_their_own() -> None:
+    assert "team-templates" not in Helm().text({})
+    text = Helm().text({"settings": {"teamTemplates": {"namespaces": {}}}})
+    [document] = [part for part in text.split("\n---\n") if "kind: ClusterRole\n" in part and "team-templates" in part]
+    wanted = set(permissions(Installation(), team_templates=True)) - set(permissions(Installation()))
+    assert lines(document, "ClusterRole") == [(line.reason, line.rule()) for line in wanted]
+    bindings = [o for o in Helm().objects({"settings": {"teamTemplates": {"namespaces": {}}}}) if "roleRef" in o]
+    assert [o["subjects"] for o in bindings] == [bindings[0]["subjects"]] * 3
 
 
 @pytest.mark.parametrize("source", ["builtin", "cert-manager", "csr", "files"])

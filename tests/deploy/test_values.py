@@ -45,6 +45,8 @@ OTHERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "settings.repair.maxUnavailableWorkloads": (2, {}),
     "settings.repair.perNamespace": (2, {}),
     "settings.gallery.keep": (False, {}),
+    "settings.teamTemplates.limits.templates": (3, {}),
+    "settings.teamTemplates.limits.bytes": (1024, {}),
     "settings.server.port": (10443, {}),
     "settings.server.metricsPort": (10444, {}),
     "settings.server.mutatePaths": (["/in"], {}),

@@ -14,13 +14,14 @@ import yaml
 from injector.cluster import bundles, installation
 from injector.cluster.builtin import _GONE_SECONDS
 from injector.cluster.config_maps import ConfigMaps
-from injector.cluster.entries import entries, update_policy
+from injector.cluster.entries import entries
 from injector.cluster.events import Pace
 from injector.cluster.installation import INSTALLATION, Installation
 from injector.cluster.lease import LeaseTiming
 from injector.cluster.permissions import permissions
 from injector.cluster.rotation import KEYS
 from injector.cluster.tasks import RepairBackoff
+from injector.cluster.update_policy import update_policy
 from injector.loading import trial
 from injector.reasons import Effect, Reason
 from injector.settings import Settings

@@ -72,16 +72,26 @@ The namespaceSelector: checks the label, leaves out the ignored namespaces, and 
 */}}
 {{- define "injector.namespaces" -}}
 {{- $ := index . 0 -}}
+{{- $label := dict -}}
+{{- if index . 1 }}{{ $label = dict "operator" (index . 1) "values" (index . 2) }}{{ end -}}
+{{- include "injector.allNamespacesOf" (list $ $.Values.webhooks.namespaceSelector $label) }}
+{{- end }}
+
+{{- /* The namespaces that a selector matches, without the ignored ones. (list $ SELECTOR), or with a dict for the label */}}
+{{- define "injector.allNamespacesOf" -}}
+{{- $ := index . 0 -}}
+{{- $more := index . 1 -}}
+{{- $label := dict -}}
+{{- if gt (len .) 2 }}{{ $label = index . 2 }}{{ end -}}
 {{- $alone := $.Values.settings.ignoredNamespaces -}}
 {{- if not (has $.Release.Namespace $alone) }}{{ $alone = append $alone $.Release.Namespace }}{{ end -}}
-{{- $more := $.Values.webhooks.namespaceSelector -}}
 {{- with $more.matchLabels }}
 matchLabels:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 matchExpressions:
-{{- if index . 1 }}
-- {key: {{ $.Values.settings.namespaceLabel.key | quote }}, operator: {{ index . 1 }}, values: {{ toJson (index . 2) }}}
+{{- with $label }}
+- {key: {{ $.Values.settings.namespaceLabel.key | quote }}, operator: {{ .operator }}, values: {{ toJson .values }}}
 {{- end }}
 - {key: kubernetes.io/metadata.name, operator: NotIn, values: {{ toJson $alone }}}
 {{- with $more.matchExpressions }}

@@ -63,6 +63,11 @@ labels:
 {{- if ne (dig "repair" "mode" "off" .Values.settings) "off" }}{{ include "injector.name" . }}-repair{{ end -}}
 {{- end }}
 
+{{- /* Whether namespaces may have templates of their own; empty if not. An empty selector selects all. */}}
+{{- define "injector.teamTemplates" -}}
+{{- if kindIs "map" .Values.settings.teamTemplates.namespaces }}on{{ end -}}
+{{- end }}
+
 {{- /* The settings file: the values' settings, and of the certificates and Leases what the chart decides. */}}
 {{- define "injector.settings" -}}
 {{- $name := include "injector.name" . -}}

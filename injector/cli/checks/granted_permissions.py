@@ -28,6 +28,7 @@ def service_account(context: CheckContext) -> CheckVerdicts:
         settings.certificates.source,
         retry_refused=settings.retry_refused,
         repair=settings.repair.mode == "missing",
+        team_templates=settings.team_templates.namespaces is not None,
     )
     user = f"system:serviceaccount:{namespace}:{account}"
     groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"]

@@ -8,8 +8,9 @@ from dataclasses import replace
 from injector.authoring.template_summary import only_judges
 from injector.cli.checks.check_context import INSTALL, CheckContext, CheckVerdicts, Section, bad, good, warning
 from injector.cli.checks.entry_differences import entry_differences
-from injector.cluster.entries import entries, update_policy
+from injector.cluster.entries import entries
 from injector.cluster.installation import API, INSTALLATION, KINDS, is_paused, words_of_pause
+from injector.cluster.update_policy import update_policy
 from injector.pods.context import Object
 
 _APPLY = "apply the chart (helm upgrade) or your webhooks.yaml again; settings and webhooks must match"

@@ -65,17 +65,34 @@ def check_constraints(
         parts.prove()
         return
     # Rare from here on: which of them does the pod have without the injection as well?
-    old_faults = set(map(fault, violations_of(base, namespace, cluster)))
-    for found_violation in _violations(parts, base, namespace, cluster):
-        if fault(found_violation) not in old_faults:
-            reason = next(reason for reason in Reason if reason.label == found_violation.code)
+    _refuse_new(_violations(parts, base, namespace, cluster), violations_of(base, namespace, cluster))
+
+
+def check_security(final: Object, base: Object, namespace: Namespace, cluster: Cluster = _NEWEST) -> None:
+    """Raise for the first privilege that a team's template brings and that Pod Security does not admit.
+
+    `base` and `final` are the pod before and with what the template makes. A namespace without a level counts as
+    `baseline`: who may write a ConfigMap may not have a node by it. Raises InjectionError with POD_SECURITY.
+    """
+    namespace = replace(namespace, labels={_LEVEL: "baseline", **namespace.labels})
+    after, before = (
+        _security_level(parts, namespace, cluster.version[1]) for parts in (PodView(final, base), PodView(base))
+    )
+    _refuse_new(after, before)
+
+
+def _refuse_new(violations: Violations, old: Violations) -> None:
+    """Raise InjectionError for the first of the violations that is none of the old ones."""
+    old_faults = set(map(fault, old))
+    for violation in violations:
+        if fault(violation) not in old_faults:
             raise InjectionError(
-                reason,
-                found_violation.message,
-                help=found_violation.help,
-                path=found_violation.path,
-                fields=found_violation.fields,
-                mistake=found_violation.mistake,
+                next(reason for reason in Reason if reason.label == violation.code),
+                violation.message,
+                help=violation.help,
+                path=violation.path,
+                fields=violation.fields,
+                mistake=violation.mistake,
             )
 
 

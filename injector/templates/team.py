@@ -1,0 +1,115 @@
+"""Templates of a namespace's own: ConfigMaps there, for the pods there that name them as `./name`, and for no others.
+
+Who may write a ConfigMap need not be allowed to write pods. So a team's template makes nothing that the author of the
+pod that names it could not have written, and less: no privilege beyond Pod Security (`baseline` where the namespace has
+no level), nothing in a sidecar of the cluster's templates, no part in what is `required`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from typing import Final
+
+from injector.errors import InjectionError, TemplateError
+from injector.names import TEAM, is_dns_label, shortened, suggestion
+from injector.pods.context import Namespace, Object
+from injector.pods.selectors import matches
+from injector.pods.shape import string_map
+from injector.reasons import Reason
+from injector.settings import Settings
+from injector.templates.load import load_template
+from injector.templates.snapshot import Catalog, Snapshot
+from injector.templates.template import METADATA, Template
+
+#: Fewer digits could be met by trying: 48 bits take an afternoon.
+_PIN: Final = re.compile(r"[0-9a-f]{32,64}")
+
+
+def may_have_templates(namespace: Namespace, settings: Settings) -> bool:
+    """Whether ConfigMaps in a namespace may be templates."""
+    own = namespace.name in settings.ignored_namespaces
+    return not own and matches(settings.team_templates.namespaces, namespace.labels)
+
+
+def team_names(pod: Object, settings: Settings) -> tuple[str, ...]:
+    """The names of the ConfigMaps that a pod's annotation names as templates of its team, each once, at most 10."""
+    text = string_map(pod, "annotations").get(settings.templates_key, "")
+    if TEAM not in text:  # as with most pods
+        return ()
+    names = (name.strip().partition("@")[0].removeprefix(TEAM) for name in text.split(",") if TEAM in name)
+    return tuple(dict.fromkeys(filter(is_dns_label, names)))[:10]
+
+
+def load_team_template(name: str, sources: Mapping[str, str], origin: str) -> Template:
+    """The template of a team from its ConfigMap's files. Raises TemplateError."""
+    template = load_template(name, sources, origin)
+    if template.stage is not None:
+        raise TemplateError(name, "a team's template is no next version of another", rule="manifest", origin=origin)
+    return replace(template, name=f"{TEAM}{name}", own_name=f"{TEAM}{name}", selector=None)
+
+
+def with_team_templates(
+    snapshot: Snapshot, templates: Iterable[Template], refused: Mapping[str, TemplateError]
+) -> Snapshot:
+    """The snapshot with templates of one namespace, for its pods that name them; `refused` are those that are wrong."""
+    templates = tuple(templates)
+    content = sha256(snapshot.generation.encode())
+    for template in templates:
+        content.update(f"\n{template.name} {template.digest}".encode())
+    previous = snapshot.previous and with_team_templates(snapshot.previous, templates, refused)
+    return replace(
+        snapshot,
+        catalog=Catalog((*snapshot.catalog, *templates), refused),
+        generation=content.hexdigest()[:12],
+        previous=previous,
+    )
+
+
+def pin_of(sources: Mapping[str, str]) -> str:
+    """What a pod writes behind `./name@` to get these files of a template and no others: 64 hexadecimal digits."""
+    content = sha256()
+    for file, text in sorted(sources.items()):
+        if file != METADATA:
+            data = text.encode("utf-8", "surrogatepass")
+            content.update(f"{file}\0{len(data)}\0".encode() + data)
+    return content.hexdigest()
+
+
+def team_template(
+    name: str, namespace: Namespace, settings: Settings, catalog: Catalog, *, by_pod: bool, required: bool
+) -> Template:
+    """The template that a pod names as `./name` or `./name@pin`.
+
+    Raises InjectionError: TEMPLATE_NOT_ALLOWED, TEMPLATE_FAILED for one that is wrong, or UNKNOWN_TEMPLATE.
+    """
+    base, at, pin = name.partition("@")
+    template, fields = catalog.get(base), {"template": base, "namespace": namespace.name}
+
+    def refusal(reason: Reason, message: str, to_do: str = "") -> InjectionError:
+        return InjectionError(reason, message, help=to_do, fields=fields)
+
+    not_allowed = Reason.TEMPLATE_NOT_ALLOWED
+    if not may_have_templates(namespace, settings):
+        message = f"template {shortened(base)}: namespace {namespace.name} may not have templates of its own"
+        raise refusal(not_allowed, message, "a cluster admin allows it by the setting `teamTemplates`")
+    if not by_pod:
+        raise refusal(not_allowed, f"template {shortened(base)}: only a pod's own annotation names a team's template")
+    if required:
+        message = f"template {shortened(base)}: a namespace that requires sidecars uses none of a team"
+        raise refusal(not_allowed, message, "name templates of the cluster alone")
+    if base in catalog.refused:
+        raise refusal(Reason.TEMPLATE_FAILED, str(catalog.refused[base]))
+    if template is None:
+        key = settings.template_label
+        message = f"there is no ConfigMap {shortened(base.removeprefix(TEAM))} with label {key}=true in this namespace"
+        names = [f"{TEAM}{known}" for known, _ in namespace.team_templates]
+        raise refusal(Reason.UNKNOWN_TEMPLATE, message, suggestion(base, names))
+    current = pin_of(template.sources)
+    if at and not (_PIN.fullmatch(pin) and current.startswith(pin)):
+        message = f"template {base} is not the one that the pod pins: {shortened(pin, 64)}"
+        to_do = f"write {base}@{current}, or its first 32 digits or more, for what the ConfigMap holds now"
+        raise refusal(not_allowed, message, to_do)
+    return template

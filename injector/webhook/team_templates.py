@@ -1,0 +1,188 @@
+"""The templates of teams: read from the cluster, tried and compiled when the first pod names them.
+
+A namespace's store knows only their names and versions. What a team writes costs nothing until a pod names it, and then
+a bounded share of memory: a trial's verdict is remembered by the files' content, a loaded template as long as there is
+room. One trial runs at a time, of all that wait for one; a team's template is refused alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from injector.caches import Memo
+from injector.cluster.api_error import ApiError
+from injector.cluster.client import Client
+from injector.cluster.tasks import SingleFlight
+from injector.cluster.template_maps import template_files
+from injector.errors import InjectionError, TemplateError
+from injector.loading.trial import try_templates
+from injector.names import TEAM
+from injector.pods.context import Namespace, Object, mapping_at
+from injector.pods.shape import string_map
+from injector.reasons import Reason
+from injector.settings import Settings
+from injector.templates.snapshot import Snapshot
+from injector.templates.team import load_team_template, may_have_templates, pin_of, with_team_templates
+from injector.templates.template import Template
+
+#: Bytes of templates' files that may be loaded at a time; loaded they take about 12 times as much.
+_LOADED_BYTES = 2 * 1024 * 1024
+#: What is counted for a template besides its files, and for a verdict; bytes that verdicts may take.
+_OVERHEAD, _VERDICT, _VERDICTS_BYTES = 2048, 256, 1024 * 1024
+#: Templates of one trial: what waits longest is in it.
+_AT_ONCE = 16
+
+#: Seconds after which a template is tried again whose trial took too much: the cause may lie outside of it.
+_RETRY_SECONDS = 60.0
+
+#: A template of a team, why it is refused, or None where no ConfigMap is one.
+_Loaded = Template | TemplateError | None
+
+
+class _Result(NamedTuple):
+    """What came of a version of a ConfigMap; good until `until` (of the event loop's clock)."""
+
+    loaded: _Loaded
+    until: float
+
+
+class TeamTemplates:
+    """Templates of teams for the reviews of their pods. Use it in the event loop."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._loaded: Memo[_Result] = Memo(_LOADED_BYTES)
+        self._flights: SingleFlight[str, _Loaded] = SingleFlight()
+        #: What is wrong with files that were tried, None where nothing is, by name and content.
+        self._verdicts: Memo[tuple[TemplateError | None]] = Memo(_VERDICTS_BYTES)
+        self._waiting: dict[str, tuple[str, Mapping[str, str], asyncio.Future[TemplateError | None]]] = {}
+        self._trials: asyncio.Task[None] | None = None
+
+    def known(self, snapshot: Snapshot, namespace: Namespace, names: Sequence[str]) -> Snapshot | None:
+        """The snapshot with these of the namespace's templates; None where one has to be read first."""
+        if not may_have_templates(namespace, snapshot.settings):
+            return snapshot
+        loaded: dict[str, _Loaded] = {}
+        for name, key in _keys(namespace, names):
+            result, now = self._loaded.get(key), asyncio.get_running_loop().time()
+            if result is None or result.until <= now:
+                return None
+            loaded[name] = result.loaded
+        return _extended(snapshot, namespace, loaded)
+
+    async def read(self, snapshot: Snapshot, namespace: Namespace, names: Sequence[str], deadline: float) -> Snapshot:
+        """What `known` gives, with all read anew that has to be, by `deadline` (of the event loop's clock).
+
+        A ConfigMap that the namespace's store does not know yet is asked for as well. Raises InjectionError with
+        NOT_READY where one cannot be read or tried in time.
+        """
+        if not may_have_templates(namespace, snapshot.settings):
+            return snapshot
+        loaded: dict[str, _Loaded] = {}
+        for name, key in _keys(namespace, names):
+            load = partial(self._load, snapshot.settings, namespace.name, name, key)
+            try:
+                async with asyncio.timeout_at(deadline):
+                    loaded[name] = await self._flights.do(key or f"{namespace.name}/{name}", load)
+            except (ApiError, OSError) as error:  # TimeoutError is one
+                cause = str(error) or "not in time"
+                raise InjectionError(Reason.NOT_READY, f"template {TEAM}{name} could not be read: {cause}") from None
+        return _extended(snapshot, namespace, loaded)
+
+    async def mistake(self, name: str, obj: Object, settings: Settings) -> TemplateError | None:
+        """What is wrong with a ConfigMap that is to be a template. Raises OSError where it cannot be tried."""
+        loaded = await self._loaded_from(name, obj, settings)
+        return loaded if isinstance(loaded, TemplateError) else None
+
+    async def _load(self, settings: Settings, namespace: str, name: str, key: str) -> _Loaded:
+        obj = await self._client.find(f"/api/v1/namespaces/{namespace}/configmaps/{name}")
+        loaded = await self._loaded_from(name, obj, settings) if obj and is_template(obj, settings) else None
+        size = size_of(template_files(obj, settings)) if obj else 0
+        passing = isinstance(loaded, TemplateError) and loaded.rule == "limit"
+        until = asyncio.get_running_loop().time() + (_RETRY_SECONDS if passing else math.inf)
+        if key:
+            self._loaded.put(key, _Result(loaded, until), size + _OVERHEAD)
+        return loaded
+
+    async def _loaded_from(self, name: str, obj: Object, settings: Settings) -> Template | TemplateError:
+        """The template of a ConfigMap, or what is wrong with it."""
+        files, most = template_files(obj, settings), settings.team_templates.limits.bytes
+        origin = f"configmap/{mapping_at(obj, 'metadata').get('namespace')}/{name}"
+        if (size := size_of(files)) > most:
+            message = f"its files are {size} bytes long; a team's template has at most {most} (`teamTemplates.limits`)"
+            return TemplateError(name, message, rule="file", origin=origin)
+        if mistake := await self._verdict(name, files):
+            return mistake
+        try:
+            return await asyncio.to_thread(load_team_template, name, files, origin)
+        except TemplateError as error:
+            return error
+
+    async def _verdict(self, name: str, files: Mapping[str, str]) -> TemplateError | None:
+        """What is wrong with a template's files, by a trial in a process of its own; None where nothing is.
+
+        Raises OSError where no process can be started.
+        """
+        key = f"{name} {pin_of(files)}"
+        if (verdict := self._verdicts.get(key)) is not None:
+            return verdict[0]
+        if key not in self._waiting:
+            self._waiting[key] = (name, files, asyncio.get_running_loop().create_future())
+        waiting = self._waiting[key][2]
+        if self._trials is None or self._trials.done():
+            self._trials = asyncio.get_running_loop().create_task(self._try_waiting())
+        return await asyncio.shield(waiting)
+
+    async def _try_waiting(self) -> None:
+        while self._waiting:
+            batch: dict[str, tuple[str, Mapping[str, str]]] = {}  # by the template's name, which a trial has once
+            for key, (name, files, _) in self._waiting.items():
+                if len(batch) < _AT_ONCE:
+                    batch.setdefault(name, (key, files))
+            try:
+                mistakes = await asyncio.to_thread(try_templates, {name: files for name, (_, files) in batch.items()})
+            except OSError as error:
+                for key, _ in batch.values():
+                    self._waiting.pop(key)[2].set_exception(error)
+                continue
+            for name, (key, _) in batch.items():
+                mistake = mistakes.get(name)
+                if mistake is None or mistake.rule != "limit":
+                    self._verdicts.put(key, (mistake,), _VERDICT)
+                self._waiting.pop(key)[2].set_result(mistake)
+
+
+def is_template(obj: Object, settings: Settings) -> bool:
+    """Whether a ConfigMap's label says that it is a template."""
+    return string_map(obj, "labels").get(settings.template_label) == "true"
+
+
+def size_of(files: Mapping[str, str]) -> int:
+    """The bytes of a template's files."""
+    return sum(len(text.encode("utf-8", "surrogatepass")) for text in files.values())
+
+
+def _keys(namespace: Namespace, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each name with what its version is remembered by; what is not known yet has none, and is not remembered."""
+    versions = dict(namespace.team_templates)
+    return ((name, f"{namespace.name}/{name} {versions[name]}" if name in versions else "") for name in names)
+
+
+def _extended(snapshot: Snapshot, namespace: Namespace, loaded: Mapping[str, _Loaded]) -> Snapshot:
+    """The snapshot with these, of which only the oldest count that a namespace may have."""
+    most = snapshot.settings.team_templates.limits.templates
+    counting = {name for name, _ in namespace.team_templates[:most]}
+    templates, refused = list[Template](), dict[str, TemplateError]()
+    for name, of in loaded.items():
+        if name not in counting and len(namespace.team_templates) >= most:
+            message = f"the oldest {most} templates of a namespace count (`teamTemplates.limits.templates`)"
+            refused[f"{TEAM}{name}"] = TemplateError(name, message, rule="file")
+        elif isinstance(of, TemplateError):
+            refused[f"{TEAM}{name}"] = of
+        elif of is not None:
+            templates.append(of)
+    return with_team_templates(snapshot, templates, refused)
