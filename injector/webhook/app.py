@@ -225,6 +225,7 @@ class App:
         self._seals.on_new_key = cache.forget
         config_maps = self._client and ConfigMaps(self._client)
         report = self._events and self._events.tell
+        teams = TeamTemplates(self._client) if self._client is not None else None
 
         def route(path: str, evaluator: Evaluator[Any], **more: Any) -> Route:
             recorder = Recorder(path, self.metrics, self.output)
@@ -236,7 +237,6 @@ class App:
         guarding = GuardEvaluator(partial(guard, seals=self._seals), logger)
         mutate_route = route("mutate", mutate, config_maps=config_maps, report=report, cache=cache)
         namespaces = self._cluster_sync.namespaces.all if self._cluster_sync else tuple
-        teams = TeamTemplates(self._client) if self._client is not None else None
         sources = SourceReviews(self.snapshots, namespaces, self.metrics, logger, teams)
         paths = {
             "/": Route("GET", self._about, b"text/plain; charset=utf-8"),

@@ -13,7 +13,7 @@ from urllib.request import urlopen
 from injector.cluster.entries import entries
 from injector.cluster.installation import Installation
 from injector.cluster.permissions import permissions
-from injector.settings import Settings
+from injector.settings import parse_settings
 from tests.cluster.api import Object
 from tests.cluster.certificates import Authority
 from tests.cluster.controlplane import NODE, ControlPlane
@@ -43,7 +43,13 @@ class Installed:
         self.source = source
         self.settings = json.dumps({**control_plane.settings, "certificates": {"source": source}, **settings})
         repair = settings.get("repair", {}).get("mode") == "missing"
-        self.lines = permissions(self.at, source, retry_refused=settings.get("retryRefused", False), repair=repair)
+        self.lines = permissions(
+            self.at,
+            source,
+            retry_refused=settings.get("retryRefused", False),
+            repair=repair,
+            team_templates="teamTemplates" in settings,
+        )
         self.authority = Authority("installed")
         self.metrics_port = free_port()
         self.process: Process | None = None
@@ -118,7 +124,7 @@ class Installed:
     def webhooks(self) -> list[Object]:
         """Both configurations, as they should be."""
         bundle = base64.b64encode(self.authority.certificate).decode()
-        expected = entries(Settings(), self.at)
+        expected = entries(parse_settings(json.loads(self.settings)), self.at)
         made = []
         for kind, found in (("Mutating", expected.mutating), ("Validating", expected.validating)):
             configured = copy.deepcopy(list(found))
