@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from injector.budget import charge
 from injector.names import hint, shortened
 from injector.pods.context import mapping
 from injector.templates.parameter_keywords import FIRST, FORMATS, LISTS, LONGEST, MAPPINGS, ONE, found
@@ -33,6 +34,7 @@ class ValueCheck(msgspec.Struct):
     schema: Mapping[str, Any]
     ordered: Any = None
     validator: Any = None
+    size: int = 0
 
     def __reduce__(self) -> tuple[type[ValueCheck], tuple[Mapping[str, Any]]]:
         return ValueCheck, (self.schema,)
@@ -40,7 +42,9 @@ class ValueCheck(msgspec.Struct):
     def errors(self, value: Any) -> Mistakes:
         """What is wrong with a value, cheap checks first."""
         if self.ordered is None:
-            self.ordered = _ordered(self.schema)
+            self.ordered, self.size = _ordered(self.schema), _size(self.schema)
+        # each part of the value may meet each part of the schema, whose author may be any team
+        charge(_UNITS * self.size * _size(value))
         if _plainly_fits(value, self.ordered):
             return iter(())
         if self.validator is None:
@@ -49,6 +53,16 @@ class ValueCheck(msgspec.Struct):
             self.validator = _validator_class()(self.ordered, format_checker=format_checker(), registry=Registry())
         errors: Iterator[ValidationError] = self.validator.iter_errors(value)
         return errors
+
+
+#: Units of work for a part of a value and a part of a schema.
+_UNITS = 5
+
+
+def _size(value: Any) -> int:
+    """How many values there are in a value, with itself."""
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return 1 + sum(map(_size, inner))
 
 
 def _plainly_fits(value: Any, schema: Any) -> bool:
