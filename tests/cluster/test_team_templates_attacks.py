@@ -164,7 +164,8 @@ def test_8_a_namespace_that_requires_sidecars(team: Team, namespace: NamespaceFa
 
 def test_9_the_marks_of_the_injector_and_other_objects_fields(team: Team) -> None:
     marks = {STATUS: "injected", RECEIPT: "{}", "sidecar.injector/inject": "no"}
-    overlay = f"metadata: {{namespace: kube-system, name: other, annotations: {json.dumps(marks)}}}\nspec: {json.dumps(container())}\n"
+    metadata = {"namespace": "kube-system", "name": "other", "annotations": marks}
+    overlay = f"metadata: {json.dumps(metadata)}\nspec: {json.dumps(container())}\n"
     smuggle(team, "probe", files(overlay))
     made = team.made("./probe")
     annotations = made["metadata"]["annotations"]
