@@ -58,7 +58,7 @@ def test_a_template_in_each(
     injector_server: Callable[..., InjectorServer],
     configure_webhooks: ConfigureWebhooks,
 ) -> None:
-    """Two replicas know the same namespaces, which may have templates for one of them; the other's memory is the floor."""
+    """Two replicas know the same namespaces, and for one of them these may have templates; the other is the floor."""
     api, names = control_plane.api, [f"many-{number}" for number in range(count)]
     in_each(names, partial(make, api))
     for name in names:
