@@ -29,7 +29,7 @@ from injector.templates.render_errors import RenderError as RenderError, failure
 from injector.templates.structure import OUTPUT, Structure
 from injector.templates.template import OVERLAY, Template
 from injector.templates.variables import Context, app_containers, variables_of
-from injector.templates.yaml_writer import YamlDocument
+from injector.templates.yaml_writer import YamlDocument, dump
 
 _S = TypeVar("_S", bound=Structure)
 
@@ -253,17 +253,24 @@ def _document(job: _Job) -> tuple[str, int]:
     structure = _structure(job, _document_class(job.root))
     if isinstance(structure, YamlDocument):
         text = structure.text(job.run.values)
-    else:
-        value = structure.fill(job.run.values)
+        return text, len(text)
+    value = structure.fill(job.run.values)
+    if _is_json(job.root):
         text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
-    values = job.root.values
-    if values is not None and values.get(text) is None:
-        values.put(text, (structure.fill(job.run.values),), 4 * len(text))
+    else:
+        text = dump(value)
+    if job.root.values is not None:
+        job.root.values.put(text, (value,), 4 * len(text))
     return text, len(text)
 
 
+def _is_json(root: Root) -> bool:
+    return root.source.endswith(".json.j2")
+
+
 def _document_class(root: Root) -> Callable[[str], Structure]:
-    return _DATA if root.source.endswith(".json.j2") else YamlDocument
+    # where the values are asked for too, they are filled in once, and the text is written from them
+    return YamlDocument if root.values is None and not _is_json(root) else _DATA
 
 
 def _text(job: _Job) -> tuple[str, int]:
