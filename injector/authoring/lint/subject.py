@@ -282,6 +282,14 @@ class Subject:
         """The renderings with the parameters as they are when nobody gives any."""
         return (rendering for rendering in self.renderings if rendering.given == self.renderings[0].given)
 
+    @cached_property
+    def overlays(self) -> Collection[Rendering]:
+        """The first rendering with each overlay, for a rule that looks at nothing else: many share theirs."""
+        first: dict[int, Rendering] = {}
+        for rendering in self.renderings:
+            first.setdefault(id(rendering.overlay), rendering)
+        return first.values()
+
     @property
     def parameters(self) -> Collection[Parameter]:
         """The template's parameters."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from jinja2 import nodes
@@ -50,9 +51,15 @@ class HoleUse(NamedTuple):
 _Bound = Mapping[str, tuple[str, str]]
 
 
+@lru_cache(maxsize=32)  # several rules ask
+def syntax_tree(text: str) -> nodes.Template:
+    """The syntax tree of a file's text, whatever it renders; nobody changes it."""
+    return Environment(document=False).parse(text)
+
+
 def uses_in_holes(text: str) -> Iterator[HoleUse]:
     """The parameters in the holes of a file, those that a loop gives another name as well."""
-    yield from _uses(Environment(document=False).parse(text), {})
+    yield from _uses(syntax_tree(text), {})
 
 
 def _uses(node: nodes.Node, bound: _Bound) -> Iterator[HoleUse]:
