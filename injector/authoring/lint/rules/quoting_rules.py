@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from jinja2 import nodes
 
-from injector.authoring.lint.boundary_values import inner_parameter, takes_value
+from injector.authoring.lint.boundary_values import inner_parameter
 from injector.authoring.lint.rules._reading import sources_used, syntax_tree
 from injector.authoring.lint.rules._scripts import Script, harmful, is_harmful, scripts
 from injector.authoring.lint.subject import Finding, Findings, RenderedSource, Rendering, Subject
@@ -17,6 +17,7 @@ from injector.diagnostics import Path, Place
 from injector.errors import InjectionError
 from injector.names import shortened
 from injector.pods.context import mapping
+from injector.templates.parameter_values import takes_value
 from injector.templates.program import is_document
 from injector.templates.quoting import NAMED, USE_QUOTE
 from injector.templates.samples import sample_value
