@@ -53,7 +53,7 @@ AMONG: Final = "\ufdd2"
 #: The last step of a path to a string of which only counts whether it is empty.
 FILLED: Final = AMONG
 #: JSON has no bytes, so this is like no value.
-_ABSENT: Final = b"absent"
+ABSENT: Final = b"absent"
 
 
 class Facts(msgspec.Struct):
@@ -227,6 +227,6 @@ def read(value: Any, path: NamePath, at: int = 1) -> Any:
                 return [value]
             return value if value in name.split(AMONG)[1:] else b"other"
         if not isinstance(value, dict) or name not in value:
-            return _ABSENT if isinstance(value, dict) else [_ABSENT, value]
+            return ABSENT if isinstance(value, dict) else [ABSENT, value]
         value = value[name]
     return value

@@ -23,7 +23,7 @@ from injector.templates.dependencies import CONTAINER, NamePath, read
 from injector.templates.environment import TemplateVerdictError
 from injector.templates.holes import Run, current, document
 from injector.templates.per_container import Part, joined_overlays
-from injector.templates.program import Root
+from injector.templates.program import Root, Way
 from injector.templates.quoted_places import checked
 from injector.templates.render_errors import RenderError as RenderError, failure, frame
 from injector.templates.structure import OUTPUT, Structure
@@ -165,10 +165,10 @@ class _Job(msgspec.Struct):
     run: Run
     structure: Structure | None = None
 
-    def kept(self, result: Any, way: Sequence[NamePath]) -> _Kept:
+    def kept(self, result: Any, way: Way) -> _Kept:
         """What to remember of the render, for those who read the same."""
         run = self.run
-        later = [(number, path) for number, path in run.later.items() if path not in way]
+        later = [(number, path) for number, path in run.later.items() if path not in way.paths]
         if self.structure is None or not later:
             return _Kept(result, run.spent, run.size)
         size = run.size - sum(len(run.values[number]) for number, _ in later)
@@ -327,10 +327,10 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
     return result
 
 
-def _key(number: int, way: Sequence[NamePath], variables: Object) -> bytes | None:
+def _key(number: int, way: Way, variables: Object) -> bytes | None:
     """A digest of everything that is read on a way through a root; None where that cannot be encoded."""
     try:
-        encoded = msgspec.msgpack.encode([*(read(variables[path[0]], path) for path in way), number])
+        encoded = msgspec.msgpack.encode([*way.values(variables), number])
     except (TypeError, ValueError, OverflowError, RecursionError):
         return None
     return encoded if len(encoded) <= 64 else blake2b(encoded, digest_size=32).digest()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from itertools import groupby
 from typing import Any, TypeAlias
 
@@ -29,6 +29,8 @@ _ESCAPED = re.compile('[\\\\"\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\u
 #: Characters of a key as written, quotes and escapes included. Readers look for the colon within 1,024, and behind
 #: a longer key only where `?` announces it. https://yaml.org/spec/1.2.2/#742-flow-mappings
 LONGEST_KEY = 1000
+#: Characters of a string that is remembered as it is written.
+_SHORT_TEXT = 64
 _SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
@@ -157,7 +159,15 @@ def _scalar(value: Any) -> str:
 
 
 def _string(text: str) -> str:
+    return _short_string(text) if len(text) <= _SHORT_TEXT else _any_string(text)
+
+
+def _any_string(text: str) -> str:
     return text if is_plain(text) else quoted(text)
+
+
+#: Remembered, as keys and words come again and again: at most 1,024 of them.
+_short_string = lru_cache(maxsize=1024)(_any_string)
 
 
 def is_plain(text: str) -> bool:
