@@ -98,6 +98,7 @@ def known_errors(pod: Object, version: Version) -> tuple[Diagnostic, ...]:
 
 @lru_cache(maxsize=512)
 def _checked(pod: bytes, version: Version) -> tuple[Diagnostic, ...]:
+    check_version(version)
     value = msgspec.json.decode(pod)
     errors: list[Diagnostic] = []
     spec = value["spec"]
