@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
 from jinja2 import nodes
 
-from injector.authoring.lint.subject import Subject
-from injector.templates.environment import Environment
+from injector.authoring.lint.subject import Subject, syntax_tree
 from injector.templates.template import OVERLAY
 
 
@@ -49,12 +47,6 @@ class HoleUse(NamedTuple):
 
 #: The parameter and the part of it that a loop gives another name, by that name.
 _Bound = Mapping[str, tuple[str, str]]
-
-
-@lru_cache(maxsize=32)  # several rules ask
-def syntax_tree(text: str) -> nodes.Template:
-    """The syntax tree of a file's text, whatever it renders; nobody changes it."""
-    return Environment(document=False).parse(text)
 
 
 def uses_in_holes(text: str) -> Iterator[HoleUse]:

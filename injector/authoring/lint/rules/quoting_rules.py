@@ -9,9 +9,9 @@ import msgspec
 from jinja2 import nodes
 
 from injector.authoring.lint.boundary_values import inner_parameter
-from injector.authoring.lint.rules._reading import sources_used, syntax_tree
+from injector.authoring.lint.rules._reading import sources_used
 from injector.authoring.lint.rules._scripts import Script, harmful, is_harmful, scripts
-from injector.authoring.lint.subject import Finding, Findings, RenderedSource, Rendering, Subject
+from injector.authoring.lint.subject import Finding, Findings, RenderedSource, Rendering, Subject, syntax_tree
 from injector.authoring.refusal_location import value_at
 from injector.diagnostics import Path, Place
 from injector.errors import InjectionError

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from jinja2 import nodes
 
-from injector.authoring.lint.rules._reading import sources_used, syntax_tree, uses_in_holes
-from injector.authoring.lint.subject import Findings, ParsedFile, Subject
+from injector.authoring.lint.rules._reading import sources_used, uses_in_holes
+from injector.authoring.lint.subject import Findings, ParsedFile, Subject, syntax_tree
 from injector.templates.environment import Environment
 from injector.templates.holes import EXPANSIONS
 from injector.templates.program import is_document
