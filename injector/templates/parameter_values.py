@@ -45,10 +45,9 @@ def value_of(parameter: Parameter, raw: Any) -> Any:
 def takes_value(parameter: Parameter, raw: Any) -> bool:
     """Whether `value_of` gives a value."""
     try:
-        fits: bool = parameter.check.fits(_typed(parameter, raw))
+        return bool(parameter.check.fits(_typed(parameter, raw)))
     except ValueError:
         return False
-    return fits
 
 
 def _typed(parameter: Parameter, raw: Any) -> Any:

@@ -7,9 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Set
 from copy import copy
 from dataclasses import dataclass, field, replace
-from itertools import repeat
 from types import CodeType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from jinja2 import BaseLoader, Template as JinjaTemplate, TemplateSyntaxError, nodes
 from jinja2.environment import Environment as JinjaEnvironment
@@ -20,7 +19,6 @@ from injector.errors import TemplateError
 from injector.names import cut, hint, respelling
 from injector.templates import syntax
 from injector.templates.dependencies import (
-    ABSENT,
     ASSIGNABLE,
     CONTAINER,
     NAMES,
@@ -29,7 +27,6 @@ from injector.templates.dependencies import (
     NamePath,
     NamePaths,
     normal_paths,
-    read,
     shortest_paths,
 )
 from injector.templates.environment import FUNCTIONS, Environment
@@ -67,25 +64,6 @@ def is_config_source(source: str) -> bool:
     return source != "overlay.yaml.j2" and not source.startswith("_")
 
 
-class Way(NamedTuple):
-    """The paths that a render was seen to read: `params` are the parameters that are read as a whole."""
-
-    paths: NamePaths
-    params: tuple[str, ...]
-    others: NamePaths
-
-    @classmethod
-    def of(cls, paths: NamePaths) -> Way:
-        """A way of its paths."""
-        whole = [path for path in paths if path[0] == "params" and len(path) == 2 and path[1].isidentifier()]
-        return cls(paths, tuple(name for _, name in whole), tuple(path for path in paths if path not in whole))
-
-    def values(self, variables: Mapping[str, Any]) -> list[Any]:
-        """What lies at its paths."""
-        params = map(variables["params"].get, self.params, repeat(ABSENT)) if self.params else ()
-        return [*params, *(read(variables[path[0]], path) for path in self.others)]
-
-
 @dataclass(frozen=True, slots=True)
 class Root:
     """A file that is rendered, with all that it includes.
@@ -105,17 +83,16 @@ class Root:
     #: What came out, by the values of what that render read, and what else can be told from it.
     renders: Memo[Any] = field(default_factory=lambda: Memo(_RENDERS))
     #: What renders were seen to read, each a part of `key`: a few, as a template has few ways through it.
-    ways: list[Way] = field(default_factory=list)
+    ways: list[NamePaths] = field(default_factory=list)
     #: What the texts of a document hold, each as the one item of a tuple; None where nobody asks for it.
     values: Memo[tuple[Any]] | None = None
 
-    def way(self, paths_read: Set[NamePath]) -> tuple[int, Way]:
+    def way(self, paths_read: Set[NamePath]) -> tuple[int, NamePaths]:
         """The number of a render's way through the template, found by what it read, and all paths that matter on it."""
-        paths = {path for path in self.key if path[0] == "params"} | paths_read
-        way = Way.of(shortest_paths(paths, frozenset(self.names)))
+        way = shortest_paths({path for path in self.key if path[0] == "params"} | paths_read, frozenset(self.names))
         if way not in self.ways:
             if len(self.ways) >= _WAYS:
-                way = Way.of(self.key)
+                way = self.key
             if way not in self.ways:
                 self.ways.append(way)
         return self.ways.index(way), way

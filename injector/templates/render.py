@@ -19,11 +19,11 @@ from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.keyed_pointers import escape, pointer_to
 from injector.pods.overlay import EVERY_CONTAINER, name_of, take_defaults
 from injector.pods.shape import OverlayError, check_object_overlay, check_overlay
-from injector.templates.dependencies import CONTAINER, NamePath, read
+from injector.templates.dependencies import ABSENT, CONTAINER, NamePath, NamePaths, parted, read
 from injector.templates.environment import TemplateVerdictError
 from injector.templates.holes import Run, current, document
 from injector.templates.per_container import Part, joined_overlays
-from injector.templates.program import Root, Way
+from injector.templates.program import Root
 from injector.templates.quoted_places import checked
 from injector.templates.render_errors import RenderError as RenderError, failure, frame
 from injector.templates.structure import OUTPUT, Structure
@@ -165,10 +165,10 @@ class _Job(msgspec.Struct):
     run: Run
     structure: Structure | None = None
 
-    def kept(self, result: Any, way: Way) -> _Kept:
+    def kept(self, result: Any, way: Sequence[NamePath]) -> _Kept:
         """What to remember of the render, for those who read the same."""
         run = self.run
-        later = [(number, path) for number, path in run.later.items() if path not in way.paths]
+        later = [(number, path) for number, path in run.later.items() if path not in way]
         if self.structure is None or not later:
             return _Kept(result, run.spent, run.size)
         size = run.size - sum(len(run.values[number]) for number, _ in later)
@@ -255,7 +255,7 @@ def _document(job: _Job) -> tuple[str, int]:
         text = structure.text(job.run.values)
         return text, len(text)
     value = structure.fill(job.run.values)
-    if _is_json(job.root):
+    if job.root.source.endswith(".json.j2"):
         text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
     else:
         text = dump(value)
@@ -264,13 +264,9 @@ def _document(job: _Job) -> tuple[str, int]:
     return text, len(text)
 
 
-def _is_json(root: Root) -> bool:
-    return root.source.endswith(".json.j2")
-
-
 def _document_class(root: Root) -> Callable[[str], Structure]:
     # where the values are asked for too, they are filled in once, and the text is written from them
-    return YamlDocument if root.values is None and not _is_json(root) else _DATA
+    return YamlDocument if root.values is None and not root.source.endswith(".json.j2") else _DATA
 
 
 def _text(job: _Job) -> tuple[str, int]:
@@ -327,10 +323,17 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
     return result
 
 
-def _key(number: int, way: Way, variables: Object) -> bytes | None:
+def _key(number: int, way: NamePaths, variables: Object) -> bytes | None:
     """A digest of everything that is read on a way through a root; None where that cannot be encoded."""
+    names, paths = parted(way)
     try:
-        encoded = msgspec.msgpack.encode([*way.values(variables), number])
+        encoded = msgspec.msgpack.encode(
+            [
+                *(variables["params"].get(name, ABSENT) for name in names),
+                *(read(variables[path[0]], path) for path in paths),
+                number,
+            ]
+        )
     except (TypeError, ValueError, OverflowError, RecursionError):
         return None
     return encoded if len(encoded) <= 64 else blake2b(encoded, digest_size=32).digest()

@@ -67,12 +67,9 @@ def _plainly_fits(value: Any, schema: Any) -> bool | None:
     if type(value) not in _TYPES[kind]:
         return False if type(value) in _DISTINCT else None
     tests = _TESTS[kind]
-    for key, limit in schema.items():
-        if key not in _NOTES:
-            fits = tests[key](value, limit) if key in tests else None
-            if not fits:
-                return fits
-    return True
+    limits = ((key, limit) for key, limit in schema.items() if key not in _NOTES)
+    answers = (tests[key](value, limit) if key in tests else None for key, limit in limits)
+    return next((answer for answer in answers if not answer), True)
 
 
 #: The types of values that are of no other JSON type than theirs.

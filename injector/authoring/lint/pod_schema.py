@@ -113,9 +113,11 @@ def _checked(pod: bytes, version: Version) -> tuple[Diagnostic, ...]:
 
 
 def _of_item(item: Any, kind: str, version: Version, path: ObjectPath) -> Iterator[Diagnostic]:
-    """What is wrong with an item, each list and mapping in it by itself: most items differ in one of them."""
-    definition = definitions(version)[kind]
-    own = definition["properties"].keys() - definition["required"]
+    """What is wrong with an item, each list and mapping in it by itself: most items differ in one of them.
+
+    `name` is what an item needs, and stays in it.
+    """
+    own = definitions(version)[kind]["properties"].keys() - {"name"}
     parts = {field: value for field, value in mapping(item).items() if field in own and isinstance(value, dict | list)}
     rest = without(item, parts) if parts else item
     of_parts = ((value, f"{kind}/properties/{field}", (*path, field)) for field, value in parts.items())

@@ -66,8 +66,6 @@ def app_container(subject: Subject) -> Findings:
         own = {str(container.get("name")) for list_ in CONTAINER_LISTS for container in mappings(spec.get(list_))}
         for path, container in rendering.containers():
             name = str(container.get("name"))
-            if name not in own and name not in APPS and name not in PROGRAMS:
-                continue
             place = rendering.overlay.place((*path, "name"))
             if "{{" in place.text and name in own:
                 yield rendering.finding_at(

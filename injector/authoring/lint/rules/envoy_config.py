@@ -90,12 +90,7 @@ def envoy_config(subject: Subject) -> Findings:
               - lb_endpoints:
                 - endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: 8080}}}
     """
-    checked: set[tuple[int, ...]] = set()
     for rendering in subject.renderings:
-        files = tuple(map(id, rendering.files.values()))
-        if files in checked:
-            continue
-        checked.add(files)
         placed: list[_Placed] = [
             (file, path, listener) for file in rendering.files.values() for path, listener in listeners(file.value)
         ]
