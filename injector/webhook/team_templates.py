@@ -29,10 +29,10 @@ from injector.templates.snapshot import Snapshot
 from injector.templates.team import load_team_template, may_have_templates, pin_of, with_team_templates
 from injector.templates.template import Template
 
-#: Bytes of templates' files that may be loaded at a time; loaded they take about 12 times as much.
-_LOADED_BYTES = 2 * 1024 * 1024
-#: What is counted for a template besides its files, and for a verdict; bytes that verdicts may take.
-_OVERHEAD, _VERDICT, _VERDICTS_BYTES = 2048, 256, 1024 * 1024
+#: Bytes that loaded templates may take: of each about so many, and so many times the size of its files.
+_LOADED_BYTES, _OVERHEAD, _GROWTH = 12 * 1024 * 1024, 24 * 1024, 9
+#: Bytes that verdicts may take, and that one takes.
+_VERDICTS_BYTES, _VERDICT = 1024 * 1024, 256
 #: Templates of one trial: what waits longest is in it.
 _AT_ONCE = 16
 
@@ -106,7 +106,7 @@ class TeamTemplates:
         until = asyncio.get_running_loop().time() + (_RETRY_SECONDS if passing else math.inf)
         if key:
             self._loaded.drop(key)
-            self._loaded.put(key, _Result(loaded, until), size + _OVERHEAD)
+            self._loaded.put(key, _Result(loaded, until), _OVERHEAD + _GROWTH * size)
         return loaded
 
     async def _loaded_from(self, name: str, obj: Object, settings: Settings) -> Template | TemplateError:
