@@ -100,7 +100,7 @@ class TeamTemplates:
 
     async def _load(self, settings: Settings, namespace: str, name: str, key: str) -> _Loaded:
         obj = await self._client.find(f"/api/v1/namespaces/{namespace}/configmaps/{name}")
-        loaded = await self._loaded_from(name, obj, settings) if obj and is_template(obj, settings) else None
+        loaded = await self._loaded_from(name, obj, settings) if obj and is_template_map(obj, settings) else None
         size = size_of(template_files(obj, settings)) if obj else 0
         passing = isinstance(loaded, TemplateError) and loaded.rule == "limit"
         until = asyncio.get_running_loop().time() + (_RETRY_SECONDS if passing else math.inf)
@@ -157,7 +157,7 @@ class TeamTemplates:
                 self._waiting.pop(key)[2].set_result(mistake)
 
 
-def is_template(obj: Object, settings: Settings) -> bool:
+def is_template_map(obj: Object, settings: Settings) -> bool:
     """Whether a ConfigMap's label says that it is a template."""
     return string_map(obj, "labels").get(settings.template_label) == "true"
 
