@@ -137,8 +137,7 @@ class Fleet:
         for name, digest in receipt.templates.items():
             template = template_for(name, bare, namespace, snapshot.catalog)
             if name in snapshot.catalog.refused:
-                message = f"not compared with {name}: {snapshot.catalog.refused[name]}"
-                yield Diagnostic("not-compared", "note", message, fields={"template": name})
+                yield Diagnostic("not-compared", "note", f"not compared: {snapshot.catalog.refused[name]}")
             elif template is None:
                 yield _cause("template-gone", f"there is no template {name} any more", template=name)
             elif template.digest != digest:

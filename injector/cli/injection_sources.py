@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,9 @@ TemplateTexts = dict[str, dict[str, str]]
 #: The snapshot with these templates of a namespace's own, and the namespace with the names of all that it has.
 TeamTemplatesOf = Callable[[Snapshot, Namespace, Sequence[str]], tuple[Snapshot, Namespace]]
 
+#: Why a file's templates of a team are not read.
+_OF_NAMESPACE = "it is a ConfigMap of the pod's namespace; add --from-cluster to read it"
+
 
 @dataclass(frozen=True, slots=True)
 class Sources:
@@ -61,11 +65,13 @@ class Sources:
 
     def for_pod(self, pod: Object, namespace: Namespace, more: Iterable[str] = ()) -> tuple[Snapshot, Namespace]:
         """The snapshot and the namespace for a pod, with the templates of its team that it names, or `more` does."""
-        names = dict.fromkeys(team_names(pod, self.settings))
-        names |= {name.removeprefix(TEAM): None for name in more if name.startswith(TEAM)}
+        names = (
+            *team_names(pod, self.settings),
+            *(name.removeprefix(TEAM) for name in more if name.startswith(TEAM)),
+        )
         if not names or self.team_templates is None:
             return self.snapshot, namespace
-        return self.team_templates(self.snapshot, namespace, tuple(names))
+        return self.team_templates(self.snapshot, namespace, names)
 
     def idle_parameters(self, applied: Iterable[str]) -> Iterator[str]:
         """A warning of each `--param` whose template no object gets; `applied` are those that objects get.
@@ -107,20 +113,17 @@ def gather(options: CommonOptions | None = None, *, only: Sequence[str] | None =
     overrides = read_parameters(options.params, snapshot)
     reason = "is ignored, because it cannot be loaded and is not in --templates"
     warnings = tuple(f"{error.template} {reason}: {error}" for error in errors)
-    teams = None
-    if options.settings_file is None or settings.team_templates.namespaces is not None:
-        teams = unread_team_templates("it is a ConfigMap of the pod's namespace; add --from-cluster to read it")
+    off = options.settings_file is not None and settings.team_templates.namespaces is None
+    teams = None if off else partial(refused_team_templates, _OF_NAMESPACE)
     return Sources(snapshot, overrides, warnings, origin, tuple(errors), team_templates=teams)
 
 
-def unread_team_templates(why_not: str) -> TeamTemplatesOf:
-    """What refuses each template of a team, with a sentence that says why it is not read."""
-
-    def refuse(snapshot: Snapshot, namespace: Namespace, names: Sequence[str]) -> tuple[Snapshot, Namespace]:
-        refused = {f"{TEAM}{name}": TemplateError(f"{TEAM}{name}", why_not, rule="file") for name in names}
-        return with_team_templates(snapshot, (), refused), namespace
-
-    return refuse
+def refused_team_templates(
+    why_not: str, snapshot: Snapshot, namespace: Namespace, names: Sequence[str]
+) -> tuple[Snapshot, Namespace]:
+    """A `TeamTemplatesOf` that reads nothing, with a sentence that says why."""
+    refused = {f"{TEAM}{name}": TemplateError(f"{TEAM}{name}", why_not, rule="file") for name in names}
+    return with_team_templates(snapshot, (), refused), namespace
 
 
 def _folders_and_maps(entries: Iterable[Path], settings: Settings) -> tuple[dict[str, Path], TemplateTexts]:

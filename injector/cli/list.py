@@ -63,8 +63,8 @@ def list_pods(
     if watch and form == "html":
         raise click.UsageError("--watch prints pods again and again; --output html is one page.")
     # The Kubernetes client takes a while to import; `injector list --help` needs none.
-    from injector.cli.change_times import dated_rows
     from injector.cli.fleet import waiting_or_why_not
+    from injector.cli.live_setup import dated_rows
 
     waiting: Sequence[WaitingController] = ()
     states = {state for state, chosen in (("outdated", outdated), ("failed", failed), ("missing", missing)) if chosen}

@@ -1,19 +1,22 @@
-"""A running cluster as commands see it: its injector's settings, templates and switches, its webhooks, and ages."""
+"""A running cluster as commands see it: its injector's settings, templates, switches and webhooks, ages and changes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from injector.cli.injection_sources import Sources, TeamTemplatesOf, unread_team_templates
+from injector.cli.fleet import Fleet, Row, pods_of
+from injector.cli.injection_sources import Sources, TeamTemplatesOf, refused_team_templates
 from injector.cli.manifest_objects import metadata_of
 from injector.cli.team_templates import LiveTeamTemplates
 from injector.cluster.blocking_client import BlockingClient, ClusterError
-from injector.cluster.installation import is_paused, service_namespaces, words_of_pause
+from injector.cluster.installation import INSTALLATION, is_paused, service_namespaces, words_of_pause
+from injector.cluster.managed_fields import last_change
 from injector.errors import TemplateError
 from injector.loading.kept_gallery import Gallery, gallery_in_use, with_own
 from injector.loading.shipped import load_shipped
@@ -23,7 +26,7 @@ from injector.pods.context import Namespace, Object, Request, mapping_at
 from injector.pods.selectors import matches
 from injector.pods.shape import string_map
 from injector.policies.request import ObjectRequest
-from injector.settings import Settings
+from injector.settings import SETTINGS_KEY, Settings
 from injector.templates.load import TemplateSources
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, Trial, build_snapshot
 from injector.webhook.snapshot_sources import read_settings
@@ -49,14 +52,14 @@ def live_sources(live: BlockingClient, injector_namespace: str | None) -> tuple[
     """
     notes: list[str] = []
     settings, space = Settings(), ""
-    teams: TeamTemplatesOf = LiveTeamTemplates(live)
     try:
         space = injector_namespace or live.installation()
         settings = live_settings(live, space)
         snapshot, errors = live_snapshot(live, space, settings)
+        teams: TeamTemplatesOf = LiveTeamTemplates(live, settings)
     except ClusterError as error:
         notes.append(f"{error}. This command uses the default settings and the gallery instead")
-        space, teams = "", unread_team_templates("the injector's settings could not be read")
+        space, teams = "", partial(refused_team_templates, "the injector's settings could not be read")
         snapshot, errors = live_snapshot(live, "", settings)
     notes += (
         f"the injector uses its previous templates, because a template is invalid: {error}" for error in errors.values()
@@ -289,3 +292,59 @@ def whoami(live: BlockingClient) -> str:
     except ClusterError:
         return "somebody"
     return str(review.get("status", {}).get("userInfo", {}).get("username") or "somebody")
+
+
+#: Codes of causes that lie in a template, not in what settings or namespaces say.
+_OF_TEMPLATES = ("template-changed", "template-gone")
+
+
+class ChangeTimes(NamedTuple):
+    """The last changes: of templates and of namespaces' annotations by name, and of the settings, "" if not known."""
+
+    templates: Mapping[str, str]
+    namespaces: Mapping[str, str]
+    settings: str
+
+    def dated(self, row: Row) -> Row:
+        """The row with the time of the first of its causes; a change before the pod was created is none of them."""
+        given = max(self.settings, self.namespaces.get(row.namespace, ""))
+        times = (
+            self.templates.get(cause.fields["template"], "") if cause.code in _OF_TEMPLATES else given
+            for cause in row.causes
+        )
+        return replace(row, since=min((time for time in times if time and time >= row.created), default=""))
+
+
+def dated_rows(
+    live: BlockingClient, space: str, selector: str | None, injector_namespace: str | None
+) -> tuple[Sequence[Row], Sequence[str]]:
+    """What is to be said of the pods of one namespace, or "" for all, in order; and notes for the user."""
+    sources, notes = live_sources(live, injector_namespace)
+    fleet = Fleet(sources, settings_known=bool(sources.injector_namespace))
+    rows = [row for pod, of in pods_of(live, space, selector) if (row := fleet.row(pod, of)) is not None]
+    if sources.injector_namespace and any(row.state == "outdated" for row in rows):
+        with suppress(ClusterError):  # without the permission to look nothing is said of times
+            times = change_times(live, sources.injector_namespace, sources.settings, space)
+            rows = [times.dated(row) for row in rows]
+    return sorted(rows, key=lambda row: (row.namespace, row.pod)), notes
+
+
+def change_times(live: BlockingClient, injector_namespace: str, settings: Settings, namespace: str) -> ChangeTimes:
+    """Of the injector in its namespace; `namespace` is the one whose time is asked for, "" for all.
+
+    Raises ClusterError.
+    """
+    maps = f"/api/v1/namespaces/{injector_namespace}/configmaps"
+    templates = live.objects(maps, {"labelSelector": f"{settings.template_label}=true"})
+    installed = live.objects(maps, {"labelSelector": INSTALLATION})
+    query = {"fieldSelector": f"metadata.name={namespace}"} if namespace else {}
+    spaces = live.objects("/api/v1/namespaces", query)
+    return ChangeTimes(
+        _by_name(templates, ("f:data",)),
+        _by_name(spaces, ("f:metadata", "f:annotations")),
+        max(_by_name(installed, ("f:data", f"f:{SETTINGS_KEY}")).values(), default=""),
+    )
+
+
+def _by_name(objects: Iterable[Object], field: tuple[str, ...]) -> dict[str, str]:
+    return {obj["metadata"]["name"]: last_change(obj, field) for obj in objects}

@@ -230,9 +230,7 @@ class App:
 
         def route(path: str, evaluator: Evaluator[Any], **more: Any) -> Route:
             recorder = Recorder(path, self.metrics, self.output)
-            pipeline = Pipeline(
-                evaluator, self.snapshots, resolver, recorder, team_templates=teams, **more
-            )
+            pipeline = Pipeline(evaluator, self.snapshots, resolver, recorder, team_templates=teams, **more)
             return Route("POST", pipeline)
 
         # Every pod that the guard sees is different (it has its uid by now), so there is nothing to cache.

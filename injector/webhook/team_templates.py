@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -20,11 +21,10 @@ from injector.cluster.tasks import SingleFlight
 from injector.cluster.template_maps import template_files
 from injector.errors import InjectionError, TemplateError
 from injector.inject import inject
-from injector.injection import Injection, failed_injection
+from injector.injection import Injection
 from injector.loading.trial import try_templates
 from injector.names import TEAM
-from injector.pods.context import Namespace, Object, Request, mapping_at
-from injector.pods.decision import decide
+from injector.pods.context import Namespace, Object, mapping_at
 from injector.pods.shape import string_map
 from injector.reasons import Reason
 from injector.settings import Settings
@@ -105,14 +105,10 @@ class TeamTemplates:
         return extended(snapshot, namespace, loaded)
 
     async def replay(self, snapshot: Snapshot, pod: Object, namespace: Namespace) -> Injection:
-        """What a pod gets that is created now; NOT_READY where a template of its team cannot be read at the moment."""
-        try:
-            if names := team_names(pod, snapshot.settings):
-                deadline = asyncio.get_running_loop().time() + _REPLAY_SECONDS
-                snapshot = await self.read(snapshot, namespace, names, deadline)
-        except InjectionError as error:
-            decision = decide(pod, namespace, snapshot.settings, Request())
-            return failed_injection(pod, decision, snapshot, error)
+        """What a pod gets that is created now; no sidecar where a template of its team cannot be read at the moment."""
+        with suppress(InjectionError):
+            deadline = asyncio.get_running_loop().time() + _REPLAY_SECONDS
+            snapshot = await self.read(snapshot, namespace, team_names(pod, snapshot.settings), deadline)
         return inject(pod, namespace, snapshot)
 
     async def mistake(self, name: str, obj: Object, settings: Settings) -> TemplateError | None:

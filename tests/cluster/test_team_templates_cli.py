@@ -11,12 +11,11 @@ import yaml
 from click.testing import CliRunner, Result
 
 from injector.cli.main import cli
-from injector.templates.team import pin_of
 from tests.cluster.api import Object
 from tests.cluster.away import rule, user_with
-from tests.cluster.objects import deployment, pod, wait_until_available
+from tests.cluster.objects import deployment, wait_until_available
 from tests.cluster.processes import eventually
-from tests.cluster.test_team_templates import NAMED, RECEIPT, TEAMS, Team, container, files, images_of, team
+from tests.cluster.test_team_templates import NAMED, RECEIPT, Team, container, files, images_of, team
 
 __all__ = ["team"]
 #: All that a user reads with these commands but ConfigMaps.

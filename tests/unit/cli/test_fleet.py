@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from injector.cli import fleet as fleet_module
-from injector.cli.change_times import ChangeTimes
 from injector.cli.fleet import Fleet, Row, restarts
 from injector.cli.injection_sources import Sources
+from injector.cli.live_setup import ChangeTimes
 from injector.diagnostics import Diagnostic
 from injector.inject import inject
 from injector.pods.context import Cluster, Namespace, Workload
