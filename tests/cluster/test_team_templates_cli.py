@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,26 @@ import yaml
 from click.testing import CliRunner, Result
 
 from injector.cli.main import cli
+from injector.cluster.blocking_client import ClusterError
+from injector.templates.team import pin_of
 from tests.cluster.api import Object
 from tests.cluster.away import rule, user_with
-from tests.cluster.objects import deployment, wait_until_available
+from tests.cluster.conftest import NamespaceFactory
+from tests.cluster.controlplane import ControlPlane
+from tests.cluster.installed import Installed
+from tests.cluster.objects import config_map, deployment, pods_of, wait_until_available
 from tests.cluster.processes import eventually
-from tests.cluster.test_team_templates import NAMED, RECEIPT, Team, container, files, images_of, team
+from tests.cluster.test_team_templates import (
+    NAMED,
+    RECEIPT,
+    TEAMS,
+    Team,
+    author_in,
+    container,
+    files,
+    images_of,
+    team,
+)
 
 __all__ = ["team"]
 #: All that a user reads with these commands but ConfigMaps.
@@ -28,7 +44,7 @@ WEBHOOKS = {
 
 
 def run(team: Team, *args: str, kubeconfig: str = "", **more: Any) -> Result:
-    of_injector = ("-n" if args[0] == "check" else "--injector-namespace", team.installed.namespace)
+    of_injector = ("-n" if args[0] in ("check", "templates") else "--injector-namespace", team.installed.namespace)
     command = [*args, *of_injector, "--kubeconfig", kubeconfig or str(team.control_plane.kubeconfig)]
     result = CliRunner().invoke(cli, command, standalone_mode=False, **more)
     if result.exception is not None:
@@ -44,6 +60,20 @@ def listed(team: Team, *args: str, **more: str) -> Any:
 def explained(team: Team, *args: str, **more: str) -> Any:
     [data] = json.loads(run(team, "explain", "--output", "json", *args, **more).stdout)
     return data
+
+
+def templates_of(team: Team, namespace: str, **more: str) -> Any:
+    result = run(team, "templates", "--team", namespace, "--output", "json", **more)
+    return {row["name"]: row for row in json.loads(result.stdout)["templates"]}
+
+
+def checked(team: Team) -> Any:
+    sections = json.loads(run(team, "check", "--output", "json").stdout)["sections"]
+    return {line["check"]: line for section in sections for line in section["checks"]}
+
+
+def writers_of(team: Team) -> Any:
+    return checked(team)["team-template-writers"]
 
 
 def reader(team: Team, *rules: Object) -> str:
@@ -146,3 +176,99 @@ def test_a_rollout_gives_pods_the_newest(team: Team) -> None:
     pods = [obj for obj in team.control_plane.api.list("Pod", team.name) if "deletionTimestamp" not in obj["metadata"]]
     assert ["probe:2" in images_of(obj) for obj in pods] == [True]
     assert {row["state"] for row in listed(team).values()} == {"current"}
+
+
+def test_the_templates_of_a_namespace(team: Team) -> None:
+    api = team.control_plane.api
+    made = team.apply("probe", files(container()))
+    team.apply("other", files(container(name="other")))
+    api.create(config_map("mine", {"a": "b"}), team.name)
+    rows = templates_of(team, team.name)
+    assert {name: row["state"] for name, row in rows.items()} == {"./probe": "current", "./other": "current"}
+    row = rows["./probe"]
+    assert row["pin"] == pin_of(made["data"])
+    assert row["source"] == f"configmap/{team.name}/probe"
+    assert row["namespaces"] == [team.name]
+    assert "probe:1" in images_of(team.made(f"./probe@{row['pin'][:32]}"))
+    receipt = json.loads(team.made("./probe")["metadata"]["annotations"][RECEIPT])
+    assert receipt["templates"] == {"./probe": row["version"]}
+    break_template(team)
+    row = templates_of(team, team.name)["./probe"]
+    assert (row["state"], row["code"]) == ("refused", "syntax")
+    with pytest.raises(ClusterError):
+        templates_of(team, "default")
+    with pytest.raises(ClusterError) as error:
+        templates_of(team, team.name, kubeconfig=reader(team))
+    assert error.value.no_permission
+
+
+def test_the_check_names_who_writes_templates(team: Team) -> None:
+    api, rbac = team.control_plane.api, "rbac.authorization.k8s.io"
+    before = writers_of(team)
+    assert f"ServiceAccount/{team.name}/default in {team.name}" in before["data"]["others"]
+    assert not [each for each in before["data"]["everywhere"] if team.installed.namespace in each or "system:" in each]
+    user = Path(user_with(team.control_plane, rule("patch", "configmaps"))).stem
+    subject = {"apiGroup": rbac, "kind": "Group", "name": "scribes"}
+    writing = {"rules": [rule("update", "configmaps")]}
+    api.create({"apiVersion": f"{rbac}/v1", "kind": "Role", "metadata": {"name": "scribe"}, **writing}, team.name)
+    reference = {"apiGroup": rbac, "kind": "Role", "name": "scribe"}
+    binding = {"kind": "RoleBinding", "metadata": {"name": "scribe"}, "roleRef": reference, "subjects": [subject]}
+    api.create({"apiVersion": f"{rbac}/v1", **binding}, team.name)
+    api.create({"apiVersion": f"{rbac}/v1", **binding, "subjects": [{**subject, "name": "elsewhere"}]}, "default")
+    after = writers_of(team)
+    assert after["result"] == "warning"
+    assert after["toDo"]
+    lacking = {*after["data"]["withoutPods"]} - {*before["data"].get("withoutPods", ())}
+    assert len(lacking) == 2
+    assert f"Group/scribes in {team.name}" in lacking
+    assert any(each.startswith("User/") and user.endswith(each.removeprefix("User/")) for each in lacking)
+    assert f"ServiceAccount/{team.name}/default in {team.name}" not in after["data"]["withoutPods"]
+    api.delete("RoleBinding", "scribe", "default")
+
+
+def test_the_check_knows_the_entry_and_the_permission(team: Team) -> None:
+    api, name = team.control_plane.api, team.installed.at.name
+    lines = checked(team)
+    assert lines["entry team-sources"]["result"] == lines["permission teams' templates"]["result"] == "good"
+    for kind in ("ValidatingWebhookConfiguration", "ClusterRole"):
+        obj = api.get(kind, name)
+        field = "webhooks" if kind != "ClusterRole" else "rules"
+        obj[field] = [each for each in obj[field] if not _of_teams(each)]
+        api.replace(obj)
+    lines = checked(team)
+    assert lines["entry team-sources"]["result"] == lines["permission teams' templates"]["result"] == "warning"
+
+
+def _of_teams(part: Object) -> bool:
+    """Whether a webhook entry or a rule is there for templates of teams alone."""
+    return "team-sources" in part.get("name", "") or (
+        part.get("resources") == ["configmaps"] and "list" in part["verbs"]
+    )
+
+
+def test_the_repair_reads_templates_of_teams(
+    control_plane: ControlPlane, namespace: NamespaceFactory, tmp_path: Path
+) -> None:
+    api, teams = control_plane.api, {"namespaces": {"matchLabels": {"teams": "own-templates"}}}
+    installed = Installed(control_plane, tmp_path, repair={"mode": "missing"}, teamTemplates=teams)
+    try:
+        installed.install()
+        team = Team(control_plane, installed, *author_in(control_plane, namespace(TEAMS)))
+        team.apply("probe", files(container()))
+        installed.stop()
+        time.sleep(1.1)  # younger than the namespace, by the API server's seconds
+        for name, template in (("web", "./probe"), ("lost", "./none")):
+            api.create(deployment(name, annotations={NAMED: template}), team.name)
+            wait_until_available(api, name, team.name)
+        [lost] = pods_of(api, "lost", team.name)
+        installed.start()
+
+        def injected(name: str, image: str) -> bool:
+            return [image in images_of(each) for each in pods_of(api, name, team.name)] == [True]
+
+        eventually("web has a successor with its sidecar", lambda: injected("web", "probe:1"), 240)
+        assert [each["metadata"]["uid"] for each in pods_of(api, "lost", team.name)] == [lost["metadata"]["uid"]]
+        team.apply("none", files(container(name="none", image="none:1")))
+        eventually("lost is looked at again", lambda: injected("lost", "none:1"), 240)
+    finally:
+        installed.remove()
