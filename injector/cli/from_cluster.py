@@ -50,5 +50,5 @@ def sources_and_namespaces(options: CommonOptions, objects: Iterable[Object]) ->
         f"the template {name} is ignored, because it is invalid: {error}" for name, error in errors.items()
     )
     namespaces = replace(namespaces, in_cluster=spaces)
-    teams, parameters = LiveTeamTemplates(live, settings), read_parameters(options.params, snapshot)
-    return Sources(snapshot, parameters, left_out, origin, team_templates=teams), namespaces
+    parameters = read_parameters(options.params, snapshot)
+    return Sources(snapshot, parameters, left_out, origin, team_templates=LiveTeamTemplates(live, settings)), namespaces

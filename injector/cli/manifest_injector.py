@@ -171,11 +171,11 @@ class Injector:
 
     def _injected(self, obj: Object, pod: Object, document: Document) -> tuple[Line, Injection | None]:
         """The report line for a pod's injection, and the injection if its result is to be used."""
-        line = line_for(obj, self._namespaces.name_for(obj), "unchanged", document.place)
+        snapshot, namespace = self._sources.for_pod(pod, self._namespaces.of(obj))
+        line = line_for(obj, namespace.name, "unchanged", document.place)
         names, overrides = self._names, self._sources.overrides
-        catalog = self._sources.for_pod(pod, self._namespaces.of(obj))[0].catalog
         receipt = None if self._reinject else read_receipt(pod, self._sources.settings)
-        if receipt is not None and (fault := cannot_repeat(receipt, names, overrides, catalog)):
+        if receipt is not None and (fault := cannot_repeat(receipt, names, overrides, snapshot.catalog)):
             return replace(line, warnings=(fault,), templates=tuple(receipt.templates)), None
         result = self._inject(obj, pod)
         if receipt is not None and (difference := what_differs(receipt, result, names, overrides)):

@@ -36,12 +36,12 @@ class LiveTeamTemplates:
 
     def _read_versions(self, namespace: str) -> tuple[tuple[str, str], ...]:
         """`Namespace.team_templates`; none where the user may not list a namespace's ConfigMaps."""
-        path, query = (
-            f"/api/v1/namespaces/{namespace}/configmaps",
-            {"labelSelector": f"{self._settings.template_label}=true"},
-        )
         try:
-            return versions_of(map(version_metadata, self._live.objects(path, query)))
+            objects = self._live.objects(
+                f"/api/v1/namespaces/{namespace}/configmaps",
+                {"labelSelector": f"{self._settings.template_label}=true"},
+            )
+            return versions_of(map(version_metadata, objects))
         except ClusterError:
             return ()
 

@@ -117,6 +117,8 @@ def test_a_manifest_is_injected_as_the_webhook_would(team: Team, manifest: str) 
     assert receipts[0]["generation"] == receipts[1]["generation"]
     Path(manifest).write_text(result.stdout)
     assert run(team, "inject", "--from-cluster", manifest).stdout == result.stdout, "twice is once"
+    again = run(team, "inject", "--from-cluster", "--reinject", manifest)
+    assert yaml.safe_load(again.stdout) == made
 
 
 def test_what_explains_a_manifest_and_what_lives(team: Team, manifest: str) -> None:

@@ -25,8 +25,11 @@ def team_template_writers(context: CheckContext) -> CheckVerdicts:
     """One line. Who writes a ConfigMap that pods name has code in these pods, also if he may not create pods."""
     if context.settings.team_templates.namespaces is None:
         return
-    namespaces = map(namespace_of, context.namespaces)
-    spaces = sorted(each.name for each in namespaces if may_have_templates(each, context.settings))
+    spaces = sorted(
+        namespace.name
+        for namespace in map(namespace_of, context.namespaces)
+        if may_have_templates(namespace, context.settings)
+    )
     writers, makers = _who_writes({"": ("configmaps",)}, context), _who_writes(_PODS, context)
     others = [(subject, space) for space in spaces for subject in sorted(writers[space] - writers[""])]
     without_pods = [
@@ -63,11 +66,10 @@ def _who_writes(resources: dict[str, tuple[str, ...]], context: CheckContext) ->
             space, reference = binding["metadata"].get("namespace", ""), binding["roleRef"]
             key = ("" if reference["kind"] == "ClusterRole" else space, reference["name"])
             if key in roles and _BOOTSTRAPPING not in string_map(binding, "labels"):
-                bound = [
-                    each for each in mappings_at(binding, "subjects") if each.get("namespace") != context.namespace
-                ]
                 subjects[space] |= {
-                    "/".join(filter(None, (each["kind"], each.get("namespace"), each["name"]))) for each in bound
+                    "/".join(filter(None, (each["kind"], each.get("namespace"), each["name"])))
+                    for each in mappings_at(binding, "subjects")
+                    if each.get("namespace") != context.namespace
                 }
     return subjects
 
