@@ -24,7 +24,7 @@ class LiveTeamTemplates:
     """
 
     def __init__(self, live: BlockingClient, settings: Settings) -> None:
-        self._live, self._settings = live, settings
+        self._live, self._settings, self._query = live, settings, {"labelSelector": f"{settings.template_label}=true"}
         self._versions, self._loaded = cache(self._read_versions), cache(self._read)
 
     def __call__(self, snapshot: Snapshot, namespace: Namespace, names: Sequence[str]) -> tuple[Snapshot, Namespace]:
@@ -37,23 +37,21 @@ class LiveTeamTemplates:
     def _read_versions(self, namespace: str) -> tuple[tuple[str, str], ...]:
         """`Namespace.team_templates`; none where the user may not list a namespace's ConfigMaps."""
         try:
-            objects = self._live.objects(
-                f"/api/v1/namespaces/{namespace}/configmaps",
-                {"labelSelector": f"{self._settings.template_label}=true"},
+            return versions_of(
+                map(version_metadata, self._live.objects(f"/api/v1/namespaces/{namespace}/configmaps", self._query))
             )
-            return versions_of(map(version_metadata, objects))
         except ClusterError:
             return ()
 
     def _read(self, namespace: str, name: str) -> Loaded:
         origin = f"configmap/{namespace}/{name}"
         try:
-            obj = self._live.found(f"/api/v1/namespaces/{namespace}/configmaps/{name}", origin)
+            obj = self._live.found(f"/api/v1/namespaces/{namespace}/configmaps/{name}", "it could not be read")
             if obj is None or not is_template(obj, self._settings):
                 return None
             with limited(name, origin):
                 return load_team_template(name, files_of(name, obj, self._settings, origin), origin)
         except ClusterError as error:
-            return TemplateError(name, f"it could not be read: {error.message}", rule="file", origin=origin)
+            return TemplateError(name, error.message, rule="file", origin=origin)
         except TemplateError as error:
             return error

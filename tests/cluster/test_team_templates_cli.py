@@ -170,10 +170,10 @@ def test_a_rollout_gives_pods_the_newest(team: Team) -> None:
     team.apply("probe", files(container()))
     team.control_plane.api.create(deployment("web", annotations={NAMED: "./probe"}), team.name)
     wait_until_available(team.control_plane.api, "web", team.name)
-    told = run(team, "rollout", "-n", team.name, "--dry-run", kubeconfig=reader(team))
+    unread = run(team, "rollout", "-n", team.name, "--dry-run", kubeconfig=reader(team))
     team.apply("probe", files(container(image="probe:2")))
     eventually("the new one is in use", lambda: "probe:2" in images_of(team.made("./probe")))
-    assert "./probe" in told.stdout + told.stderr
+    assert f"configmap/{team.name}/probe" in unread.stderr
     assert run(team, "rollout", "-n", team.name, "--yes").return_value == 0
     pods = [obj for obj in team.control_plane.api.list("Pod", team.name) if "deletionTimestamp" not in obj["metadata"]]
     assert ["probe:2" in images_of(obj) for obj in pods] == [True]
