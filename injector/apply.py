@@ -16,7 +16,7 @@ from injector.pods.context import Namespace, Object, Workload
 from injector.pods.decision import Decision
 from injector.pods.delivery import GeneratedConfigMap, by_annotation, config_map
 from injector.pods.fields import CONTAINER_LISTS
-from injector.pods.fitting import check_volumes
+from injector.pods.fitting import check_apart, check_volumes
 from injector.pods.merge import merge
 from injector.pods.overlay import with_mirrors
 from injector.pods.receipt import Receipt, make_receipt, take_off
@@ -274,29 +274,13 @@ def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> Ap
             defaults=result.defaults,
             tagged=result.tagged,
         )
-        check_rights(result, applied, merged.pod, state, task)
+        if template.name.startswith(TEAM):
+            check_security(merged.pod, state, task.namespace, task.snapshot.cluster)
         state, placement = merged.pod, merged.placement
         applied.append(result)
         warnings += [*parameters.warnings, *given_by(template, new_warnings), *merged.differences]
+    check_apart([(a.template.name, a.overlay, a.containers) for a in applied])
     return AppliedPod(base, state, tuple(applied), choice.source, tuple(warnings))
-
-
-def check_rights(
-    result: Applied, before: Iterable[Applied], after: Object, state: Object, task: InjectionContext
-) -> None:
-    """Refuse a team's template that has a container of another template, or a privilege that is not admitted.
-
-    `state` and `after` are the pod before and with it. Raises InjectionError: CONFLICT or POD_SECURITY.
-    """
-    for other in before:
-        names = [other.template.name, result.template.name]
-        common = {*result.containers} & {*other.containers} if any(name.startswith(TEAM) for name in names) else ()
-        for container in sorted(common):
-            message = f"templates {' and '.join(names)} both have a container {container}"
-            fields = {"container": container, "templates": names}
-            raise InjectionError(Reason.CONFLICT, message, help="give it another name", fields=fields)
-    if result.template.name.startswith(TEAM):
-        check_security(after, state, task.namespace, task.snapshot.cluster)
 
 
 def given_by(template: Template, warnings: Iterable[str]) -> Iterator[Diagnostic]:

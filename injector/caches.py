@@ -31,16 +31,22 @@ class Memo(Generic[T]):
         return self._items.get(key, (None,))[0]
 
     def put(self, key: bytes | str, value: T, size: int) -> None:
-        """Remember a result of `size` bytes in place of an older one; more than a quarter of the memory is not kept."""
+        """Remember a result of `size` bytes; one that is larger than a quarter of the memory is not kept."""
         size += len(key)
         if size > self._limit // 4:
             return
         with self._lock:
-            self._used -= self._items.pop(key, (None, 0))[1]
+            if key in self._items:
+                return
             self._items[key] = (value, size)
             self._used += size
             while self._used > self._limit:
                 self._used -= self._items.pop(next(iter(self._items)))[1]
+
+    def drop(self, key: bytes | str) -> None:
+        """Forget the result under a key, if there is one."""
+        with self._lock:
+            self._used -= self._items.pop(key, (None, 0))[1]
 
     @property
     def used(self) -> int:

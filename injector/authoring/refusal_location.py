@@ -51,6 +51,9 @@ class Attempt(NamedTuple):
 
     def parameters(self, template: Template) -> Resolved:
         """The values of a template's parameters, with where each came from. Raises InjectionError."""
+        applied = next((applied for applied in self.injection.applied if applied.template is template), None)
+        if applied is not None:
+            return applied.parameters
         task, of_pod = self.task(template), string_map(self.pod, "annotations")
         overrides, of_namespace = task.overrides.get(template.name, {}), task.namespace.annotations
         return resolve(template, of_pod, of_namespace, task.settings, overrides, guarded=task.guarded)

@@ -198,11 +198,11 @@ def write_fixes(linted: Linted) -> Linted:
 
     A file that somebody changed meanwhile stays as it is.
     """
-    from injector.authoring.output_files import write_files
-
     fixed, name = linted.fixed, ""
     if fixed is None:
         return linted
+    from injector.authoring.output_files import write_files
+
     message = "the file changed while it was checked, so nothing is fixed; run this again"
     files = {}
     try:

@@ -57,7 +57,7 @@ COMMANDS = {name: summary for commands in _SECTIONS.values() for name, summary i
 
 #: A command makes many objects that it keeps to its end, and few that refer to themselves: with Python's own thresholds
 #: the collector looks at them all again and again.
-_GC_THRESHOLDS = (100_000, 20, 20)
+_GC_THRESHOLDS = (300_000, 20, 20)
 
 
 class _Commands(click.Group):

@@ -16,6 +16,7 @@ import msgspec
 
 from injector.diagnostics import Key
 from injector.errors import InjectionError
+from injector.names import TEAM
 from injector.pods.context import Object, mapping, mapping_at, mappings, without
 from injector.pods.differences import mismatches, volume_source
 from injector.pods.fields import CONTAINER_LISTS, SPEC
@@ -229,6 +230,23 @@ def check_volumes(base: Object, overlay: Overlay, app: Collection[str], shares: 
                     path=("spec", "volumes", Key(name)),
                     fields={"taken_name": name, "container": who, **kinds},
                 )
+
+
+def check_apart(overlays: Collection[tuple[str, Overlay, Collection[str]]]) -> None:
+    """Refuse a template of a team that has a container or a volume of another template of the same pod.
+
+    `overlays` are those of a pod's templates, with the template's name and the names of its containers. What a sidecar
+    of the cluster's templates may do is no team's to use. Raises InjectionError with Reason.CONFLICT.
+    """
+    teams = [name for name, _, _ in overlays if name.startswith(TEAM)]
+    owners: dict[str, str] = {}
+    for name, overlay, containers in overlays if teams else ():
+        volumes = map(name_of, bare_value(mapping_at(overlay, "spec").get("volumes")) or ())
+        for part in (*(f"container {c}" for c in containers), *(f"volume {v}" for v in volumes if v)):
+            owner = owners.setdefault(part, name)
+            if (owner in teams) is not (name in teams):
+                message, fields = f"templates {owner} and {name} both have a {part}", {"part": part, "owner": owner}
+                raise InjectionError(Reason.CONFLICT, message, help="give it another name", fields=fields)
 
 
 def _mounted_volume(container: Object, overlay: Overlay, names: Collection[str]) -> str | None:

@@ -7,6 +7,7 @@ name counts as reading the whole. A part that one rendering did not come to is n
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -53,7 +54,7 @@ AMONG: Final = "\ufdd2"
 #: The last step of a path to a string of which only counts whether it is empty.
 FILLED: Final = AMONG
 #: JSON has no bytes, so this is like no value.
-_ABSENT: Final = b"absent"
+ABSENT: Final = b"absent"
 
 
 class Facts(msgspec.Struct):
@@ -227,6 +228,13 @@ def read(value: Any, path: NamePath, at: int = 1) -> Any:
                 return [value]
             return value if value in name.split(AMONG)[1:] else b"other"
         if not isinstance(value, dict) or name not in value:
-            return _ABSENT if isinstance(value, dict) else [_ABSENT, value]
+            return ABSENT if isinstance(value, dict) else [ABSENT, value]
         value = value[name]
     return value
+
+
+@lru_cache(maxsize=256)  # a template has few ways through it, and most of what they read is parameters
+def parted(paths: NamePaths) -> tuple[NamePath, NamePaths]:
+    """The names of the parameters that are read as a whole, and the other paths."""
+    whole = [path for path in paths if path[0] == "params" and len(path) == 2 and path[1].isidentifier()]
+    return tuple(name for _, name in whole), tuple(path for path in paths if path not in whole)

@@ -35,18 +35,31 @@ _DEEPEST = 50
 
 def value_of(parameter: Parameter, raw: Any) -> Any:
     """The typed value of a raw one: a string is read by the schema's type. Raises ValueError with what is allowed."""
-    value = raw
-    if isinstance(raw, str):
-        if len(raw) > LONGEST_VALUE:
-            raise ValueError(f"must be no longer than {LONGEST_VALUE} characters")
-        value = _read(raw, parameter.schema)
-        if value is UNSET:
-            raise ValueError(_unreadable(raw, parameter))
-        if not _fits(value):
-            raise ValueError(f"must hold no more than {_MOST} values, nested no more than {_DEEPEST} levels deep")
+    value = _typed(parameter, raw)
     mistake = wrong_with(parameter, value)
     if mistake is not None:
         raise ValueError(mistake)
+    return value
+
+
+def takes_value(parameter: Parameter, raw: Any) -> bool:
+    """Whether `value_of` gives a value."""
+    try:
+        return bool(parameter.check.fits(_typed(parameter, raw)))
+    except ValueError:
+        return False
+
+
+def _typed(parameter: Parameter, raw: Any) -> Any:
+    if not isinstance(raw, str):
+        return raw
+    if len(raw) > LONGEST_VALUE:
+        raise ValueError(f"must be no longer than {LONGEST_VALUE} characters")
+    value = _read(raw, parameter.schema)
+    if value is UNSET:
+        raise ValueError(_unreadable(raw, parameter))
+    if not _fits(value):
+        raise ValueError(f"must hold no more than {_MOST} values, nested no more than {_DEEPEST} levels deep")
     return value
 
 

@@ -19,7 +19,7 @@ from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.keyed_pointers import escape, pointer_to
 from injector.pods.overlay import EVERY_CONTAINER, name_of, take_defaults
 from injector.pods.shape import OverlayError, check_object_overlay, check_overlay
-from injector.templates.dependencies import CONTAINER, NamePath, read
+from injector.templates.dependencies import ABSENT, CONTAINER, NamePath, NamePaths, parted, read
 from injector.templates.environment import TemplateVerdictError
 from injector.templates.holes import Run, current, document
 from injector.templates.per_container import Part, joined_overlays
@@ -29,7 +29,7 @@ from injector.templates.render_errors import RenderError as RenderError, failure
 from injector.templates.structure import OUTPUT, Structure
 from injector.templates.template import OVERLAY, Template
 from injector.templates.variables import Context, app_containers, variables_of
-from injector.templates.yaml_writer import YamlDocument
+from injector.templates.yaml_writer import YamlDocument, dump
 
 _S = TypeVar("_S", bound=Structure)
 
@@ -253,17 +253,20 @@ def _document(job: _Job) -> tuple[str, int]:
     structure = _structure(job, _document_class(job.root))
     if isinstance(structure, YamlDocument):
         text = structure.text(job.run.values)
-    else:
-        value = structure.fill(job.run.values)
+        return text, len(text)
+    value = structure.fill(job.run.values)
+    if job.root.source.endswith(".json.j2"):
         text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
-    values = job.root.values
-    if values is not None and values.get(text) is None:
-        values.put(text, (structure.fill(job.run.values),), 4 * len(text))
+    else:
+        text = dump(value)
+    if job.root.values is not None:
+        job.root.values.put(text, (value,), 4 * len(text))
     return text, len(text)
 
 
 def _document_class(root: Root) -> Callable[[str], Structure]:
-    return _DATA if root.source.endswith(".json.j2") else YamlDocument
+    # where the values are asked for too, they are filled in once, and the text is written from them
+    return YamlDocument if root.values is None and not root.source.endswith(".json.j2") else _DATA
 
 
 def _text(job: _Job) -> tuple[str, int]:
@@ -320,10 +323,17 @@ def _remembered(template: Template, root: Root, context: Context, make: Callable
     return result
 
 
-def _key(number: int, way: Sequence[NamePath], variables: Object) -> bytes | None:
+def _key(number: int, way: NamePaths, variables: Object) -> bytes | None:
     """A digest of everything that is read on a way through a root; None where that cannot be encoded."""
+    names, paths = parted(way)
     try:
-        encoded = msgspec.msgpack.encode([*(read(variables[path[0]], path) for path in way), number])
+        encoded = msgspec.msgpack.encode(
+            [
+                *(variables["params"].get(name, ABSENT) for name in names),
+                *(read(variables[path[0]], path) for path in paths),
+                number,
+            ]
+        )
     except (TypeError, ValueError, OverflowError, RecursionError):
         return None
     return encoded if len(encoded) <= 64 else blake2b(encoded, digest_size=32).digest()

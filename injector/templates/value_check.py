@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from injector.budget import charge
 from injector.names import hint, shortened
 from injector.pods.context import mapping
 from injector.templates.parameter_keywords import FIRST, FORMATS, LISTS, LONGEST, MAPPINGS, ONE, found
@@ -33,15 +34,26 @@ class ValueCheck(msgspec.Struct):
     schema: Mapping[str, Any]
     ordered: Any = None
     validator: Any = None
+    size: int = 0
 
     def __reduce__(self) -> tuple[type[ValueCheck], tuple[Mapping[str, Any]]]:
         return ValueCheck, (self.schema,)
 
+    def fits(self, value: Any) -> bool:
+        """Whether there is nothing wrong with a value: for one that does not fit, sooner known than what is wrong."""
+        plain = self._plainly_fits(value)
+        return next(self.errors(value), None) is None if plain is None else plain
+
+    def _plainly_fits(self, value: Any) -> bool | None:
+        if self.ordered is None:
+            self.ordered, self.size = _ordered(self.schema), _size(self.schema)
+        # each part of the value may meet each part of the schema, whose author may be any team
+        charge(_UNITS * self.size * _size(value))
+        return _plainly_fits(value, self.ordered)
+
     def errors(self, value: Any) -> Mistakes:
         """What is wrong with a value, cheap checks first."""
-        if self.ordered is None:
-            self.ordered = _ordered(self.schema)
-        if _plainly_fits(value, self.ordered):
+        if self._plainly_fits(value):
             return iter(())
         if self.validator is None:
             from referencing import Registry
@@ -51,20 +63,36 @@ class ValueCheck(msgspec.Struct):
         return errors
 
 
-def _plainly_fits(value: Any, schema: Any) -> bool:
-    """Whether a value fits a schema beyond doubt. False says nothing: jsonschema knows the other keywords."""
+#: Units of work for a part of a value and a part of a schema.
+_UNITS = 5
+
+
+def _size(value: Any) -> int:
+    """How many values there are in a value, with itself."""
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return 1 + sum(map(_size, inner))
+
+
+def _plainly_fits(value: Any, schema: Any) -> bool | None:
+    """Whether a value fits a schema beyond doubt; None where jsonschema has to say: it knows the other keywords."""
     kind = mapping(schema).get("type")
-    if not isinstance(kind, str) or type(value) not in _TYPES.get(kind, ()):
-        return False
+    if not isinstance(kind, str) or kind not in _TYPES:
+        return None
+    if type(value) not in _TYPES[kind]:
+        return False if type(value) in _DISTINCT else None
     tests = _TESTS[kind]
-    return all(key in _NOTES or (key in tests and tests[key](value, limit)) for key, limit in schema.items())
+    limits = ((key, limit) for key, limit in schema.items() if key not in _NOTES)
+    answers = (tests[key](value, limit) if key in tests else None for key, limit in limits)
+    return next((answer for answer in answers if not answer), True)
 
 
+#: The types of values that are of no other JSON type than theirs.
+_DISTINCT = frozenset((str, int, bool, list, dict, type(None)))
 #: The types that are of a JSON type beyond doubt: 1.0 is an integer too, and True is none.
 _TYPES = {"string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "array": (list,)}
 #: The keywords that allow any value, but for the type.
 _NOTES = frozenset(("type", "title", "description", "default", "examples", "deprecated"))
-_Test: TypeAlias = Callable[[Any, Any], bool]
+_Test: TypeAlias = Callable[[Any, Any], bool | None]
 _FORMAT: Mapping[str, _Test] = {"format": lambda value, form: FORMATS[form].allows(value)}
 _NUMBER = {
     **_FORMAT,
@@ -88,7 +116,7 @@ _TESTS: Mapping[str, Mapping[str, _Test]] = {
     "array": {
         "minItems": lambda value, fewest: len(value) >= fewest,
         "maxItems": lambda value, most: len(value) <= most,
-        "items": lambda value, inner: all(_plainly_fits(item, inner) for item in value),
+        "items": lambda value, inner: next((f for item in value if not (f := _plainly_fits(item, inner))), True),
     },
 }
 

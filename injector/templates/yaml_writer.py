@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from itertools import groupby
 from typing import Any, TypeAlias
 
@@ -21,15 +21,16 @@ _Write: TypeAlias = Callable[[Any, str, Lines, str], None]
 #: What writes the value of a part with holes, the part, and where it stands.
 _Hole: TypeAlias = tuple[_Write, FillPlan, str, str]
 
-#: Begins with a letter or slash, has no colon and no hash; the words that mean something are left out by `_WORDS`.
-_PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./@-]*\Z")
+#: Begins with a letter or slash, has no colon and no hash, and is none of the words that mean something.
+_PLAIN = re.compile(r"(?!(?i:y|n|yes|no|on|off|true|false|null|nan|inf)\Z)[A-Za-z/][A-Za-z0-9_./@-]*\Z")
 _SCALARS = frozenset((str, int, bool, float, type(None)))
-_WORDS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"])
-#: What a double-quoted scalar has to escape: all that YAML does not call printable, and what ends lines.
-_ESCAPED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+#: What a double-quoted scalar has to escape: all that YAML does not call printable, and what ends lines or the scalar.
+_ESCAPED = re.compile('[\\\\"\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]')
 #: Characters of a key as written, quotes and escapes included. Readers look for the colon within 1,024, and behind
 #: a longer key only where `?` announces it. https://yaml.org/spec/1.2.2/#742-flow-mappings
 LONGEST_KEY = 1000
+#: Characters of a string that is remembered as it is written.
+_SHORT_TEXT = 64
 _SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
@@ -158,16 +159,22 @@ def _scalar(value: Any) -> str:
 
 
 def _string(text: str) -> str:
+    return _short_string(text) if len(text) <= _SHORT_TEXT else _any_string(text)
+
+
+def _any_string(text: str) -> str:
     return text if is_plain(text) else quoted(text)
+
+
+#: Remembered, as keys and words come again and again: at most 1,024 of them.
+_short_string = lru_cache(maxsize=1024)(_any_string)
 
 
 def is_plain(text: str) -> bool:
     """Whether every reader of YAML takes a text for the text itself when it stands without quotes."""
-    return _PLAIN.match(text) is not None and text.lower() not in _WORDS
+    return _PLAIN.match(text) is not None
 
 
 def quoted(text: str) -> str:
     """A text in double quotes, on one line."""
-    for character, escaped in _SHORT.items():
-        text = text.replace(character, escaped)
-    return '"' + _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + '"'
+    return '"' + _ESCAPED.sub(lambda match: _SHORT.get(match[0]) or f"\\u{ord(match[0]):04x}", text) + '"'

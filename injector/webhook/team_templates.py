@@ -123,6 +123,7 @@ class TeamTemplates:
         passing = isinstance(loaded, TemplateError) and loaded.rule == "limit"
         until = asyncio.get_running_loop().time() + (_RETRY_SECONDS if passing else math.inf)
         if key:
+            self._loaded.drop(key)
             self._loaded.put(key, _Result(loaded, until), size + _OVERHEAD)
         return loaded
 

@@ -13,6 +13,7 @@ from tests import parts
 from tests.cluster.api import Object
 from tests.cluster.builtin import BuiltinInstallation, Install
 from tests.cluster.controlplane import ControlPlane, GatedControlPlane
+from tests.cluster.installed import Installed
 from tests.cluster.objects import (
     config_map,
     deployment,
@@ -24,6 +25,7 @@ from tests.cluster.objects import (
 from tests.cluster.rollout_shop import MANIFEST, OURS, OVERLAY, Shop
 from tests.cluster.room import make_room
 from tests.cluster.server import InjectorServer
+from tests.cluster.team import TEAMS, Team, author_in
 from tests.corpus.commands import templates_loaded_once
 
 _numbers = itertools.count(1)
@@ -172,3 +174,18 @@ def shop(
     api.create(found_by)
     yield Shop(control_plane, name, own, ours, configuration)
     api.delete(found_by["kind"], "rollout")
+
+
+@pytest.fixture(scope="module")
+def team_injector(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+    """An injector for whom namespaces with a label may have templates of their own."""
+    settings = {"teamTemplates": {"namespaces": {"matchLabels": {"teams": "own-templates"}}}, "templates": ["envoy"]}
+    injector = Installed(control_plane, tmp_path_factory.mktemp("injector"), **settings)
+    injector.install()
+    yield injector
+    injector.remove()
+
+
+@pytest.fixture
+def team(control_plane: ControlPlane, team_injector: Installed, namespace: NamespaceFactory) -> Team:
+    return Team(control_plane, team_injector, *author_in(control_plane, namespace(TEAMS)))

@@ -116,6 +116,12 @@ class Installed:
         url = f"http://{address}:{self.metrics_port}/readyz"
         self.process.wait_until_ready(lambda: urlopen(url, timeout=2).status == 200, 300)
 
+    def metrics(self) -> str:
+        """What the process answers at /metrics."""
+        address = self.api.get("Service", self.at.name, self.namespace)["spec"]["clusterIP"]
+        text: str = urlopen(f"http://{address}:{self.metrics_port}/metrics", timeout=5).read().decode()
+        return text
+
     def stop(self) -> None:
         if self.process is not None:
             self.process.kill()

@@ -1,4 +1,4 @@
-"""docs/changing-templates.md and docs/versions.md are typed on a real API server, and show what really comes."""
+"""docs/changing-templates.md, versions.md and team-templates.md are typed on a real API server, and show what comes."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from tests.silence import needs_words
 
 
 @needs_words
-@pytest.mark.parametrize("page", ["changing-templates.md", "versions.md"])
+@pytest.mark.parametrize("page", ["changing-templates.md", "team-templates.md", "versions.md"])
 def test_each_step(
     page: str, control_plane: ControlPlane, namespace: NamespaceFactory, room: None, tmp_path: Path
 ) -> None:
     api = control_plane.api
     (tmp_path / "server").mkdir()
-    installed = Installed(control_plane, tmp_path / "server")
+    teams = {"teamTemplates": {"namespaces": {}}} if page.startswith("team") else {}
+    installed = Installed(control_plane, tmp_path / "server", **teams)
     installed.install()
     shop = namespace({"injection": "enabled"}, {"sidecar.injector/templates": "logger"}, f"shop-{page[:4]}")
     environment = os.environ | {

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from injector import __version__
 from tests import parts
 from tests.cluster.conftest import namespace as namespace
+from tests.deploy.helm import NAME
 from tests.node import images, page
 from tests.node.installation import Installation
 from tests.node.running import Node, missing
@@ -85,6 +87,25 @@ def node() -> Iterator[Node]:
 def control_plane(node: Node) -> Node:
     """By the name under which fixtures of tests/cluster know it."""
     return node
+
+
+@pytest.fixture
+def image(injector: Installation) -> Iterator[Callable[[Path, str], None]]:
+    """Has the replicas run the image of another checkout; their own again at the end."""
+
+    def run(project: Path, version: str) -> None:
+        with injector.node.outside():
+            archive = images.injector(parts.require(parts.NODE), project, version)
+        injector.node.registry.add(archive)
+        change(version)
+
+    def change(version: str) -> None:
+        name = f"{images.INJECTOR}:{version}"
+        injector.node.kubectl("set", "image", "-n", NAME, f"deployment/{NAME}", f"*={name}")
+        injector.rolled_out()
+
+    yield run
+    change(__version__)
 
 
 @pytest.fixture(scope="session")

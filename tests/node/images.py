@@ -231,6 +231,14 @@ def injector(folder: Path, project: Path = ROOT, version: str | None = None) -> 
     return _kept(folder / "images", "injector", ["OCI", name, content], lambda to: _build(folder, project, name, to))
 
 
+def copy_sources(target: Path) -> None:
+    """Copy what the image is made of, for a test that changes some of it."""
+    for name in ("injector", "templates", "deploy"):
+        shutil.copytree(ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("Dockerfile", "requirements.lock", "LICENSE"):
+        shutil.copy(ROOT / name, target)
+
+
 def _build(folder: Path, project: Path, name: str, target: Path) -> None:
     with _built(folder, project, name) as run:
         run("push", "--quiet", "--disable-compression", name, f"oci-archive:{target}:{name}")

@@ -5,7 +5,6 @@ docs/operations.md has these figures. Each run creates pods on trial (dry run) w
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,10 +13,8 @@ from pathlib import Path
 import pytest
 
 from injector import __version__
-from tests import parts
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.objects import pod
-from tests.deploy.helm import NAME, ROOT
 from tests.node import images
 from tests.node.calls import ENABLED, app, sidecar_names
 from tests.node.installation import Installation
@@ -75,25 +72,6 @@ def restart(injector: Installation, namespace: NamespaceFactory, record: Record)
             doings.upgraded()
 
 
-@pytest.fixture
-def image(injector: Installation) -> Iterator[Callable[[Path, str], None]]:
-    """Has the replicas run the image of another checkout; their own again at the end."""
-
-    def run(project: Path, version: str) -> None:
-        with injector.node.outside():
-            archive = images.injector(parts.require(parts.NODE), project, version)
-        injector.node.registry.add(archive)
-        change(version)
-
-    def change(version: str) -> None:
-        name = f"{images.INJECTOR}:{version}"
-        injector.node.kubectl("set", "image", "-n", NAME, f"deployment/{NAME}", f"*={name}")
-        injector.rolled_out()
-
-    yield run
-    change(__version__)
-
-
 @pytest.mark.soak(minutes=4)
 def test_restarts(injector: Installation, namespace: NamespaceFactory, record_property: Record) -> None:
     """three rolling restarts, as the chart has it"""
@@ -124,10 +102,7 @@ def test_restarts_without(
 ) -> None:
     """three rolling restarts, with {what}"""
     module, text, other = LEFT_OUT[what]
-    for name in ("injector", "templates", "deploy"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("Dockerfile", "requirements.lock", "LICENSE"):
-        shutil.copy(ROOT / name, tmp_path)
+    images.copy_sources(tmp_path)
     code = (tmp_path / "injector" / module).read_text()
     assert code.count(text) == 1
     (tmp_path / "injector" / module).write_text(code.replace(text, other))

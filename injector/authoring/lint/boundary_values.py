@@ -17,7 +17,7 @@ from injector.names import shortened
 from injector.pods.context import mapping, sequence
 from injector.reasons import Reason
 from injector.templates.parameter_schema import make_parameter
-from injector.templates.parameter_values import value_of
+from injector.templates.parameter_values import takes_value
 from injector.templates.samples import sample_value
 from injector.templates.template import OVERLAY, UNSET, Parameter, Template
 
@@ -225,15 +225,6 @@ def _varied(inner: Parameter, sample: Any, number: int) -> Any:
 
 def _allowed(parameter: Parameter, value: Any) -> bool:
     return (parameter.type == "string" or not isinstance(value, str)) and takes_value(parameter, value)
-
-
-def takes_value(parameter: Parameter, value: Any) -> bool:
-    """Whether a parameter takes a value."""
-    try:
-        value_of(parameter, value)
-    except ValueError:
-        return False
-    return True
 
 
 def _key(value: Any) -> bytes:

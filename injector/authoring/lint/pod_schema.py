@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +17,7 @@ from injector.advice.shapes import item_help, shape_help
 from injector.diagnostics import Diagnostic, Path as ObjectPath
 from injector.errors import InjectorError
 from injector.names import WANTED, hint, quotes_change, quotes_help, respelling, shortened
-from injector.pods.context import Object, as_list, mapping
+from injector.pods.context import Object, as_list, mapping, without
 from injector.pods.fields import POD
 
 if TYPE_CHECKING:
@@ -98,21 +98,35 @@ def known_errors(pod: Object, version: Version) -> tuple[Diagnostic, ...]:
 
 @lru_cache(maxsize=512)
 def _checked(pod: bytes, version: Version) -> tuple[Diagnostic, ...]:
+    check_version(version)
     value = msgspec.json.decode(pod)
-    errors = []
+    errors: list[Diagnostic] = []
     spec = value["spec"]
     for list_, kind in _ITEMS.items() if isinstance(spec, dict) else ():
         items = spec.get(list_)
         if isinstance(items, list):
             for index, item in enumerate(items):
-                encoded = msgspec.json.encode(item, order="sorted")
-                errors += [w for e in _errors(encoded, kind, version) for w in _words(e, ("spec", list_, index))]
+                errors += _of_item(item, kind, version, ("spec", list_, index))
             spec[list_] = []
     errors += [mistake for error in _errors(msgspec.json.encode(value), _POD, version) for mistake in _words(error)]
     return tuple(sorted(errors, key=lambda e: ([str(step) for step in e.path], e.fields["about"])))
 
 
-@lru_cache(maxsize=512)
+def _of_item(item: Any, kind: str, version: Version, path: ObjectPath) -> Iterator[Diagnostic]:
+    """What is wrong with an item, each list and mapping in it by itself: most items differ in one of them.
+
+    `name` is what an item needs, and stays in it.
+    """
+    own = definitions(version)[kind]["properties"].keys() - {"name"}
+    parts = {field: value for field, value in mapping(item).items() if field in own and isinstance(value, dict | list)}
+    rest = without(item, parts) if parts else item
+    of_parts = ((value, f"{kind}/properties/{field}", (*path, field)) for field, value in parts.items())
+    for value, schema, within in ((rest, kind, path), *of_parts):
+        for error in _errors(msgspec.json.encode(value, order="sorted"), schema, version):
+            yield from _words(error, within)
+
+
+@lru_cache(maxsize=2048)
 def _errors(part: bytes, kind: str, version: Version) -> tuple[ValidationError, ...]:
     return tuple(_validator(version, kind).iter_errors(msgspec.json.decode(part)))
 

@@ -307,7 +307,7 @@ class _Renders:
         return self._sources[key]
 
 
-def _content(rendering: Rendering) -> bytes:
+def _content(rendering: Rendering) -> tuple[object, ...]:
     """What a rendering comes to, so that equal ones are looked at once."""
-    parts: list[Any] = [rendering.overlay.warnings, sorted((n, f.text) for n, f in rendering.files.items())]
-    return msgspec.json.encode([rendering.overlay.plain, parts])
+    overlay, files = rendering.overlay, sorted((name, file.text) for name, file in rendering.files.items())
+    return msgspec.json.encode(overlay.plain), overlay.warnings, tuple(files)

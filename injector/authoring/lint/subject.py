@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from jinja2 import TemplateSyntaxError, nodes
@@ -246,6 +246,12 @@ class ParsedFile(NamedTuple):
         return is_document(self.name)
 
 
+@lru_cache(maxsize=32)  # several rules ask
+def syntax_tree(text: str) -> nodes.Template:
+    """The syntax tree of a file's text, whatever it renders; nobody changes it. Raises TemplateSyntaxError."""
+    return Environment(document=False).parse(text)
+
+
 @dataclass(frozen=True)
 class Subject:
     """A template as a rule sees it.
@@ -270,7 +276,7 @@ class Subject:
         for name, source in self.template.sources.items():
             text = normal(source)
             try:
-                tree = Environment(document=is_document(name)).parse(text, name) if name.endswith(".j2") else None
+                tree = syntax_tree(text) if name.endswith(".j2") else None
             except TemplateSyntaxError:
                 continue
             if tree is not None:
@@ -281,6 +287,14 @@ class Subject:
     def usual(self) -> Iterator[Rendering]:
         """The renderings with the parameters as they are when nobody gives any."""
         return (rendering for rendering in self.renderings if rendering.given == self.renderings[0].given)
+
+    @cached_property
+    def overlays(self) -> Collection[Rendering]:
+        """The first rendering with each overlay, for a rule that looks at nothing else: many share theirs."""
+        first: dict[int, Rendering] = {}
+        for rendering in self.renderings:
+            first.setdefault(id(rendering.overlay), rendering)
+        return first.values()
 
     @property
     def parameters(self) -> Collection[Parameter]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -108,8 +110,14 @@ def test_a_bomb_is_a_diagnostic_and_the_next_edit_works(greeter: Path) -> None:
     edit(greeter, explode)
 
 
-def test_a_child_that_takes_too_long_is_ended_and_the_next_works() -> None:
-    envoy = dict.fromkeys(("folder", "path"), str(ROOT / "templates" / "envoy"))
+def test_a_child_that_takes_too_long_is_ended_and_the_next_works(tmp_path: Path) -> None:
+    folder = shutil.copytree(ROOT / "templates" / "envoy", tmp_path / "envoy")
+    envoy = dict.fromkeys(("folder", "path"), str(folder))
+    # each value is a render of its own
+    colours = {"type": "string", "enum": [f"c{number}" for number in range(2000)], "description": "Many."}
+    manifest, overlay = folder / "template.yaml", folder / "overlay.yaml.j2"
+    manifest.write_text(manifest.read_text().replace("parameters:", f"parameters:\n  colour: {json.dumps(colours)}", 1))
+    overlay.write_text(overlay.read_text() + "# {{ params.colour }}\n")
 
     async def ask() -> None:
         children = ForkServer()

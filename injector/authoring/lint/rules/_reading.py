@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from jinja2 import nodes
 
-from injector.authoring.lint.subject import Subject
-from injector.templates.environment import Environment
+from injector.authoring.lint.subject import Subject, syntax_tree
 from injector.templates.template import OVERLAY
 
 
@@ -52,7 +51,7 @@ _Bound = Mapping[str, tuple[str, str]]
 
 def uses_in_holes(text: str) -> Iterator[HoleUse]:
     """The parameters in the holes of a file, those that a loop gives another name as well."""
-    yield from _uses(Environment(document=False).parse(text), {})
+    yield from _uses(syntax_tree(text), {})
 
 
 def _uses(node: nodes.Node, bound: _Bound) -> Iterator[HoleUse]:

@@ -263,7 +263,7 @@ def variable_reference(subject: Subject) -> Findings:
             - name: NODE_NAME
               valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
     """
-    for rendering in subject.renderings:
+    for rendering in subject.overlays:
         for path, container in rendering.containers():
             names = [string_field(variable.get("name")) for variable in mappings(container.get("env"))]
             faults = [*_of_shells(container, names), *_elsewhere(container, names)]

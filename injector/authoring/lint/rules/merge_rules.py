@@ -126,7 +126,7 @@ def default_weakens(subject: Subject) -> Findings:
 
     Proof: the API server accepts both; the tests of `!default` show what happens in a `required` namespace.
     """
-    for rendering in subject.renderings:
+    for rendering in subject.overlays:
         rendered = rendering.overlay.rendered
         for path in rendered.default_paths if rendered is not None else ():
             if _guaranteed(rendering.overlay, path, subject.template.overridable):
@@ -186,7 +186,7 @@ def defaulted_field(subject: Subject) -> Findings:
           - name: shipper
             image: example.com/shipper:1.2
     """
-    for rendering in subject.renderings:
+    for rendering in subject.overlays:
         for path in _filled(rendering):
             yield rendering.finding(
                 f"in a cluster, the API server always fills in {path[-1]} first, so the value from the template "
@@ -240,7 +240,7 @@ def deprecated_field(subject: Subject) -> Findings:
     """
     deprecations = deprecated_fields(subject.kubernetes)
     checked: set[Path] = set()
-    for rendering in subject.renderings:
+    for rendering in subject.overlays:
         written = {path[:end] for path, _ in leaves(rendering.overlay.value) for end in range(2, len(path) + 1)}
         for path in sorted(written - checked, key=str):
             if to_do := deprecations.get(POD.at(path).address):
@@ -288,7 +288,7 @@ def replace(subject: Subject) -> Findings:
             env:
             - {name: LOG_FOLDER, value: !replace /logs}
     """
-    for rendering in subject.renderings:
+    for rendering in subject.overlays:
         overlay = plain_mapping(rendering.overlay.value)
         for path, tagged in nested_values({key: overlay[key] for key in ("metadata", "spec") if key in overlay}):
             # in a sidecar of the template's own it replaces nothing of the app's

@@ -112,7 +112,7 @@ def pod_security(subject: Subject) -> Findings:
               seccompProfile: {type: RuntimeDefault}
     """
     with_rule = {field for fields in OWN.values() for field in fields}
-    for rendering in subject.renderings:
+    for rendering in subject.overlays:
         for refusal in refusals(rendering.overlay, subject.kubernetes[1]):
             if refusal.field not in with_rule:
                 yield refusal.finding(rendering)
@@ -274,7 +274,7 @@ def _findings(subject: Subject, rule: str, *, every: bool = True) -> Findings:
     first of the fields that is refused there.
     """
     fields = OWN[rule]
-    for rendering in subject.renderings:
+    for rendering in subject.overlays:
         own = [refusal for refusal in refusals(rendering.overlay, subject.kubernetes[1]) if refusal.field in fields]
         own.sort(key=lambda refusal: fields.index(refusal.field))
         of_containers = {refusal.path[:3]: refusal for refusal in reversed(own)}

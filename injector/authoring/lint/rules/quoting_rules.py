@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 from jinja2 import nodes
 
-from injector.authoring.lint.boundary_values import inner_parameter, takes_value
+from injector.authoring.lint.boundary_values import inner_parameter
 from injector.authoring.lint.rules._reading import sources_used
 from injector.authoring.lint.rules._scripts import Script, harmful, is_harmful, scripts
-from injector.authoring.lint.subject import Finding, Findings, RenderedSource, Rendering, Subject
+from injector.authoring.lint.subject import Finding, Findings, RenderedSource, Rendering, Subject, syntax_tree
 from injector.authoring.refusal_location import value_at
 from injector.diagnostics import Path, Place
 from injector.errors import InjectionError
 from injector.names import shortened
 from injector.pods.context import mapping
-from injector.templates.environment import Environment
+from injector.templates.parameter_values import takes_value
 from injector.templates.program import is_document
 from injector.templates.quoting import NAMED, USE_QUOTE
 from injector.templates.samples import sample_value
@@ -80,7 +80,7 @@ def foreign_quoting(subject: Subject) -> Findings:
 
 def _filters(text: str) -> Iterator[tuple[str, int]]:
     """The filters that come last in what is written or set, with their offsets."""
-    tree = Environment(document=False).parse(text)
+    tree = syntax_tree(text)
     written: list[nodes.Node] = [node for output in tree.find_all(nodes.Output) for node in output.nodes]
     written += [assign.node for assign in tree.find_all(nodes.Assign)]
     for node in written:

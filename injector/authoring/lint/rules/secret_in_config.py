@@ -78,7 +78,7 @@ def secret_in_config(subject: Subject) -> Findings:
                     subject.line_place(file, number, key.start() + 1),
                     _HELP,
                 )
-    for rendering in subject.renderings:
+    for rendering in subject.overlays:
         yield from _variables(rendering)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from jinja2 import nodes
 
 from injector.authoring.lint.rules._reading import sources_used, uses_in_holes
-from injector.authoring.lint.subject import Findings, ParsedFile, Subject
+from injector.authoring.lint.subject import Findings, ParsedFile, Subject, syntax_tree
 from injector.templates.environment import Environment
 from injector.templates.holes import EXPANSIONS
 from injector.templates.program import is_document
@@ -250,7 +250,6 @@ def expanded_value(subject: Subject) -> Findings:
 
 def _expanded(source: str) -> Iterator[int]:
     """The offsets of what looks expanded in the author's text."""
-    tree = Environment(document=False).parse(source)
-    for text in tree.find_all(nodes.TemplateData):
+    for text in syntax_tree(source).find_all(nodes.TemplateData):
         for match in _EXPANDED.finditer(text.data):
             yield text.lineno - 1 + match.start()  # this environment counts characters

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from injector.authoring.file_syntax import bare_hole
-from injector.authoring.lint.boundary_values import inner_parameter, takes_value
+from injector.authoring.lint.boundary_values import inner_parameter
 from injector.authoring.lint.rules._reading import uses_in_holes
 from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.errors import InjectionError
 from injector.names import shortened
 from injector.reasons import Reason
-from injector.templates.parameter_values import value_of
+from injector.templates.parameter_values import takes_value, value_of
 from injector.templates.program import is_document
 from injector.templates.quoting import USE_QUOTE, quoting_advice
 from injector.templates.render import check_source
@@ -131,7 +130,7 @@ def _texts(parameter: Parameter) -> Iterator[Any]:
     """Values of a parameter with a text that is harmless anywhere but in a name."""
     for text in _NO_NAMES:
         for value in (text, {text: "a"}, {"a": text}):
-            with suppress(ValueError):
+            if takes_value(parameter, value):
                 yield value_of(parameter, value)
 
 
