@@ -14,7 +14,7 @@ from injector.pods.context import Namespace
 from injector.settings import Settings
 from injector.templates.snapshot import Snapshot
 from injector.templates.team import load_team_template, may_have_templates
-from injector.webhook.team_templates import Loaded, extended, files_of, is_template
+from injector.webhook.team_templates import Loaded, bounded_files, extended, is_template
 
 
 class LiveTeamTemplates:
@@ -50,7 +50,7 @@ class LiveTeamTemplates:
             if obj is None or not is_template(obj, self._settings):
                 return None
             with limited(name, origin):
-                return load_team_template(name, files_of(name, obj, self._settings, origin), origin)
+                return load_team_template(name, bounded_files(name, obj, self._settings, origin), origin)
         except ClusterError as error:
             return TemplateError(name, error.message, rule="file", origin=origin)
         except TemplateError as error:

@@ -131,7 +131,7 @@ class TeamTemplates:
         """The template of a ConfigMap, or what is wrong with it."""
         origin = f"configmap/{mapping_at(obj, 'metadata').get('namespace')}/{name}"
         try:
-            files = files_of(name, obj, settings, origin)
+            files = bounded_files(name, obj, settings, origin)
             if mistake := await self._verdict(name, files):
                 return mistake
             return await asyncio.to_thread(load_team_template, name, files, origin)
@@ -177,7 +177,7 @@ def is_template(obj: Object, settings: Settings) -> bool:
     return string_map(obj, "labels").get(settings.template_label) == "true"
 
 
-def files_of(name: str, obj: Object, settings: Settings, origin: str) -> dict[str, str]:
+def bounded_files(name: str, obj: Object, settings: Settings, origin: str) -> dict[str, str]:
     """The files of a ConfigMap that is a template of a team. Raises TemplateError where they are too large."""
     files, most = template_files(obj, settings), settings.team_templates.limits.bytes
     if (size := size_of(files)) > most:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +15,10 @@ from injector.cluster.blocking_client import ClusterError
 from injector.templates.team import pin_of
 from tests.cluster.api import Object
 from tests.cluster.away import rule, user_with
-from tests.cluster.conftest import NamespaceFactory
-from tests.cluster.controlplane import ControlPlane
-from tests.cluster.installed import Installed
-from tests.cluster.objects import config_map, deployment, pods_of, wait_until_available
+from tests.cluster.objects import config_map, deployment, wait_until_available
 from tests.cluster.processes import eventually
-from tests.cluster.test_team_templates import (
-    NAMED,
-    RECEIPT,
-    TEAMS,
-    Team,
-    author_in,
-    container,
-    files,
-    images_of,
-    team,
-)
+from tests.cluster.team import NAMED, RECEIPT, Team, container, files, images_of
 
-__all__ = ["team"]
 #: All that a user reads with these commands but ConfigMaps.
 READS = (rule("get list", "pods namespaces"), {"nonResourceURLs": ["*"], "verbs": ["get"]})
 WEBHOOKS = {
@@ -44,7 +29,7 @@ WEBHOOKS = {
 
 
 def run(team: Team, *args: str, kubeconfig: str = "", **more: Any) -> Result:
-    of_injector = ("-n" if args[0] in ("check", "templates") else "--injector-namespace", team.installed.namespace)
+    of_injector = ("-n" if args[0] in ("check", "templates") else "--injector-namespace", team.injector.namespace)
     command = [*args, *of_injector, "--kubeconfig", kubeconfig or str(team.control_plane.kubeconfig)]
     result = CliRunner().invoke(cli, command, standalone_mode=False, **more)
     if result.exception is not None:
@@ -84,9 +69,9 @@ def reader(team: Team, *rules: Object) -> str:
         ("Role", {"rules": [rule("get list", "configmaps")]}),
         ("RoleBinding", {"roleRef": {"apiGroup": rbac, "kind": "Role", "name": "reader"}, "subjects": [subject]}),
     ):
-        if not team.control_plane.api.exists(kind, "reader", team.installed.namespace):
+        if not team.control_plane.api.exists(kind, "reader", team.injector.namespace):
             own = {"apiVersion": f"{rbac}/v1", "kind": kind, "metadata": {"name": "reader"}, **obj}
-            team.control_plane.api.create(own, team.installed.namespace)
+            team.control_plane.api.create(own, team.injector.namespace)
     return user
 
 
@@ -208,7 +193,7 @@ def test_the_check_names_who_writes_templates(team: Team) -> None:
     api, rbac = team.control_plane.api, "rbac.authorization.k8s.io"
     before = writers_of(team)
     assert f"ServiceAccount/{team.name}/default in {team.name}" in before["data"]["others"]
-    assert not [each for each in before["data"]["everywhere"] if team.installed.namespace in each or "system:" in each]
+    assert not [each for each in before["data"]["everywhere"] if team.injector.namespace in each or "system:" in each]
     user = Path(user_with(team.control_plane, rule("patch", "configmaps"))).stem
     subject = {"apiGroup": rbac, "kind": "Group", "name": "scribes"}
     writing = {"rules": [rule("update", "configmaps")]}
@@ -229,7 +214,7 @@ def test_the_check_names_who_writes_templates(team: Team) -> None:
 
 
 def test_the_check_knows_the_entry_and_the_permission(team: Team) -> None:
-    api, name = team.control_plane.api, team.installed.at.name
+    api, name = team.control_plane.api, team.injector.at.name
     lines = checked(team)
     assert lines["entry team-sources"]["result"] == lines["permission teams' templates"]["result"] == "good"
     for kind in ("ValidatingWebhookConfiguration", "ClusterRole"):
@@ -238,6 +223,8 @@ def test_the_check_knows_the_entry_and_the_permission(team: Team) -> None:
         obj[field] = [each for each in obj[field] if not _of_teams(each)]
         api.replace(obj)
     lines = checked(team)
+    for kind in ("ValidatingWebhookConfiguration", "ClusterRole"):
+        team.injector.put_right(kind)
     assert lines["entry team-sources"]["result"] == lines["permission teams' templates"]["result"] == "warning"
 
 
@@ -246,31 +233,3 @@ def _of_teams(part: Object) -> bool:
     return "team-sources" in part.get("name", "") or (
         part.get("resources") == ["configmaps"] and "list" in part["verbs"]
     )
-
-
-def test_the_repair_reads_templates_of_teams(
-    control_plane: ControlPlane, namespace: NamespaceFactory, tmp_path: Path
-) -> None:
-    api, teams = control_plane.api, {"namespaces": {"matchLabels": {"teams": "own-templates"}}}
-    installed = Installed(control_plane, tmp_path, repair={"mode": "missing"}, teamTemplates=teams)
-    try:
-        installed.install()
-        team = Team(control_plane, installed, *author_in(control_plane, namespace(TEAMS)))
-        team.apply("probe", files(container()))
-        installed.stop()
-        time.sleep(1.1)  # younger than the namespace, by the API server's seconds
-        for name, template in (("web", "./probe"), ("lost", "./none")):
-            api.create(deployment(name, annotations={NAMED: template}), team.name)
-            wait_until_available(api, name, team.name)
-        [lost] = pods_of(api, "lost", team.name)
-        installed.start()
-
-        def injected(name: str, image: str) -> bool:
-            return [image in images_of(each) for each in pods_of(api, name, team.name)] == [True]
-
-        eventually("web has a successor with its sidecar", lambda: injected("web", "probe:1"), 240)
-        assert [each["metadata"]["uid"] for each in pods_of(api, "lost", team.name)] == [lost["metadata"]["uid"]]
-        team.apply("none", files(container(name="none", image="none:1")))
-        eventually("lost is looked at again", lambda: injected("lost", "none:1"), 240)
-    finally:
-        installed.remove()
