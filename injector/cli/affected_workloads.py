@@ -64,7 +64,7 @@ def plan_rollout(live: BlockingClient, scope: RolloutScope, injector_namespace: 
     settings, known = sources.settings, set[_Key]()
     pods = _noted(pods_of(live, scope.space, scope.selector), known)
     if sources.injector_namespace:
-        rows = _by_replay(pods, Fleet(sources.snapshot), scope)
+        rows = _by_replay(pods, Fleet(sources), scope, notes)
     else:
         notes.append("which pods are outdated is found by dry runs, which create nothing")
         rows = _by_dry_runs(pods, live, scope, settings)
@@ -92,10 +92,14 @@ def _noted(pods: Iterable[tuple[Object, Namespace]], known: set[_Key]) -> Iterat
         yield pod, namespace
 
 
-def _by_replay(pods: Iterable[tuple[Object, Namespace]], fleet: Fleet, scope: RolloutScope) -> Iterator[_Pod]:
-    """Pods that are not as the injector's settings and templates make them now."""
+def _by_replay(
+    pods: Iterable[tuple[Object, Namespace]], fleet: Fleet, scope: RolloutScope, notes: list[str]
+) -> Iterator[_Pod]:
+    """Pods that are not as the injector's settings and templates make them now; notes of what could not be compared."""
     for pod, namespace in pods:
         row = fleet.row(pod, namespace)
+        if row is not None and row.state == "current" and row.why not in notes:
+            notes += filter(None, [row.why])
         if row is not None and scope.covers(row):
             yield row.namespace, row.workload, row.state, row.pod, row.created, row.why
 

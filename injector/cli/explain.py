@@ -147,8 +147,8 @@ def _with_hint(explanation: Explanation) -> Explanation:
     """The explanation; of a template that there is not with the option of templates in a folder."""
     from injector.reasons import Reason
 
-    result = explanation.injection
-    if result is None or result.reason is not Reason.UNKNOWN_TEMPLATE:
+    fault = explanation.injection and explanation.injection.diagnostic
+    if not fault or fault.code != Reason.UNKNOWN_TEMPLATE.label or "value" not in fault.fields:  # one of a team
         return explanation
     return replace(explanation, facts=(*explanation.facts, "for a template in a folder, add --templates-dir DIR"))
 

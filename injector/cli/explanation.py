@@ -242,7 +242,8 @@ def explanation_of(
         new = _without_warnings(mistakes, [trail.result for trail in trails])
         return Explanation(name, origin, namespace, None, settings, new, tuple(facts), trails)
 
-    is_pod, workload, snapshot = obj.get("kind") == "Pod", workload_with_pods(obj), sources.snapshot
+    is_pod, workload = obj.get("kind") == "Pod", workload_with_pods(obj)
+    snapshot, namespace = sources.for_pod(pod, namespace)
     injected = partial(
         inject,
         namespace=namespace,

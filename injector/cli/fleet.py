@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from injector.cli.injection_sources import Sources
 from injector.cli.report import counted
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.namespaces import namespace_of
@@ -83,8 +84,8 @@ class Fleet:
     `settings_known`: the snapshot's settings are the injector's, and so say what it would give a pod now.
     """
 
-    def __init__(self, snapshot: Snapshot, *, settings_known: bool = True) -> None:
-        self._snapshot = snapshot
+    def __init__(self, sources: Sources, *, settings_known: bool = True) -> None:
+        self._sources = sources
         self._settings_known = settings_known
         self._judged: dict[tuple[str, str], str] = {}
         self._compared: dict[str, tuple[Diagnostic, ...]] = {}
@@ -93,7 +94,7 @@ class Fleet:
         """The pod's row; None for a pod that has no sidecars and should have none, or that has ended or is being
         deleted.
         """
-        metadata, settings = pod["metadata"], self._snapshot.settings
+        metadata, settings = pod["metadata"], self._sources.settings
         if not is_live(pod):
             return None
         annotations, receipt = string_map(pod, "annotations"), read_receipt(pod, settings)
@@ -104,8 +105,9 @@ class Fleet:
             case "failed":
                 state, reason = "failed", annotations.get(settings.reason_key, "")
             case "injected" if receipt:
-                causes = self._causes(pod, namespace, receipt)
-                reason = "; ".join(cause.message for cause in causes)
+                differences = self._compared_once(pod, namespace, receipt)
+                causes = tuple(each for each in differences if each.severity == "warning")
+                reason = "; ".join(each.message for each in differences)
                 state = "outdated" if causes else "current"
             case _:
                 state, reason = "missing", self._lacking(pod, namespace)
@@ -115,22 +117,28 @@ class Fleet:
         name = metadata["name"]
         return Row(namespace.name, name, state, workload, templates, reason, causes, created=created, versions=versions)
 
-    def _causes(self, pod: Object, namespace: Namespace, receipt: Receipt) -> tuple[Diagnostic, ...]:
-        """What a pod that is created now would have otherwise; looked at once for pods of an owner that are alike."""
-        prefix = self._snapshot.settings.prefix
-        texts = {k: v for k, v in string_map(pod, "annotations").items() if prefix in k.partition("/")[0]}
-        texts.pop(self._snapshot.settings.receipt_key)
+    def _compared_once(self, pod: Object, namespace: Namespace, receipt: Receipt) -> tuple[Diagnostic, ...]:
+        """What a pod that is created now would have otherwise; looked at once for pods of an owner that are alike.
+
+        A note is about a template that could not be compared.
+        """
+        settings = self._sources.settings
+        texts = {k: v for k, v in string_map(pod, "annotations").items() if settings.prefix in k.partition("/")[0]}
+        texts.pop(settings.receipt_key)
         made = (receipt.templates, receipt.values, receipt.parameters, bool(receipt.mac))
         key = repr((namespace.name, _owner(pod), string_map(pod, "labels"), texts, made))
         if key not in self._compared:
-            bare = take_off(pod, receipt, self._snapshot.settings)
+            bare = take_off(pod, receipt, settings)
             self._compared[key] = tuple(self._changed(bare, namespace, receipt))
         return self._compared[key]
 
     def _changed(self, bare: Object, namespace: Namespace, receipt: Receipt) -> Iterator[Diagnostic]:
+        snapshot, namespace = self._sources.for_pod(bare, namespace, receipt.templates)
         for name, digest in receipt.templates.items():
-            template = template_for(name, bare, namespace, self._snapshot.catalog)
-            if template is None:
+            template = template_for(name, bare, namespace, snapshot.catalog)
+            if name in snapshot.catalog.refused:
+                yield Diagnostic("not-compared", "note", f"not compared: {snapshot.catalog.refused[name]}")
+            elif template is None:
                 yield _cause("template-gone", f"there is no template {name} any more", template=name)
             elif template.digest != digest:
                 yield _cause(
@@ -141,11 +149,11 @@ class Fleet:
                     message = f"{name} now has another value of {parameter}"
                     yield _cause("parameter-changed", message, template=name, parameter=parameter)
         if receipt.mac and self._settings_known:  # else the command line may have named the templates
-            yield from self._other_templates(bare, namespace, receipt)
+            yield from _other_templates(bare, namespace, receipt, snapshot)
 
     def _other_values(self, template: Template, bare: Object, namespace: Namespace, receipt: Receipt) -> Iterator[str]:
         """The parameters to which settings or the namespace give, or gave, another value than now."""
-        settings, annotations = self._snapshot.settings, string_map(bare, "annotations")
+        settings, annotations = self._sources.settings, string_map(bare, "annotations")
         guarded = is_required(namespace, settings) and settings.required.pod_parameters == "ignore"
         try:
             resolved = resolve(template, annotations, namespace.annotations, settings, guarded=guarded)
@@ -161,26 +169,28 @@ class Fleet:
             if now != before.get(name, value_digest(default)):
                 yield name
 
-    def _other_templates(self, bare: Object, namespace: Namespace, receipt: Receipt) -> Iterator[Diagnostic]:
-        """Whether namespace, settings or selectors now choose other templates for the pod."""
-        settings, catalog = self._snapshot.settings, self._snapshot.catalog
-        try:
-            choice = choose(bare, namespace, settings, catalog, required=is_required(namespace, settings))
-        except InjectionError:  # a pod that is created now would have no sidecar
-            return
-        names = [template.name for template in choice.templates]
-        if names != list(receipt.templates):
-            yield _cause("templates-changed", f"a new pod gets {', '.join(names)}", templates=names)
-
     def _lacking(self, pod: Object, namespace: Namespace) -> str:
         """Why a pod without a mark should have sidecars, by a replay; "" when it should have none."""
         key = (namespace.name, _owner(pod))
         if key not in self._judged:
-            replay = inject(pod, namespace, self._snapshot)
+            snapshot, of_pod = self._sources.for_pod(pod, namespace)
+            replay = inject(pod, of_pod, snapshot)
             self._judged[key] = ""
             if replay.effect in (Effect.INJECT, Effect.MARK, Effect.REFUSE):
                 self._judged[key] = f"the injector was not called; the result for a pod created now: {replay.reason}"
         return self._judged[key]
+
+
+def _other_templates(bare: Object, namespace: Namespace, receipt: Receipt, snapshot: Snapshot) -> Iterator[Diagnostic]:
+    """Whether namespace, settings or selectors now choose other templates for the pod."""
+    settings = snapshot.settings
+    try:
+        choice = choose(bare, namespace, settings, snapshot.catalog, required=is_required(namespace, settings))
+    except InjectionError:  # a pod that is created now would have no sidecar
+        return
+    names = [template.name for template in choice.templates]
+    if names != list(receipt.templates):
+        yield _cause("templates-changed", f"a new pod gets {', '.join(names)}", templates=names)
 
 
 def _cause(code: str, message: str, **fields: Any) -> Diagnostic:

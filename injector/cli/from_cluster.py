@@ -32,23 +32,23 @@ def sources_and_namespaces(options: CommonOptions, objects: Iterable[Object]) ->
         )
     # The Kubernetes client takes a while to import; files need none.
     from injector.cli.live_setup import live_namespace, live_settings, live_snapshot
+    from injector.cli.team_templates import LiveTeamTemplates
 
-    with options.connect() as live:
-        namespace = options.injector_namespace or live.installation()
-        settings = live_settings(live, namespace)
-        snapshot, errors = live_snapshot(
-            live, namespace, settings, more=templates_given(options.templates_dirs, settings)
-        )
-        namespaces = namespaces_in(objects, settings, options)
-        spaces = {
-            name: live_namespace(live, name, namespaces.found)
-            for name in sorted(set(map(namespaces.name_for, objects)))
-        }
-        origin = f"the settings and templates of the injector in namespace {namespace} of {live.host}"
-        if options.templates_dirs:
-            origin += ", and of --templates-dir"
+    # open as long as the command runs: which templates of teams pods name is seen one by one
+    live = click.get_current_context().with_resource(options.connect())
+    namespace = options.injector_namespace or live.installation()
+    settings = live_settings(live, namespace)
+    snapshot, errors = live_snapshot(live, namespace, settings, more=templates_given(options.templates_dirs, settings))
+    namespaces = namespaces_in(objects, settings, options)
+    spaces = {
+        name: live_namespace(live, name, namespaces.found) for name in sorted(set(map(namespaces.name_for, objects)))
+    }
+    origin = f"the settings and templates of the injector in namespace {namespace} of {live.host}"
+    if options.templates_dirs:
+        origin += ", and of --templates-dir"
     left_out = tuple(
         f"the template {name} is ignored, because it is invalid: {error}" for name, error in errors.items()
     )
     namespaces = replace(namespaces, in_cluster=spaces)
-    return Sources(snapshot, read_parameters(options.params, snapshot), left_out, origin), namespaces
+    parameters = read_parameters(options.params, snapshot)
+    return Sources(snapshot, parameters, left_out, origin, team_templates=LiveTeamTemplates(live, settings)), namespaces

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +27,23 @@ from injector.loading.template_folders import (
     template_folders,
     templates_in,
 )
-from injector.names import hint, shortened
-from injector.pods.context import Cluster, Object
+from injector.names import TEAM, hint, shortened
+from injector.pods.context import Cluster, Namespace, Object
 from injector.settings import SETTINGS_KEY, Settings, parse_settings
 from injector.templates.kubernetes_yaml import compose
 from injector.templates.parameter_schema import declared_parameter, similar_names
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
 from injector.templates.source_map import normal, yaml_place
+from injector.templates.team import team_names, with_team_templates
 from injector.templates.template import Template
 
 #: The texts of templates by the name of each, and of its files.
 TemplateTexts = dict[str, dict[str, str]]
+#: The snapshot with these templates of a namespace's own, and the namespace with the names of all that it has.
+TeamTemplatesOf = Callable[[Snapshot, Namespace, Sequence[str]], tuple[Snapshot, Namespace]]
+
+#: Why a file's templates of a team are not read.
+_OF_NAMESPACE = "it is a ConfigMap of the pod's namespace; add --from-cluster to read it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +56,22 @@ class Sources:
     origin: str = "the default settings and the gallery"  #: in words
     errors: tuple[TemplateError, ...] = ()  #: what is wrong with those that were left out
     injector_namespace: str = ""  #: of the running injector that these are of; "" for none
+    team_templates: TeamTemplatesOf | None = None  #: reads templates of teams; None where no namespace has some
 
     @property
     def settings(self) -> Settings:
         """The settings of the snapshot."""
         return self.snapshot.settings
+
+    def for_pod(self, pod: Object, namespace: Namespace, more: Iterable[str] = ()) -> tuple[Snapshot, Namespace]:
+        """The snapshot and the namespace for a pod, with the templates of its team that it names, or `more` does."""
+        names = (
+            *team_names(pod, self.settings),
+            *(name.removeprefix(TEAM) for name in more if name.startswith(TEAM)),
+        )
+        if not names or self.team_templates is None:
+            return self.snapshot, namespace
+        return self.team_templates(self.snapshot, namespace, names)
 
     def idle_parameters(self, applied: Iterable[str]) -> Iterator[str]:
         """A warning of each `--param` whose template no object gets; `applied` are those that objects get.
@@ -95,7 +113,17 @@ def gather(options: CommonOptions | None = None, *, only: Sequence[str] | None =
     overrides = read_parameters(options.params, snapshot)
     reason = "is ignored, because it cannot be loaded and is not in --templates"
     warnings = tuple(f"{error.template} {reason}: {error}" for error in errors)
-    return Sources(snapshot, overrides, warnings, origin, tuple(errors))
+    off = options.settings_file is not None and settings.team_templates.namespaces is None
+    teams = None if off else partial(refused_team_templates, _OF_NAMESPACE)
+    return Sources(snapshot, overrides, warnings, origin, tuple(errors), team_templates=teams)
+
+
+def refused_team_templates(
+    why_not: str, snapshot: Snapshot, namespace: Namespace, names: Sequence[str]
+) -> tuple[Snapshot, Namespace]:
+    """A `TeamTemplatesOf` that reads nothing, with a sentence that says why."""
+    refused = {f"{TEAM}{name}": TemplateError(f"{TEAM}{name}", why_not, rule="file") for name in names}
+    return with_team_templates(snapshot, (), refused), namespace
 
 
 def _folders_and_maps(entries: Iterable[Path], settings: Settings) -> tuple[dict[str, Path], TemplateTexts]:

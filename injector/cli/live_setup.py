@@ -1,6 +1,4 @@
-"""A running cluster as commands see it: its injector's settings, templates and switches, its webhooks, ages, and when
-what pods are made from was last changed, as the API server noted it.
-"""
+"""A running cluster as commands see it: its injector's settings, templates, switches and webhooks, ages and changes."""
 
 from __future__ import annotations
 
@@ -13,8 +11,9 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from injector.cli.fleet import Fleet, Row, pods_of
-from injector.cli.injection_sources import Sources
+from injector.cli.injection_sources import Sources, TeamTemplatesOf, refused_team_templates
 from injector.cli.manifest_objects import metadata_of
+from injector.cli.team_templates import LiveTeamTemplates
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.installation import INSTALLATION, is_paused, service_namespaces, words_of_pause
 from injector.cluster.template_maps import last_change
@@ -57,14 +56,15 @@ def live_sources(live: BlockingClient, injector_namespace: str | None) -> tuple[
         space = injector_namespace or live.installation()
         settings = live_settings(live, space)
         snapshot, errors = live_snapshot(live, space, settings)
+        teams: TeamTemplatesOf = LiveTeamTemplates(live, settings)
     except ClusterError as error:
         notes.append(f"{error}. This command uses the default settings and the gallery instead")
-        space = ""
+        space, teams = "", partial(refused_team_templates, "the injector's settings could not be read")
         snapshot, errors = live_snapshot(live, "", settings)
     notes += (
         f"the injector uses its previous templates, because a template is invalid: {error}" for error in errors.values()
     )
-    return Sources(snapshot, {}, injector_namespace=space), notes
+    return Sources(snapshot, {}, injector_namespace=space, team_templates=teams), notes
 
 
 def live_settings(live: BlockingClient, namespace: str) -> Settings:
@@ -320,7 +320,7 @@ def dated_rows(
 ) -> tuple[Sequence[Row], Sequence[str]]:
     """What is to be said of the pods of one namespace, or "" for all, in order; and notes for the user."""
     sources, notes = live_sources(live, injector_namespace)
-    fleet = Fleet(sources.snapshot, settings_known=bool(sources.injector_namespace))
+    fleet = Fleet(sources, settings_known=bool(sources.injector_namespace))
     rows = [row for pod, of in pods_of(live, space, selector) if (row := fleet.row(pod, of)) is not None]
     if sources.injector_namespace and any(row.state == "outdated" for row in rows):
         with suppress(ClusterError):  # without the permission to look nothing is said of times

@@ -29,6 +29,7 @@ from injector.errors import InjectionError
 from injector.inject import inject as inject_pod
 from injector.injection import Injection
 from injector.loading.template_folders import gallery_path
+from injector.names import TEAM
 from injector.pods.context import Object, Request
 from injector.pods.decision import decide
 from injector.pods.receipt import read_receipt, take_off
@@ -170,10 +171,11 @@ class Injector:
 
     def _injected(self, obj: Object, pod: Object, document: Document) -> tuple[Line, Injection | None]:
         """The report line for a pod's injection, and the injection if its result is to be used."""
-        line = line_for(obj, self._namespaces.of(obj).name, "unchanged", document.place)
-        names, overrides, catalog = self._names, self._sources.overrides, self._sources.snapshot.catalog
+        snapshot, namespace = self._sources.for_pod(pod, self._namespaces.of(obj))
+        line = line_for(obj, namespace.name, "unchanged", document.place)
+        names, overrides = self._names, self._sources.overrides
         receipt = None if self._reinject else read_receipt(pod, self._sources.settings)
-        if receipt is not None and (fault := cannot_repeat(receipt, names, overrides, catalog)):
+        if receipt is not None and (fault := cannot_repeat(receipt, names, overrides, snapshot.catalog)):
             return replace(line, warnings=(fault,), templates=tuple(receipt.templates)), None
         result = self._inject(obj, pod)
         if receipt is not None and (difference := what_differs(receipt, result, names, overrides)):
@@ -183,8 +185,8 @@ class Injector:
     def _line(self, line: Line, obj: Object, pod: Object, result: Injection) -> Line:
         """The line of a pod, with what its injection came to and what there is to warn of."""
         sources, names = self._sources, self._names or ()
-        workload = workload_with_pods(obj)
-        attempt = Attempt(result, pod, self._namespaces.of(obj), sources.snapshot, sources.overrides, workload)
+        snapshot, namespace = sources.for_pod(pod, self._namespaces.of(obj))
+        attempt = Attempt(result, pod, namespace, snapshot, sources.overrides, workload_with_pods(obj))
         remarks = remarks_on(obj, attempt, self._names, self._author_warnings)
         place, at = place_of(attempt, names), ""
         if place is not None and not place.origin.startswith(str(gallery_path())):
@@ -218,7 +220,8 @@ class Injector:
 
     def _inject(self, obj: Object, pod: Object) -> Injection:
         """A pod's injection: with this command's options, and where it has one already those of its receipt."""
-        settings, names, namespace = self._sources.settings, self._names, self._namespaces.of(obj)
+        settings, names = self._sources.settings, self._names
+        snapshot, namespace = self._sources.for_pod(pod, self._namespaces.of(obj))
         overrides: Overrides = self._sources.overrides
         decision = decide(pod, namespace, settings, Request())
         receipt = read_receipt(pod, settings)
@@ -226,12 +229,13 @@ class Injector:
             pod = take_off(pod, receipt, settings)
         elif receipt is not None:
             overrides = repeated(receipt, overrides)
-            if not decision.required:  # else the namespace says what has to be in
+            # not where the namespace says what has to be in, nor of a team, which only a pod's own annotation names
+            if not decision.required and not any(name.startswith(TEAM) for name in receipt.templates):
                 names = names or list(receipt.templates) or None
         result = inject_pod(
             pod,
             namespace,
-            self._sources.snapshot,
+            snapshot,
             names=names,
             overrides=overrides,
             workload=workload_with_pods(obj),

@@ -46,8 +46,10 @@ def cannot_repeat(receipt: Receipt, names: Sequence[str] | None, overrides: Over
     """Why what the receipt records cannot be done again, and what to do; "" where it can."""
     missing = [] if names is not None else [name for name in receipt.templates if catalog.get(name) is None]
     if missing:
-        fault = f"it was injected with {_named('template', missing)}, and there is no such template here"
-        return f"{fault}: give the folder of the template with --templates-dir, or {_ANEW}"
+        fault = (
+            f"it was injected with {_named('template', missing)}, and there is no such template here: give the folder"
+        )
+        return str(catalog.refused.get(missing[0]) or f"{fault} of the template with --templates-dir, or {_ANEW}")
     secret = [
         f"{template}.{name}"
         for template, parameters in receipt.parameters.items()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from injector.cli.options import INJECTOR_OPTIONS, TEMPLATE_OPTIONS, CommonOptions, as_one, one_of, with_options
+from injector.cli.options import INJECTOR_OPTIONS, TEMPLATE_OPTIONS, CommonOptions, as_one, one_of, option, with_options
 from injector.diagnostics import printable
-from injector.names import cut
+from injector.names import TEAM, cut
 
 if TYPE_CHECKING:
     from injector.cluster.blocking_client import BlockingClient
@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 
 #: The states, and their colours.
 STATES = {"current": "green", "next": "green", "refused": "red", "tried": "cyan", "shadowed": "yellow"}
-#: The columns of the table, and in how many characters each shows the names of namespaces.
+#: The columns of the table, and in how many characters each shows the names of namespaces, or the pin.
 _COLUMNS = ("name", "kind", "version", "age", "state", "namespaces", "settings", "source")
-_TABLES = {"text": (_COLUMNS, 40), "wide": ((*_COLUMNS, "for"), 10_000)}
+_TABLES = {
+    "text": (_COLUMNS, 40),
+    "wide": ((*_COLUMNS, "for"), 10_000),
+    "team": (("name", "version", "age", "state", "source", "pin"), 32),
+}
 #: The units of an age, the longest first, and the seconds that each has.
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 
@@ -46,9 +50,10 @@ class Inventory(NamedTuple):
 
 @click.command("templates")
 @with_options(*TEMPLATE_OPTIONS, *INJECTOR_OPTIONS)
+@option("--team", "NS", "List the templates that this namespace has for its own pods, instead of the injector's.")
 @one_of("-o --output form", "text wide json yaml name", "Output format.")
 @as_one(CommonOptions)
-def templates(options: CommonOptions, form: str) -> None:
+def templates(options: CommonOptions, team: str | None, form: str) -> None:
     """List the templates of the cluster's injector, or with --templates-dir or --settings those of files.
 
     A template is current (in use), next (the next version of another, for the share of the workloads that its stage
@@ -62,12 +67,14 @@ def templates(options: CommonOptions, form: str) -> None:
 
     now = datetime.now(UTC)
     if options.templates_dirs or options.settings_file:
-        if options.injector_namespace or options.kubeconfig or options.context:
-            raise click.UsageError("--namespace, --kubeconfig and --context are for a cluster; leave out the files.")
+        if options.injector_namespace or options.kubeconfig or options.context or team:
+            raise click.UsageError(
+                "--namespace, --team, --kubeconfig and --context are for a cluster; leave out the files."
+            )
         inventory = _in_files(options)
     else:
         with options.connect() as live:
-            inventory, now = _in_cluster(live, options.injector_namespace), live.clock or now
+            inventory, now = _in_cluster(live, options.injector_namespace, team), live.clock or now
     rows = [*template_rows(inventory)]
     match form:
         case "json":
@@ -77,13 +84,16 @@ def templates(options: CommonOptions, form: str) -> None:
         case "name":
             click.echo("\n".join(dict.fromkeys(row["name"] for row in rows)))
         case _:
-            _show(rows, now, *_TABLES[form])
+            _show(rows, now, *_TABLES["team" if team else form])
             if mistakes := [mistake for error in inventory.refused.values() for mistake in error.diagnostics]:
                 click.echo(f"\n{diagnostics_text(mistakes)}")
 
 
-def _in_cluster(live: BlockingClient, namespace: str | None) -> Inventory:
-    """What the cluster's injector has. The server uses nothing that has changed since a template was refused."""
+def _in_cluster(live: BlockingClient, namespace: str | None, team: str | None) -> Inventory:
+    """What the cluster's injector has, or a namespace for its own pods.
+
+    The server uses nothing that has changed since a template was refused.
+    """
     from injector.cli.live_setup import live_settings, live_snapshot
     from injector.cluster.template_maps import changed_at
     from injector.loading.shipped import try_new
@@ -95,8 +105,10 @@ def _in_cluster(live: BlockingClient, namespace: str | None) -> Inventory:
     query = {"labelSelector": f"{settings.template_label}=true"}
     since = {
         config_map["metadata"]["name"]: changed_at(config_map, settings)
-        for config_map in live.objects(f"/api/v1/namespaces/{space}/configmaps", query)
+        for config_map in live.objects(f"/api/v1/namespaces/{team or space}/configmaps", query)
     }
+    if team:
+        return _of_team(live, settings, team, since)
     snapshot, refused = live_snapshot(live, space, settings, trial=try_new)
     sources = {
         template.own_name: f"configmap/{template.origin.rpartition('/')[2]}"
@@ -110,6 +122,27 @@ def _in_cluster(live: BlockingClient, namespace: str | None) -> Inventory:
         for obj in live.objects("/api/v1/namespaces")
     }
     return Inventory(settings, snapshot.catalog, refused, unused, sources, since, users)
+
+
+def _of_team(live: BlockingClient, settings: Settings, team: str, since: Mapping[str, str]) -> Inventory:
+    """What a namespace has for its own pods: its ConfigMaps, by when each was changed. Raises ClusterError."""
+    from injector.cli.team_templates import LiveTeamTemplates
+    from injector.cluster.blocking_client import ClusterError
+    from injector.pods.context import Cluster
+    from injector.templates.snapshot import Catalog, Snapshot
+    from injector.templates.team import may_have_templates
+
+    namespace = live.namespace(team)
+    if not may_have_templates(namespace, settings):
+        raise ClusterError(
+            f"namespace {team} may not have templates of its own",
+            "a cluster admin allows it by the setting `teamTemplates`",
+        )
+    teams = LiveTeamTemplates(live, settings)
+    catalog = teams(Snapshot(settings, Catalog(), Cluster(), ""), namespace, tuple(since))[0].catalog
+    sources = {f"{TEAM}{name}": f"configmap/{team}/{name}" for name in since}
+    times = {f"{TEAM}{name}": at for name, at in since.items()}
+    return Inventory(settings, catalog, catalog.refused, (), sources, times, {team: sources})
 
 
 def _in_files(options: CommonOptions) -> Inventory:
@@ -154,6 +187,8 @@ def template_rows(inventory: Inventory) -> Iterator[dict[str, Any]]:
 
 def _row(inventory: Inventory, name: str, state: str, template: Template | None = None) -> dict[str, Any]:
     """A template, None where it does not load."""
+    from injector.templates.team import pin_of
+
     settings = [path for path, at in inventory.settings.paths.items() if name in at.templates]
     row = {
         "name": name,
@@ -169,6 +204,8 @@ def _row(inventory: Inventory, name: str, state: str, template: Template | None 
     if template is not None:
         row |= {"kind": ", ".join(template.applies_to.resources), "for": template.applies_to.words}
         row["version"] = template.digest
+        if name.startswith(TEAM):
+            row["pin"] = pin_of(template.sources)
         if template.stage is not None:
             row |= {"versionOf": template.name, "stage": template.stage.words}
         elif template.selector is not None:
@@ -185,6 +222,7 @@ def _show(rows: Iterable[dict[str, Any]], now: datetime, columns: Sequence[str],
     for row in rows:
         namespaces, settings = cut(", ".join(row["namespaces"]), length), ", ".join(row["settings"])
         texts = row | {"age": age(row["since"], now), "namespaces": namespaces, "settings": settings}
+        texts["pin"] = row.get("pin", "")[:length]
         if "stage" in row:
             texts["settings"] = f"{row['versionOf']}: {row['stage']}"
         table.append([printable(texts[column]) or "-" for column in columns])

@@ -55,7 +55,7 @@ class Namespaces(Background):
         if team_templates:
             timing = (timing or Timing())._replace(page=_LARGE_PAGE)
             query = {"labelSelector": team_templates}
-            self.reflectors += (self._reflector("configmaps", timing, keep=_version, query=query),)
+            self.reflectors += (self._reflector("configmaps", timing, keep=version_metadata, query=query),)
 
     def __len__(self) -> int:
         return len(self._store)
@@ -180,7 +180,7 @@ def versions_of(config_maps: Iterable[Object]) -> tuple[tuple[str, str], ...]:
     return tuple((obj["metadata"]["name"], obj["metadata"]["resourceVersion"]) for obj in oldest_first)
 
 
-def _version(obj: Object) -> Object:
+def version_metadata(obj: Object) -> Object:
     """What `versions_of` takes of an object."""
     return {"metadata": {key: obj["metadata"][key] for key in ("name", "creationTimestamp", "resourceVersion")}}
 

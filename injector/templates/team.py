@@ -92,7 +92,7 @@ def team_template(
         return InjectionError(reason, message, help=to_do, fields=fields)
 
     not_allowed = Reason.TEMPLATE_NOT_ALLOWED
-    if not may_have_templates(namespace, settings):
+    if not may_have_templates(namespace, settings) and base not in catalog.refused:
         message = f"template {shortened(base)}: namespace {namespace.name} may not have templates of its own"
         raise refusal(not_allowed, message, "a cluster admin allows it by the setting `teamTemplates`")
     if not by_pod:

@@ -104,6 +104,7 @@ class App:
         self._retries: Retries | None = None
         self._repair: Background | None = None
         self._cluster_sync: ClusterSync | None = None
+        self._team_templates: TeamTemplates | None = None
         self._certificate: CertificateSource | None = None
         self._server: Server | None = None
         self._admin: HTTPServer | None = None
@@ -127,6 +128,7 @@ class App:
             client = self._client = await Client.connect(self._options.kubeconfig, self._options.context)
             self._events = Events(client, self._pod_name, self.metrics)
             self._events.start()
+            teams = self._team_templates = TeamTemplates(client)
             self._cluster_sync = ClusterSync(
                 client, self._options.namespace, settings, self.snapshots, self._run, self.logger, self.metrics
             )
@@ -134,7 +136,7 @@ class App:
                 self._retries = Retries(client, settings.certificates.webhooks, self._is_ready, self.metrics)
                 self._retries.start()
             if settings.repair.mode != "off" and self._options.namespace:
-                self._repair = self._start_repair(client, self._events, self._cluster_sync.namespaces)
+                self._repair = self._start_repair(client, self._events, self._cluster_sync.namespaces, teams)
         certificate = self._certificate = self._source(settings)
         self._server = self._make_server(settings)
         admin_sockets = bind_sockets(settings.server.metrics_port, settings.server.address or None)
@@ -180,7 +182,7 @@ class App:
 
     # -- parts --
 
-    def _start_repair(self, client: Client, events: Events, namespaces: Namespaces) -> Background:
+    def _start_repair(self, client: Client, events: Events, namespaces: Namespaces, teams: TeamTemplates) -> Background:
         """Take part in the repair; without it, its modules stay away."""
         from injector.cluster.repair.repair import Repair
 
@@ -192,7 +194,7 @@ class App:
             self._is_ready,
             namespaces.get,
             lambda: self.snapshots.current.settings,
-            lambda pod, namespace: inject(pod, namespace, self.snapshots.current),
+            lambda pod, namespace: teams.replay(self.snapshots.current, pod, namespace),
             events,
             self.metrics,
         )
@@ -224,8 +226,7 @@ class App:
         resolver, cache = NamespaceResolver(stored), AnswerCache(server.cache_bytes, self.metrics)
         self._seals.on_new_key = cache.forget
         config_maps = self._client and ConfigMaps(self._client)
-        report = self._events and self._events.tell
-        teams = TeamTemplates(self._client) if self._client is not None else None
+        report, teams = self._events and self._events.tell, self._team_templates
 
         def route(path: str, evaluator: Evaluator[Any], **more: Any) -> Route:
             recorder = Recorder(path, self.metrics, self.output)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ from injector.cluster.client import Client
 from injector.cluster.tasks import SingleFlight
 from injector.cluster.template_maps import template_files
 from injector.errors import InjectionError, TemplateError
+from injector.inject import inject
+from injector.injection import Injection
 from injector.loading.trial import try_templates
 from injector.names import TEAM
 from injector.pods.context import Namespace, Object, mapping_at
@@ -26,7 +29,13 @@ from injector.pods.shape import string_map
 from injector.reasons import Reason
 from injector.settings import Settings
 from injector.templates.snapshot import Snapshot
-from injector.templates.team import load_team_template, may_have_templates, pin_of, with_team_templates
+from injector.templates.team import (
+    load_team_template,
+    may_have_templates,
+    pin_of,
+    team_names,
+    with_team_templates,
+)
 from injector.templates.template import Template
 
 #: Bytes that loaded templates may take: of each about so many, and so many times the size of its files.
@@ -38,15 +47,17 @@ _AT_ONCE = 16
 
 #: Seconds after which a template is tried again whose trial took too much: the cause may lie outside of it.
 _RETRY_SECONDS = 60.0
+#: Seconds that a replay waits for templates; nobody else waits for it.
+_REPLAY_SECONDS = 10.0
 
 #: A template of a team, why it is refused, or None where no ConfigMap is one.
-_Loaded = Template | TemplateError | None
+Loaded = Template | TemplateError | None
 
 
 class _Result(NamedTuple):
     """What came of a version of a ConfigMap; good until `until` (of the event loop's clock)."""
 
-    loaded: _Loaded
+    loaded: Loaded
     until: float
 
 
@@ -56,7 +67,7 @@ class TeamTemplates:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._loaded: Memo[_Result] = Memo(_LOADED_BYTES)
-        self._flights: SingleFlight[str, _Loaded] = SingleFlight()
+        self._flights: SingleFlight[str, Loaded] = SingleFlight()
         #: What is wrong with files that were tried, None where nothing is, by name and content.
         self._verdicts: Memo[tuple[TemplateError | None]] = Memo(_VERDICTS_BYTES)
         self._waiting: dict[str, tuple[str, Mapping[str, str], asyncio.Future[TemplateError | None]]] = {}
@@ -66,13 +77,13 @@ class TeamTemplates:
         """The snapshot with these of the namespace's templates; None where one has to be read first."""
         if not may_have_templates(namespace, snapshot.settings):
             return snapshot
-        loaded: dict[str, _Loaded] = {}
+        loaded: dict[str, Loaded] = {}
         for name, key in _keys(namespace, names):
             result, now = self._loaded.get(key), asyncio.get_running_loop().time()
             if result is None or result.until <= now:
                 return None
             loaded[name] = result.loaded
-        return _extended(snapshot, namespace, loaded)
+        return extended(snapshot, namespace, loaded)
 
     async def read(self, snapshot: Snapshot, namespace: Namespace, names: Sequence[str], deadline: float) -> Snapshot:
         """What `known` gives, with all read anew that has to be, by `deadline` (of the event loop's clock).
@@ -82,7 +93,7 @@ class TeamTemplates:
         """
         if not may_have_templates(namespace, snapshot.settings):
             return snapshot
-        loaded: dict[str, _Loaded] = {}
+        loaded: dict[str, Loaded] = {}
         for name, key in _keys(namespace, names):
             load = partial(self._load, snapshot.settings, namespace.name, name, key)
             try:
@@ -91,14 +102,21 @@ class TeamTemplates:
             except (ApiError, OSError) as error:  # TimeoutError is one
                 cause = str(error) or "not in time"
                 raise InjectionError(Reason.NOT_READY, f"template {TEAM}{name} could not be read: {cause}") from None
-        return _extended(snapshot, namespace, loaded)
+        return extended(snapshot, namespace, loaded)
+
+    async def replay(self, snapshot: Snapshot, pod: Object, namespace: Namespace) -> Injection:
+        """What a pod gets that is created now; no sidecar where a template of its team cannot be read at the moment."""
+        with suppress(InjectionError):
+            deadline = asyncio.get_running_loop().time() + _REPLAY_SECONDS
+            snapshot = await self.read(snapshot, namespace, team_names(pod, snapshot.settings), deadline)
+        return inject(pod, namespace, snapshot)
 
     async def mistake(self, name: str, obj: Object, settings: Settings) -> TemplateError | None:
         """What is wrong with a ConfigMap that is to be a template. Raises OSError where it cannot be tried."""
         loaded = await self._loaded_from(name, obj, settings)
         return loaded if isinstance(loaded, TemplateError) else None
 
-    async def _load(self, settings: Settings, namespace: str, name: str, key: str) -> _Loaded:
+    async def _load(self, settings: Settings, namespace: str, name: str, key: str) -> Loaded:
         obj = await self._client.find(f"/api/v1/namespaces/{namespace}/configmaps/{name}")
         loaded = await self._loaded_from(name, obj, settings) if obj and is_template_map(obj, settings) else None
         size = size_of(template_files(obj, settings)) if obj else 0
@@ -111,14 +129,11 @@ class TeamTemplates:
 
     async def _loaded_from(self, name: str, obj: Object, settings: Settings) -> Template | TemplateError:
         """The template of a ConfigMap, or what is wrong with it."""
-        files, most = template_files(obj, settings), settings.team_templates.limits.bytes
         origin = f"configmap/{mapping_at(obj, 'metadata').get('namespace')}/{name}"
-        if (size := size_of(files)) > most:
-            message = f"its files are {size} bytes long; a team's template has at most {most} (`teamTemplates.limits`)"
-            return TemplateError(name, message, rule="file", origin=origin)
-        if mistake := await self._verdict(name, files):
-            return mistake
         try:
+            files = bounded_files(name, obj, settings, origin)
+            if mistake := await self._verdict(name, files):
+                return mistake
             return await asyncio.to_thread(load_team_template, name, files, origin)
         except TemplateError as error:
             return error
@@ -162,6 +177,15 @@ def is_template_map(obj: Object, settings: Settings) -> bool:
     return string_map(obj, "labels").get(settings.template_label) == "true"
 
 
+def bounded_files(name: str, obj: Object, settings: Settings, origin: str) -> dict[str, str]:
+    """The files of a ConfigMap that is a template of a team. Raises TemplateError where they are too large."""
+    files, most = template_files(obj, settings), settings.team_templates.limits.bytes
+    if (size := size_of(files)) > most:
+        message = f"its files are {size} bytes long; a team's template has at most {most} (`teamTemplates.limits`)"
+        raise TemplateError(name, message, rule="file", origin=origin)
+    return files
+
+
 def size_of(files: Mapping[str, str]) -> int:
     """The bytes of a template's files."""
     return sum(len(text.encode("utf-8", "surrogatepass")) for text in files.values())
@@ -173,7 +197,7 @@ def _keys(namespace: Namespace, names: Sequence[str]) -> Iterator[tuple[str, str
     return ((name, f"{namespace.name}/{name} {versions[name]}" if name in versions else "") for name in names)
 
 
-def _extended(snapshot: Snapshot, namespace: Namespace, loaded: Mapping[str, _Loaded]) -> Snapshot:
+def extended(snapshot: Snapshot, namespace: Namespace, loaded: Mapping[str, Loaded]) -> Snapshot:
     """The snapshot with these, of which only the oldest count that a namespace may have."""
     most = snapshot.settings.team_templates.limits.templates
     counting = {name for name, _ in namespace.team_templates[:most]}

@@ -15,6 +15,7 @@ from injector.cluster.namespaces import namespace_of
 from injector.cluster.repair import missing_pods
 from injector.cluster.repair.missing_pods import MissingPods
 from injector.inject import inject
+from injector.injection import Injection
 from injector.pods.context import Cluster, Namespace
 from injector.settings import Settings
 from injector.templates.snapshot import build_snapshot
@@ -64,9 +65,12 @@ def test_history_that_is_gone_in_the_middle_of_a_list(alone: ApiServerAlone, mon
     def namespace(name: str) -> Namespace:
         return namespace_of(api.get("Namespace", name))
 
+    async def replay(pod: Object, of: Namespace) -> Injection:
+        return inject(pod, of, snapshot)
+
     async def look() -> None:
         async with await Client.connect(str(alone.kubeconfig)) as client:
-            missing = MissingPods(client, "default", namespace, lambda: settings, lambda p, of: inject(p, of, snapshot))
+            missing = MissingPods(client, "default", namespace, lambda: settings, replay)
 
             async def names() -> set[str]:
                 return {name for each in await missing.find(CONFIGURATION) for name in each.pods}

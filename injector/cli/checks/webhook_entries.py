@@ -15,7 +15,7 @@ from injector.pods.context import Object
 
 _APPLY = "apply the chart (helm upgrade) or your webhooks.yaml again; settings and webhooks must match"
 #: Without these entries pods lack nothing.
-_DISPENSABLE = ("advice", "sources")
+_DISPENSABLE = ("advice", "sources", "team-sources")
 
 
 def registered(context: CheckContext) -> CheckVerdicts:

@@ -7,7 +7,7 @@ once seen to be rightly without a sidecar is left alone for good.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ from injector.reasons import Effect
 from injector.settings import SETTINGS_KEY, Settings
 
 #: What a pod gets that is created now.
-Replay = Callable[[Object, Namespace], Injection]
+Replay = Callable[[Object, Namespace], Awaitable[Injection]]
 
 #: Pods on one page of the list: a pod's metadata has some KiB of JSON, and in memory several times as much.
 _PAGE = 100
@@ -137,7 +137,7 @@ class _Look:
             whole = await self._client.find(f"/api/v1/namespaces/{namespace.name}/pods/{metadata['name']}")
             if whole is None:  # it is gone
                 return None
-            replay = self._replay(whole, namespace)
+            replay = await self._replay(whole, namespace)
             verdict = _Verdict(replay.effect is Effect.INJECT, str(replay.reason))
             self._verdicts[key] = None if replay.effect is Effect.SKIP else verdict
         return self._verdicts[key]

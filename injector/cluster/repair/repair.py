@@ -179,7 +179,7 @@ class Repair(Background):
         namespace = self._namespace_of(pod["metadata"]["namespace"])
         if namespace is None:
             return NewPod(None, "its namespace is not known")
-        replay = self._replay(next_pod(obj, pod, self._settings), namespace)
+        replay = await self._replay(next_pod(obj, pod, self._settings), namespace)
         if replay.effect is not Effect.INJECT:
             return NewPod(None, str(replay.reason))
         return NewPod(read_receipt(replay.object, self._settings), any_version=True)

@@ -199,3 +199,31 @@ def test_a_job_s_own_container_of_the_sidecar_s_name(run):
     for kind, warned in (("Job", True), ("Deployment", False)):
         done = run("inject", "-", stdin=WORKLOADS[kind] + own)
         assert ("keeps the Job from ending" in done.err) is warned
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ("", "template-failed"),
+        ("teamTemplates: {namespaces: {matchLabels: {team: shop}}}\n", "template-failed"),
+        ("templates: [logger]\n", "template-not-allowed"),
+    ],
+)
+def test_a_template_of_a_team_is_the_cluster_s_to_know(run, tmp_path, settings, reason):
+    file = tmp_path / "settings.yaml"
+    file.write_text(settings)
+    options = ("--settings", str(file)) if settings else ()
+    pod = says("sidecar.injector/templates: ./probe")
+    [data] = json.loads(run("explain", *options, "--output", "json", "-", stdin=pod).out)
+    assert data["reason"] == reason
+    assert ("--from-cluster" in data["message"]) == (reason == "template-failed")
+    assert run("inject", *options, "-", stdin=pod).code == 1
+
+
+def test_a_pod_with_a_template_of_a_team_stays_as_it_was_injected(run):
+    once = run("inject", "--templates", "logger", "-", stdin=says("sidecar.injector/templates: ./probe")).out
+    pod = once.replace('"templates":{"logger"', '"templates":{"./probe"')
+    assert pod != once
+    result = run("inject", "-", stdin=pod)
+    assert (result.code, result.out) == (0, pod)
+    assert "--from-cluster" in result.err

@@ -6,6 +6,7 @@ import pytest
 
 from injector.cli import fleet as fleet_module
 from injector.cli.fleet import Fleet, Row, restarts
+from injector.cli.injection_sources import Sources
 from injector.cli.live_setup import ChangeTimes
 from injector.diagnostics import Diagnostic
 from injector.inject import inject
@@ -36,13 +37,13 @@ def pod(name="web", **metadata):
 
 def test_current_and_outdated(golden):
     made = inject(pod(), SHOP, snapshot()).object
-    row = Fleet(snapshot()).row(made, SHOP)
+    row = Fleet(Sources(snapshot(), {})).row(made, SHOP)
     assert (row.state, list(row.templates), row.workload.name) == ("current", ["logger"], "web")
-    later = Fleet(snapshot("logger:2")).row(made, SHOP)
+    later = Fleet(Sources(snapshot("logger:2"), {})).row(made, SHOP)
     assert later.state == "outdated"
     golden(later.why)
     gone = build_snapshot(Settings(templates=()), {}, Cluster())
-    golden(Fleet(gone).row(made, SHOP).why)
+    golden(Fleet(Sources(gone, {})).row(made, SHOP).why)
 
 
 MANIFEST = """\
@@ -82,7 +83,7 @@ def space(**values):
 
 
 def causes(made, now, snapshot, **options):
-    row = Fleet(snapshot, **options).row(made, now)
+    row = Fleet(Sources(snapshot, {}), **options).row(made, now)
     return [(cause.code, cause.fields.get("parameter")) for cause in row.causes]
 
 
@@ -150,7 +151,7 @@ def test_other_templates_are_chosen_now():
     known, later = with_parameters(), with_parameters(templates=("logger", "other"))
     sealed = inject(pod(), SHOP, known, seals=Seal()).object
     assert causes(sealed, SHOP, known) == []
-    [cause] = Fleet(later).row(sealed, SHOP).causes
+    [cause] = Fleet(Sources(later, {})).row(sealed, SHOP).causes
     assert (cause.code, cause.fields["templates"]) == ("templates-changed", ["logger", "other"])
     # of what the command line made it is not known who named the templates
     assert causes(inject(pod(), SHOP, known).object, SHOP, later) == []
@@ -161,7 +162,7 @@ def test_other_templates_are_chosen_now():
 def test_replicas_are_compared_once(monkeypatch):
     known, calls = with_parameters(), []
     monkeypatch.setattr(fleet_module, "resolve", lambda *args, **more: calls.append(args) or resolve(*args, **more))
-    fleet = Fleet(known)
+    fleet = Fleet(Sources(known, {}))
     rows = [fleet.row(inject(pod(f"web-{n}"), space(level="a"), known).object, space(level="b")) for n in range(3)]
     assert {row.state for row in rows} == {"outdated"} and len(calls) == 1
     # of one owner, but of another revision
@@ -182,7 +183,7 @@ def test_since_when():
 
 
 def test_failed_missing_and_none_of_our_business():
-    fleet = Fleet(snapshot())
+    fleet = Fleet(Sources(snapshot(), {}))
     marked = pod(annotations={"sidecar.injector/status": "failed", "sidecar.injector/reason": "deny: no"})
     assert (fleet.row(marked, SHOP).state, fleet.row(marked, SHOP).why) == ("failed", "deny: no")
     assert fleet.row(pod(), SHOP).state == "missing"
@@ -197,7 +198,7 @@ def test_failed_missing_and_none_of_our_business():
 @pytest.mark.parametrize("receipt", ["{", "[]", '{"version": 9}', "null"])
 def test_a_receipt_that_makes_no_sense_counts_as_none(receipt):
     forged = pod(annotations={"sidecar.injector/status": "injected", "sidecar.injector/receipt": receipt})
-    assert Fleet(snapshot()).row(forged, SHOP).state == "missing"
+    assert Fleet(Sources(snapshot(), {})).row(forged, SHOP).state == "missing"
 
 
 def test_each_workload_is_restarted_once_and_in_the_way_of_its_kind(golden):
