@@ -44,6 +44,8 @@ _LOADED_BYTES, _OVERHEAD, _GROWTH = 12 * 1024 * 1024, 24 * 1024, 9
 _VERDICTS_BYTES, _VERDICT = 1024 * 1024, 256
 #: Templates of one trial: what waits longest is in it.
 _AT_ONCE = 16
+#: Templates that may wait for a trial, and those of one namespace: authors may write them faster than they are tried.
+_WAITING, _WAITING_OF_ONE = 256, 4
 
 #: Seconds after which a template is tried again whose trial took too much: the cause may lie outside of it.
 _RETRY_SECONDS = 60.0
@@ -61,6 +63,15 @@ class _Result(NamedTuple):
     until: float
 
 
+class _Waiting(NamedTuple):
+    """A template that waits for its trial, and for whom it is tried."""
+
+    namespace: str
+    files: Mapping[str, str]
+    origin: str
+    result: asyncio.Future[TemplateError | None]
+
+
 class TeamTemplates:
     """Templates of teams for the reviews of their pods. Use it in the event loop."""
 
@@ -70,7 +81,7 @@ class TeamTemplates:
         self._flights: SingleFlight[str, Loaded] = SingleFlight()
         #: What is wrong with files that were tried, None where nothing is, by name and content.
         self._verdicts: Memo[tuple[TemplateError | None]] = Memo(_VERDICTS_BYTES)
-        self._waiting: dict[str, tuple[str, Mapping[str, str], asyncio.Future[TemplateError | None]]] = {}
+        self._waiting: dict[str, _Waiting] = {}
         self._trials: asyncio.Task[None] | None = None
 
     def known(self, snapshot: Snapshot, namespace: Namespace, names: Sequence[str]) -> Snapshot | None:
@@ -93,16 +104,19 @@ class TeamTemplates:
         """
         if not may_have_templates(namespace, snapshot.settings):
             return snapshot
-        loaded: dict[str, Loaded] = {}
-        for name, key in _keys(namespace, names):
-            load = partial(self._load, snapshot.settings, namespace.name, name, key)
-            try:
-                async with asyncio.timeout_at(deadline):
-                    loaded[name] = await self._flights.do(key or f"{namespace.name}/{name}", load)
-            except (ApiError, OSError) as error:  # TimeoutError is one
-                cause = str(error) or "not in time"
-                raise InjectionError(Reason.NOT_READY, f"template {TEAM}{name} could not be read: {cause}") from None
-        return extended(snapshot, namespace, loaded)
+        calls = [
+            self._flights.do(
+                key or f"{namespace.name}/{name}", partial(self._load, snapshot.settings, namespace.name, name, key)
+            )
+            for name, key in _keys(namespace, names)
+        ]
+        try:
+            async with asyncio.timeout_at(deadline):
+                loaded = await asyncio.gather(*calls)
+        except (ApiError, OSError) as error:  # TimeoutError is one
+            message = f"the namespace's templates could not be read: {str(error) or 'not in time'}"
+            raise InjectionError(Reason.NOT_READY, message, fields={"templates": list(names)}) from None
+        return extended(snapshot, namespace, dict(zip(names, loaded, strict=True)))
 
     async def replay(self, snapshot: Snapshot, pod: Object, namespace: Namespace) -> Injection:
         """What a pod gets that is created now; no sidecar where a template of its team cannot be read at the moment."""
@@ -119,7 +133,7 @@ class TeamTemplates:
     async def _load(self, settings: Settings, namespace: str, name: str, key: str) -> Loaded:
         obj = await self._client.find(f"/api/v1/namespaces/{namespace}/configmaps/{name}")
         loaded = await self._loaded_from(name, obj, settings) if obj and is_template_map(obj, settings) else None
-        size = size_of(template_files(obj, settings)) if obj else 0
+        size = size_of(loaded.sources) if isinstance(loaded, Template) else 0
         passing = isinstance(loaded, TemplateError) and loaded.rule == "limit"
         until = asyncio.get_running_loop().time() + (_RETRY_SECONDS if passing else math.inf)
         if key:
@@ -132,44 +146,52 @@ class TeamTemplates:
         origin = f"configmap/{mapping_at(obj, 'metadata').get('namespace')}/{name}"
         try:
             files = bounded_files(name, obj, settings, origin)
-            if mistake := await self._verdict(name, files):
+            if mistake := await self._verdict(origin, name, files):
                 return mistake
             return await asyncio.to_thread(load_team_template, name, files, origin)
         except TemplateError as error:
             return error
 
-    async def _verdict(self, name: str, files: Mapping[str, str]) -> TemplateError | None:
+    async def _verdict(self, origin: str, name: str, files: Mapping[str, str]) -> TemplateError | None:
         """What is wrong with a template's files, by a trial in a process of its own; None where nothing is.
 
-        Raises OSError where no process can be started.
+        Raises OSError where none can be had: no process starts, or too many wait for one.
         """
-        key = f"{name} {pin_of(files)}"
+        key, namespace = f"{name} {pin_of(files)}", origin.rpartition("/")[0]
         if (verdict := self._verdicts.get(key)) is not None:
             return verdict[0]
         if key not in self._waiting:
-            self._waiting[key] = (name, files, asyncio.get_running_loop().create_future())
-        waiting = self._waiting[key][2]
+            of_namespace = sum(other.namespace == namespace for other in self._waiting.values())
+            if of_namespace >= _WAITING_OF_ONE or len(self._waiting) >= _WAITING:
+                raise OSError("too many templates wait for their trial")
+            self._waiting[key] = _Waiting(
+                namespace, files, f"configmap/{name}", asyncio.get_running_loop().create_future()
+            )
+        result = self._waiting[key].result
         if self._trials is None or self._trials.done():
             self._trials = asyncio.get_running_loop().create_task(self._try_waiting())
-        return await asyncio.shield(waiting)
+        return await asyncio.shield(result)
 
     async def _try_waiting(self) -> None:
         while self._waiting:
-            batch: dict[str, tuple[str, Mapping[str, str]]] = {}  # by the template's name, which a trial has once
-            for key, (name, files, _) in self._waiting.items():
-                if len(batch) < _AT_ONCE:
-                    batch.setdefault(name, (key, files))
+            batch = dict(list(self._waiting.items())[:_AT_ONCE])
+            numbered = {f"t{number}": waiting for number, waiting in enumerate(batch.values())}  # teams share names
+            sources = {number: waiting.files for number, waiting in numbered.items()}
+            origins = {number: waiting.origin for number, waiting in numbered.items()}
+            mistakes: Mapping[str, TemplateError] | OSError
             try:
-                mistakes = await asyncio.to_thread(try_templates, {name: files for name, (_, files) in batch.items()})
-            except OSError as error:
-                for key, _ in batch.values():
-                    self._waiting.pop(key)[2].set_exception(error)
-                continue
-            for name, (key, _) in batch.items():
-                mistake = mistakes.get(name)
+                mistakes = await asyncio.to_thread(try_templates, sources, origins)
+            except Exception as error:
+                mistakes = OSError(f"the trial could not be made ({type(error).__name__})")
+            for key, number in zip(batch, numbered, strict=True):
+                result = self._waiting.pop(key).result
+                if isinstance(mistakes, OSError):
+                    result.set_exception(mistakes)
+                    continue
+                mistake = mistakes.get(number)
                 if mistake is None or mistake.rule != "limit":
                     self._verdicts.put(key, (mistake,), _VERDICT)
-                self._waiting.pop(key)[2].set_result(mistake)
+                result.set_result(mistake)
 
 
 def is_template_map(obj: Object, settings: Settings) -> bool:
