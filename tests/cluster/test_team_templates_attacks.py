@@ -6,7 +6,9 @@ He may write ConfigMaps and pods in his namespace, and nothing else.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -240,3 +242,28 @@ def test_14_config_maps_in_other_namespaces(team: Team) -> None:
         if obj["metadata"]["labels"]["sidecar.injector/generated"].startswith("probe")
         and obj["metadata"]["namespace"] != team.name
     ]
+
+
+def test_15_more_trials_than_can_be_made(team: Team, namespace: NamespaceFactory) -> None:
+    """Who writes templates all the time keeps neither the cluster's templates waiting nor those of other teams."""
+    name, author = author_in(team.control_plane, namespace(TEAMS))
+    other, before = team._replace(name=name, author=author), envoy_of(team)
+    other.apply("probe", files(container()))
+    stop = threading.Event()
+
+    def write(thread: int) -> None:
+        for number in range(1000):
+            if stop.is_set():
+                return
+            data = files(container(image=f"probe-{thread}:{number}"), **{"big.txt": "x" * 60_000})
+            team.author.create(config_map("flood", data, TEMPLATE), team.name, dry_run=True)
+
+    with ThreadPoolExecutor(12) as pool:
+        writing = [pool.submit(write, thread) for thread in range(12)]
+        try:
+            assert envoy_of(team) == before
+            eventually("the other team's is given", lambda: "probe:1" in images_of(other.made("./probe")))
+            assert envoy_of(other) == before
+        finally:
+            stop.set()
+    assert [done.result() for done in writing] == [None] * 12
