@@ -277,11 +277,8 @@ def parse_settings(document: object, source: str = "settings") -> Settings:
         problems = list(_mistakes(settings))
     if settings is None or problems:
         raise SettingsError.of(source, *problems)
-    return msgspec.structs.replace(
-        settings,
-        yes_values=tuple(v.lower() for v in settings.yes_values),
-        no_values=tuple(v.lower() for v in settings.no_values),
-    )
+    words = {name: tuple(map(str.lower, getattr(settings, name))) for name in ("yes_values", "no_values")}
+    return msgspec.structs.replace(settings, **words)
 
 
 def _mistakes(settings: Settings) -> Iterator[Diagnostic]:
@@ -290,13 +287,8 @@ def _mistakes(settings: Settings) -> Iterator[Diagnostic]:
         yield _not_allowed(("prefix",), "it is not a DNS name such as sidecar.injector (a-z, 0-9, - and .)")
     own = (settings.inject_key, *settings.mark_keys)
     yield from _key_mistakes(settings, "templatesKey", "annotation", settings.named_by, own)
-    label_keys = (
-        settings.template_label,
-        settings.version_label,
-        settings.generated_label,
-        settings.namespace_label.key,
-    )
-    taken = (settings.inject_key, settings.templates_key, *label_keys)
+    label_keys = (settings.template_label, settings.version_label, settings.generated_label)
+    taken = (settings.inject_key, settings.templates_key, settings.namespace_label.key, *label_keys)
     yield from _key_mistakes(settings, "statusLabel", "label", settings.marked_by or "", taken)
     clash = sorted({v.lower() for v in settings.yes_values} & {v.lower() for v in settings.no_values})
     if clash:

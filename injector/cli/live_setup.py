@@ -16,7 +16,7 @@ from injector.cli.manifest_objects import metadata_of
 from injector.cli.team_templates import LiveTeamTemplates
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.installation import INSTALLATION, is_paused, service_namespaces, words_of_pause
-from injector.cluster.managed_fields import last_change
+from injector.cluster.template_maps import last_change
 from injector.errors import TemplateError
 from injector.loading.kept_gallery import Gallery, gallery_in_use, with_own
 from injector.loading.shipped import load_shipped

@@ -15,10 +15,9 @@ import structlog
 
 from injector.cluster.client import Client
 from injector.cluster.events import About
-from injector.cluster.managed_fields import last_change
 from injector.cluster.reflector import Reflector, Timing
 from injector.cluster.tasks import Background
-from injector.pods.context import Object, filled, mapping_at
+from injector.pods.context import Object, filled, mapping, mapping_at, mappings, string_field
 from injector.pods.shape import string_map
 from injector.settings import Settings
 from injector.templates.load import TemplateSources
@@ -156,3 +155,18 @@ def template_files(obj: Object, settings: Settings) -> dict[str, str]:
     }
     metadata = {METADATA: json.dumps(filled(stated))} if any(stated.values()) else {}
     return {**mapping_at(obj, "data"), **metadata}
+
+
+def last_change(obj: Object, field: tuple[str, ...]) -> str:
+    """When a field of an object was last changed, given as its steps in `managedFields`; "" where nobody noted it.
+
+    https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
+    """
+    times = [""]
+    for entry in mappings(obj["metadata"].get("managedFields")):
+        managed = entry.get("fieldsV1")
+        for step in field:
+            managed = mapping(managed).get(step)
+        if managed is not None:
+            times.append(string_field(entry.get("time")))
+    return max(times)

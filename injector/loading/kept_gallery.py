@@ -19,7 +19,7 @@ from injector.loading.shipped import load_shipped
 from injector.templates.load import TemplateSources, relevant_sources
 from injector.templates.manifest import Manifest
 from injector.templates.snapshot import Trial
-from injector.templates.template import MANIFEST, METADATA, Stage, Template
+from injector.templates.template import MANIFEST, METADATA, Stage, Template, percent
 from injector.templates.versions import base_of, share_of
 
 #: What the next versions are called behind the name of the template: a template's name has no dots.
@@ -53,7 +53,7 @@ def gallery_in_use(
     for key, text in (kept or {}).items():
         name, _, file = key.partition(".")
         by_name.setdefault(name, {})[file] = text
-    stage = json.loads(by_name.pop(METADATA, {"": "{}"})[""]).get("stage", "0%")
+    stage = json.loads(by_name.pop(METADATA, {"": "{}"})[""]).get("stage", "")
     changed = {n: files for n, files in by_name.items() if files != relevant_sources(shipped.get(n, {}))}
     failed = trial(changed, dict.fromkeys(changed, origin)) if trial and changed else {}
     loaded, versions, problems = {}, [], []
@@ -64,18 +64,30 @@ def gallery_in_use(
             loaded[name] = load_shipped(name, files, origin)
         except TemplateError as error:
             problems.append(f"the image's {name} stands in for the kept one: {error}")
+    share = 0
     try:
-        share = share_of(stage)
+        share = _share_here(stage)
     except ValueError as error:
-        share, stage = 0, "0%"
         problems.append(f"the stage is taken for 0%: {error}")
     for name in sorted(loaded.keys() & shipped.keys()):
-        new, stated = load_shipped(name, shipped[name]), {"version-of": name, "stage": stage}
+        new, stated = load_shipped(name, shipped[name]), {"version-of": name, "stage": percent(share)}
         if not (new.why_not_injected or loaded[name].why_not_injected):
             sources, own_name = {METADATA: json.dumps(stated), **new.sources}, f"{name}-{_RELEASE}"
             versions.append(replace(new, own_name=own_name, sources=sources, stage=Stage(share)))
     sources_in_use = {**shipped, **{name: template.sources for name, template in loaded.items()}}
     return Gallery(sources_in_use, (*loaded.values(), *versions), tuple(problems))
+
+
+def _share_here(stage: str) -> int:
+    """The share that a stage such as `0.3.0:10%` gives to this release: of another release it says nothing.
+
+    So what is said of one release is not yet said of the next. Raises ValueError for a stage that is none.
+    """
+    release, colon, share = stage.rpartition(":")
+    hundredths = share_of(share) if stage else 0
+    if hundredths and not colon:
+        raise ValueError(f"{stage} is of no release; write {__version__}:{stage}")
+    return hundredths if release == __version__ else 0
 
 
 def with_own(gallery: Gallery, own: TemplateSources) -> dict[str, Mapping[str, str]]:

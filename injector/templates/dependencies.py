@@ -32,7 +32,7 @@ from jinja2.nodes import (
 
 #: What a template sees of the review itself: at a path, as an injection is the same for all replicas of a pod.
 REVIEW_NAMES = frozenset(("oldObject", "operation", "user", "request"))
-#: One of the app's containers, in an overlay that is rendered for each of them (see `per_container`).
+#: One of the app's containers, in an overlay that is rendered for each of them (see `joined_overlays`).
 CONTAINER: Final = "container"
 #: Names that a template may give a value of its own: of variables that templates had before there were these names.
 ASSIGNABLE = REVIEW_NAMES | {CONTAINER, "app"}

@@ -22,13 +22,12 @@ from injector.pods.shape import OverlayError, check_object_overlay, check_overla
 from injector.templates.dependencies import ABSENT, CONTAINER, NamePath, NamePaths, parted, read
 from injector.templates.environment import TemplateVerdictError
 from injector.templates.holes import Run, current, document
-from injector.templates.per_container import Part, joined_overlays
 from injector.templates.program import Root
 from injector.templates.quoted_places import checked
 from injector.templates.render_errors import RenderError as RenderError, failure, frame
 from injector.templates.structure import OUTPUT, Structure
 from injector.templates.template import OVERLAY, Template
-from injector.templates.variables import Context, app_containers, variables_of
+from injector.templates.variables import Context, Part, app_containers, joined_overlays, variables_of
 from injector.templates.yaml_writer import YamlDocument, dump
 
 _S = TypeVar("_S", bound=Structure)

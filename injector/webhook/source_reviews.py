@@ -30,7 +30,7 @@ from injector.webhook.record import object_name
 from injector.webhook.review import AdmissionResponse, Review, answer_head, answer_tail, optional_object, read_review
 from injector.webhook.snapshot_manager import SnapshotManager
 from injector.webhook.snapshot_sources import read_settings
-from injector.webhook.team_templates import TeamTemplates, is_template
+from injector.webhook.team_templates import TeamTemplates, is_template_map
 
 #: Reviews that are tried or wait for their turn: more than these would not have it in time.
 _MOST_WAITING = 8
@@ -107,7 +107,7 @@ class SourceReviews:
         settings, name = self._snapshots.current.settings, object_name(new)
         if (
             self._team_templates is None
-            or not is_template(new, settings)
+            or not is_template_map(new, settings)
             or _content(new, settings) == _content(old, settings)
         ):
             return _Findings()
@@ -142,12 +142,12 @@ class SourceReviews:
     def _tried(self, new: Object, old: Object) -> _Findings:
         current, name = self._snapshots.current, object_name(new or old)
         sources: TemplateSources = {template.own_name: template.sources for template in current.catalog}
-        if is_template(new, current.settings):
+        if is_template_map(new, current.settings):
             files = {name: template_files(new, current.settings)}
             names = self._snapshots.sources({**self._snapshots.in_cluster, **files})
             sources = {n: sources[n] for n in names if n in sources} | files  # what was refused is not in use
             return self._build(current.settings, sources, TemplateError)
-        if is_template(old, current.settings):
+        if is_template_map(old, current.settings):
             return self._removal(name, sources)
         return self._settings(new, sources) if new else _Findings(related=(_SETTINGS_DELETED,))
 
@@ -205,7 +205,7 @@ class SourceReviews:
         if cause := _why_admitted(new, settings):
             return AdmissionResponse(allowed=True, warnings=(f"not refused, as {cause}", *mistakes, *related))
         more = [f"{len(findings.errors) - _MOST_NAMED} more mistakes"] if len(findings.errors) > _MOST_NAMED else []
-        lint = "`injector lint FOLDER` says more; " if is_template(new, settings) else ""
+        lint = "`injector lint FOLDER` says more; " if is_template_map(new, settings) else ""
         to_do = f'{lint}to apply it all the same, set its annotation {settings.unchecked_key} to "true"'
         message = f"{'; '.join([*mistakes[:_MOST_NAMED], *more])}. {to_do}"
         return AdmissionResponse(allowed=False, code=_UNPROCESSABLE, message=message, warnings=related)
@@ -228,7 +228,7 @@ class SourceReviews:
 
 def _content(obj: Object, settings: Settings) -> tuple[object, ...]:
     """What a reload reads of a ConfigMap, {} for none."""
-    return bool(obj), is_template(obj, settings), template_files(obj, settings)
+    return bool(obj), is_template_map(obj, settings), template_files(obj, settings)
 
 
 def _diagnostics(error: InjectorError) -> tuple[Diagnostic, ...]:

@@ -38,10 +38,10 @@ from injector.templates.team import (
 )
 from injector.templates.template import Template
 
-#: Bytes of templates' files that may be loaded at a time; loaded they take about 12 times as much.
-_LOADED_BYTES = 2 * 1024 * 1024
-#: What is counted for a template besides its files, and for a verdict; bytes that verdicts may take.
-_OVERHEAD, _VERDICT, _VERDICTS_BYTES = 2048, 256, 1024 * 1024
+#: Bytes that loaded templates may take: of each about so many, and so many times the size of its files.
+_LOADED_BYTES, _OVERHEAD, _GROWTH = 12 * 1024 * 1024, 24 * 1024, 9
+#: Bytes that verdicts may take, and that one takes.
+_VERDICTS_BYTES, _VERDICT = 1024 * 1024, 256
 #: Templates of one trial: what waits longest is in it.
 _AT_ONCE = 16
 
@@ -118,13 +118,13 @@ class TeamTemplates:
 
     async def _load(self, settings: Settings, namespace: str, name: str, key: str) -> Loaded:
         obj = await self._client.find(f"/api/v1/namespaces/{namespace}/configmaps/{name}")
-        loaded = await self._loaded_from(name, obj, settings) if obj and is_template(obj, settings) else None
+        loaded = await self._loaded_from(name, obj, settings) if obj and is_template_map(obj, settings) else None
         size = size_of(template_files(obj, settings)) if obj else 0
         passing = isinstance(loaded, TemplateError) and loaded.rule == "limit"
         until = asyncio.get_running_loop().time() + (_RETRY_SECONDS if passing else math.inf)
         if key:
             self._loaded.drop(key)
-            self._loaded.put(key, _Result(loaded, until), size + _OVERHEAD)
+            self._loaded.put(key, _Result(loaded, until), _OVERHEAD + _GROWTH * size)
         return loaded
 
     async def _loaded_from(self, name: str, obj: Object, settings: Settings) -> Template | TemplateError:
@@ -172,7 +172,7 @@ class TeamTemplates:
                 self._waiting.pop(key)[2].set_result(mistake)
 
 
-def is_template(obj: Object, settings: Settings) -> bool:
+def is_template_map(obj: Object, settings: Settings) -> bool:
     """Whether a ConfigMap's label says that it is a template."""
     return string_map(obj, "labels").get(settings.template_label) == "true"
 

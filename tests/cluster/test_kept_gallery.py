@@ -92,7 +92,7 @@ class Upgrade(NamedTuple):
         return self.control_plane.api.get("ConfigMap", NAME, self.own)
 
     def stage(self, share: str) -> None:
-        annotations = {"metadata": {"annotations": {STAGE: share}}}
+        annotations = {"metadata": {"annotations": {STAGE: f"{__version__}:{share}"}}}
         self.control_plane.api.patch("ConfigMap", NAME, annotations, self.own)
         eventually(f"the gallery is at {share}", partial(is_at, self.server, f"{share} of the workloads", NEXT))
 

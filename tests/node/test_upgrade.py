@@ -41,7 +41,9 @@ def test_another_gallery(
     manifest.write_text(text)
     image(tmp_path, f"{__version__}-gallery")
     assert {envoy() for _ in range(20)} == {before}
-    stage("100%")
+    stage("0.0.1:100%")
+    assert {envoy() for _ in range(20)} == {before}
+    stage(f"{__version__}:100%")
     eventually("every replica gives the other one", lambda: {envoy() for _ in range(20)} == {OTHER})
     stage(None)
     eventually("every replica gives the one before", lambda: {envoy() for _ in range(20)} == {before})

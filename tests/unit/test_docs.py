@@ -18,6 +18,7 @@ from injector.cli.main import COMMANDS, cli
 from injector.cli.serve import serve
 from injector.diagnostics import Diagnostic, page_address
 from injector.errors import InjectionError, TemplateError
+from injector.names import TEAM
 from injector.pods.context import Namespace, Request, Workload
 from injector.pods.decision import STEPS, decide
 from injector.pods.fitting import keep_requests_below_limits
@@ -192,7 +193,8 @@ def test_names_are_those_that_the_settings_make() -> None:
     written = [code(row[0])[0] for row in table(page("settings.md"), "key", "where", "who writes it")]
     expected = {s.inject_key, s.templates_key, s.status_key, s.reason_key, s.receipt_key}
     expected |= {s.template_label, s.version_label, s.stage_key, s.unchecked_key, s.generated_label}
-    expected |= {f"{s.parameter_suffix('<template>')}<parameter>", f"{s.prefix}/<template>.<file>"}
+    expected |= {f"{s.parameter_suffix(name)}<parameter>" for name in ("<template>", f"{TEAM}<template>")}
+    expected |= {f"{s.prefix}/<template>.<file>"}
     assert set(written) == expected
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
+from injector import __version__
 from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, warning
 from injector.cli.live_setup import gallery_and_maps, live_snapshot
 from injector.cluster.template_maps import changed_at
@@ -68,7 +69,8 @@ def kept_gallery(context: CheckContext) -> CheckVerdicts:
     for problem in gallery.problems:
         yield warning("kept-gallery", f"{kept}: {problem}", "delete it to use the gallery of this release")
     if names := sorted(template.name for template in gallery.loaded if template.stage is None):
-        to_do = f"raise its annotation {context.settings.stage_key}, or delete it (docs/versions.md)"
+        stage = f"{context.settings.stage_key}={__version__}:10%"
+        to_do = f"annotate it with {stage} or more, or delete it (docs/versions.md)"
         message = f"{kept} keeps templates of another release: {', '.join(names)}"
         yield warning("kept-gallery", message, to_do, templates=names)
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from injector.cluster.client import Client
 from injector.cluster.installation import INSTALLATION
-from injector.cluster.managed_fields import last_change
 from injector.cluster.rollout.plan import LEFT_ALONE, AffectedWorkload, grouped
+from injector.cluster.template_maps import last_change
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object, Request, mappings_at, string_field
 from injector.pods.decision import decide

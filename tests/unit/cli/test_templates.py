@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from injector.cli.templates import STATES, Inventory, age, template_rows
-from injector.cluster.managed_fields import last_change
+from injector.cluster.template_maps import last_change
 from injector.errors import TemplateError
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.settings import PathTemplates, Settings

@@ -11,9 +11,8 @@ from hypothesis import given, strategies as st
 from injector.budget import ReviewBudget
 from injector.errors import InjectionError
 from injector.inject import inject
-from injector.pods.app_size import app_size
 from injector.pods.context import Cluster, Namespace, Object
-from injector.pods.quantity import parse_quantity
+from injector.pods.quantity import app_size, parse_quantity
 from injector.settings import Settings
 from injector.templates.render import render_overlay
 from injector.templates.snapshot import build_snapshot

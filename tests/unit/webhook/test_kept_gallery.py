@@ -45,7 +45,7 @@ def test_the_same_gallery_changes_nothing() -> None:
 
 
 def test_another_content_is_kept_and_the_image_s_is_next() -> None:
-    gallery = in_use({**CHANGED, METADATA: json.dumps({"stage": "12.5%"})})
+    gallery = in_use({**CHANGED, METADATA: json.dumps({"stage": f"{__version__}:12.5%"})})
     assert ([t.own_name for t in gallery.loaded], gallery.problems) == (["fault", NEXT], ())
     catalog = build_snapshot(Settings(), with_own(gallery, {}), Cluster(), load=load_shipped).catalog
     base, version = catalog.get("fault"), catalog.next_version("fault")
@@ -111,7 +111,13 @@ def test_a_template_at_a_path_has_no_next_version() -> None:
     )
 
 
-@pytest.mark.parametrize("stage", ["10", "110%", "{share: 1%}"])
+def test_the_stage_of_another_release_says_nothing_of_this_one() -> None:
+    gallery = in_use({**CHANGED, METADATA: json.dumps({"stage": "0.0.1:100%"})})
+    version = next(template for template in gallery.loaded if template.own_name == NEXT)
+    assert not gallery.problems and version.stage and version.stage.share == 0
+
+
+@pytest.mark.parametrize("stage", ["10", "110%", "{share: 1%}", "100%", f"{__version__}:10", f"{__version__}:"])
 def test_a_stage_that_is_none_is_nobody_s(stage: str) -> None:
     kept = {**CHANGED, METADATA: json.dumps({"stage": stage})}
     gallery = in_use(kept)
