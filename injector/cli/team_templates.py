@@ -14,7 +14,7 @@ from injector.pods.context import Namespace
 from injector.settings import Settings
 from injector.templates.snapshot import Snapshot
 from injector.templates.team import load_team_template, may_have_templates
-from injector.webhook.team_templates import Loaded, bounded_files, extended, is_template
+from injector.webhook.team_templates import Loaded, bounded_files, extended, is_template_map
 
 
 class LiveTeamTemplates:
@@ -47,7 +47,7 @@ class LiveTeamTemplates:
         origin = f"configmap/{namespace}/{name}"
         try:
             obj = self._live.found(f"/api/v1/namespaces/{namespace}/configmaps/{name}", "it could not be read")
-            if obj is None or not is_template(obj, self._settings):
+            if obj is None or not is_template_map(obj, self._settings):
                 return None
             with limited(name, origin):
                 return load_team_template(name, bounded_files(name, obj, self._settings, origin), origin)
