@@ -120,7 +120,7 @@ class Fleet:
     def _compared_once(self, pod: Object, namespace: Namespace, receipt: Receipt) -> tuple[Diagnostic, ...]:
         """What a pod that is created now would have otherwise; looked at once for pods of an owner that are alike.
 
-        A note is about a template that could not be compared.
+        A note is about a template of a team that makes no difference for the pod: it is not read, or another is pinned.
         """
         settings = self._sources.settings
         texts = {k: v for k, v in string_map(pod, "annotations").items() if settings.prefix in k.partition("/")[0]}
@@ -136,8 +136,12 @@ class Fleet:
         snapshot, namespace = self._sources.for_pod(bare, namespace, receipt.templates)
         for name, digest in receipt.templates.items():
             template = template_for(name, bare, namespace, snapshot.catalog)
-            if name in snapshot.catalog.refused:
-                yield Diagnostic("not-compared", "note", f"not compared: {snapshot.catalog.refused[name]}")
+            pinned = f"{name}@" in string_map(bare, "annotations").get(snapshot.settings.templates_key, "")
+            if name in snapshot.catalog.refused or (pinned and template and template.digest != digest):
+                why_not = snapshot.catalog.refused.get(
+                    name, f"the pod pins another version of {name} than there is now"
+                )
+                yield Diagnostic("not-compared", "note", f"not compared: {why_not}")
             elif template is None:
                 yield _cause("template-gone", f"there is no template {name} any more", template=name)
             elif template.digest != digest:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from injector.advice import advised_injection
 from injector.advice.object_mistakes import cause_of, foreign_object, missing_template, namespace_mistakes
-from injector.apply import Overrides
 from injector.authoring.author_warnings import AuthorWarnings, place_of
 from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.refusal_location import Attempt
@@ -220,9 +219,8 @@ class Injector:
 
     def _inject(self, obj: Object, pod: Object) -> Injection:
         """A pod's injection: with this command's options, and where it has one already those of its receipt."""
-        settings, names = self._sources.settings, self._names
+        settings, names, overrides = self._sources.settings, self._names, self._sources.overrides
         snapshot, namespace = self._sources.for_pod(pod, self._namespaces.of(obj))
-        overrides: Overrides = self._sources.overrides
         decision = decide(pod, namespace, settings, Request())
         receipt = read_receipt(pod, settings)
         if receipt is not None and self._reinject:

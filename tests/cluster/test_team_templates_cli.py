@@ -151,6 +151,19 @@ def test_a_pod_is_current_until_its_config_map_changes(team: Team) -> None:
     assert row["causes"] == [{"code": "template-gone", "template": "./probe"}]
 
 
+def test_a_pod_that_pins_what_there_was_is_no_pod_to_restart(team: Team) -> None:
+    pin = pin_of(team.apply("probe", files(container()))["data"])
+    team.control_plane.api.create(deployment("web", annotations={NAMED: f"./probe@{pin}"}), team.name)
+    wait_until_available(team.control_plane.api, "web", team.name)
+    [row] = listed(team).values()
+    assert (row["state"], row.get("why")) == ("current", None)
+    team.apply("probe", files(container(image="probe:2")))
+    [row] = listed(team).values()
+    assert (row["state"], row.get("causes")) == ("current", None)
+    assert "./probe" in row["why"]
+    assert explained(team, "deploy/web", "-n", team.name)["reason"] == "template-not-allowed"
+
+
 def test_a_rollout_gives_pods_the_newest(team: Team) -> None:
     team.apply("probe", files(container()))
     team.control_plane.api.create(deployment("web", annotations={NAMED: "./probe"}), team.name)

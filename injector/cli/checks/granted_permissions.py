@@ -1,4 +1,4 @@
-"""What the injector's service account may do, against the table of what it needs; and who may write templates."""
+"""What the injector's service account may do, against the table of what it needs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from itertools import product
 
 from injector.cli.checks.check_context import INSTALL, CheckContext, CheckVerdicts, Section, bad, good, warning
-from injector.cli.checks.team_template_writers import team_template_writers
 from injector.cluster.blocking_client import ClusterError
 from injector.cluster.permissions import Permission, permissions
 from injector.diagnostics import Diagnostic
@@ -82,4 +81,4 @@ def review(kind: str, attributes: Object, more: Object | None = None) -> Object:
     return {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}
 
 
-SECTION = Section("permissions", (service_account, team_template_writers))
+SECTION = Section("permissions", (service_account,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, some, warning
+from injector.cli.checks.team_template_writers import team_template_writers
 from injector.cluster.installation import is_paused
 from injector.names import nearest
 from injector.pods.context import Object
@@ -133,4 +134,4 @@ def own_labels(context: CheckContext) -> dict[str, str] | None:
     return next(own, None)
 
 
-SECTION = Section("namespaces", (labels, outside, guarded))
+SECTION = Section("namespaces", (labels, outside, guarded, team_template_writers))

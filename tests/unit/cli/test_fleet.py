@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from injector.cli import fleet as fleet_module
 from injector.cli.fleet import Fleet, Row, restarts
-from injector.cli.injection_sources import Sources
+from injector.cli.injection_sources import Sources, refused_team_templates
 from injector.cli.live_setup import ChangeTimes
 from injector.diagnostics import Diagnostic
 from injector.inject import inject
@@ -217,3 +219,16 @@ def test_each_workload_is_restarted_once_and_in_the_way_of_its_kind(golden):
     commands, words = restarts(rows)
     golden(commands)
     golden(words)
+
+
+def test_a_template_of_a_team_that_is_not_read_makes_no_pod_outdated():
+    made = inject(pod(annotations={"sidecar.injector/templates": "logger"}), SHOP, snapshot()).object
+    annotations = {
+        key: text.replace('"logger"', '"./probe"').replace("logger,", "./probe,")
+        for key, text in made["metadata"]["annotations"].items()
+    }
+    made["metadata"]["annotations"] = annotations | {"sidecar.injector/templates": "./probe"}
+    sources = Sources(snapshot(), {}, team_templates=partial(refused_team_templates, "nobody reads it"))
+    row = Fleet(sources).row(made, SHOP)
+    assert (row.state, row.causes, list(row.templates)) == ("current", (), ["./probe"])
+    assert "nobody reads it" in row.why
