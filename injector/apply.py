@@ -30,6 +30,7 @@ from injector.templates.parameter_schema import declared_parameter
 from injector.templates.parameters import Resolved, resolve
 from injector.templates.render import RenderError, render_files, render_overlay
 from injector.templates.snapshot import Snapshot
+from injector.templates.team import check_metadata
 from injector.templates.template import Template
 from injector.templates.variables import Context, tcp_ports
 
@@ -279,7 +280,7 @@ def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> Ap
         state, placement = merged.pod, merged.placement
         applied.append(result)
         warnings += [*parameters.warnings, *given_by(template, new_warnings), *merged.differences]
-    check_apart([(a.template.name, a.overlay, a.containers) for a in applied])
+    check_apart([(a.template.name, a.overlay, a.containers, a.template.shares) for a in applied])
     return AppliedPod(base, state, tuple(applied), choice.source, tuple(warnings))
 
 
@@ -341,6 +342,8 @@ def _render(
             generated = msgspec.structs.replace(generated, name=task.config_map_name)
         context, maps = msgspec.structs.replace(context, configmap=generated.name), (generated,)
     rendered = render_overlay(template, context)
+    if template.name.startswith(TEAM):
+        check_metadata(template, rendered.overlay, task.settings)
     overlay, mirrored = with_mirrors(rendered.overlay, task.settings.image_mirrors, task.snapshot.caches.mirrored)
     if maps and (template.delivery == "annotation" or (context.workload.owner is None and task.workload is None)):
         overlay, maps = by_annotation(overlay, generated.name, template.name, files, task.settings), ()

@@ -148,6 +148,8 @@ class TrialResult(msgspec.Struct):
     problems: list[Diagnostic] = []
 
 
+#: The most problems that a trial reports of one template: whoever tries it may keep them, for many templates.
+MOST_PROBLEMS = 20
 _NO_VERDICT = "the process that tries templates ended before it reported on this template; try again"
 
 
@@ -275,7 +277,8 @@ def trial_main() -> None:
         except Exception as error:  # this template's fault or ours: the others are tried all the same
             message = cut(f"the injector itself failed while it tried the template: {type(error).__name__}: {error}")
             verdict = TrialResult(name, [Diagnostic("value", "error", message)])
-        _say(TrialResult(name, [replace(problem, mistake=()) for problem in verdict.problems]))  # no author reads these
+        problems = verdict.problems[:MOST_PROBLEMS]
+        _say(TrialResult(name, [replace(problem, mistake=()) for problem in problems]))  # no author reads these
 
 
 def _say(line: str | TrialResult) -> None:

@@ -30,6 +30,7 @@ from injector.pods.overlay import (
     name_of,
     patch_of,
     plain,
+    plain_mapping,
 )
 from injector.pods.quantity import parse_quantity
 from injector.reasons import Reason
@@ -232,21 +233,38 @@ def check_volumes(base: Object, overlay: Overlay, app: Collection[str], shares: 
                 )
 
 
-def check_apart(overlays: Collection[tuple[str, Overlay, Collection[str]]]) -> None:
-    """Refuse a template of a team that has a container or a volume of another template of the same pod.
+def check_apart(overlays: Collection[tuple[str, Overlay, Collection[str], Callable[[str], bool]]]) -> None:
+    """Refuse a template of a team that has a container or a volume of another template of the same pod, or mounts one.
 
-    `overlays` are those of a pod's templates, with the template's name and the names of its containers. What a sidecar
-    of the cluster's templates may do is no team's to use. Raises InjectionError with Reason.CONFLICT.
+    `overlays` are those of a pod's templates, with the template's name, the names of its containers and which volumes
+    it shares. What a sidecar of the cluster's templates may do is no team's to use. Raises InjectionError with
+    Reason.CONFLICT.
     """
-    teams = [name for name, _, _ in overlays if name.startswith(TEAM)]
+    teams = [name for name, *_ in overlays if name.startswith(TEAM)]
     owners: dict[str, str] = {}
-    for name, overlay, containers in overlays if teams else ():
+    shared: dict[str, Callable[[str], bool]] = {}
+    for name, overlay, containers, shares in overlays if teams else ():
         volumes = map(name_of, bare_value(mapping_at(overlay, "spec").get("volumes")) or ())
+        shared[name] = shares
         for part in (*(f"container {c}" for c in containers), *(f"volume {v}" for v in volumes if v)):
-            owner = owners.setdefault(part, name)
-            if (owner in teams) is not (name in teams):
-                message, fields = f"templates {owner} and {name} both have a {part}", {"part": part, "owner": owner}
-                raise InjectionError(Reason.CONFLICT, message, help="give it another name", fields=fields)
+            if ((owner := owners.setdefault(part, name)) in teams) is not (name in teams):
+                raise _conflict(part, owner, f"templates {owner} and {name} both have a {part}")
+    for name, overlay, *_ in overlays:
+        for volume in _mounted_volumes(overlay) if name in teams else ():
+            if (owner := owners.get(f"volume {volume}", name)) not in teams and not shared[owner](volume):
+                raise _conflict(f"volume {volume}", owner, f"template {name} mounts volume {volume} of {owner}")
+
+
+def _conflict(part: str, owner: str, message: str) -> InjectionError:
+    fields = {"part": part, "owner": owner}
+    return InjectionError(Reason.CONFLICT, message, help="give it another name", fields=fields)
+
+
+def _mounted_volumes(overlay: Overlay) -> Iterator[str]:
+    """The volumes that an overlay mounts in any container, with those of the app."""
+    for field in CONTAINER_LISTS:
+        for item in bare_value(mapping_at(overlay, "spec").get(field)) or ():
+            yield from (name for name, _, _ in _mounts(plain_mapping(item)))
 
 
 def _mounted_volume(container: Object, overlay: Overlay, names: Collection[str]) -> str | None:

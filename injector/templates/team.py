@@ -13,9 +13,11 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Final
 
+from injector.diagnostics import Key
 from injector.errors import InjectionError, TemplateError
 from injector.names import TEAM, is_dns_label, shortened, suggestion
-from injector.pods.context import Namespace, Object
+from injector.pods.context import Namespace, Object, mapping_at
+from injector.pods.overlay import Overlay, plain_mapping
 from injector.pods.selectors import matches
 from injector.pods.shape import string_map
 from injector.reasons import Reason
@@ -48,6 +50,8 @@ def load_team_template(name: str, sources: Mapping[str, str], origin: str) -> Te
     template = load_template(name, sources, origin)
     if template.stage is not None:
         raise TemplateError(name, "a team's template is no next version of another", rule="manifest", origin=origin)
+    if template.why_not_injected:
+        raise TemplateError(name, f"no pod can be given it: {template.why_not_injected}", rule="manifest", origin=origin)
     return replace(template, name=f"{TEAM}{name}", own_name=f"{TEAM}{name}", selector=None)
 
 
@@ -66,6 +70,18 @@ def with_team_templates(
         generation=content.hexdigest()[:12],
         previous=previous,
     )
+
+
+def check_metadata(template: Template, overlay: Overlay, settings: Settings) -> None:
+    """Refuse an overlay with an annotation or a label of the injector's: by such the pod's author chooses templates and
+    their parameters, and sidecars get their files. Raises InjectionError with Reason.TEMPLATE_FAILED.
+    """
+    for field in ("annotations", "labels"):
+        for key in plain_mapping(mapping_at(overlay, "metadata").get(field)):
+            if f".{key}".partition("/")[0].endswith(f".{settings.prefix}"):
+                message = f"template {template.name}: a team's template makes none of the injector's {field}"
+                path, fields = ("metadata", field, Key(key)), {"template": template.name}
+                raise InjectionError(Reason.TEMPLATE_FAILED, message, help="drop it", path=path, fields=fields)
 
 
 def pin_of(sources: Mapping[str, str]) -> str:

@@ -36,12 +36,12 @@ from injector.templates.team import (
     team_names,
     with_team_templates,
 )
-from injector.templates.template import Template
+from injector.templates.template import METADATA, Template
 
 #: Bytes that loaded templates may take: of each about so many, and so many times the size of its files.
 _LOADED_BYTES, _OVERHEAD, _GROWTH = 12 * 1024 * 1024, 24 * 1024, 9
-#: Bytes that verdicts may take, and that one takes.
-_VERDICTS_BYTES, _VERDICT = 1024 * 1024, 256
+#: Bytes that verdicts may take, and that one takes, beside what each mistake does that it names.
+_VERDICTS_BYTES, _VERDICT, _MISTAKE = 1024 * 1024, 256, 2 * 1024
 #: Templates of one trial: what waits longest is in it.
 _AT_ONCE = 16
 #: Templates that may wait for a trial, and those of one namespace: authors may write them faster than they are tried.
@@ -133,12 +133,11 @@ class TeamTemplates:
     async def _load(self, settings: Settings, namespace: str, name: str, key: str) -> Loaded:
         obj = await self._client.find(f"/api/v1/namespaces/{namespace}/configmaps/{name}")
         loaded = await self._loaded_from(name, obj, settings) if obj and is_template_map(obj, settings) else None
-        size = size_of(loaded.sources) if isinstance(loaded, Template) else 0
         passing = isinstance(loaded, TemplateError) and loaded.rule == "limit"
         until = asyncio.get_running_loop().time() + (_RETRY_SECONDS if passing else math.inf)
         if key:
             self._loaded.drop(key)
-            self._loaded.put(key, _Result(loaded, until), _OVERHEAD + _GROWTH * size)
+            self._loaded.put(key, _Result(loaded, until), _OVERHEAD + _memory_of(loaded))
         return loaded
 
     async def _loaded_from(self, name: str, obj: Object, settings: Settings) -> Template | TemplateError:
@@ -157,7 +156,8 @@ class TeamTemplates:
 
         Raises OSError where none can be had: no process starts, or too many wait for one.
         """
-        key, namespace = f"{name} {pin_of(files)}", origin.rpartition("/")[0]
+        # a pin leaves out the metadata, and what is wrong with that is wrong in one namespace alone
+        key, namespace = f"{name} {pin_of(files)} {files.get(METADATA, '')}", origin.rpartition("/")[0]
         if (verdict := self._verdicts.get(key)) is not None:
             return verdict[0]
         if key not in self._waiting:
@@ -190,7 +190,7 @@ class TeamTemplates:
                     continue
                 mistake = mistakes.get(number)
                 if mistake is None or mistake.rule != "limit":
-                    self._verdicts.put(key, (mistake,), _VERDICT)
+                    self._verdicts.put(key, (mistake,), _VERDICT + _memory_of(mistake))
                 result.set_result(mistake)
 
 
@@ -206,6 +206,13 @@ def bounded_files(name: str, obj: Object, settings: Settings, origin: str) -> di
         message = f"its files are {size} bytes long; a team's template has at most {most} (`teamTemplates.limits`)"
         raise TemplateError(name, message, rule="file", origin=origin)
     return files
+
+
+def _memory_of(loaded: Loaded) -> int:
+    """About how many bytes a template takes beside its own objects, or what is wrong with one."""
+    if isinstance(loaded, Template):
+        return _GROWTH * size_of(loaded.sources)
+    return sum(_MISTAKE + len(repr(mistake)) for mistake in loaded.diagnostics) if loaded else 0
 
 
 def size_of(files: Mapping[str, str]) -> int:

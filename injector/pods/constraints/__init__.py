@@ -7,10 +7,12 @@ Whatever the pod violates by itself is left to the API server, which says so its
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain
 
 from injector.caches import OverlayCaches
+from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.pods.constraints import (
     baseline,
@@ -69,19 +71,19 @@ def check_constraints(
 
 
 def check_security(final: Object, base: Object, namespace: Namespace, cluster: Cluster = _NEWEST) -> None:
-    """Raise for the first privilege that a team's template brings and that Pod Security does not admit.
+    """Raise for the first privilege that a team's template brings or gets, and that Pod Security does not admit.
 
     `base` and `final` are the pod before and with what the template makes. A namespace without a level counts as
-    `baseline`: who may write a ConfigMap may not have a node by it. Raises InjectionError with POD_SECURITY.
+    `baseline`: who may write a ConfigMap may not have a node by it. That holds whoever gave the privilege to the pod,
+    to a container that the template changes or to a volume that it mounts. Raises InjectionError with POD_SECURITY.
     """
     namespace = replace(namespace, labels={_LEVEL: "baseline", **namespace.labels})
-    after, before = (
-        _security_level(parts, namespace, cluster.version[1]) for parts in (PodView(final, base), PodView(base))
-    )
-    _refuse_new(after, before)
+    parts = PodView(final, base)
+    mounts = () if namespace.labels[_LEVEL] == "privileged" else baseline.find_mounts(parts)
+    _refuse_new(chain(_security_level(parts, namespace, cluster.version[1]), mounts), ())
 
 
-def _refuse_new(violations: Violations, old: Violations) -> None:
+def _refuse_new(violations: Iterable[Diagnostic], old: Iterable[Diagnostic]) -> None:
     """Raise InjectionError for the first of the violations that is none of the old ones."""
     old_faults = set(map(fault, old))
     for violation in violations:

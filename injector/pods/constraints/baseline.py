@@ -8,7 +8,7 @@ from __future__ import annotations
 from injector.diagnostics import Diagnostic, Key, Path
 from injector.names import shown_value
 from injector.pods.constraints.handlers import HOOKS, PROBES
-from injector.pods.constraints.pod_view import PodView, Violations, level_violation, volume_path
+from injector.pods.constraints.pod_view import PodView, Violations, item_path, level_violation, volume_path
 from injector.pods.context import Object, mapping, mapping_at, mappings_at, sequence, string_field
 
 _LEVEL = "baseline"
@@ -73,6 +73,16 @@ def find(parts: PodView, minor: int, *, hardened: bool) -> Violations:
             path = (*path, "securityContext")
             yield from _container(path, security, own_users=own_users)
             yield from _profiles(path, security, minor)
+
+
+def find_mounts(parts: PodView) -> Violations:
+    """Mounts of a path of the node in touched containers, whoever has the volume."""
+    of_node = {string_field(volume.get("name")) for volume in parts.volumes if volume.get("hostPath") is not None}
+    for container in parts.touched if of_node else ():
+        for mount in mappings_at(container.body, "volumeMounts"):
+            if string_field(mount.get("name")) in of_node:
+                path = item_path(container.path, "volumeMounts", mount)
+                yield level_violation(_LEVEL, path, "a mount of a hostPath is not allowed", "drop it", "hostPath")
 
 
 def _refused(path: Path, value: object, help_: str = "drop it", field: str = "", subject: str = "") -> Diagnostic:
