@@ -9,6 +9,7 @@ from enum import Enum
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from injector.budget import charge
 from injector.pods.context import Namespace, Object, Request
 from injector.pods.selectors import matches
 
@@ -229,6 +230,7 @@ class Template:
 
     def shares(self, volume: str) -> bool:
         """Whether containers of others may mount this volume of the template's; a `*` stands for any text."""
+        charge(len(self.shared))
         return any(fnmatchcase(volume, pattern) for pattern in self.shared)
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
@@ -88,8 +88,8 @@ class TeamTemplates:
         """The snapshot with these of the namespace's templates; None where one has to be read first."""
         if not may_have_templates(namespace, snapshot.settings):
             return snapshot
-        loaded: dict[str, Loaded] = {}
-        for name, key in _keys(namespace, names):
+        loaded: dict[str, Loaded] = dict.fromkeys(names)
+        for name, key in _keys(snapshot.settings, namespace, names):
             result, now = self._loaded.get(key), asyncio.get_running_loop().time()
             if result is None or result.until <= now:
                 return None
@@ -104,11 +104,12 @@ class TeamTemplates:
         """
         if not may_have_templates(namespace, snapshot.settings):
             return snapshot
+        keys = dict(_keys(snapshot.settings, namespace, names))
         calls = [
             self._flights.do(
                 key or f"{namespace.name}/{name}", partial(self._load, snapshot.settings, namespace.name, name, key)
             )
-            for name, key in _keys(namespace, names)
+            for name, key in keys.items()
         ]
         try:
             async with asyncio.timeout_at(deadline):
@@ -116,7 +117,7 @@ class TeamTemplates:
         except (ApiError, OSError) as error:  # TimeoutError is one
             message = f"the namespace's templates could not be read: {str(error) or 'not in time'}"
             raise InjectionError(Reason.NOT_READY, message, fields={"templates": list(names)}) from None
-        return extended(snapshot, namespace, dict(zip(names, loaded, strict=True)))
+        return extended(snapshot, namespace, {**dict.fromkeys(names), **dict(zip(keys, loaded, strict=True))})
 
     async def replay(self, snapshot: Snapshot, pod: Object, namespace: Namespace) -> Injection:
         """What a pod gets that is created now; no sidecar where a template of its team cannot be read at the moment."""
@@ -220,19 +221,30 @@ def size_of(files: Mapping[str, str]) -> int:
     return sum(len(text.encode("utf-8", "surrogatepass")) for text in files.values())
 
 
-def _keys(namespace: Namespace, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each name with what its version is remembered by; what is not known yet has none, and is not remembered."""
-    versions = dict(namespace.team_templates)
-    return ((name, f"{namespace.name}/{name} {versions[name]}" if name in versions else "") for name in names)
+def _keys(settings: Settings, namespace: Namespace, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each name that counts, with what its version is remembered by, under these settings.
+
+    What is not known yet has none, and is not remembered. Who writes more than count makes no work by them.
+    """
+    versions, counting, most = dict(namespace.team_templates), _counting(settings, namespace), settings.team_templates
+    for name in filter(counting, names):
+        version = versions.get(name)
+        yield name, f"{namespace.name}/{name} {version} {most.limits.bytes}" if version else ""
+
+
+def _counting(settings: Settings, namespace: Namespace) -> Callable[[str], bool]:
+    """Whether a name is that of one of the oldest templates, as many as a namespace may have."""
+    most, known = settings.team_templates.limits.templates, namespace.team_templates
+    oldest = {name for name, _ in known[:most]}
+    return lambda name: name in oldest or len(known) < most
 
 
 def extended(snapshot: Snapshot, namespace: Namespace, loaded: Mapping[str, Loaded]) -> Snapshot:
     """The snapshot with these, of which only the oldest count that a namespace may have."""
-    most = snapshot.settings.team_templates.limits.templates
-    counting = {name for name, _ in namespace.team_templates[:most]}
+    most, counting = snapshot.settings.team_templates.limits.templates, _counting(snapshot.settings, namespace)
     templates, refused = list[Template](), dict[str, TemplateError]()
     for name, of in loaded.items():
-        if name not in counting and len(namespace.team_templates) >= most:
+        if not counting(name):
             message = f"the oldest {most} templates of a namespace count (`teamTemplates.limits.templates`)"
             refused[f"{TEAM}{name}"] = TemplateError(name, message, rule="file")
         elif isinstance(of, TemplateError):

@@ -16,7 +16,7 @@ from injector.loading.trial import MOST_PROBLEMS, try_templates
 from injector.pods.context import Cluster, Namespace, Object
 from injector.reasons import Reason
 from injector.settings import Settings, TeamTemplateSettings
-from injector.templates.snapshot import build_snapshot
+from injector.templates.snapshot import Snapshot, build_snapshot
 from injector.templates.team import load_team_template, with_team_templates
 from injector.templates.template import MANIFEST, OVERLAY
 from injector.webhook.team_templates import TeamTemplates
@@ -45,10 +45,17 @@ def files(overlay: object, manifest: str = "description: x\n") -> dict[str, str]
     return {MANIFEST: manifest, OVERLAY: overlay if isinstance(overlay, str) else json.dumps(overlay)}
 
 
-def made(overlay: object, names: str = "./probe", *, namespace: Namespace = SHOP, **spec: Any) -> Injection:
+def made(
+    overlay: object,
+    names: str = "./probe",
+    *,
+    namespace: Namespace = SHOP,
+    manifest: str = "description: x\n",
+    **spec: Any,
+) -> Injection:
     """What a pod gets that names these templates, of which `./probe` has this overlay."""
     snapshot = build_snapshot(SETTINGS, {"agent": AGENT}, Cluster())
-    template = load_team_template("probe", files(overlay), "configmap/shop/probe")
+    template = load_team_template("probe", files(overlay, manifest), "configmap/shop/probe")
     pod = web({"sidecar.injector/templates": names}, **spec)
     return inject(pod, namespace, with_team_templates(snapshot, [template], {}))
 
@@ -148,3 +155,38 @@ def test_what_is_wrong_with_the_metadata_is_wrong_in_one_namespace() -> None:
 def test_a_template_with_many_mistakes_takes_little_memory() -> None:
     data = files({"spec": {"containers": [PROBE]}}, "description: x\n" + "".join(f"k{i}: 1\n" for i in range(2000)))
     assert len(try_templates({"probe": data})["probe"].all) == MOST_PROBLEMS
+
+
+def test_templates_that_do_not_count_are_not_read() -> None:
+    """However many ConfigMaps somebody writes: those that count are as many as a namespace may have."""
+    names = [f"probe-{number:02}" for number in range(11)]
+    crowded = Namespace("shop", SHOP.labels, team_templates=tuple((name, "1") for name in names))
+
+    async def known() -> tuple[Snapshot | None, Snapshot | None]:
+        teams, snapshot = TeamTemplates(Client(None)), build_snapshot(SETTINGS, {}, Cluster())
+        return teams.known(snapshot, crowded, names[:1]), teams.known(snapshot, crowded, names[-1:])
+
+    counts, late = asyncio.run(known())
+    assert counts is None
+    assert late is not None
+    assert list(late.catalog.refused) == ["./probe-10"]
+
+
+# ------------------------------------------------------------ what a review may cost
+
+
+def test_many_patterns_for_many_volumes() -> None:
+    volumes: list[Object] = [{"name": f"v{number}", "hostPath": {"path": "/a"}} for number in range(500)]
+    mounts = [{"name": volume["name"], "mountPath": f"/{volume['name']}"} for volume in volumes]
+    overlay = {"spec": {"containers": [PROBE], "volumes": [{"name": v["name"], "emptyDir": {}} for v in volumes]}}
+    manifest = f"description: x\nshared: {json.dumps([f'*v*{number}*b' for number in range(2000)])}\n"
+    app = {"name": "web", "image": "web:1", "volumeMounts": mounts}
+    assert made(overlay, manifest=manifest, containers=[app], volumes=volumes).reason is Reason.TOO_COSTLY
+
+
+def test_many_ports_that_the_apps_containers_share() -> None:
+    ports = [{"containerPort": number} for number in range(1, 801)]
+    containers = [{"name": f"web-{number}", "image": "web:1", "ports": ports} for number in range(20)]
+    overlay = {"spec": {"containers": [{"name": "*", "env": [{"name": "A", "value": "b"}]}]}}
+    assert made(overlay, containers=containers).reason is Reason.TOO_COSTLY
+    assert made(overlay, containers=containers[:2]).reason is Reason.INJECTED

@@ -63,7 +63,9 @@ class PodView:
             for body in mappings_at(self.spec, list_name)
         ]
         self.touched = [container for container in self.containers if id(container.body) not in unchanged]
-        charge(len(self.containers) + 16 * len(self.touched))
+        parts = (value for container in self.touched for value in container.body.values())
+        elements = sum(len(part) for part in parts if type(part) is list)
+        charge(len(self.containers) + 16 * len(self.touched) + 2 * elements)
         self._such = tuple((type(value), value) for value in map(self.spec.get, _COUNTING))
         self.unproven = [
             c._replace(body={name: v for name, v in c.body.items() if not self._is_proven(c, name, v)})
@@ -127,8 +129,13 @@ def level_violation(level: str, path: Path, message: str, help_: str, field: str
     return violation(Reason.POD_SECURITY, path, message, help_, level=level, field=field, **fields)
 
 
+#: Units of work for finding a violation and telling it from others.
+_FAULT = 32
+
+
 def fault(diagnostic: Diagnostic) -> tuple[Any, ...]:
     """What tells a violation from others, with an injection and without: all of it but words and figures."""
+    charge(_FAULT)  # a pod may have as many of its own as it has ports
     values = ((name, value) for name, value in diagnostic.fields.items() if name != "found")
     return (diagnostic.code, diagnostic.path, *((n, v if isinstance(v, tuple) else shown_value(v)) for n, v in values))
 
