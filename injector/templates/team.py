@@ -51,7 +51,8 @@ def load_team_template(name: str, sources: Mapping[str, str], origin: str) -> Te
     if template.stage is not None:
         raise TemplateError(name, "a team's template is no next version of another", rule="manifest", origin=origin)
     if template.why_not_injected:
-        raise TemplateError(name, f"no pod can be given it: {template.why_not_injected}", rule="manifest", origin=origin)
+        message = f"no pod can be given it: {template.why_not_injected}"
+        raise TemplateError(name, message, rule="manifest", origin=origin)
     return replace(template, name=f"{TEAM}{name}", own_name=f"{TEAM}{name}", selector=None)
 
 

@@ -31,7 +31,8 @@ AGENT = {
     "agent.conf.j2": "right\n",
     OVERLAY: """
 spec:
-  containers: [{name: agent, image: 'agent:1', volumeMounts: [{name: node, mountPath: /n}, {name: conf, mountPath: /c}]}]
+  containers:
+  - {name: agent, image: 'agent:1', volumeMounts: [{name: node, mountPath: /n}, {name: conf, mountPath: /c}]}
   volumes:
   - {name: node, hostPath: {path: /run}}
   - {name: conf, configMap: {name: '{{ files.configmap }}'}}
