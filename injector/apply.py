@@ -251,13 +251,12 @@ def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> Ap
     annotations = string_map(base, "annotations")
     state = base
     for template in choice.templates:
-        overrides = task.overrides.get(template.name, {})
         parameters = resolve(
             template,
             annotations,
             task.namespace.annotations,
             settings,
-            overrides,
+            task.overrides.get(template.name, {}),
             cache=task.snapshot.defaults,
             guarded=task.guarded,
         )
@@ -338,12 +337,10 @@ def _render(
     maps: tuple[GeneratedConfigMap, ...] = ()
     if files:
         generated = config_map(template.name, files, task.namespace.name, context.workload, task.settings)
-        if task.config_map_name:
-            generated = msgspec.structs.replace(generated, name=task.config_map_name)
+        generated = msgspec.structs.replace(generated, name=task.config_map_name or generated.name)
         context, maps = msgspec.structs.replace(context, configmap=generated.name), (generated,)
     rendered = render_overlay(template, context)
-    if template.name.startswith(TEAM):
-        check_metadata(template, rendered.overlay, task.settings)
+    check_metadata(template, rendered.overlay, task.settings)
     overlay, mirrored = with_mirrors(rendered.overlay, task.settings.image_mirrors, task.snapshot.caches.mirrored)
     if maps and (template.delivery == "annotation" or (context.workload.owner is None and task.workload is None)):
         overlay, maps = by_annotation(overlay, generated.name, template.name, files, task.settings), ()

@@ -10,11 +10,12 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import re2
 
+from injector.budget import charge
+from injector.caches import Memo
 from injector.diagnostics import Path
 from injector.library_messages import re2_message
 from injector.names import is_dns_label
@@ -95,15 +96,28 @@ _WORDS = {
 
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False  # they would go to standard error
+_OPTIONS.max_mem = 2 * 1024 * 1024  # of one pattern; a team's template may have hundreds
+#: Bytes that compiled patterns may take, of each about so many for what matching needs and for an instruction.
+_PATTERNS: Final[Memo[Any]] = Memo(16 * 1024 * 1024)
+_MATCHING, _INSTRUCTION = 16 * 1024, 24
+#: Instructions of a pattern's program that are compiled and run within a unit of work.
+_INSTRUCTIONS_A_UNIT = 8
 
 
-@lru_cache(maxsize=1024)
 def compiled(pattern: str) -> Any:
-    """A pattern of JSON Schema, to `search` with.
+    """A pattern of JSON Schema, to `search` with. Remembered while there is room.
 
     Raises ValueError for one that RE2 does not support: the reason, and the rule `limit` if another dialect supports
     it.
     """
+    program = _PATTERNS.get(pattern)
+    if program is None:
+        program = _compile(pattern)
+        _PATTERNS.put(pattern, program, _MATCHING + _INSTRUCTION * program.programsize)
+    return program
+
+
+def _compile(pattern: str) -> Any:
     if len(pattern) > _LONGEST_PATTERN:
         raise ValueError(f"is not supported: it has more than {_LONGEST_PATTERN} characters", "limit")
     if _FAR_TOO_OFTEN.search(pattern):  # RE2 takes this for characters
@@ -124,8 +138,10 @@ def compiled(pattern: str) -> Any:
 
 def found(pattern: str, text: str) -> bool:
     """Whether a pattern is in a text of at most `LONGEST` characters. Raises ValueError as `compiled` does."""
+    program = compiled(pattern)
+    charge(program.programsize // _INSTRUCTIONS_A_UNIT)
     try:
-        return compiled(pattern).search(text) is not None
+        return program.search(text) is not None
     except UnicodeEncodeError:
         return False  # half of a surrogate pair is not a character
 

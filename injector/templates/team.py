@@ -74,10 +74,10 @@ def with_team_templates(
 
 
 def check_metadata(template: Template, overlay: Overlay, settings: Settings) -> None:
-    """Refuse an overlay with an annotation or a label of the injector's: by such the pod's author chooses templates and
-    their parameters, and sidecars get their files. Raises InjectionError with Reason.TEMPLATE_FAILED.
+    """Refuse a team's overlay with an annotation or a label of the injector's: by such the pod's author chooses
+    templates and parameters, and sidecars get their files. Raises InjectionError with Reason.TEMPLATE_FAILED.
     """
-    for field in ("annotations", "labels"):
+    for field in ("annotations", "labels") if template.name.startswith(TEAM) else ():
         for key in plain_mapping(mapping_at(overlay, "metadata").get(field)):
             if f".{key}".partition("/")[0].endswith(f".{settings.prefix}"):
                 message = f"template {template.name}: a team's template makes none of the injector's {field}"

@@ -16,6 +16,7 @@ from injector.loading.trial import MOST_PROBLEMS, try_templates
 from injector.pods.context import Cluster, Namespace, Object
 from injector.reasons import Reason
 from injector.settings import Settings, TeamTemplateSettings
+from injector.templates.parameter_keywords import compiled
 from injector.templates.snapshot import Snapshot, build_snapshot
 from injector.templates.team import load_team_template, with_team_templates
 from injector.templates.template import MANIFEST, OVERLAY
@@ -52,12 +53,13 @@ def made(
     *,
     namespace: Namespace = SHOP,
     manifest: str = "description: x\n",
+    annotations: dict[str, str] | None = None,
     **spec: Any,
 ) -> Injection:
     """What a pod gets that names these templates, of which `./probe` has this overlay."""
     snapshot = build_snapshot(SETTINGS, {"agent": AGENT}, Cluster())
     template = load_team_template("probe", files(overlay, manifest), "configmap/shop/probe")
-    pod = web({"sidecar.injector/templates": names}, **spec)
+    pod = web({"sidecar.injector/templates": names, **(annotations or {})}, **spec)
     return inject(pod, namespace, with_team_templates(snapshot, [template], {}))
 
 
@@ -191,3 +193,14 @@ def test_many_ports_that_the_apps_containers_share() -> None:
     overlay = {"spec": {"containers": [{"name": "*", "env": [{"name": "A", "value": "b"}]}]}}
     assert made(overlay, containers=containers).reason is Reason.TOO_COSTLY
     assert made(overlay, containers=containers[:2]).reason is Reason.INJECTED
+
+
+def test_patterns_that_take_much_memory_and_time() -> None:
+    with pytest.raises(ValueError, match="large"):
+        compiled(r"^(\pL{0,200})*$")
+    large = [rf"^({number}|a{{1,900}}b{{1,99}}|[a-z]{{0,900}})*$" for number in range(1100)]
+    parameter = {"type": "string", "anyOf": [{"pattern": pattern} for pattern in large]}
+    manifest = json.dumps({"description": "x", "parameters": {"p": parameter}})
+    pod = {"probe.team.sidecar.injector/p": "A"}
+    injection = made({"spec": {"containers": [PROBE]}}, manifest=manifest, annotations=pod)
+    assert injection.reason is Reason.TOO_COSTLY
