@@ -39,6 +39,8 @@ class Namespaces(Background):
         self.synced = asyncio.Event()
         self._client = client
         self._store: dict[str, Namespace] = {}
+        #: Names of those that changed since they were last composed: one may have thousands of parts.
+        self._changes: set[str] = set()
         self._parts: dict[str, dict[str, dict[str, Object]]] = {
             "resourcequotas": {},
             "limitranges": {},
@@ -58,7 +60,7 @@ class Namespaces(Background):
             self.reflectors += (self._reflector("configmaps", timing, keep=version_metadata, query=query),)
 
     def __len__(self) -> int:
-        return len(self._store)
+        return len(self.all())
 
     def start(self) -> None:
         """Begin to read and watch."""
@@ -74,10 +76,13 @@ class Namespaces(Background):
 
     def get(self, name: str) -> Namespace | None:
         """The namespace as last seen, None if there is none (or not yet). The same object while nothing changed."""
+        if name in self._changes:
+            self._compose(name)
         return self._store.get(name)
 
     def all(self) -> tuple[Namespace, ...]:
         """All namespaces as last seen."""
+        self._compose(*self._changes)
         return tuple(self._store.values())
 
     async def fetch(self, name: str) -> Namespace | None:
@@ -88,7 +93,7 @@ class Namespaces(Background):
         time.
         """
         namespace = await self._flights.do(name, lambda: self._ask(name))
-        stored = self._store.get(name)
+        stored = self.get(name)
         return stored if stored == namespace else namespace
 
     async def _ask(self, name: str) -> Namespace | None:
@@ -117,7 +122,7 @@ class Namespaces(Background):
                     del parts[namespace]
             else:
                 parts.setdefault(namespace, {})[name] = obj
-            self._changed(namespace, self.basics.items.get(namespace))
+            self._changes.add(namespace)
 
         return Reflector(
             self._client,
@@ -132,17 +137,21 @@ class Namespaces(Background):
         )
 
     def _compose_all(self) -> None:
-        for name, basics in self.basics.items.items():
-            self._changed(name, basics)
+        self._changes.update(self.basics.items)
 
     def _changed(self, name: str, basics: Namespace | None) -> None:
-        new = basics and self._composed(basics)
-        if new == self._store.get(name):
-            return
-        if new is None:
-            del self._store[name]
-        else:
-            self._store[name] = new
+        self._changes.add(name)
+        if basics is None:  # another of this name is another object
+            self._store.pop(name, None)
+
+    def _compose(self, *names: str) -> None:
+        """Compose namespaces anew; one that is as it was stays the same object."""
+        self._changes.difference_update(names)
+        for name in names:
+            basics = self.basics.items.get(name)
+            new = basics and self._composed(basics)
+            if new is not None and new != self._store.get(name):
+                self._store[name] = new
 
     def _composed(self, basics: Namespace) -> Namespace:
         """A namespace with its quotas and limit ranges."""
@@ -158,7 +167,7 @@ class Namespaces(Background):
     async def _run(self) -> None:
         for reflector in self.reflectors:
             await reflector.synced.wait()
-        _log.info("namespaces-known", count=len(self._store))
+        _log.info("namespaces-known", count=len(self))
         self.synced.set()
 
 
