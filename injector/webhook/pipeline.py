@@ -127,7 +127,7 @@ class Pipeline(Generic[Reviewed]):
         """The store does not know the namespace, or a template of its own, or contradicts the review: ask the API
         server.
 
-        An answer for which a template was read is not kept: the store may know less than the API server did.
+        An answer for which a template was read that the store does not know is not kept: nothing would end it.
         """
         namespace, unread, snapshot, failure = stored, "", task.snapshot, None
         names = self._evaluator.team_templates(task, subject)
@@ -141,7 +141,9 @@ class Pipeline(Generic[Reviewed]):
             unread = str(error) or "no answer in time"
         evaluated = task._replace(snapshot=snapshot)
         injection = self._evaluator.evaluate(evaluated, subject, namespace, failure, unread).injection
-        answer = self._conclude(task, subject, namespace or Namespace(task.namespace), injection, keep=not names)
+        namespace = namespace or Namespace(task.namespace)
+        keep = dict(namespace.team_templates).keys() >= set(names)
+        answer = self._conclude(task, subject, namespace, injection, keep=keep)
         return answer if isinstance(answer, bytes) else await answer
 
     # -- ConfigMaps --
