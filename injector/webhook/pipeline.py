@@ -121,13 +121,14 @@ class Pipeline(Generic[Reviewed]):
             if not self._namespaces.tried(name):
                 return self._evaluate_after_asking(task, subject, namespace)
             injection = evaluator.evaluate(task, subject, namespace, unread="a moment ago").injection
-        return self._conclude(task, subject, namespace, injection, key)
+        return self._conclude(task, subject, namespace, injection, key, keep=not known.catalog.refused)
 
     async def _evaluate_after_asking(self, task: ReviewTask, subject: Reviewed, stored: Namespace | None) -> bytes:
         """The store does not know the namespace, or a template of its own, or contradicts the review: ask the API
         server.
 
-        An answer for which a template was read is not kept: the store may know less than the API server did.
+        An answer is not kept where the store does not know the template, because nothing would end it, nor where one
+        is refused, which may pass.
         """
         namespace, unread, snapshot, failure = stored, "", task.snapshot, None
         names = self._evaluator.team_templates(task, subject)
@@ -141,7 +142,9 @@ class Pipeline(Generic[Reviewed]):
             unread = str(error) or "no answer in time"
         evaluated = task._replace(snapshot=snapshot)
         injection = self._evaluator.evaluate(evaluated, subject, namespace, failure, unread).injection
-        answer = self._conclude(task, subject, namespace or Namespace(task.namespace), injection, keep=not names)
+        namespace = namespace or Namespace(task.namespace)
+        keep = dict(namespace.team_templates).keys() >= set(names) and not snapshot.catalog.refused
+        answer = self._conclude(task, subject, namespace, injection, keep=keep)
         return answer if isinstance(answer, bytes) else await answer
 
     # -- ConfigMaps --

@@ -84,7 +84,7 @@ class SourceReviews:
         """Answer an AdmissionReview about a ConfigMap within `seconds`. Raises ReviewError for an unreadable one."""
         review = read_review(body)
         new, old = optional_object(bytes(review.request.object)), optional_object(bytes(review.request.old_object))
-        own = (review.request.namespace or "") == self._snapshots.own_namespace
+        own = self._snapshots.own_namespace in ("", review.request.namespace)
         findings = await (self._findings(new, old, seconds) if own else self._findings_of_team(new, old, seconds))
         response = self._response(new, findings)
         self._record(review, new or old, findings, response)

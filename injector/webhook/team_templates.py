@@ -8,6 +8,7 @@ room. One trial runs at a time, of all that wait for one; a team's template is r
 from __future__ import annotations
 
 import asyncio
+import gc
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -83,6 +84,7 @@ class TeamTemplates:
         self._verdicts: Memo[tuple[TemplateError | None]] = Memo(_VERDICTS_BYTES)
         self._waiting: dict[str, _Waiting] = {}
         self._trials: asyncio.Task[None] | None = None
+        self._unswept = 0
 
     def known(self, snapshot: Snapshot, namespace: Namespace, names: Sequence[str]) -> Snapshot | None:
         """The snapshot with these of the namespace's templates; None where one has to be read first."""
@@ -137,9 +139,16 @@ class TeamTemplates:
         passing = isinstance(loaded, TemplateError) and loaded.rule == "limit"
         until = asyncio.get_running_loop().time() + (_RETRY_SECONDS if passing else math.inf)
         if key:
-            self._loaded.drop(key)
-            self._loaded.put(key, _Result(loaded, until), _OVERHEAD + _memory_of(loaded))
+            self._remember(key, _Result(loaded, until), _OVERHEAD + _memory_of(loaded))
         return loaded
+
+    def _remember(self, key: str, result: _Result, size: int) -> None:
+        self._loaded.drop(key)
+        self._loaded.put(key, result, size)
+        self._unswept += size
+        if self._unswept > _LOADED_BYTES:  # what has made room is in cycles, and the server's collector looks seldom
+            self._unswept = 0
+            gc.collect()
 
     async def _loaded_from(self, name: str, obj: Object, settings: Settings) -> Template | TemplateError:
         """The template of a ConfigMap, or what is wrong with it."""

@@ -88,7 +88,15 @@ def test_keys_keywords_and_formats_are_those_of_the_loader() -> None:
 def test_help_of_settings_is_that_of_the_docs() -> None:
     rows = table(page("settings.md"), "setting", "default", "what it does")
     documented = {code(name)[0]: re.sub(r", \[?see below.*", "", words) for name, _, words in rows}
-    sections = ("namespaceLabel", "gallery", "repair", "server", "certificates")
+    sections = (
+        "namespaceLabel",
+        "gallery",
+        "teamTemplates",
+        "teamTemplates.limits",
+        "repair",
+        "server",
+        "certificates",
+    )
     assert documented == {name: words for name, words in HELP.items() if name not in sections}
 
 

@@ -60,6 +60,12 @@ HELP: Final = {
     "gallery.keep":
         "whether the gallery's templates stay as they are when an upgrade brings others, until you ask for them",
     "gallery.configMap": "the ConfigMap that keeps the gallery, in the injector's namespace",
+    "teamTemplates": "which namespaces may have templates of their own; takes effect at the next start",
+    "teamTemplates.namespaces":
+        "label selector of the namespaces that may have templates of their own; `{}` selects all",
+    "teamTemplates.limits": "how many and how large",
+    "teamTemplates.limits.templates": "how many templates of its own count in a namespace",
+    "teamTemplates.limits.bytes": "size of the files of each",
     "repair":
         "whether one replica of the injector evicts pods that lack their sidecars. This needs more permissions, and "
         "takes effect at the next start",
