@@ -39,8 +39,9 @@ from injector.templates.team import (
 )
 from injector.templates.template import METADATA, Template
 
-#: Bytes that loaded templates may take: of each about so many, and so many times the size of its files.
-_LOADED_BYTES, _OVERHEAD, _GROWTH = 12 * 1024 * 1024, 24 * 1024, 9
+#: Bytes that loaded templates may take: of each about so many, and so many times the size of its files (9 times that of
+#: the gallery's, up to 50 times where all is macros).
+_LOADED_BYTES, _OVERHEAD, _GROWTH = 12 * 1024 * 1024, 24 * 1024, 32
 #: Bytes that verdicts may take, and that one takes, beside what each mistake does that it names.
 _VERDICTS_BYTES, _VERDICT, _MISTAKE = 1024 * 1024, 256, 2 * 1024
 #: Templates of one trial: what waits longest is in it.
