@@ -1,6 +1,7 @@
-"""Memories of results: bounded by their number, or by their bytes. Whoever makes one owns it; no module does.
+"""Memories of results: bounded by their number, or by their bytes. Whoever makes one owns it; no module does but that
+of patterns, which take much memory each.
 
-What a pure function makes of a short text (a quantity, a pattern, a digest) is remembered by `functools.lru_cache`.
+What a pure function makes of a short text (a quantity, a digest) is remembered by `functools.lru_cache`.
 """
 
 from __future__ import annotations

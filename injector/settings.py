@@ -21,6 +21,7 @@ from injector.strict_decoder import decode
 SETTINGS_KEY = "settings.yaml"
 #: A parsed Kubernetes LabelSelector; shape checked by `injector.pods.selectors`.
 LabelSelector = dict[str, Any]
+MOST_TEAM_TEMPLATES = 100  #: that a namespace may have of its own
 #: 0 lets the system choose a port.
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 #: A duration that is at least a second.
@@ -128,7 +129,7 @@ class GallerySettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknow
 class TeamLimits(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """How many templates a namespace may have, the oldest of which count, and the bytes of each one's files."""
 
-    templates: Annotated[int, msgspec.Meta(ge=1)] = 10
+    templates: Annotated[int, msgspec.Meta(ge=1, le=MOST_TEAM_TEMPLATES)] = 10
     bytes: Annotated[int, msgspec.Meta(ge=1, le=1024 * 1024)] = 64 * 1024
 
 

@@ -19,6 +19,7 @@ from injector.cluster.rollout.plan import LEFT_ALONE
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.inject import inject
+from injector.names import TEAM
 from injector.pods.context import Namespace, Object, Workload, filled, string_field
 from injector.pods.decision import is_required
 from injector.pods.receipt import Receipt, read_receipt, take_off
@@ -136,7 +137,9 @@ class Fleet:
         snapshot, namespace = self._sources.for_pod(bare, namespace, receipt.templates)
         for name, digest in receipt.templates.items():
             template = template_for(name, bare, namespace, snapshot.catalog)
-            pinned = f"{name}@" in string_map(bare, "annotations").get(snapshot.settings.templates_key, "")
+            pinned = name.startswith(TEAM) and f"{name}@" in string_map(bare, "annotations").get(
+                snapshot.settings.templates_key, ""
+            )
             if name in snapshot.catalog.refused or (pinned and template and template.digest != digest):
                 why_not = snapshot.catalog.refused.get(
                     name, f"the pod pins another version of {name} than there is now"

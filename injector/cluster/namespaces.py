@@ -18,6 +18,7 @@ from injector.cluster.client import Client, Query
 from injector.cluster.reflector import Reflector, Timing
 from injector.cluster.tasks import Background, SingleFlight
 from injector.pods.context import Namespace, Object, mapping_at, without
+from injector.settings import MOST_TEAM_TEMPLATES
 
 _log = structlog.get_logger(__name__)
 
@@ -54,7 +55,8 @@ class Namespaces(Background):
             self._reflector("resourcequotas", timing),
             self._limit_ranges,
         )
-        if team_templates:
+        self._awaited = self.reflectors
+        if team_templates:  # what is not known of them yet is asked for, so nobody waits for these
             timing = (timing or Timing())._replace(page=_LARGE_PAGE)
             query = {"labelSelector": team_templates}
             self.reflectors += (self._reflector("configmaps", timing, keep=version_metadata, query=query),)
@@ -122,7 +124,7 @@ class Namespaces(Background):
                     del parts[namespace]
             else:
                 parts.setdefault(namespace, {})[name] = obj
-            self._changes.add(namespace)
+            self._changed(namespace, self.basics.items.get(namespace))
 
         return Reflector(
             self._client,
@@ -143,6 +145,7 @@ class Namespaces(Background):
         self._changes.add(name)
         if basics is None:  # another of this name is another object
             self._store.pop(name, None)
+            self._changes.discard(name)
 
     def _compose(self, *names: str) -> None:
         """Compose namespaces anew; one that is as it was stays the same object."""
@@ -165,7 +168,7 @@ class Namespaces(Background):
         )
 
     async def _run(self) -> None:
-        for reflector in self.reflectors:
+        for reflector in self._awaited:
             await reflector.synced.wait()
         _log.info("namespaces-known", count=len(self))
         self.synced.set()
@@ -184,9 +187,11 @@ def namespace_of(obj: Object, quotas: tuple[Object, ...] = (), limit_ranges: tup
 
 
 def versions_of(config_maps: Iterable[Object]) -> tuple[tuple[str, str], ...]:
-    """`Namespace.team_templates` of the ConfigMaps that are templates of a namespace."""
+    """`Namespace.team_templates` of the ConfigMaps that are templates of a namespace, as many as may count."""
     oldest_first = sorted(config_maps, key=lambda obj: (obj["metadata"]["creationTimestamp"], obj["metadata"]["name"]))
-    return tuple((obj["metadata"]["name"], obj["metadata"]["resourceVersion"]) for obj in oldest_first)
+    return tuple(
+        (obj["metadata"]["name"], obj["metadata"]["resourceVersion"]) for obj in oldest_first[:MOST_TEAM_TEMPLATES]
+    )
 
 
 def version_metadata(obj: Object) -> Object:

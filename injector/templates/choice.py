@@ -129,7 +129,8 @@ def _lost(whose: str, annotations: Mapping[str, str], settings: Settings, catalo
     """Annotations for parameters of templates that do not exist: most likely a typing mistake."""
     ending = settings.parameter_suffix("")
     owners = [(key, unqualified(key[:at])) for key in annotations if (at := key.find(ending)) > 0]
-    unknown = [(key, name) for key, name in owners if not catalog.get(name)]
+    # what is said of a team's template in its namespace is for the pods that name it
+    unknown = [(key, name) for key, name in owners if not (catalog.get(name) or name.startswith(TEAM))]
     for key, name in unknown[:SEARCHES]:
         yield Diagnostic(
             Reason.UNKNOWN_TEMPLATE.label,

@@ -115,7 +115,7 @@ class Pipeline(Generic[Reviewed]):
         teams, names = self._team_templates, evaluator.team_templates(task, subject)
         known = teams.known(task.snapshot, namespace, names) if teams and names else task.snapshot
         if known is None:
-            return self._evaluate_after_asking(task, subject, namespace)
+            return self._evaluate_after_asking(task, subject, namespace, ask=False)
         injection, doubted = evaluator.evaluate(task._replace(snapshot=known), subject, namespace)
         if doubted and not self._namespaces.confirmed(name):
             if not self._namespaces.tried(name):
@@ -123,9 +123,11 @@ class Pipeline(Generic[Reviewed]):
             injection = evaluator.evaluate(task, subject, namespace, unread="a moment ago").injection
         return self._conclude(task, subject, namespace, injection, key, keep=not known.catalog.refused)
 
-    async def _evaluate_after_asking(self, task: ReviewTask, subject: Reviewed, stored: Namespace | None) -> bytes:
-        """The store does not know the namespace, or a template of its own, or contradicts the review: ask the API
-        server.
+    async def _evaluate_after_asking(
+        self, task: ReviewTask, subject: Reviewed, stored: Namespace | None, *, ask: bool = True
+    ) -> bytes:
+        """The store does not know the namespace, or contradicts the review: ask the API server; and read the templates
+        of the namespace's own that the object names.
 
         An answer is not kept where the store does not know the template, because nothing would end it, nor where one
         is refused, which may pass.
@@ -133,15 +135,18 @@ class Pipeline(Generic[Reviewed]):
         namespace, unread, snapshot, failure = stored, "", task.snapshot, None
         names = self._evaluator.team_templates(task, subject)
         try:
-            namespace = await self._namespaces.ask(task.namespace, task.deadline)
-            if names and self._team_templates is not None:
+            namespace = await self._namespaces.ask(task.namespace, task.deadline) if ask else stored
+        except OSError as error:
+            unread = str(error) or "no answer in time"
+        try:
+            if names and namespace is not None and self._team_templates is not None:
                 snapshot = await self._team_templates.read(snapshot, namespace, names, task.deadline)
         except InjectionError as error:
             failure = Failure(error)
-        except OSError as error:
-            unread = str(error) or "no answer in time"
         evaluated = task._replace(snapshot=snapshot)
-        injection = self._evaluator.evaluate(evaluated, subject, namespace, failure, unread).injection
+        injection, doubted = self._evaluator.evaluate(evaluated, subject, namespace, failure, unread)
+        if doubted and not ask:
+            return await self._evaluate_after_asking(task, subject, stored)
         namespace = namespace or Namespace(task.namespace)
         keep = dict(namespace.team_templates).keys() >= set(names) and not snapshot.catalog.refused
         answer = self._conclude(task, subject, namespace, injection, keep=keep)

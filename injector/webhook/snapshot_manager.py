@@ -38,7 +38,7 @@ _AT_START = {
     "certificates": "settings under `certificates` take effect",
     "retry_refused": "`retryRefused` takes effect",
     "repair": "settings under `repair` take effect",
-    "team_templates": "settings under `teamTemplates` take effect",
+    "team_templates": "what `teamTemplates` switches on takes effect",
     "gallery": "settings under `gallery` take effect",
 }
 #: Seconds after which a state that did not build is tried again, as the cause may lie outside of it (memory).

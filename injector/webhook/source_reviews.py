@@ -116,6 +116,9 @@ class SourceReviews:
                 mistake = await self._team_templates.mistake(name, new, settings)
         except OSError:  # TimeoutError is one
             return _Findings(related=(_NOT_TRIED,))
+        except Exception as error:
+            self._logger.error("source-review-failed", error=type(error).__name__, where=where_it_failed(error))
+            return _Findings(related=(_NOT_TRIED,))
         return _Findings(tuple(error.diagnostic for error in mistake.all) if mistake else ())
 
     async def _in_turn(self, trial: Callable[[], _Findings], seconds: float) -> _Findings:

@@ -65,6 +65,13 @@ class _Result(NamedTuple):
     until: float
 
 
+class _Verdict(NamedTuple):
+    """What is wrong with files that were tried, None where nothing is; good until `until`."""
+
+    mistake: TemplateError | None
+    until: float
+
+
 class _Waiting(NamedTuple):
     """A template that waits for its trial, and for whom it is tried."""
 
@@ -82,7 +89,7 @@ class TeamTemplates:
         self._loaded: Memo[_Result] = Memo(_LOADED_BYTES)
         self._flights: SingleFlight[str, Loaded] = SingleFlight()
         #: What is wrong with files that were tried, None where nothing is, by name and content.
-        self._verdicts: Memo[tuple[TemplateError | None]] = Memo(_VERDICTS_BYTES)
+        self._verdicts: Memo[_Verdict] = Memo(_VERDICTS_BYTES)
         self._waiting: dict[str, _Waiting] = {}
         self._trials: asyncio.Task[None] | None = None
         self._unswept = 0
@@ -131,49 +138,54 @@ class TeamTemplates:
 
     async def mistake(self, name: str, obj: Object, settings: Settings) -> TemplateError | None:
         """What is wrong with a ConfigMap that is to be a template. Raises OSError where it cannot be tried."""
-        loaded = await self._loaded_from(name, obj, settings)
+        loaded = await self._loaded_from(name, obj, settings, _WAITING_OF_ONE)
         return loaded if isinstance(loaded, TemplateError) else None
 
     async def _load(self, settings: Settings, namespace: str, name: str, key: str) -> Loaded:
         obj = await self._client.find(f"/api/v1/namespaces/{namespace}/configmaps/{name}")
-        loaded = await self._loaded_from(name, obj, settings) if obj and is_template_map(obj, settings) else None
-        passing = isinstance(loaded, TemplateError) and loaded.rule == "limit"
-        until = asyncio.get_running_loop().time() + (_RETRY_SECONDS if passing else math.inf)
+        most, loaded = _WAITING_OF_ONE + settings.team_templates.limits.templates, None
+        if obj and is_template_map(obj, settings):
+            loaded = await self._loaded_from(name, obj, settings, most)
         if key:
-            self._remember(key, _Result(loaded, until), _OVERHEAD + _memory_of(loaded))
+            self._remember(key, _Result(loaded, _until(loaded)), _OVERHEAD + _memory_of(loaded))
         return loaded
 
     def _remember(self, key: str, result: _Result, size: int) -> None:
         self._loaded.drop(key)
-        self._loaded.put(key, result, size)
+        self._loaded.put(key, result, min(size, _LOADED_BYTES // 5))  # one is remembered however large it is
         self._unswept += size
         if self._unswept > _LOADED_BYTES:  # what has made room is in cycles, and the server's collector looks seldom
             self._unswept = 0
             gc.collect()
 
-    async def _loaded_from(self, name: str, obj: Object, settings: Settings) -> Template | TemplateError:
-        """The template of a ConfigMap, or what is wrong with it."""
+    async def _loaded_from(self, name: str, obj: Object, settings: Settings, most: int) -> Template | TemplateError:
+        """The template of a ConfigMap, or what is wrong with it; `most` of a namespace may wait for their trials."""
         origin = f"configmap/{mapping_at(obj, 'metadata').get('namespace')}/{name}"
         try:
             files = bounded_files(name, obj, settings, origin)
-            if mistake := await self._verdict(origin, name, files):
+            if mistake := await self._verdict(origin, name, files, most):
                 return mistake
             return await asyncio.to_thread(load_team_template, name, files, origin)
         except TemplateError as error:
             return error
+        except (ApiError, OSError):
+            raise
+        except Exception as error:  # such as one that is nested as deeply as its trial just bears
+            return TemplateError(name, f"it could not be loaded ({type(error).__name__})", rule="limit", origin=origin)
 
-    async def _verdict(self, origin: str, name: str, files: Mapping[str, str]) -> TemplateError | None:
+    async def _verdict(self, origin: str, name: str, files: Mapping[str, str], most: int) -> TemplateError | None:
         """What is wrong with a template's files, by a trial in a process of its own; None where nothing is.
 
         Raises OSError where none can be had: no process starts, or too many wait for one.
         """
         # a pin leaves out the metadata, and what is wrong with that is wrong in one namespace alone
         key, namespace = f"{name} {pin_of(files)} {files.get(METADATA, '')}", origin.rpartition("/")[0]
-        if (verdict := self._verdicts.get(key)) is not None:
-            return verdict[0]
+        verdict = self._verdicts.get(key)
+        if verdict is not None and verdict.until > asyncio.get_running_loop().time():
+            return verdict.mistake
         if key not in self._waiting:
             of_namespace = sum(other.namespace == namespace for other in self._waiting.values())
-            if of_namespace >= _WAITING_OF_ONE or len(self._waiting) >= _WAITING:
+            if of_namespace >= most or len(self._waiting) >= _WAITING:
                 raise OSError("too many templates wait for their trial")
             self._waiting[key] = _Waiting(
                 namespace, files, f"configmap/{name}", asyncio.get_running_loop().create_future()
@@ -185,7 +197,7 @@ class TeamTemplates:
 
     async def _try_waiting(self) -> None:
         while self._waiting:
-            batch = dict(list(self._waiting.items())[:_AT_ONCE])
+            batch = self._next_batch()
             numbered = {f"t{number}": waiting for number, waiting in enumerate(batch.values())}  # teams share names
             sources = {number: waiting.files for number, waiting in numbered.items()}
             origins = {number: waiting.origin for number, waiting in numbered.items()}
@@ -200,9 +212,23 @@ class TeamTemplates:
                     result.set_exception(mistakes)
                     continue
                 mistake = mistakes.get(number)
-                if mistake is None or mistake.rule != "limit":
-                    self._verdicts.put(key, (mistake,), _VERDICT + _memory_of(mistake))
+                self._verdicts.drop(key)
+                self._verdicts.put(key, _Verdict(mistake, _until(mistake)), _VERDICT + _memory_of(mistake))
                 result.set_result(mistake)
+
+    def _next_batch(self) -> dict[str, _Waiting]:
+        """What has waited longest; one of each namespace where several wait, so that none holds up the others."""
+        first: dict[str, str] = {}
+        for key, waiting in self._waiting.items():
+            first.setdefault(waiting.namespace, key)
+        keys = first.values() if len(first) > 1 else self._waiting
+        return {key: self._waiting[key] for key in list(keys)[:_AT_ONCE]}
+
+
+def _until(loaded: Loaded) -> float:
+    """How long a result is good: that a limit was reached may have had a reason outside of the template."""
+    passing = isinstance(loaded, TemplateError) and loaded.rule == "limit"
+    return asyncio.get_running_loop().time() + (_RETRY_SECONDS if passing else math.inf)
 
 
 def is_template_map(obj: Object, settings: Settings) -> bool:
