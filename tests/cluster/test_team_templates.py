@@ -29,7 +29,8 @@ def test_a_pod_names_several_that_nobody_has_named_before(team: Team) -> None:
 
 
 def test_a_parameter_of_a_namespace_is_for_the_pods_that_name_the_template(team: Team) -> None:
-    team.apply("probe", files(container(args=["{{ params.every }}"]), "parameters: {every: {type: string, default: 1s}}\n"))
+    manifest = "parameters: {every: {type: string, default: 1s}}\n"
+    team.apply("probe", files(container(args=["{{ params.every }}"]), manifest))
     every = {"metadata": {"annotations": {"probe.team.sidecar.injector/every": "7s"}}}
     team.control_plane.api.patch("Namespace", team.name, every)
 
