@@ -8,13 +8,14 @@ from functools import cache
 
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.namespaces import version_metadata, versions_of
+from injector.cluster.template_maps import is_template_map
 from injector.errors import TemplateError
 from injector.loading.trial import limited
 from injector.pods.context import Namespace
 from injector.settings import Settings
 from injector.templates.snapshot import Snapshot
-from injector.templates.team import load_team_template, may_have_templates
-from injector.webhook.team_templates import Loaded, bounded_files, extended, is_template_map
+from injector.templates.team import Loaded, extended, load_team_template, may_have_templates
+from injector.webhook.team_templates import bounded_files
 
 
 class LiveTeamTemplates:

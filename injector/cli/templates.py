@@ -187,7 +187,7 @@ def template_rows(inventory: Inventory) -> Iterator[dict[str, Any]]:
 
 def _row(inventory: Inventory, name: str, state: str, template: Template | None = None) -> dict[str, Any]:
     """A template, None where it does not load."""
-    from injector.templates.team import pin_of
+    from injector.templates.load import content_digest
 
     settings = [path for path, at in inventory.settings.paths.items() if name in at.templates]
     row = {
@@ -205,7 +205,7 @@ def _row(inventory: Inventory, name: str, state: str, template: Template | None 
         row |= {"kind": ", ".join(template.applies_to.resources), "for": template.applies_to.words}
         row["version"] = template.digest
         if name.startswith(TEAM):
-            row["pin"] = pin_of(template.sources)
+            row["pin"] = content_digest(template.sources)
         if template.stage is not None:
             row |= {"versionOf": template.name, "stage": template.stage.words}
         elif template.selector is not None:

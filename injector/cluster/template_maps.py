@@ -140,6 +140,11 @@ def changed_at(obj: Object, settings: Settings) -> str:
     return max(last_change(obj, field) for field in fields) or str(obj["metadata"]["creationTimestamp"])
 
 
+def is_template_map(obj: Object, settings: Settings) -> bool:
+    """Whether a ConfigMap's label says that it is a template."""
+    return string_map(obj, "labels").get(settings.template_label) == "true"
+
+
 def template_files(obj: Object, settings: Settings) -> dict[str, str]:
     """The files of a ConfigMap that is a template: its data; what is binary cannot be one of a template's files.
 

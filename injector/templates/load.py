@@ -71,7 +71,7 @@ def load_template(name: str, sources: Mapping[str, str], origin: str = "") -> Te
     return Template(
         own_name=name,
         sources=relevant,
-        digest=_digest({**texts, MANIFEST: without_version(texts[MANIFEST])}),
+        digest=content_digest({**texts, MANIFEST: without_version(texts[MANIFEST])})[:12],
         origin=origin,
         program=Program(name, texts, roots, [p.variable for p in fields["parameters"].values()], origin),
         **fields,
@@ -92,11 +92,12 @@ def relevant_sources(sources: Mapping[str, str]) -> dict[str, str]:
     return {file: sources[file] for file in sorted(sources) if file != "README.md"}
 
 
-def _digest(sources: Mapping[str, str]) -> str:
-    """12 hex digits of everything that decides what a template does."""
+def content_digest(sources: Mapping[str, str]) -> str:
+    """64 hexadecimal digits of the files of a template; what its ConfigMap's metadata say is none of them."""
     content = sha256()
-    for file, text in sources.items():
-        data = text.encode("utf-8", "surrogatepass")
-        content.update(f"{file}\0{len(data)}\0".encode())
-        content.update(data)
-    return content.hexdigest()[:12]
+    for file, text in sorted(sources.items()):
+        if file != METADATA:
+            data = text.encode("utf-8", "surrogatepass")
+            content.update(f"{file}\0{len(data)}\0".encode())
+            content.update(data)
+    return content.hexdigest()

@@ -8,7 +8,7 @@ no level), nothing in a sidecar of the cluster's templates, no part in what is `
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from typing import Final
@@ -22,12 +22,16 @@ from injector.pods.selectors import matches
 from injector.pods.shape import string_map
 from injector.reasons import Reason
 from injector.settings import Settings
-from injector.templates.load import load_template
+from injector.templates.load import content_digest, load_template
 from injector.templates.snapshot import Catalog, Snapshot
-from injector.templates.template import METADATA, Template
+from injector.templates.template import Template
 
 #: Fewer digits could be met by trying: 48 bits take an afternoon.
 _PIN: Final = re.compile(r"[0-9a-f]{32,64}")
+
+
+#: A template of a team, why it is refused, or None where no ConfigMap is one.
+Loaded = Template | TemplateError | None
 
 
 def may_have_templates(namespace: Namespace, settings: Settings) -> bool:
@@ -73,6 +77,28 @@ def with_team_templates(
     )
 
 
+def counting_names(settings: Settings, namespace: Namespace) -> Callable[[str], bool]:
+    """Whether a name is that of one of the oldest templates, as many as a namespace may have."""
+    most, known = settings.team_templates.limits.templates, namespace.team_templates
+    oldest = {name for name, _ in known[:most]}
+    return lambda name: name in oldest or len(known) < most
+
+
+def extended(snapshot: Snapshot, namespace: Namespace, loaded: Mapping[str, Loaded]) -> Snapshot:
+    """The snapshot with these, of which only the oldest count that a namespace may have."""
+    most, counting = snapshot.settings.team_templates.limits.templates, counting_names(snapshot.settings, namespace)
+    templates, refused = list[Template](), dict[str, TemplateError]()
+    for name, of in loaded.items():
+        if not counting(name):
+            message = f"the oldest {most} templates of a namespace count (`teamTemplates.limits.templates`)"
+            refused[f"{TEAM}{name}"] = TemplateError(name, message, rule="file")
+        elif isinstance(of, TemplateError):
+            refused[f"{TEAM}{name}"] = of
+        elif of is not None:
+            templates.append(of)
+    return with_team_templates(snapshot, templates, refused)
+
+
 def check_metadata(template: Template, overlay: Overlay, settings: Settings) -> None:
     """Refuse a team's overlay with an annotation or a label of the injector's: by such the pod's author chooses
     templates and parameters, and sidecars get their files. Raises InjectionError with Reason.TEMPLATE_FAILED.
@@ -83,16 +109,6 @@ def check_metadata(template: Template, overlay: Overlay, settings: Settings) -> 
                 message = f"template {template.name}: a team's template makes none of the injector's {field}"
                 path, fields = ("metadata", field, Key(key)), {"template": template.name}
                 raise InjectionError(Reason.TEMPLATE_FAILED, message, help="drop it", path=path, fields=fields)
-
-
-def pin_of(sources: Mapping[str, str]) -> str:
-    """What a pod writes behind `./name@` to get these files of a template and no others: 64 hexadecimal digits."""
-    content = sha256()
-    for file, text in sorted(sources.items()):
-        if file != METADATA:
-            data = text.encode("utf-8", "surrogatepass")
-            content.update(f"{file}\0{len(data)}\0".encode() + data)
-    return content.hexdigest()
 
 
 def team_template(
@@ -124,7 +140,7 @@ def team_template(
         message = f"there is no ConfigMap {shortened(base.removeprefix(TEAM))} with label {key}=true in this namespace"
         names = [f"{TEAM}{known}" for known, _ in namespace.team_templates]
         raise refusal(Reason.UNKNOWN_TEMPLATE, message, suggestion(base, names))
-    current = pin_of(template.sources)
+    current = content_digest(template.sources)
     if at and not (_PIN.fullmatch(pin) and current.startswith(pin)):
         message = f"template {base} is not the one that the pod pins: {shortened(pin, 64)}"
         to_do = f"write {base}@{current}, or its first 32 digits or more, for what the ConfigMap holds now"

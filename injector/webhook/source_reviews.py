@@ -14,7 +14,7 @@ from typing import NamedTuple
 import structlog
 
 from injector import __version__
-from injector.cluster.template_maps import template_files
+from injector.cluster.template_maps import is_template_map, template_files
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectorError, SettingsError, TemplateError
 from injector.loading.shipped import load_shipped, try_new
@@ -30,7 +30,7 @@ from injector.webhook.record import object_name
 from injector.webhook.review import AdmissionResponse, Review, answer_head, answer_tail, optional_object, read_review
 from injector.webhook.snapshot_manager import SnapshotManager
 from injector.webhook.snapshot_sources import read_settings
-from injector.webhook.team_templates import TeamTemplates, is_template_map
+from injector.webhook.team_templates import TeamTemplates
 
 #: Reviews that are tried or wait for their turn: more than these would not have it in time.
 _MOST_WAITING = 8

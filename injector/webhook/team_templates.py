@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
@@ -19,23 +19,23 @@ from injector.caches import Memo
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.tasks import SingleFlight
-from injector.cluster.template_maps import template_files
+from injector.cluster.template_maps import is_template_map, template_files
 from injector.errors import InjectionError, TemplateError
 from injector.inject import inject
 from injector.injection import Injection
 from injector.loading.trial import try_templates
-from injector.names import TEAM
 from injector.pods.context import Namespace, Object, mapping_at
-from injector.pods.shape import string_map
 from injector.reasons import Reason
 from injector.settings import Settings
+from injector.templates.load import content_digest
 from injector.templates.snapshot import Snapshot
 from injector.templates.team import (
+    Loaded,
+    counting_names,
+    extended,
     load_team_template,
     may_have_templates,
-    pin_of,
     team_names,
-    with_team_templates,
 )
 from injector.templates.template import METADATA, Template
 
@@ -53,9 +53,6 @@ _WAITING, _WAITING_OF_ONE = 256, 4
 _RETRY_SECONDS = 60.0
 #: Seconds that a replay waits for templates; nobody else waits for it.
 _REPLAY_SECONDS = 10.0
-
-#: A template of a team, why it is refused, or None where no ConfigMap is one.
-Loaded = Template | TemplateError | None
 
 
 class _Result(NamedTuple):
@@ -179,7 +176,7 @@ class TeamTemplates:
         Raises OSError where none can be had: no process starts, or too many wait for one.
         """
         # a pin leaves out the metadata, and what is wrong with that is wrong in one namespace alone
-        key, namespace = f"{name} {pin_of(files)} {files.get(METADATA, '')}", origin.rpartition("/")[0]
+        key, namespace = f"{name} {content_digest(files)} {files.get(METADATA, '')}", origin.rpartition("/")[0]
         verdict = self._verdicts.get(key)
         if verdict is not None and verdict.until > asyncio.get_running_loop().time():
             return verdict.mistake
@@ -231,11 +228,6 @@ def _until(loaded: Loaded) -> float:
     return asyncio.get_running_loop().time() + (_RETRY_SECONDS if passing else math.inf)
 
 
-def is_template_map(obj: Object, settings: Settings) -> bool:
-    """Whether a ConfigMap's label says that it is a template."""
-    return string_map(obj, "labels").get(settings.template_label) == "true"
-
-
 def bounded_files(name: str, obj: Object, settings: Settings, origin: str) -> dict[str, str]:
     """The files of a ConfigMap that is a template of a team. Raises TemplateError where they are too large."""
     files, most = template_files(obj, settings), settings.team_templates.limits.bytes
@@ -262,29 +254,7 @@ def _keys(settings: Settings, namespace: Namespace, names: Sequence[str]) -> Ite
 
     What is not known yet has none, and is not remembered. Who writes more than count makes no work by them.
     """
-    versions, counting, most = dict(namespace.team_templates), _counting(settings, namespace), settings.team_templates
-    for name in filter(counting, names):
+    versions, most = dict(namespace.team_templates), settings.team_templates.limits.bytes
+    for name in filter(counting_names(settings, namespace), names):
         version = versions.get(name)
-        yield name, f"{namespace.name}/{name} {version} {most.limits.bytes}" if version else ""
-
-
-def _counting(settings: Settings, namespace: Namespace) -> Callable[[str], bool]:
-    """Whether a name is that of one of the oldest templates, as many as a namespace may have."""
-    most, known = settings.team_templates.limits.templates, namespace.team_templates
-    oldest = {name for name, _ in known[:most]}
-    return lambda name: name in oldest or len(known) < most
-
-
-def extended(snapshot: Snapshot, namespace: Namespace, loaded: Mapping[str, Loaded]) -> Snapshot:
-    """The snapshot with these, of which only the oldest count that a namespace may have."""
-    most, counting = snapshot.settings.team_templates.limits.templates, _counting(snapshot.settings, namespace)
-    templates, refused = list[Template](), dict[str, TemplateError]()
-    for name, of in loaded.items():
-        if not counting(name):
-            message = f"the oldest {most} templates of a namespace count (`teamTemplates.limits.templates`)"
-            refused[f"{TEAM}{name}"] = TemplateError(name, message, rule="file")
-        elif isinstance(of, TemplateError):
-            refused[f"{TEAM}{name}"] = of
-        elif of is not None:
-            templates.append(of)
-    return with_team_templates(snapshot, templates, refused)
+        yield name, f"{namespace.name}/{name} {version} {most}" if version else ""

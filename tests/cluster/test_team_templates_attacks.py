@@ -9,10 +9,11 @@ import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
-from injector.templates.team import pin_of
+from injector.templates.load import content_digest
 from tests.cluster.api import ApiError
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.objects import config_map, pod
@@ -47,6 +48,11 @@ def refused(act: Callable[[], object]) -> str:
 def smuggle(team: Team, name: str, data: dict[str, str]) -> None:
     """Write a template although the webhook would refuse it: whoever may write it may say so."""
     team.author.create(config_map(name, data, labels=TEMPLATE, annotations=UNCHECKED), team.name)
+
+
+def is_refused(team: Team, name: str) -> bool:
+    """Whether pods fail for the template because it is wrong."""
+    return "template-failed" in failure_of(team.made(f"./{name}"))
 
 
 def envoy_of(team: Team) -> list[str]:
@@ -184,7 +190,7 @@ def test_10_what_is_outside_of_the_template(team: Team) -> None:
         "settings": "spec: {containers: [{name: p, image: '{{ settings }}'}]}",
         "secret": "spec: {containers: [{name: p, image: '{{ params.password }}'}]}",
     }.items():
-        refused(lambda name=name, text=text: team.apply(name, files(text)))  # type: ignore[misc]
+        refused(partial(team.apply, name, files(text)))
         smuggle(team, name, files(text))
         assert "template-failed" in failure_of(team.made(f"./{name}"))
 
@@ -196,7 +202,7 @@ def test_11_time_and_memory_of_the_injector(team: Team) -> None:
         failure = failure_of(team.made(f"./{name}"))
         assert "template-failed" in failure or "not-ready" in failure
         assert envoy_of(team) == before
-        eventually("it is refused", lambda name=name: "template-failed" in failure_of(team.made(f"./{name}")))  # type: ignore[misc]
+        eventually("it is refused", partial(is_refused, team, name))
 
 
 def test_12_more_and_larger_templates_than_a_namespace_may_have(team: Team) -> None:
@@ -215,7 +221,7 @@ def test_12_more_and_larger_templates_than_a_namespace_may_have(team: Team) -> N
 def test_13_another_template_under_a_pin(team: Team) -> None:
     right = files(container())
     team.apply("probe", right)
-    pin = pin_of(right)
+    pin = content_digest(right)
     for digits in (32, 64):
         assert "probe:1" in images_of(team.made(f"./probe@{pin[:digits]}"))
     for wrong in (pin[:31], pin[:12], "", f"{pin}0", pin.upper(), f"0{pin[1:]}"):

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from injector.cli.main import cli
 from injector.cluster.blocking_client import ClusterError
-from injector.templates.team import pin_of
+from injector.templates.load import content_digest
 from tests.cluster.api import Object
 from tests.cluster.away import rule, user_with
 from tests.cluster.objects import config_map, deployment, wait_until_available
@@ -152,7 +152,7 @@ def test_a_pod_is_current_until_its_config_map_changes(team: Team) -> None:
 
 
 def test_a_pod_that_pins_what_there_was_is_no_pod_to_restart(team: Team) -> None:
-    pin = pin_of(team.apply("probe", files(container()))["data"])
+    pin = content_digest(team.apply("probe", files(container()))["data"])
     team.control_plane.api.create(deployment("web", annotations={NAMED: f"./probe@{pin}"}), team.name)
     wait_until_available(team.control_plane.api, "web", team.name)
     [row] = listed(team).values()
@@ -186,7 +186,7 @@ def test_the_templates_of_a_namespace(team: Team) -> None:
     rows = templates_of(team, team.name)
     assert {name: row["state"] for name, row in rows.items()} == {"./probe": "current", "./other": "current"}
     row = rows["./probe"]
-    assert row["pin"] == pin_of(made["data"])
+    assert row["pin"] == content_digest(made["data"])
     assert row["source"] == f"configmap/{team.name}/probe"
     assert row["namespaces"] == [team.name]
     assert "probe:1" in images_of(team.made(f"./probe@{row['pin'][:32]}"))
