@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple
 
@@ -69,9 +70,11 @@ def plan_rollout(live: BlockingClient, scope: RolloutScope, injector_namespace: 
         notes.append("which pods are outdated is found by dry runs, which create nothing")
         rows = _by_dry_runs(pods, live, scope, settings)
     affected, plan = {each.key: each for each in grouped(rows)}, Plan()
+    now = live.clock or datetime.now(UTC)
     for kind in sorted(RESTARTED.keys() & {kind for _, kind, _ in known}):
         for key, obj in _objects(live, kind, scope.space, notes):
-            each, mark = affected.pop(key, None), read_mark(obj, settings) if key in known else None
+            each = affected.pop(key, None)
+            mark = read_mark(obj, settings, now) if key in known else None
             if mark and each is None:
                 each = AffectedWorkload(key[0], Workload(*key[1:]), "outdated", {}, "an earlier rollout began with it")
             if each is not None:

@@ -31,6 +31,7 @@ _COUNT = click.IntRange(1)
 )
 @option("--timeout", "SECONDS", "How long a workload may take until it is healthy again. Default: 600.",
         type=click.FloatRange(1), default=600.0)  # fmt: skip
+@flag("--stop-at-first", "Stop at the first workload that does not become healthy, and not at the second.")
 @flag("--dry-run", "Only show the plan.")
 @flag("-y --yes", "Do not ask before the first workload.")
 @one_of("-o --output form", "text json", "Output format. json: an event a line.")
@@ -47,6 +48,7 @@ def rollout(
     per_namespace: int,
     pause_after: int,
     timeout: float,
+    stop_at_first: bool,
     dry_run: bool,
     yes: bool,
     form: str,
@@ -55,8 +57,9 @@ def rollout(
 
     The command shows a plan and asks. Then it replaces the pods of one workload after the other, with your own rights.
     Before it touches a workload, a dry run has to show that a new pod gets its sidecars. It waits until the workload
-    is healthy and its new pods have them. At the first workload that does not become healthy it stops. You can end
-    it at any time; the same command goes on.
+    is healthy and its new pods have them. After a workload that does not become healthy, it leaves that namespace
+    alone and takes the next workload by itself; at a second one it stops. You can end it at any time; the same command
+    goes on.
 
     Exits with 0 if all workloads of the plan are current or it pauses, with 1 if it stopped or skipped one, and with
     130 after Ctrl-C.
@@ -84,7 +87,6 @@ def rollout(
             if fault:
                 progress.tell(fault)
             return int(fault is not None and fault.severity == "error")
-        limits = Limits(workloads, per_namespace, pause_after)
-        return RolloutRun(live, settings, limits, progress, whoami(live), timeout).carry_out(
-            plan.workloads, ask=not yes
-        )
+        limits = Limits(workloads, per_namespace, pause_after, timeout)
+        run = RolloutRun(live, settings, limits, progress, whoami(live), timeout, stop_at_first)
+        return run.carry_out(plan.workloads, ask=not yes)

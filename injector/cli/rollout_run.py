@@ -23,6 +23,7 @@ from injector.cli.report import counted, padded
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.client import Client
 from injector.cluster.installation import is_paused
+from injector.cluster.rollout.brake import Brake
 from injector.cluster.rollout.marked_workload import MarkedWorkload, unsettled
 from injector.cluster.rollout.plan import Plan, PlannedWorkload, desired_pods
 from injector.cluster.rollout.rollouts import Limits, RolloutResult, Rollouts
@@ -151,6 +152,7 @@ class RolloutRun:
     progress: RolloutProgress
     by: str
     timeout: float
+    stop_at_first: bool = False
 
     def carry_out(self, workloads: list[PlannedWorkload], *, ask: bool) -> int:
         """The command's exit code. `ask`: somebody answers, before the first workload and after a pause."""
@@ -159,12 +161,12 @@ class RolloutRun:
         result, run = RolloutResult(left=workloads), secrets.token_hex(4)
         while True:
             interrupted = self.live.run(partial(self._work, result=result, run=run), "the rollout")
-            if interrupted or result.stops or not (result.left and ask):
+            if interrupted or result.failed or not (result.left and ask):
                 break
             if not click.confirm(f"\n{result.current} done, {len(result.left)} left. Go on?", err=True):
                 break
         self.progress.tell(conclusion(result, interrupted=interrupted))
-        return 130 if interrupted else int(bool(result.stops or result.skipped))
+        return 130 if interrupted else int(bool(result.failed or result.skipped))
 
     async def _work(self, client: Client, result: RolloutResult, run: str) -> bool:
         """Work on what is left; whether a signal ended it: after the first one no further workload is begun."""
@@ -177,10 +179,11 @@ class RolloutRun:
         def step_of(planned: PlannedWorkload) -> WorkloadStep:
             marked = MarkedWorkload(client, planned, self.settings, run, self.by)
             step = WorkloadStep(planned, marked, self.settings, new_pod_of, self.progress.tell)
-            step.timeout = step.patience = self.timeout
+            step.timeout = self.timeout
             return step
 
-        rollouts = Rollouts(result, self.limits, step_of, self.progress.tell)
+        brake = Brake(at_first=self.stop_at_first or len({w.affected.namespace for w in result.left}) == 1)
+        rollouts = Rollouts(result, self.limits, brake, step_of, self.progress.tell, client.now)
 
         def interrupt() -> None:
             rollouts.stop()
@@ -213,10 +216,10 @@ def conclusion(result: RolloutResult, *, interrupted: bool) -> Diagnostic:
     """What a rollout says in the end."""
     code = "interrupted" if interrupted else "paused" if result.left else "finished"
     severity: Severity = "note"
-    if result.stops:
+    if result.failed:
         code, severity = "stopped", "error"
-    current, skipped, left = result.current, len(result.skipped), len(result.left)
+    current, skipped, left = result.current, result.skipped + result.failed, len(result.left)
     text = f"{code}: {counted(current, 'workload')} current, {skipped} skipped, {left} not begun"
     fields = {"current": current, "skipped": skipped, "left": left}
-    to_do = _GO_ON if left or skipped or result.stops else ""
+    to_do = _GO_ON if left or skipped else ""
     return Diagnostic(code, severity, text, to_do, fields=fields)

@@ -37,6 +37,11 @@ class ApiError(InjectorError):
         return self.status == 410 or self.reason in ("Expired", "Gone")
 
     @property
+    def is_of_server(self) -> bool:
+        """Whether the API server says it of itself or of who asks, and not of the object that was asked for."""
+        return self.status in (0, 401, 429) or self.status >= 500
+
+    @property
     def denial(self) -> str:
         """What forbids it, as far as the message says: `no-permission` (RBAC), `over-quota` (a ResourceQuota)...
 

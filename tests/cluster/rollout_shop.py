@@ -18,10 +18,10 @@ OURS = {"app.kubernetes.io/name": "sidecar-injector"}
 MANIFEST = "description: Ships logs.\n"
 MARK = "sidecar.injector/rollout"
 QUICK = """\
-from injector.cluster.rollout import marked_workload, rollout_marks, rollouts, steps
+from injector.cluster.rollout import marked_workload, rollout_marks, rollouts
 from injector.cli.main import main
 rollout_marks.LOST_SECONDS, marked_workload.SIGN_SECONDS = 2.5, 0.3
-rollouts.PATIENCE_SECONDS, steps.BUDGET_SECONDS = {patience}, 0.5
+rollouts._FIRST_PAUSE = rollouts._LONGEST_PAUSE = 0.5
 main()
 """
 OVERLAY = "spec: {containers: [{name: logger, image: 'logger:1'}]}\n"
@@ -106,11 +106,9 @@ def sidecar_of(pod: Object) -> str:
 class Started:
     """A rollout that goes on; one that is killed is taken for lost soon."""
 
-    def __init__(self, shop: Shop, *args: str, patience: float = 1.0) -> None:
+    def __init__(self, shop: Shop, *args: str) -> None:
         words = ["rollout", "--kubeconfig", str(shop.control_plane.kubeconfig), "--yes", "-o", "json", *args]
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", QUICK.format(patience=patience), *words], stdout=subprocess.PIPE, text=True
-        )
+        self.process = subprocess.Popen([sys.executable, "-c", QUICK, *words], stdout=subprocess.PIPE, text=True)
         self.events: list[Object] = []
 
     def wait_for(self, code: str, count: int = 1) -> None:

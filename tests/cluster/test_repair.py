@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from injector.cluster.installation import NOTHING
-from injector.cluster.repair.repair import STOPPED_KEY
+from injector.cluster.repair.lease_brake import STOPPED_KEY
 from tests.cluster.api import Api, Object
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane

@@ -263,29 +263,39 @@ def test_who_may_evict_alone_stops_at_a_sick_workload(shop: Shop) -> None:
 
 
 def test_two_at_a_time_notice_each_other(shop: Shop) -> None:
-    """And one that is interrupted waits for a PodDisruptionBudget no longer."""
+    """The second passes over what the first has in hand. One that is interrupted waits for a PodDisruptionBudget no
+    longer.
+    """
     api = shop.api
+    api.create(deployment("busy"), shop.name)
     api.create(tracked(deployment("held")), shop.name)
     api.create(deployment("web"), shop.name)
     api.create(budget("held"), shop.name)
-    for name in ("held", "web"):
+    for name in ("busy", "held", "web"):
         wait_until_available(api, name, shop.name)
+    api.patch("Deployment", "busy", {"spec": {"minReadySeconds": 600}}, shop.name)
     shop.change("logger:2")
-    first = Started(shop, "-n", shop.name, "--only", "outdated", patience=600)
+    first = Started(shop, "-n", shop.name, "--only", "outdated")
     try:
-        eventually("it has begun", lambda: marks(api, shop.name) == ["held"])
+        eventually("it has begun", lambda: marks(api, shop.name) == ["busy"])
         second = Started(shop, "-n", shop.name, "--only", "outdated")
-        assert second.end() == 1
-        assert names(second.events, "rollout-under-way", "restarted") == [("rollout-under-way", "deployment/held")]
-        first.process.send_signal(signal.SIGINT)
-        assert first.end() == 130
-        assert first.events[-1]["event"] == "interrupted" and first.events[-1]["left"] == 2
-        assert not names(first.events, "evicted", "current", "restarted") and not marks(api, shop.name)
+        second.wait_for("deferred")
+        second.wait_for("current")
+        second.process.send_signal(signal.SIGINT)
+        assert second.end() == 130
+        assert names(second.events, "rollout-under-way") == [("rollout-under-way", "deployment/busy")]
+        assert names(second.events, "restarted", "current") == [
+            ("restarted", "deployment/web"),
+            ("current", "deployment/web"),
+        ]
+        assert second.events[-1]["event"] == "interrupted" and second.events[-1]["left"] == 1
+        assert marks(api, shop.name) == ["busy"]
     finally:
         first.kill()
+    api.patch("Deployment", "busy", {"spec": {"minReadySeconds": 0}}, shop.name)
     api.delete("PodDisruptionBudget", "held", shop.name)
     code, _ = shop.rollout()
-    assert code == 0 and shop.images("held") == shop.images("web") == {"logger:2"}
+    assert code == 0 and shop.images("held") == shop.images("web") == shop.images("busy") == {"logger:2"}
 
 
 def test_an_interrupted_rollout_finishes_what_it_has_in_hand(shop: Shop) -> None:

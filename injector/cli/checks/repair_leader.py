@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, good, warning
-from injector.cluster.repair.repair import STOPPED_KEY
+from injector.cluster.repair.lease_brake import STOPPED_KEY
 from injector.pods.context import Object, mapping_at
 
 #: How long ago a holder may have renewed the Lease: much longer than a Lease lasts, as clocks differ.

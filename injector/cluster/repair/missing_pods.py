@@ -1,36 +1,47 @@
 """Which pods lack the sidecars that they would have, had the injector been called when they were created.
 
-Not missing is what a pod rightly lacks: a namespace that was labelled later, an opt-out that has ended, or settings
+What counts is what its containers lack, as its owner can change its annotations. Not missing is what a pod rightly
+lacks: a namespace that was labelled later, an opt-out that has ended, or settings
 that are newer than the pod restart nothing. When these were written stands in `metadata.managedFields`, and who was
 once seen to be rightly without a sidecar is left alone for good.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+import structlog
+
+from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.installation import INSTALLATION
 from injector.cluster.rollout.plan import LEFT_ALONE, AffectedWorkload, grouped
+from injector.cluster.rollout.steps import next_pod
 from injector.cluster.template_maps import last_change
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object, Request, mappings_at, string_field
 from injector.pods.decision import decide
+from injector.pods.receipt import lacks_parts, read_receipt
 from injector.pods.selectors import matches
 from injector.pods.shape import string_map
 from injector.pods.workloads import controller_of, workload_of_pod
 from injector.reasons import Effect
 from injector.settings import SETTINGS_KEY, Settings
 
+_log = structlog.get_logger(__name__)
+
 #: What a pod gets that is created now.
 Replay = Callable[[Object, Namespace], Awaitable[Injection]]
 
 #: Pods on one page of the list: a pod's metadata has some KiB of JSON, and in memory several times as much.
 _PAGE = 100
+#: Pods of a namespace that one look reads whole; looks after which one is read again.
+_READS, _LOOKS = 20, 10
 #: Pods that still run.
-_RUNNING = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+RUNNING = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 #: The controller of a pod writes its annotations as it creates it, and the clock may tick meanwhile.
 _CREATION = timedelta(seconds=1)
 
@@ -65,35 +76,47 @@ class MissingPods:
         self._client, self._own = client, own
         self._namespace_of, self._settings_now, self._replay = namespace_of, settings_now, replay
         self._rightly: set[str] = set()  # pods by uid that were seen to need no sidecar
+        self._verdicts: dict[str, _Verdict] = {}  # of owners whose pods are missing
 
     async def find(self, configuration: Object) -> list[AffectedWorkload]:
         """The workloads of such pods. `configuration` is the injector's MutatingWebhookConfiguration.
 
         Raises ApiError, and then nothing is forgotten.
         """
-        look = _Look(self._client, self._settings_now(), await self._settings_change(), self._replay)
+        look = _Look(self._client, self._settings_now(), await self._settings_change(), self._replay, self._verdicts)
         rows, rightly = [], set[str]()
         async for pod in self._bare_pods(look.settings):
             metadata, workload = pod["metadata"], workload_of_pod(pod)
             namespace = self._namespace_of(metadata["namespace"])
             if namespace is None or workload.kind in LEFT_ALONE:
                 continue
-            verdict = None if metadata["uid"] in self._rightly else await look.verdict(pod, namespace)
-            if verdict is None:
-                rightly.add(metadata["uid"])
-            elif verdict.injects and is_called(configuration, namespace, pod) and await look.is_younger(pod):
-                cause = f"the injector was not called; the result for a pod created now: {verdict.reason}"
-                rows.append(
-                    (namespace.name, workload, "missing", metadata["name"], metadata["creationTimestamp"], cause)
-                )
-        self._rightly = rightly
+            try:
+                verdict = None if metadata["uid"] in self._rightly else await look.verdict(pod, namespace)
+                if verdict is None:
+                    rightly.add(metadata["uid"])
+                elif verdict.injects and is_called(configuration, namespace, pod) and await look.is_younger(pod):
+                    cause = f"the injector was not called; the result for a pod created now: {verdict.reason}"
+                    rows.append(
+                        (namespace.name, workload, "missing", metadata["name"], metadata["creationTimestamp"], cause)
+                    )
+            except Exception as error:  # what a pod holds must not hide the others
+                if isinstance(error, ApiError) and error.is_of_server:
+                    raise
+                _log.warning("pod-not-judged", namespace=namespace.name, pod=metadata["name"], why=str(error))
+        self._rightly, self._verdicts = rightly, look.remembered
         return list(grouped(rows))
+
+    async def has_sidecar(self, pod: Object, namespace: Namespace) -> bool:
+        """Whether a pod has, in its containers, what a pod like it gets now."""
+        replay = await self._replay(next_pod({}, pod, self._settings_now()), namespace)
+        receipt = read_receipt(replay.object, self._settings_now())
+        return replay.effect is Effect.INJECT and receipt is not None and not lacks_parts(pod, receipt)
 
     async def _bare_pods(self, settings: Settings) -> AsyncIterator[Object]:
         """The metadata of pods that run without a mark."""
         page: str | None = ""
         while page is not None:
-            listing = await self._client.list("/api/v1/pods", _RUNNING, page=page, limit=_PAGE, metadata_only=True)
+            listing = await self._client.list("/api/v1/pods", RUNNING, page=page, limit=_PAGE, metadata_only=True)
             page = listing.metadata.next_page or None
             for pod in listing.items or ():
                 marked = settings.status_key in string_map(pod, "annotations")
@@ -109,38 +132,59 @@ class MissingPods:
 
 
 class _Verdict(NamedTuple):
-    """Whether a pod that is created now gets sidecars, and why."""
+    """Whether a pod that is created now gets sidecars that a pod lacks, and why; and at how many looks it was so."""
 
     injects: bool
     reason: str
+    looks: int = 0
+
+
+_UNKNOWN = _Verdict(injects=False, reason="")
 
 
 class _Look:
     """One look at all pods, with what it has found out on its way."""
 
-    def __init__(self, client: Client, settings: Settings, settings_change: str, replay: Replay) -> None:
+    def __init__(
+        self, client: Client, settings: Settings, settings_change: str, replay: Replay, earlier: dict[str, _Verdict]
+    ) -> None:
         self.settings = settings
-        self._client, self._settings_change, self._replay = client, settings_change, replay
+        self._client, self._settings_change, self._replay, self._earlier = client, settings_change, replay, earlier
         self._verdicts: dict[str, _Verdict | None] = {}
+        self._reads = Counter[str]()  # by namespace
         self._spaces: dict[str, str] = {}
 
     async def verdict(self, pod: Object, namespace: Namespace) -> _Verdict | None:
         """What is to be said of a pod that is given by its metadata; None if it rightly has no sidecar.
 
-        Pods of one owner are judged by one of them, which is read whole.
+        Pods of one owner are judged by one of them, which is read whole. A look reads some pods of a namespace, so
+        that nobody can have it read thousands; the next one goes on.
         """
         if not decide(pod, namespace, self.settings, Request()).inject:
             return None
         metadata = pod["metadata"]
-        key = str(controller_of(metadata))
+        key = repr((namespace.name, controller_of(metadata)))
+        earlier = self._earlier.get(key)
+        if key not in self._verdicts and earlier and earlier.looks < _LOOKS:
+            self._verdicts[key] = earlier._replace(looks=earlier.looks + 1)
         if key not in self._verdicts:
+            if self._reads[namespace.name] >= _READS:
+                return _UNKNOWN
+            self._reads[namespace.name] += 1
             whole = await self._client.find(f"/api/v1/namespaces/{namespace.name}/pods/{metadata['name']}")
             if whole is None:  # it is gone
                 return None
             replay = await self._replay(whole, namespace)
-            verdict = _Verdict(replay.effect is Effect.INJECT, str(replay.reason))
+            receipt = read_receipt(replay.object, self.settings)
+            injects = replay.effect is Effect.INJECT and receipt is not None and lacks_parts(whole, receipt)
+            verdict = _Verdict(injects, str(replay.reason))
             self._verdicts[key] = None if replay.effect is Effect.SKIP else verdict
         return self._verdicts[key]
+
+    @property
+    def remembered(self) -> dict[str, _Verdict]:
+        """What the next look need not find out again."""
+        return {key: verdict for key, verdict in self._verdicts.items() if verdict and verdict.injects}
 
     async def is_younger(self, pod: Object) -> bool:
         """Whether a pod is younger than all that asks for its sidecar: settings, namespace, its own annotation."""

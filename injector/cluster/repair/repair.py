@@ -1,6 +1,7 @@
-"""The leader at work: it looks for missing pods, has them evicted one after the other, and stops when it hurts.
+"""The leader at work: it looks for missing pods, has them evicted one after the other, and stops where it hurts.
 
-What stopped it stands as an annotation on its Lease. So it stays stopped whoever leads, until somebody takes that away.
+In which namespaces it stopped, and what stopped it in all, stands in annotations of its Lease. So it stays stopped
+whoever leads.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
@@ -18,14 +20,16 @@ from injector.cluster.client import Client
 from injector.cluster.events import About, Events
 from injector.cluster.installation import configuration_path
 from injector.cluster.lease import Lease
+from injector.cluster.repair.lease_brake import LeaseBrake, object_of
 from injector.cluster.repair.missing_pods import MissingPods, Replay, is_called
-from injector.cluster.rollout.marked_workload import MarkedWorkload, unavailable, unsettled
+from injector.cluster.rollout.marked_workload import MarkedWorkload, TakenError, unavailable, unsettled
 from injector.cluster.rollout.plan import AffectedWorkload, Plan, PlannedWorkload, workload_path
-from injector.cluster.rollout.rollouts import PATIENCE_SECONDS, Limits, RolloutResult, Rollouts
+from injector.cluster.rollout.rollout_marks import RolloutMark
+from injector.cluster.rollout.rollouts import Limits, RolloutResult, Rollouts
 from injector.cluster.rollout.steps import NewPod, StepError, WorkloadStep, next_pod
 from injector.cluster.tasks import Background, jittered
 from injector.diagnostics import Diagnostic
-from injector.pods.context import Namespace, Object, mapping_at
+from injector.pods.context import Namespace, Object
 from injector.pods.receipt import read_receipt
 from injector.pods.workloads import workload_of_pod
 from injector.reasons import Effect
@@ -40,10 +44,6 @@ _LOOK_SECONDS, _WORKLOAD_SECONDS = 30.0, 2.0
 _TICK = 1.0
 #: For how long all replicas have to be ready: until then not every API server may know where they are.
 _SETTLED_SECONDS = 15.0
-#: The annotation of the Lease that says why nothing is evicted any more.
-STOPPED_KEY = "sidecar.injector/repair-stopped"
-#: What stops all: evicted pods do not get their sidecar, or a workload did not survive it.
-_BRAKES = ("successor-without-sidecar", "unhealthy")
 
 
 #: Evicts a pod; the refusal of a PodDisruptionBudget is returned.
@@ -75,8 +75,11 @@ class Repair(Background):
         self._events, self._metrics = events, metrics
         self._missing = MissingPods(client, own, namespace_of, settings_now, replay)
         self._lease = Lease(client, own, settings.repair.lease)
-        self._fault = ""  # what stopped it, as long as the Lease does not say so
-        self._pace = asyncio.Lock()
+        self._brake = LeaseBrake(client, self._lease.path, self._missing, namespace_of, events)
+        self._rollouts: Rollouts | None = None
+        self._result = RolloutResult()
+        # A namespace has one place in the queue for evictions, so all have the same share of them.
+        self._pace, self._places = asyncio.Lock(), defaultdict[str, asyncio.Lock](asyncio.Lock)
         self._next_eviction = 0.0
         self._ready_since = 0.0  # since when all replicas were seen to be ready; 0 for not
 
@@ -95,19 +98,46 @@ class Repair(Background):
         return self._lease.leading and self._ready()
 
     async def _run(self) -> None:
+        next_look = 0.0
         while True:
             if not self._active:
                 for gauge in (self._metrics.repair_missing, self._metrics.repair_stopped):
                     gauge.cell().value = 0  # the leader's, and no longer this one's
+                self._end_rollouts()
+                next_look = 0.0
                 await asyncio.sleep(_TICK)
                 continue
             try:
-                await self._while_active(self._look())
+                if time.monotonic() >= next_look:
+                    await self._while_active(self._look())
+                    next_look = time.monotonic() + jittered(
+                        _LOOK_SECONDS if self._settled else _SETTLED_SECONDS / 3, 0.1
+                    )
+                await self._turn()
             except ApiError as error:
                 _log.warning("repair-trouble", why=str(error), effect="looks again soon")
+                await asyncio.sleep(_TICK)
             except Exception:  # a mistake of ours must not end it for good
                 _log.exception("repair-failed")
-            await asyncio.sleep(jittered(_LOOK_SECONDS if self._settled else _SETTLED_SECONDS / 3, 0.1))
+                await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _turn(self) -> None:
+        """Go on with what is in hand. No workload is begun before the Lease says what the brake has to remember."""
+        rollouts = self._rollouts
+        if rollouts is None:
+            await asyncio.sleep(_TICK)
+            return
+        await rollouts.turn()
+        if self._brake.now.stopped and self._result.stop:
+            self._metrics.repair_stopped.cell().value = 1
+            self._brake.stop_all(self._result.stop, self._own, self._settings.repair.lease)
+            self._end_rollouts()
+        await self._brake.write()
+
+    def _end_rollouts(self) -> None:
+        if self._rollouts:
+            self._rollouts.cancel()
+        self._rollouts = None
 
     async def _while_active(self, work: Coroutine[Any, Any, None]) -> None:
         """Do the work, and give it up as soon as another replica may lead."""
@@ -124,35 +154,36 @@ class Repair(Background):
                 await task
 
     async def _look(self) -> None:
-        """Look at all pods once, and mend what is missing."""
+        """Look at all pods once, and offer what is missing to the rollouts."""
         configuration = await self._configuration()
         affected = await self._missing.find(configuration)
         self._metrics.repair_missing.cell().value = sum(len(each.pods) for each in affected)
-        stopped, fault = await self._stopped(), await self._replicas_fault()
+        stopped, fault = await self._brake.read(), await self._replicas_fault()
         self._metrics.repair_stopped.cell().value = int(bool(stopped))
         if stopped or fault or not self._settled:
+            if self._rollouts:
+                self._rollouts.stop()
             return
+        await self._brake.look_at_rests()
         plan, sick = Plan(), set[tuple[str, str]]()
         for each in affected:
-            path, obj = await self._object(workload_path(each))
+            path, obj = await object_of(self._client, each)
             plan.add(each, obj, path, "evict")
             if obj and unavailable(obj):
                 sick.add((each.namespace, each.name))
         plan.workloads.sort(key=lambda planned: (planned.key in sick, planned.key))
-        result, limits = RolloutResult(left=plan.workloads), self._settings.repair
+        if self._rollouts is None or self._rollouts.brake is not self._brake.now:
+            self._end_rollouts()
+            limits = Limits(self._settings.repair.max_unavailable_workloads, self._settings.repair.per_namespace)
+            self._result = RolloutResult()
+            self._rollouts = Rollouts(self._result, limits, self._brake.now, self._step_of, _tell, self._client.now)
+        self._rollouts.offer(plan.workloads)
 
-        def step_of(planned: PlannedWorkload) -> WorkloadStep:
-            marked = _EvictedWorkload(self._client, planned, self._settings, self._evicted)
-            step = WorkloadStep(planned, marked, self._settings, self._new_pod_of, _tell)
-            step.patience, step.look_seconds = PATIENCE_SECONDS, _WORKLOAD_SECONDS
-            step.was_sick = planned.key in sick
-            return step
-
-        pace = Limits(limits.max_unavailable_workloads, limits.per_namespace)
-        await Rollouts(result, pace, step_of, _tell).run()
-        for diagnostic in result.stops:
-            if diagnostic.code in _BRAKES:
-                await self._brake(diagnostic)
+    def _step_of(self, planned: PlannedWorkload) -> WorkloadStep:
+        marked = _EvictedWorkload(self._client, planned, self._settings, self._evicted)
+        step = WorkloadStep(planned, marked, self._settings, self._new_pod_of, _tell)
+        step.look_seconds = _WORKLOAD_SECONDS
+        return step
 
     @property
     def _settled(self) -> bool:
@@ -165,15 +196,6 @@ class Repair(Background):
         fault = unsettled(await self._client.get(path)) if path else ""
         self._ready_since = 0.0 if fault else self._ready_since or time.monotonic()
         return fault
-
-    async def _object(self, path: str) -> tuple[str, Object | None]:
-        """A workload's object, None where it is gone; an empty one and no path where it may not be read."""
-        try:
-            return path, await self._client.find(path) if path else {"metadata": {}}
-        except ApiError as error:
-            if error.status != 403:
-                raise
-            return "", {"metadata": {}}
 
     async def _new_pod_of(self, obj: Object, pod: Object) -> NewPod:
         namespace = self._namespace_of(pod["metadata"]["namespace"])
@@ -188,7 +210,7 @@ class Repair(Background):
 
     async def _evicted(self, pod: Object, evict: _Evict) -> ApiError | None:
         """Evict a pod when it is its turn, if this is still the leader, and the injector is not paused."""
-        async with self._pace:
+        async with self._places[pod["metadata"]["namespace"]], self._pace:
             await asyncio.sleep(max(0.0, self._next_eviction - time.monotonic()))
             namespace = self._namespace_of(pod["metadata"]["namespace"])
             configuration = await self._configuration()
@@ -210,31 +232,6 @@ class Repair(Background):
         path = configuration_path("MutatingWebhookConfiguration", self._settings.certificates.webhooks)
         return await self._client.get(path)
 
-    # ------------------------------------------------------------------------------------------------ the brake
-
-    async def _stopped(self) -> str:
-        """Why nothing is evicted; "" where nothing speaks against it."""
-        if self._fault:
-            await self._write_fault()
-        lease = await self._client.get(self._lease.path)
-        return str(mapping_at(lease["metadata"], "annotations").get(STOPPED_KEY) or "")
-
-    async def _brake(self, diagnostic: Diagnostic) -> None:
-        """Stop for good: on the Lease, in the metrics, as an Event and in the log."""
-        fields = diagnostic.fields
-        self._fault = f"{fields['namespace']} {fields['workload']}: {diagnostic.message}"
-        self._metrics.repair_stopped.cell().value = 1
-        lease = About("coordination.k8s.io/v1", "Lease", self._settings.repair.lease, "", self._own)
-        note = f"{self._fault}; when that is mended, remove the annotation {STOPPED_KEY} from this Lease"
-        self._events.tell(lease, "repair-stopped", note, action="Evict")
-        _log.error("repair-stopped", why=self._fault)
-        await self._write_fault()
-
-    async def _write_fault(self) -> None:
-        body = {"metadata": {"annotations": {STOPPED_KEY: self._fault}}}
-        await self._client.request("PATCH", self._lease.path, body, content_type="application/merge-patch+json")
-        self._fault = ""
-
 
 class _EvictedWorkload(MarkedWorkload):
     """A workload on which no mark is written, as evictions need none; each is made by `evicted(pod, evict)`."""
@@ -248,6 +245,12 @@ class _EvictedWorkload(MarkedWorkload):
     ) -> None:
         super().__init__(client, planned, settings, "", "repair")
         self._evicted = evicted
+
+    async def earlier(self) -> RolloutMark | None:
+        """None: a workload on which a rollout works is left to it."""
+        if self.is_taken(await super().earlier()):
+            raise TakenError
+        return None
 
     async def sign(self, **more: Object) -> None:
         pass

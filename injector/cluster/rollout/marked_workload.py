@@ -74,7 +74,7 @@ def unavailable(obj: Object) -> int:
     """How many of a workload's pods are not available, as far as its object says."""
     status = mapping_at(obj, "status")
     available = status.get("numberAvailable", status.get("availableReplicas", 0))
-    return max(0, desired_pods(obj, 0) - int(available))
+    return max(0, desired_pods(obj, 0) - available) if isinstance(available, int) else 0
 
 
 def unsettled(obj: Object) -> str:
@@ -170,7 +170,7 @@ class MarkedWorkload:
 
     async def earlier(self) -> RolloutMark | None:
         """The mark that another rollout has left, or is about to renew; None where there is none."""
-        mark = read_mark(await self._object(), self._settings)
+        mark = read_mark(await self._object(), self._settings, self._client.now())
         return None if mark is None or mark.run == self.mark.run else mark
 
     def is_taken(self, mark: RolloutMark | None) -> bool:
@@ -211,7 +211,7 @@ class MarkedWorkload:
         """Write the mark with the time, and `more` of the object beside it. Raises TakenError."""
         for left in reversed(range(_TRIES)):
             obj = await self._client.get(self._planned.path)
-            if self.is_taken(read_mark(obj, self._settings)):
+            if self.is_taken(read_mark(obj, self._settings, self._client.now())):
                 raise TakenError
             self.mark = msgspec.structs.replace(self.mark, renewed=spoken_time(self._client.now()))
             self._signed = time.monotonic()
@@ -248,7 +248,11 @@ class MarkedWorkload:
                 raise
 
     async def evict(self, pod: Object) -> ApiError | None:
-        """Evict a pod that may be gone already; the refusal of a PodDisruptionBudget is returned."""
+        """Evict a pod that may be gone already; the refusal of a PodDisruptionBudget is returned: 429, or 500 for a pod
+        that has two of them.
+
+        https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/#how-api-initiated-eviction-works
+        """
         name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
         body = {
             "apiVersion": "policy/v1",
@@ -259,7 +263,7 @@ class MarkedWorkload:
         try:
             await self._client.create(f"/api/v1/namespaces/{namespace}/pods/{name}/eviction", body)
         except ApiError as error:
-            if error.status == 429:
+            if error.status in (429, 500):
                 return error
             if error.status not in (404, 409):  # it is gone, or another one has its name
                 raise

@@ -230,11 +230,14 @@ def _rolling_update(kind: str, spec: Object, replicas: int) -> tuple[int, int]:
 
 
 def pods_of_share(value: Any, replicas: int, *, up: bool) -> int:
-    """A number of pods, or a percentage of all of them, as Kubernetes rounds it."""
-    text = str(value)
-    if not text.endswith("%"):
-        return int(value)
-    share = int(text[:-1]) * replicas / 100
+    """A number of pods, or a percentage of all of them, as Kubernetes rounds it; 0 for what is neither."""
+    text = str(value)[:12]
+    number = text.removesuffix("%")
+    if not number.isdecimal():
+        return 0
+    if number == text:
+        return int(number)
+    share = int(number) * replicas / 100
     return math.ceil(share) if up else math.floor(share)
 
 

@@ -8,12 +8,13 @@ each other, and one that was killed is noticed too.
 from __future__ import annotations
 
 import hashlib
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
 from injector.pods.context import Object, mapping_at
 from injector.pods.receipt import Receipt
+from injector.pods.shape import string_map
 from injector.settings import Settings
 
 #: The field manager.
@@ -22,6 +23,8 @@ MANAGER = "sidecar-injector-rollout"
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
 #: Seconds between two signs of life, and after which one that gives none has been killed.
 SIGN_SECONDS, LOST_SECONDS = 5.0, 20.0
+#: Characters of a mark; one of ours has less than half.
+_LONGEST = 1000
 
 
 class RolloutMark(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -52,15 +55,25 @@ def mark_key(settings: Settings) -> str:
     return f"{settings.prefix}/rollout"
 
 
-def read_mark(obj: Object, settings: Settings) -> RolloutMark | None:
-    """The mark of a workload; None where there is none that makes sense."""
-    text = mapping_at(obj["metadata"], "annotations").get(mark_key(settings))
+def read_mark(obj: Object, settings: Settings, now: datetime) -> RolloutMark | None:
+    """The mark of a workload; None where there is none that makes sense. Whoever may change the workload writes it, so
+    its times are of the past (`now` is the API server's time), and it is short.
+    """
+    text = string_map(obj, "annotations").get(mark_key(settings), "")
     try:
-        mark = msgspec.json.decode(text or "", type=RolloutMark)
-        datetime.fromisoformat(mark.renewed or mark.started)
-    except (ValueError, TypeError, msgspec.MsgspecError):
+        mark = msgspec.json.decode(text[:_LONGEST], type=RolloutMark)
+        started, renewed = _past_time(mark.started, now), mark.renewed and _past_time(mark.renewed, now)
+    except (ValueError, OverflowError, msgspec.MsgspecError):
         return None
-    return mark
+    return msgspec.structs.replace(mark, started=started, renewed=renewed)
+
+
+def _past_time(text: str, now: datetime) -> str:
+    """A time as Kubernetes writes it. Raises ValueError or OverflowError for what is none, or in the future."""
+    time = datetime.fromisoformat(text)
+    if time.tzinfo is None or time > now + timedelta(seconds=LOST_SECONDS):
+        raise ValueError(text)
+    return spoken_time(time.astimezone(UTC))
 
 
 def digest_of(receipt: Receipt) -> str:

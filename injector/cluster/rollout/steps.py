@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
+from injector.cluster.rollout import rollout_marks
+from injector.cluster.rollout.brake import BARE_SUCCESSOR, UNHEALTHY
 from injector.cluster.rollout.marked_workload import (
     MarkedWorkload,
     TakenError,
@@ -21,6 +23,7 @@ from injector.cluster.rollout.marked_workload import (
     is_ready,
     lacking,
     not_ready,
+    unavailable,
     unfinished,
 )
 from injector.cluster.rollout.plan import PlannedWorkload
@@ -28,7 +31,7 @@ from injector.cluster.rollout.rollout_marks import RolloutMark, digest_of
 from injector.diagnostics import Diagnostic, Severity
 from injector.errors import InjectorError
 from injector.pods.context import Object, filled, mapping_at, without
-from injector.pods.receipt import Receipt, read_receipt, take_off
+from injector.pods.receipt import Receipt, lacks_parts, read_receipt, take_off
 from injector.pods.shape import string_map
 from injector.pods.workloads import pod_template, workload_of_pod
 from injector.settings import Settings
@@ -42,8 +45,8 @@ _OF_CONTROLLERS = ("pod-template-hash", "rollouts-pod-template-hash", "controlle
 class NewPod(NamedTuple):
     """What a pod that is created now gets: a receipt, or what refuses it to the pod.
 
-    `refusal` is empty where the injector was not called, or has nothing to give. `differing`: not all tries gave the
-    same. `any_version`: what counts is that a pod has sidecars, not which.
+    `refusal` is empty where the injector was not called, or has nothing to give.
+    `differing`: not all tries gave the same. `any_version`: what counts is that a pod has sidecars, not which.
     """
 
     receipt: Receipt | None
@@ -51,12 +54,18 @@ class NewPod(NamedTuple):
     differing: bool = False
     any_version: bool = False
 
+    def lacks(self, pod: Object) -> bool:
+        """Whether a pod has not all that this one has in its containers: nobody can change that in a running pod."""
+        return self.receipt is not None and lacks_parts(pod, self.receipt)
+
     def differs(self, pod: Object, settings: Settings) -> bool:
         """Whether a pod has other sidecars than this one."""
+        if self.any_version:
+            return self.lacks(pod)
         receipt = injected_receipt(pod, settings)
         if receipt is None or self.receipt is None:
             return receipt is not self.receipt
-        return not self.any_version and digest_of(receipt) != digest_of(self.receipt)
+        return digest_of(receipt) != digest_of(self.receipt)
 
 
 def injected_receipt(pod: Object, settings: Settings) -> Receipt | None:
@@ -110,9 +119,8 @@ NewPodOf = Callable[[Object, Object], Awaitable[NewPod]]
 #: Who is told of what happens.
 Tell = Callable[[Diagnostic], None]
 
-#: Seconds between two looks at a workload; between two tries of an eviction that a budget forbids.
-LOOK_SECONDS, BUDGET_SECONDS = 0.5, 2.0
-_BARE_SUCCESSOR = "successor-without-sidecar"
+#: Seconds between two looks at a workload.
+LOOK_SECONDS = 0.5
 _AGAIN = "wait some seconds, then run the command again; if this remains, run injector check"
 #: Why no pod may be replaced, by what a dry run shows, and what to do.
 _FAULTS = {
@@ -134,9 +142,7 @@ _FAULTS = {
 
 
 class StepError(InjectorError):
-    """A workload could not be finished; `diagnostic` says why. An error stops all; after a warning nothing was hurt,
-    and the other workloads go on.
-    """
+    """A workload could not be finished; `diagnostic` says why. After a warning nothing was hurt."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic.sentence)
@@ -144,21 +150,20 @@ class StepError(InjectorError):
 
 
 class WorkloadStep:
-    """One workload on its way. `timeout`, in seconds, is for each time that it is waited for, `patience` for a
-    PodDisruptionBudget, and `look_seconds` passes between two looks.
+    """One workload on its way. `timeout`, in seconds, is for each time that it is waited for, and `look_seconds`
+    passes between two looks.
     """
 
     def __init__(
         self, planned: PlannedWorkload, marked: MarkedWorkload, settings: Settings, new_pod_of: NewPodOf, tell: Tell
     ) -> None:
         self.planned = planned
-        self.timeout = self.patience = 600.0
+        self.timeout = 600.0
         self.look_seconds = LOOK_SECONDS
-        #: Whether it was not healthy before: then it need not become so, and that is no error.
-        self.was_sick = False
         #: What the workload waits for, in words.
         self.waits_for = ""
         self._marked, self._settings, self._new_pod_of, self._tell = marked, settings, new_pod_of, tell
+        self._was_sick = False  # before: then it need not become healthy, and that is no error
         self._before: set[str] = set()  # the pods that were there before, by uid
         self._count = 0  # how many there were in the beginning
 
@@ -167,26 +172,29 @@ class WorkloadStep:
         try:
             earlier = await self._wait_for_other()
             obj, pods = await self._marked.look()
+            self._was_sick = bool(unavailable(obj))
             affected = [pod for pod in pods if self._is_affected(pod)]
             if affected or (earlier and pods):
                 await self._replace(obj, pods, affected, earlier)
             await self._marked.unmark()
         except TakenError:
-            raise self._error("rollout-under-way", "another rollout works on it", "wait until it has ended") from None
+            text = "another rollout works on it"
+            raise self._error("rollout-under-way", text, "wait until it has ended", severity="warning") from None
         except StepError as error:
-            if error.diagnostic.code in (_BARE_SUCCESSOR, "blocked", "undone"):
+            if error.diagnostic.code in (BARE_SUCCESSOR, "blocked", "undone"):
                 await self._marked.unmark()  # the next rollout begins anew with it
-            elif error.diagnostic.code == "unhealthy":
+            elif error.diagnostic.code == UNHEALTHY:
                 await self._marked.leave()  # the next one does not restart it once more
             raise
         self._say("current", "its pods have the current sidecars")
 
     async def _wait_for_other(self) -> RolloutMark | None:
         """The mark of a rollout that ended on its way. One that gave a sign of life a moment ago is waited for: either
-        it gives another, and this one stops, or it was killed.
+        it gives another, and this workload is left to it, or it was killed.
         """
-        first = earlier = await self._marked.earlier()
-        while earlier and self._marked.is_taken(earlier):
+        first, end = await self._marked.earlier(), time.monotonic() + rollout_marks.LOST_SECONDS
+        earlier = first
+        while earlier and self._marked.is_taken(earlier) and time.monotonic() < end:
             if first and earlier.renewed != first.renewed:
                 raise TakenError
             if not self.waits_for:
@@ -229,22 +237,19 @@ class WorkloadStep:
         is_behind = affected and not any(new_pod.differs(pod, self._settings) for pod in affected)
         code = "replicas-differ" if new_pod.differing else "injector-behind" if is_behind else ""
         if new_pod.receipt is None or code:
-            raise self._error(code if new_pod.receipt else "not-injected", *_FAULTS[code or "not-injected"])
+            code = code if new_pod.receipt else "not-injected"
+            raise self._error(code, *_FAULTS[code], severity="warning")
         return digest_of(new_pod.receipt)
 
     async def _evict(self, affected: list[Object], new_pod: NewPod) -> None:
         """One pod after the other, first those that are not ready; the next goes when the successor is right."""
         await self._marked.sign()
-        for pod in sorted(affected, key=is_ready):
+        for pod in sorted((pod for pod in affected if new_pod.differs(pod, self._settings)), key=is_ready):
             await self._settle(new_pod, ready=is_ready(pod))
-            name, start = pod["metadata"]["name"], time.monotonic()
-            while refusal := await self._marked.evict(pod):
-                if (waited := time.monotonic() - start) > self.patience:
-                    text = f"pod {name} could not be evicted within {waited:.0f} s: {refusal.message}"
-                    raise self._error("blocked", text, severity="warning", pod=name)
-                self.waits_for = f"pod {name} may not be evicted: {refusal.message}"
-                await asyncio.sleep(BUDGET_SECONDS)
-                await self._marked.keep_alive()
+            name = pod["metadata"]["name"]
+            if refusal := await self._marked.evict(pod):
+                text = f"pod {name} may not be evicted: {refusal.message}"
+                raise self._error("blocked", text, severity="warning", pod=name)
             self._say("evicted", f"pod {name} evicted ({self.planned.affected.state})", pod=name)
 
     # ------------------------------------------------------------------------------------------ successors are seen
@@ -276,16 +281,19 @@ class WorkloadStep:
             await asyncio.sleep(self.look_seconds)
 
     async def _check_successors(self, obj: Object, successors: list[Object], new_pod: NewPod) -> None:
-        """An error at a new pod that lacks what it should have, unless that is what pods get by now."""
+        """An error at a new pod that lacks what it should have, unless that is what pods get by now. A receipt alone
+        shows no harm: whoever may change the pod can change that.
+        """
         for pod in successors:
             if not new_pod.differs(pod, self._settings):
                 continue
-            if (await self._new_pod_of(obj, pod)).differs(pod, self._settings):
+            newest = await self._new_pod_of(obj, pod)
+            if newest.differs(pod, self._settings):
                 name = pod["metadata"]["name"]
                 text = f"its new pod {name} does not have the sidecars that a pod created now should have"
-                raise self._error(
-                    _BARE_SUCCESSOR, text, "run injector check, and injector explain for this pod", pod=name
-                )
+                to_do = "run injector check, and injector explain for this pod"
+                severity: Severity = "error" if newest.lacks(pod) else "warning"
+                raise self._error(BARE_SUCCESSOR, text, to_do, severity=severity, pod=name)
 
     def _check_health(self, obj: Object, pods: list[Object], *, late: bool) -> None:
         """An error if the workload does not become healthy, or not in time: with the pod, and what shows why."""
@@ -302,9 +310,9 @@ class WorkloadStep:
             text += f"; pod {sick.pod}, container {sick.container or '-'}: {sick.reason}"
             command = sick.log_command(namespace)
             pod, container, reason = sick.pod, sick.container, sick.reason
-        severity: Severity = "warning" if self.was_sick else "error"
+        severity: Severity = "warning" if self._was_sick else "error"
         fields = {"command": command, "pod": pod, "container": container, "reason": reason}
-        raise self._error("unhealthy", text, f"to see why: {command}", severity=severity, **fields)
+        raise self._error(UNHEALTHY, text, f"to see why: {command}", severity=severity, **fields)
 
     def _is_affected(self, pod: Object) -> bool:
         return self.planned.affected.pods.get(pod["metadata"]["name"]) == created(pod)
