@@ -218,8 +218,8 @@ def conclusion(result: RolloutResult, *, interrupted: bool) -> Diagnostic:
     severity: Severity = "note"
     if result.failed:
         code, severity = "stopped", "error"
-    current, skipped, left = result.current, result.skipped + result.failed, len(result.left)
+    current, skipped, left = result.current, result.skipped, len(result.left)
     text = f"{code}: {counted(current, 'workload')} current, {skipped} skipped, {left} not begun"
     fields = {"current": current, "skipped": skipped, "left": left}
-    to_do = _GO_ON if left or skipped else ""
+    to_do = _GO_ON if left or skipped or result.failed else ""
     return Diagnostic(code, severity, text, to_do, fields=fields)

@@ -22,6 +22,7 @@ from tests.cluster.objects import (
     webhook,
     webhook_configuration,
 )
+from tests.cluster.outage import Outage
 from tests.cluster.rollout_shop import MANIFEST, OURS, OVERLAY, Shop
 from tests.cluster.room import make_room
 from tests.cluster.server import InjectorServer
@@ -189,3 +190,14 @@ def team_injector(control_plane: ControlPlane, tmp_path_factory: pytest.TempPath
 @pytest.fixture
 def team(control_plane: ControlPlane, team_injector: Installed, namespace: NamespaceFactory) -> Team:
     return Team(control_plane, team_injector, *author_in(control_plane, namespace(TEAMS)))
+
+
+@pytest.fixture
+def outage(
+    control_plane: ControlPlane, namespace: NamespaceFactory, injector_server: Callable[..., InjectorServer]
+) -> Outage:
+    own = namespace()
+    control_plane.api.create(config_map("settings", {"settings.yaml": "{}"}, labels=OURS), own)
+    files = {"template.yaml": MANIFEST, "overlay.yaml.j2": OVERLAY}
+    control_plane.api.create(config_map("logger", files, labels={"sidecar.injector/template": "true"}), own)
+    return Outage(control_plane, namespace, own, injector_server, f"repair-{next(_numbers)}")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from tests import command
@@ -63,6 +67,25 @@ class Shop:
         done = command.run("rollout", *where, "--yes", "-o", "json", *args, timeout=timeout)
         assert done.code in (0, 1), done.err
         return done.code, [json.loads(line) for line in done.out.splitlines()]
+
+    @contextlib.contextmanager
+    def renewed(self, name: str) -> Iterator[None]:
+        """Somebody keeps the mark of a rollout on a Deployment fresh."""
+        ended = threading.Event()
+
+        def renew() -> None:
+            while not ended.wait(0.5):
+                now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+                mark = json.dumps({"run": "other", "started": now, "renewed": now})
+                self.api.patch("Deployment", name, {"metadata": {"annotations": {MARK: mark}}}, self.name)
+
+        thread = threading.Thread(target=renew)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
     def uids(self, *names: str) -> set[str]:
         """The pods of Deployments."""

@@ -8,13 +8,12 @@ import pty
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
 
 from tests import command
-from tests.cluster.api import Object, path
+from tests.cluster.api import Object
 from tests.cluster.conftest import ConfigureWebhooks
 from tests.cluster.objects import deployment, pod, pods_of, wait_until_available
 from tests.cluster.processes import eventually
@@ -26,7 +25,6 @@ from tests.cluster.rollout_shop import (
     marks,
     names,
     restarts_of,
-    sidecar_of,
     stateful_set,
     tracked,
     wait_for_stateful_set,
@@ -98,33 +96,11 @@ def test_it_stops_at_a_sick_workload(shop: Shop) -> None:
     with the others, and does not restart this one once more.
     """
     api = shop.api
-    for name in ("api", "web"):
-        api.create(deployment(name, 1), shop.name)
+    for name, labels in (("api", {"sick": "crash"}), ("web", {})):
+        api.create(deployment(name, 1, labels), shop.name)
         wait_until_available(api, name, shop.name)
-    slow = {"spec": {"minReadySeconds": 300}}  # of its new pods none is ever available
-    api.patch("Deployment", "api", slow, shop.name)
     shop.change("logger:2")
-    crashed = threading.Event()
-
-    def crash() -> None:
-        for new in [new for new in pods_of(api, "api", shop.name) if sidecar_of(new) == "logger:2"]:
-            waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
-            statuses = new["status"].get("containerStatuses") or ()
-            for status in statuses:
-                status.update(ready=False, restartCount=5, state=waiting)
-            conditions = [{"type": "Ready", "status": "False"}]
-            change = {"status": {"containerStatuses": statuses, "conditions": conditions}}
-            if statuses:
-                api.call("PATCH", f"{path('Pod', shop.name, new['metadata']['name'])}/status", change, STRATEGIC)
-                crashed.set()
-
-    def crash_in_time() -> None:
-        eventually("it crashes", lambda: crash() or crashed.is_set(), every=0.2)
-
-    thread = threading.Thread(target=crash_in_time)
-    thread.start()
     code, events = shop.rollout("--only", "outdated")
-    thread.join()
     assert code == 1
     [stop] = [event for event in events if event["event"] == "unhealthy"]
     assert (stop["workload"], stop["container"], stop["reason"]) == ("deployment/api", "app", "CrashLoopBackOff")
@@ -142,7 +118,7 @@ def test_it_stops_at_a_sick_workload(shop: Shop) -> None:
     code, events = shop.rollout("--only", "outdated")
     assert code == 1 and names(events, "restarted", "resumed") == [("resumed", "deployment/api")]
     assert restarts_of(api, "api", shop.name) == 1
-    mended = {"minReadySeconds": 0, "template": {"metadata": {"labels": {"a": "b"}}}}
+    mended = {"template": {"metadata": {"labels": {"sick": None}}}}
     api.patch("Deployment", "api", {"spec": mended}, shop.name)
     wait_until_available(api, "api", shop.name)
     code, events = shop.rollout()
@@ -273,7 +249,7 @@ def test_two_at_a_time_notice_each_other(shop: Shop) -> None:
     api.create(budget("held"), shop.name)
     for name in ("busy", "held", "web"):
         wait_until_available(api, name, shop.name)
-    api.patch("Deployment", "busy", {"spec": {"minReadySeconds": 600}}, shop.name)
+    api.patch("Deployment", "busy", {"spec": {"minReadySeconds": 500}}, shop.name)
     shop.change("logger:2")
     first = Started(shop, "-n", shop.name, "--only", "outdated")
     try:

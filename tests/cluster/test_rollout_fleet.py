@@ -285,7 +285,7 @@ def test_a_fleet(shop: Shop, namespace: NamespaceFactory, configure_webhooks: Co
 def carry_out(fleet: Fleet, size: Size) -> list[Started]:
     """Start rollouts until nothing is to be done but what cannot be; the first ones are killed."""
     args = ("-A", "-l", f"fleet={fleet.shop.own}", "--max-unavailable-workloads", str(size.limit),
-            "--timeout", str(size.timeout))  # fmt: skip
+            "--timeout", str(size.timeout), "--stop-at-first")  # fmt: skip
     runs: list[Started] = []
     for _ in range(_ROUNDS):
         runs.append(Started(fleet.shop, *args))

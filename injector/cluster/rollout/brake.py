@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -91,7 +91,7 @@ class Brake:
         """What `diagnostic` says has happened to a workload."""
         namespace, rests = affected.namespace, self.state.rests
         earlier, doubt = rests.get(namespace), self.state.doubt
-        if earlier and datetime.fromisoformat(earlier.until) > now:  # it was begun before the namespace rested
+        if earlier and earlier.until > spoken_time(now):  # it was begun before the namespace rested
             return
         tries = earlier.tries + 1 if earlier else 1
         until = now + _REST * 2 ** min(tries - 1, _DOUBLINGS)
@@ -118,18 +118,15 @@ class Brake:
 
     def try_again(self, now: datetime) -> None:
         """Allow a workload in each namespace whose next try is due."""
-        self._trials |= {k for k, rest in self.state.rests.items() if datetime.fromisoformat(rest.until) <= now}
+        self._trials |= {k for k, rest in self.state.rests.items() if rest.until <= spoken_time(now)}
 
 
 def read_brake(text: object) -> BrakeState:
     """The state as `write_brake` makes it; the one of the beginning where it does not make sense."""
     try:
-        state = msgspec.json.decode(text if isinstance(text, str) else "", type=BrakeState)
-        for rest in state.rests.values():
-            datetime.fromisoformat(rest.until).astimezone(UTC)
-    except (ValueError, OverflowError, msgspec.MsgspecError):
+        return msgspec.json.decode(text if isinstance(text, str) else "", type=BrakeState)
+    except (ValueError, msgspec.MsgspecError):
         return BrakeState()
-    return state
 
 
 def write_brake(state: BrakeState) -> str | None:

@@ -119,8 +119,8 @@ NewPodOf = Callable[[Object, Object], Awaitable[NewPod]]
 #: Who is told of what happens.
 Tell = Callable[[Diagnostic], None]
 
-#: Seconds between two looks at a workload.
-LOOK_SECONDS = 0.5
+#: Seconds between two looks at a workload, and in which it has to become healthy where nobody says otherwise.
+LOOK_SECONDS, TIMEOUT_SECONDS = 0.5, 600.0
 _AGAIN = "wait some seconds, then run the command again; if this remains, run injector check"
 #: Why no pod may be replaced, by what a dry run shows, and what to do.
 _FAULTS = {
@@ -158,7 +158,7 @@ class WorkloadStep:
         self, planned: PlannedWorkload, marked: MarkedWorkload, settings: Settings, new_pod_of: NewPodOf, tell: Tell
     ) -> None:
         self.planned = planned
-        self.timeout = 600.0
+        self.timeout = TIMEOUT_SECONDS
         self.look_seconds = LOOK_SECONDS
         #: What the workload waits for, in words.
         self.waits_for = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -197,18 +198,33 @@ def test_the_sick_pod_its_container_and_the_command_are_named():
     assert not given_up({**workload(), "status": {"observedGeneration": 1, "conditions": [condition]}})
 
 
+NOW = datetime(2026, 11, 28, 0, 1, tzinfo=UTC)
+
+
 def test_marks():
     key = mark_key(SETTINGS)
     text = '{"run":"1","started":"2026-11-28T00:00:00Z","renewed":"2026-11-28T00:00:10Z","restarted":true}'
-    mark = read_mark(workload({"annotations": {key: text}}), SETTINGS)
+    mark = read_mark(workload({"annotations": {key: text}}), SETTINGS, NOW)
     assert mark == RolloutMark("1", "2026-11-28T00:00:00Z", "2026-11-28T00:00:10Z", restarted=True)
     assert [mark.is_alive(datetime(2026, 11, 28, 0, 0, second, tzinfo=UTC)) for second in (20, 40)] == [True, False]
-    for other in ("", "{}", "[]", '{"run":"1","started":"x","renewed":"y"}', text.replace('"1"', "1")):
-        assert read_mark(workload({"annotations": {key: other}}), SETTINGS) is None
     annotations = {"kubectl.kubernetes.io/restartedAt": mark.started}
     assert mark.has_restarted(workload(template={"metadata": {"annotations": annotations}}))
     assert mark.has_restarted(workload(restartAt=mark.started))
     assert not mark.has_restarted(workload())  # undone since
+
+
+@pytest.mark.parametrize("time", ["", "x", "2199-01-01T00:00:00Z", "2026-11-28T00:00:00", "0001-01-01T00:00:00+23:00"])
+@pytest.mark.parametrize("field", ["started", "renewed"])
+def test_times_that_nobody_can_have_written(time, field):
+    times = {"started": "2026-11-28T00:00:00Z", "renewed": "2026-11-28T00:00:10Z", field: time}
+    text = json.dumps({"run": "1", **times})
+    mark = read_mark(workload({"annotations": {mark_key(SETTINGS): text}}), SETTINGS, NOW)
+    assert mark is None or (field == "renewed" and not time and not mark.is_alive(NOW))
+
+
+@pytest.mark.parametrize("text", [None, 1, [], "", "{}", "[]", '{"run":1}', '{"run":"' + 2_000_000 * "x" + '"}'])
+def test_what_is_no_mark(text):
+    assert read_mark(workload({"annotations": {mark_key(SETTINGS): text}}), SETTINGS, NOW) is None
 
 
 def test_the_next_pod_of_a_workload():

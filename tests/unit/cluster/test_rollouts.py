@@ -1,14 +1,18 @@
-"""Which workload begins when: limits, turns, what a PodDisruptionBudget holds, and what a stop leaves."""
+"""Which workload begins when: limits, turns, what a PodDisruptionBudget holds, harm, and what a stop leaves."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import Counter
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
 
-from injector.cluster.rollout import rollouts
+from injector.cluster.api_error import ApiError
+from injector.cluster.rollout import brake, rollouts
+from injector.cluster.rollout.brake import Brake
 from injector.cluster.rollout.plan import AffectedWorkload, Plan, PlannedWorkload
 from injector.cluster.rollout.rollout_marks import RolloutMark
 from injector.cluster.rollout.rollouts import Limits, RolloutResult, Rollouts
@@ -18,6 +22,15 @@ from injector.pods.context import Workload
 
 START = "2026-11-28T00:00:00Z"
 MARKS = {"killed": RolloutMark("1", START, START), "sick": RolloutMark("1", START, "")}
+ONE = Limits()
+ENDS = {
+    "harmed": StepError(Diagnostic("unhealthy", "error", "x", fields={"namespace": "x", "workload": "x"})),
+    "sick": StepError(Diagnostic("unhealthy", "error", "x")),
+    "skipped": StepError(Diagnostic("rollout-under-way", "warning", "x")),
+    "conflict": ApiError(409, "Conflict", "x"),
+    "odd": TypeError("x"),
+    "away": ApiError(503, "ServiceUnavailable", "x"),
+}
 
 
 def plan(*names):
@@ -31,51 +44,67 @@ def plan(*names):
 
 
 class FakeStep:
-    """Ends as its workload's name says; what waits lets the clock go on."""
+    """Ends as its workload's name says."""
 
-    def __init__(self, planned, begun, clock):
-        self.planned, self.patience = planned, 60.0
-        self._begun, self._clock = begun, clock
+    def __init__(self, planned, begun):
+        self.planned, self._begun = planned, begun
 
     async def run(self):
         name = self.planned.affected.workload.name
         self._begun(name)
-        await asyncio.sleep(0)
+        for _ in range(300 if name.startswith("slow") else 1):
+            await asyncio.sleep(0)
         if name.startswith("held"):
-            self._clock.now += self.patience + 1
             raise StepError(Diagnostic("blocked", "warning", "x"))
-        if name.startswith("sick"):
-            raise StepError(Diagnostic("unhealthy", "error", "x"))
+        if error := ENDS.get(name.partition("-")[0]):
+            raise error
 
 
 @pytest.fixture
 def carried_out(monkeypatch):
-    """Carries a plan out: the names in the order in which they began, what became of them, and what was told."""
-    clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr(rollouts, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    """Carries a plan out: the names in the order in which they began, what became of them, and what was told. Half a
+    second passes at each look at the clock.
+    """
+    seconds = itertools.count(1)
+    clock = SimpleNamespace(monotonic=lambda: next(seconds) / 2)
+    for module in (rollouts, brake):
+        monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(rollouts, "_TICK", 0)
 
-    def carry_out(*names, limits, stop_at=""):
+    def carry_out(*names, limits=ONE, stop_at="", at_first=False):
         log, told = [], []
         result = RolloutResult(left=plan(*names))
 
         def begun(name):
             spaces = Counter(step.planned.affected.namespace for step in running.in_hand.values())
             assert spaces.total() <= limits.workloads and max(spaces.values()) <= limits.per_namespace
+            assert result.current or (spaces.total() <= 2 and max(spaces.values()) == 1)
             log.append(name)
             if name == stop_at:
                 running.stop()
 
-        running = Rollouts(result, limits, lambda planned: FakeStep(planned, begun, clock), told.append)
+        running = Rollouts(
+            result,
+            limits,
+            Brake(at_first=at_first),
+            lambda planned: FakeStep(planned, begun),
+            told.append,
+            lambda: datetime(2026, 11, 28, tzinfo=UTC),
+        )
         asyncio.run(running.run())
         return log, result, [diagnostic.code for diagnostic in told]
 
     return carry_out
 
 
+def left(result):
+    return [planned.affected.workload.name for planned in result.left]
+
+
 def test_what_one_was_killed_at_is_first_and_what_one_stopped_at_last(carried_out):
     log, result, _ = carried_out("a/web", "a/sick-1", "b/sick-2", "a/killed", "a/api", limits=Limits(5, 5))
-    assert log[0] == "killed" and {*log[1:3]} == {"api", "web"} and log[3:] == ["sick-1", "sick-2"]
-    assert (result.current, len(result.stops), result.left) == (3, 2, [])
+    assert log[0] == "killed" and {*log[1:3]} == {"api", "web"} and {*log[3:]} == {"sick-1", "sick-2"}
+    assert (result.current, result.failed, result.left) == (3, 2, [])
 
 
 def test_nothing_that_a_rollout_stopped_at_is_begun_while_another_waits(carried_out):
@@ -84,15 +113,69 @@ def test_nothing_that_a_rollout_stopped_at_is_begun_while_another_waits(carried_
     assert log == ["a", "b", "c", "sick"] and result.current == 3
 
 
-def test_held_workloads_are_tried_in_turns_until_their_time_is_over(carried_out):
-    log, result, told = carried_out("a/held-1", "a/held-2", "a/killed", "a/web", "b/sick", limits=Limits(1, 1))
-    turns = ["held-1", "held-2"] * 3
-    assert log == ["killed", "held-1", "held-2", "web", *turns, "sick"]
+def test_namespaces_take_turns(carried_out):
+    """Also where the marks of one say that all its workloads were begun."""
+    log, *_ = carried_out("a/killed-1", "a/killed-2", "a/killed-3", "b/a", "b/b", "c/c")
+    assert log == ["killed-1", "a", "c", "killed-2", "b", "killed-3"]
+
+
+def test_held_workloads_take_no_time_of_others_and_wait_until_their_time_is_over(carried_out):
+    log, result, told = carried_out("a/held-1", "a/held-2", "a/killed", "a/web", "b/sick", limits=Limits(patience=60))
+    assert log[:4] == ["killed", "held-1", "held-2", "web"] and log[-1] == "sick"
+    assert log.count("held-1") == log.count("held-2") > 3
     assert told.count("deferred") == told.count("blocked") == 2
-    assert (result.current, len(result.skipped), len(result.stops), result.left) == (2, 2, 1, [])
+    assert (result.current, result.skipped, result.failed, result.left) == (2, 2, 1, [])
 
 
 def test_a_stop_ends_the_wait_for_a_budget(carried_out):
-    log, result, told = carried_out("a/held", limits=Limits(1, 1), stop_at="held")
-    assert log == ["held"] and told == ["deferred"] and [each.key for each in result.left] == [("a", "deployment/held")]
-    assert not result.skipped and not result.stops
+    log, result, told = carried_out("a/held", stop_at="held")
+    assert log == ["held"] and told == ["deferred"] and left(result) == ["held"]
+    assert not result.skipped and not result.failed
+
+
+def test_what_a_workload_raises_is_its_own_result(carried_out):
+    log, result, told = carried_out("a/conflict", "a/odd", "a/skipped", "a/web")
+    assert log == ["conflict", "odd", "skipped", "web"] and (result.current, result.skipped, result.stop) == (
+        1,
+        3,
+        None,
+    )
+    assert told == ["api-server", "internal-error", "rollout-under-way"]
+
+
+def test_what_the_api_server_says_of_itself_stops_all(carried_out):
+    log, result, _ = carried_out("a/away", "b/web")
+    assert log == ["away"] and left(result) == ["web"] and result.stop.code == "api-server"
+
+
+def test_after_harm_a_namespace_rests_and_the_next_one_goes_alone(carried_out):
+    log, result, _ = carried_out("a/a", "b/b", "c/c", "d/d", "e/harmed", "e/later", "f/f", "g/g", "h/h")
+    assert log == ["a", "b", "c", "d", "harmed", "f", "g", "h"] and left(result) == ["later"]
+    assert (result.current, result.failed, result.stop) == (7, 1, None)
+
+
+@pytest.mark.parametrize(
+    ("names", "begun"),
+    [
+        pytest.param(["a/harmed-1", "b/harmed-2", "c/c", "d/d"], 2, id="two without a success between"),
+        pytest.param(["a/harmed-1", "a/harmed-2", "b/skipped", "c/held", "d/harmed-3"], 4, id="a skip is no success"),
+        pytest.param(["a/harmed-1", "b/b", "c/harmed-2", "d/d"], 3, id="a fifth of those begun"),
+        pytest.param(
+            [f"s{n:02}/{'harmed' if n >= 30 and n % 2 else 'web'}" for n in range(50)], 40, id="five namespaces"
+        ),
+    ],
+)
+def test_what_stops_all(carried_out, names, begun):
+    log, result, _ = carried_out(*names, limits=Limits(patience=0))
+    assert len(log) == begun and result.stop.code == "unhealthy" and result.left
+
+
+def test_the_first_harm_stops_who_wants_that(carried_out):
+    log, result, _ = carried_out("a/harmed", "b/b", at_first=True)
+    assert log == ["harmed"] and left(result) == ["b"] and result.stop
+
+
+@pytest.mark.parametrize("second", ["web", "slow"])
+def test_the_first_one_is_alone_for_a_while_and_then_a_second_shows_what_it_is(carried_out, second):
+    log, result, _ = carried_out("a/slow-1", "a/slow-2", f"b/{second}", "c/c", "d/d", limits=Limits(5, 5))
+    assert log[:2] == ["slow-1", second] and result.current == 5
