@@ -177,11 +177,11 @@ def _assumed(namespace: str, settings: Settings) -> str:
 
 
 def _live(names: list[str], options: CommonOptions) -> list[Explanation]:
-    from injector.cli.explanation import explanation_of
-
     # The Kubernetes client takes a while to import; files need none.
+    from injector.cli.explanation import explanation_of
     from injector.cli.live_setup import age_notes, entries_of_paths, event_notes, live_sources, webhook_notes
     from injector.cli.manifest_objects import metadata_of
+    from injector.cli.repair_lease import rest_notes
     from injector.pods.context import Namespace
     from injector.pods.workloads import pod_template
 
@@ -199,6 +199,7 @@ def _live(names: list[str], options: CommonOptions) -> list[Explanation]:
                     mistakes[:0] = age_notes(live, pod, space, sources.settings)
                 labels = metadata_of(pod).get("labels") or {}
                 facts[:0] = webhook_notes(live, space, labels, sources.settings.paths)
+                facts += rest_notes(live, sources.settings, sources.injector_namespace, space.name)
             elif not sources.settings.paths:
                 raise DocumentError(
                     f"{name}: has no pod template, and the injector's settings define no paths for other objects"

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from injector.cli.fleet import Fleet, Row, pods_of
 from injector.cli.injection_sources import Sources, TeamTemplatesOf, refused_team_templates
 from injector.cli.manifest_objects import metadata_of
+from injector.cli.repair_lease import rest_notes
 from injector.cli.team_templates import LiveTeamTemplates
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.installation import INSTALLATION, is_paused, service_namespaces, words_of_pause
@@ -326,19 +327,16 @@ def dated_rows(
         with suppress(ClusterError):  # without the permission to look nothing is said of times
             times = change_times(live, sources.injector_namespace, sources.settings, space)
             rows = [times.dated(row) for row in rows]
-    return sorted(rows, key=lambda row: (row.namespace, row.pod)), notes
+    rests = rest_notes(live, sources.settings, sources.injector_namespace, space)
+    return sorted(rows, key=lambda row: (row.namespace, row.pod)), [*notes, *rests]
 
 
 def change_times(live: BlockingClient, injector_namespace: str, settings: Settings, namespace: str) -> ChangeTimes:
-    """Of the injector in its namespace; `namespace` is the one whose time is asked for, "" for all.
-
-    Raises ClusterError.
-    """
+    """Of the injector in its namespace, and of `namespace`, "" for all. Raises ClusterError."""
     maps = f"/api/v1/namespaces/{injector_namespace}/configmaps"
     templates = live.objects(maps, {"labelSelector": f"{settings.template_label}=true"})
     installed = live.objects(maps, {"labelSelector": INSTALLATION})
-    query = {"fieldSelector": f"metadata.name={namespace}"} if namespace else {}
-    spaces = live.objects("/api/v1/namespaces", query)
+    spaces = live.objects("/api/v1/namespaces", {"fieldSelector": f"metadata.name={namespace}"} if namespace else {})
     return ChangeTimes(
         _by_name(templates, ("f:data",)),
         _by_name(spaces, ("f:metadata", "f:annotations")),

@@ -197,7 +197,8 @@ def outage(
     control_plane: ControlPlane, namespace: NamespaceFactory, injector_server: Callable[..., InjectorServer]
 ) -> Outage:
     own = namespace()
-    control_plane.api.create(config_map("settings", {"settings.yaml": "{}"}, labels=OURS), own)
+    settings = {"settings.yaml": "{repair: {mode: missing}}"}
+    control_plane.api.create(config_map("settings", settings, labels=OURS), own)
     files = {"template.yaml": MANIFEST, "overlay.yaml.j2": OVERLAY}
     control_plane.api.create(config_map("logger", files, labels={"sidecar.injector/template": "true"}), own)
     return Outage(control_plane, namespace, own, injector_server, f"repair-{next(_numbers)}")

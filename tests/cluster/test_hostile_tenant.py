@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterator
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
+import pytest
+
+from injector.cluster.repair.lease_brake import STOPPED_KEY
 from tests import command
-from tests.cluster.api import Object
-from tests.cluster.objects import deployment, pods_of, wait_until_available
-from tests.cluster.outage import QUICK, Outage
+from tests.cluster.api import Api, ApiError, Object
+from tests.cluster.conftest import NamespaceFactory
+from tests.cluster.controlplane import ControlPlane
+from tests.cluster.exposition import values_of
+from tests.cluster.installed import Installed
+from tests.cluster.objects import config_map, deployment, pod, pods_of, wait_until_available
+from tests.cluster.outage import LEASE, QUICK, Outage
 from tests.cluster.processes import eventually
-from tests.cluster.rollout_shop import MARK, Shop, budget, names, stateful_set, wait_for_stateful_set
+from tests.cluster.rollout_shop import (
+    MANIFEST,
+    MARK,
+    OVERLAY,
+    Shop,
+    budget,
+    names,
+    stateful_set,
+    wait_for_stateful_set,
+)
+from tests.cluster.team import NAMED, TEAMS, TEMPLATE, author_in, container, files
+from tests.unit.webhook.test_connections import peak_mib
 
+_log = logging.getLogger(__name__)
+ON = {"teamTemplates": {"namespaces": {"matchLabels": {"teams": "own-templates"}}}, "templates": ["envoy"]}
 FAR = "2199-01-01T00:00:00Z"
 PREFIX = "sidecar.injector/"
 
@@ -36,8 +61,8 @@ def test_pods_that_do_not_come_up_budgets_and_marks(outage: Outage) -> None:
     api.patch("StatefulSet", "lost", on_no_node, outage.name)
     now = datetime.now(UTC)
     times = {"future": FAR, "naive": f"{now:%Y-%m-%dT%H:%M:%S}", "alive": f"{now:%Y-%m-%dT%H:%M:%SZ}"}
-    for name, time in times.items():
-        api.patch("Deployment", name, {"metadata": {"annotations": {MARK: mark(time, time)}}}, outage.name)
+    for name, text in times.items():
+        api.patch("Deployment", name, {"metadata": {"annotations": {MARK: mark(text, text)}}}, outage.name)
     for space in spaces:
         outage.bare(deployment("web", 2), space=space)
     outage.end()
@@ -95,10 +120,10 @@ def hostile() -> Iterator[tuple[str, Object]]:
     ):
         owner = {"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": "x", "controller": True}
         yield f"owner {kind}", {"ownerReferences": [owner]}
-    for time in (FAR, "0001-01-01T00:00:00Z"):
+    for at in (FAR, "0001-01-01T00:00:00Z"):
         fields: Object = {"f:metadata": {"f:annotations": {f"f:{PREFIX}inject": {}}, "f:labels": "x"}}
         entry = {"manager": "x", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1"}
-        yield "managedFields", {"managedFields": [{**entry, "time": time, "fieldsV1": fields}]}
+        yield "managedFields", {"managedFields": [{**entry, "time": at, "fieldsV1": fields}]}
 
 
 def test_whatever_metadata_says(outage: Outage) -> None:
@@ -164,3 +189,171 @@ def test_a_rollout_passes_over_what_one_workload_raises(shop: Shop) -> None:
     }
     [made] = pods_of(api, "web", shop.name)
     assert events[-1]["event"] == "finished" and made
+
+
+# ---------------------------------------------------------------------------------- all at once, for ten minutes
+
+SPACES, WORKLOADS = 20, 3
+MINUTES = 10
+
+
+class Tenant:
+    """Does all that he may, in a namespace of his own, until `stop()`: what is refused is refused."""
+
+    def __init__(self, injector: Installed, name: str) -> None:
+        self.name, self.done = author_in(injector.control_plane, name)[0], 0
+        self._injector = injector
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=self._repeat, args=(deed,)) for deed in self._deeds()]
+
+    def prepare(self) -> None:
+        """What is there before the outage: workloads that are held, and one that will be lost."""
+        api = self._injector.api
+        for number in range(12):
+            api.create(budget(f"held-{number}"), self.name)
+            api.create(deployment(f"held-{number}"), self.name)
+        api.create(stateful_set("lost", 1, "OnDelete"), self.name)
+        for number in range(12):
+            wait_until_available(api, f"held-{number}", self.name)
+        wait_for_stateful_set(api, "lost", self.name)
+        on_no_node = {"spec": {"template": {"spec": {"nodeName": None}}}}
+        api.patch("StatefulSet", "lost", on_no_node, self.name)
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _repeat(self, deed: Callable[[Api, int], object]) -> None:
+        author = self._injector.control_plane.api_for_service_account(self.name, "default")
+        for number in range(MINUTES * 60 * 20):
+            if self._ended.wait(0.05):
+                return
+            with contextlib.suppress(ApiError, OSError):
+                deed(author, number)
+            self.done += 1
+
+    def _deeds(self) -> Iterator[Callable[[Api, int], object]]:
+        def large(author: Api, number: int) -> object:
+            data = files(container(), "", **{"big.txt.j2": f"{number} {'x' * 59_000}"})
+            return author.create(config_map("big", data, TEMPLATE), self.name, dry_run=True)
+
+        def absent(author: Api, number: int) -> object:
+            templates = ",".join(f"./absent-{number}-{each}" for each in range(10))
+            return author.create(pod("web", None, {NAMED: templates}), self.name, dry_run=True)
+
+        def another_volume(author: Api, number: int) -> object:
+            overlay = "spec: {volumes: [{name: data, hostPath: !replace {path: /}}], nodeName: x}\n"
+            return author.create(config_map("volume", files(overlay), TEMPLATE), self.name, dry_run=True)
+
+        def marks(_: Api, number: int) -> object:
+            text = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}" if number % 3 else FAR
+            annotations = {MARK: mark(text, text)}
+            return self._injector.api.patch(
+                "Deployment", f"held-{number % 12}", {"metadata": {"annotations": annotations}}, self.name
+            )
+
+        def unmarked(_: Api, number: int) -> object:
+            pods = self._injector.api.list("Pod", self.name)
+            gone = {"metadata": {"annotations": dict.fromkeys((f"{PREFIX}status", f"{PREFIX}receipt"))}}
+            name = pods[number % len(pods)]["metadata"]["name"]
+            return self._injector.api.patch("Pod", name, gone, self.name)
+
+        return iter((large, absent, another_volume, marks, unmarked))
+
+
+def outage_of(installed: Installed, spaces: list[str], tenant: Tenant | None) -> tuple[float, float]:
+    """60 workloads come bare and are mended, while the tenant is at work: MiB at most, and requests a second."""
+    api = installed.api
+    installed.stop()
+    time.sleep(1.1)
+    for space in spaces:
+        for number in range(WORKLOADS):
+            api.create(deployment(f"web-{number}"), space)
+    if tenant:
+        tenant.prepare()
+        tenant.start()
+    for space in spaces:
+        for number in range(WORKLOADS):
+            wait_until_available(api, f"web-{number}", space)
+    installed.start()
+    began, before = time.monotonic(), requests_by(installed)
+
+    def bare() -> list[str]:
+        pods = [pod for space in spaces for pod in api.list("Pod", space)]
+        return [pod["metadata"]["name"] for pod in pods if len(pod["spec"].get("initContainers", ())) == 0]
+
+    eventually("no other is bare", lambda: not bare(), 300)
+    _log.info("none is bare after %.0f s", time.monotonic() - began)
+    if tenant:
+        time.sleep(max(0, MINUTES * 60 - (time.monotonic() - began)))
+        tenant.stop()
+        _log.info("the tenant has tried %d times", tenant.done)
+        lease = api.get("Lease", LEASE, installed.namespace)["metadata"].get("annotations", {})
+        assert STOPPED_KEY not in lease
+        assert not bare()
+    rate = (requests_by(installed) - before) / (time.monotonic() - began)
+    assert installed.process
+    return peak_mib(installed.process.pid), rate
+
+
+def requests_by(installed: Installed) -> float:
+    """How many the API server has dispatched for the injector's account, by the FlowSchema that tells them apart."""
+    text = installed.api.text("/metrics")
+    return sum(values_of(text, "apiserver_flowcontrol_dispatched_requests_total", {"flow_schema": installed.namespace}))
+
+
+def count_requests(installed: Installed) -> None:
+    account = {"namespace": installed.namespace, "name": installed.at.name}
+    anything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"], "clusterScope": True}
+    spec = {
+        "priorityLevelConfiguration": {"name": "workload-high"},
+        "matchingPrecedence": 100,
+        "distinguisherMethod": {"type": "ByUser"},
+        "rules": [{"subjects": [{"kind": "ServiceAccount", "serviceAccount": account}], "resourceRules": [anything]}],
+    }
+    kind, version = "FlowSchema", "flowcontrol.apiserver.k8s.io/v1"
+    obj = {"apiVersion": version, "kind": kind, "metadata": {"name": installed.namespace}, "spec": spec}
+    installed.api.call("POST", f"/apis/{version}/flowschemas", obj)
+
+
+@pytest.mark.soak(minutes=30)
+def test_ten_minutes(control_plane: ControlPlane, namespace: NamespaceFactory, tmp_path: Path) -> None:
+    """Beside 60 workloads of 20 namespaces: none is bare after five minutes, with 60 MB more at most, and 50 requests
+    a second.
+    """
+    peaks = {}
+    for hostile in (False, True):
+        installed = Installed(control_plane, tmp_path, repair={"mode": "missing"}, **ON)
+        try:
+            installed.install()
+            count_requests(installed)
+            spaces = [namespace(labels={"injection": "enabled"}) for _ in range(SPACES)]
+            tenant = Tenant(installed, namespace(labels=TEAMS)) if hostile else None
+            peaks[hostile], rate = outage_of(installed, spaces, tenant)
+            _log.info("at most %.1f MiB, %.1f requests a second", peaks[hostile], rate)
+            assert rate <= 50
+        finally:
+            installed.remove()
+    assert peaks[True] - peaks[False] <= 60
+
+
+@pytest.mark.soak(minutes=10)
+def test_sidecars_that_never_start_beside_a_hostile_tenant(outage: Outage) -> None:
+    """Two workloads are harmed, those of the tenant included."""
+    api, spaces = outage.api, [outage.name, *(outage.namespace() for _ in range(4))]
+    sick = {"sick": "never-ready"}
+    data = {"template.yaml": MANIFEST, "overlay.yaml.j2": OVERLAY.replace("logger:1", "logger:2")}
+    api.patch("ConfigMap", "logger", {"data": data}, outage.own)
+    for space in spaces:
+        outage.bare(deployment("web", 2, sick), space=space)
+    before = {space: outage.uids("web", space) for space in spaces}
+    outage.end()
+    eventually("all stop", outage.stopped)
+    time.sleep(30)
+    harmed = [space for space in spaces if outage.uids("web", space) != before[space]]
+    assert len(harmed) == 2 and outage.evictions() == 2

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 from functools import partial
 from pathlib import Path
 
 from injector.cluster.installation import NOTHING
 from injector.cluster.repair.lease_brake import STOPPED_KEY
+from tests import command
 from tests.cluster.objects import (
     deployment,
     events_about,
@@ -116,6 +118,11 @@ def test_a_rest_ends_when_a_younger_pod_has_its_sidecar(outage: Outage) -> None:
     outage.end(matchConditions=[{"name": "broken", "expression": "request.dryRun"}])
     eventually("the namespace rests", outage.resting)
     wait_until_available(outage.api, "a", outage.name)
+    [pod, _] = pods_of(outage.api, "a", outage.name)
+    own = ("--kubeconfig", outage.control_plane.kubeconfig, "--injector-namespace", outage.own, "-n", outage.name)
+    for words in (("list",), ("explain", f"pod/{pod['metadata']['name']}")):
+        said = json.loads(command.run(*words, *own, "-o", "json").out)
+        assert outage.resting()[outage.name].until in str(said)
     outage.change_entry(matchConditions=[])
     time.sleep(4 * LOOK)
     assert outage.resting() and outage.evictions() == 1

@@ -13,8 +13,8 @@ import msgspec
 
 from injector.cli.rollout import rollout
 from injector.cluster.repair import repair
-from injector.cluster.rollout import rollout_marks
-from injector.cluster.rollout.rollouts import PATIENCE_SECONDS
+from injector.cluster.repair.lease_brake import STOPPED_KEY
+from injector.cluster.rollout import rollout_marks, rollouts
 from injector.settings import RepairSettings
 from tests.authoring.pages import blocks, commands, shows
 from tests.cluster.conftest import NamespaceFactory
@@ -125,7 +125,8 @@ def test_repair_is_as_the_page_says() -> None:
     for name, default in json.loads(msgspec.json.encode(settings)).items():
         if isinstance(default, int):
             assert f"`repair.{name}` ({default})" in flat
-    assert f"Every {repair._LOOK_SECONDS:g} s " in flat and f"waits {PATIENCE_SECONDS:g} s," in flat
+    assert f"Every {repair._LOOK_SECONDS:g} s " in flat and f"again after {rollouts._FIRST_PAUSE:g} s," in flat
+    assert f"after {rollouts._ALONE_SECONDS:g} s a second one" in flat
     timeout = next(option.default for option in rollout.params if option.name == "timeout")
     assert f"within {timeout / 60:g} minutes" in flat
-    assert f"lease {settings.lease} -n sidecar-injector {repair.STOPPED_KEY}-\n" in PAGE
+    assert f"lease {settings.lease} -n sidecar-injector {STOPPED_KEY}-\n" in PAGE

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, good, warning
-from injector.cluster.repair.lease_brake import STOPPED_KEY
+from injector.cli.repair_lease import lease_of, rests_on
+from injector.cluster.repair.lease_brake import RESTING_KEY, STOPPED_KEY
 from injector.pods.context import Object, mapping_at
 
 #: How long ago a holder may have renewed the Lease: much longer than a Lease lasts, as clocks differ.
@@ -18,9 +19,11 @@ def repair(context: CheckContext) -> CheckVerdicts:
     if settings.mode == "off":
         return
     namespace, name = context.namespace, settings.lease
-    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
-    lease = context.live.found(path) or {"metadata": {}}
+    lease = lease_of(context.live, context.settings, namespace)
     cause = mapping_at(lease["metadata"], "annotations").get(STOPPED_KEY)
+    for text in rests_on(lease):
+        command = f"kubectl annotate lease {name} -n {namespace} {RESTING_KEY}-"
+        yield warning("repair", text, f"to end all rests now, run {command}", lease=name, command=command)
     holder = holder_of(lease, context.live.clock or datetime.now(UTC))
     if cause:
         text = f"pods that lack their sidecars are not replaced any more: {cause}"
