@@ -8,7 +8,7 @@ https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-e
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from injector.budget import charge
@@ -28,7 +28,10 @@ from injector.pods.differences import (
 )
 from injector.pods.env_order import reordered_variables
 from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
-from injector.pods.keyed_pointers import escape, mount_path, step_of, steps_of
+from injector.pods.keyed_pointers import PointerIndex, escape, in_pod, mount_path, step_of, steps_of
+
+#: Where containers are.
+_CONTAINERS = ("/spec/containers/", "/spec/initContainers/")
 
 
 class Permitted(NamedTuple):
@@ -46,6 +49,16 @@ class Permitted(NamedTuple):
     resources: ResourceDefaults | None = None
     resized: bool = False
     defaults: Collection[str] = ()
+
+
+def lacks_parts(pod: Object, added: Iterable[str]) -> bool:
+    """Whether a pod lacks a container at one of these keyed pointers, or a part of one: nobody can change that while it runs."""
+    places = PointerIndex(pod)
+    return any(
+        all(places.at(place) is None for place in in_pod([pointer], pod, ()))
+        for pointer in added
+        if pointer.startswith(_CONTAINERS)
+    )
 
 
 def skeleton(pod: Object, app: Collection[str]) -> Object:

@@ -23,13 +23,11 @@ from injector.caches import IdentityCache, OverlayCaches
 from injector.pods.context import Object, mapping, mapping_at
 from injector.pods.differences import without_fillings
 from injector.pods.fields import POD, Field
-from injector.pods.keyed_pointers import PointerIndex, escape, in_pod, steps_of, steps_to, unescape
+from injector.pods.keyed_pointers import PointerIndex, escape, steps_of, steps_to, unescape
 from injector.pods.patch import changes
 from injector.pods.shape import string_map
 from injector.settings import Settings
 
-#: Where containers are.
-_CONTAINERS = ("/spec/containers/", "/spec/initContainers/")
 #: The form of receipt that this release writes, and the only one it reads.
 VERSION = 1
 
@@ -175,16 +173,6 @@ def take_off(pod: Object, receipt: Receipt | None, settings: Settings) -> Object
             _plant(tree, "/metadata/labels", _MADE)
     result = _undone(pod, tree, POD)
     return result if type(result) is dict else pod
-
-
-def lacks_parts(pod: Object, receipt: Receipt) -> bool:
-    """Whether a pod lacks a container that a receipt names, or a part of one: nobody can change that while it runs."""
-    places = PointerIndex(pod)
-    return any(
-        all(places.at(place) is None for place in in_pod([pointer], pod, ()))
-        for pointer in receipt.added
-        if pointer.startswith(_CONTAINERS)
-    )
 
 
 class _Old(NamedTuple):

@@ -22,9 +22,10 @@ from injector.cluster.rollout.plan import LEFT_ALONE, AffectedWorkload, grouped
 from injector.cluster.rollout.steps import next_pod
 from injector.cluster.template_maps import last_change
 from injector.injection import Injection
+from injector.pods.conformance import lacks_parts
 from injector.pods.context import Namespace, Object, Request, mappings_at, string_field
 from injector.pods.decision import decide
-from injector.pods.receipt import lacks_parts, read_receipt
+from injector.pods.receipt import read_receipt
 from injector.pods.selectors import matches
 from injector.pods.shape import string_map
 from injector.pods.workloads import controller_of, workload_of_pod
@@ -110,7 +111,7 @@ class MissingPods:
         """Whether a pod has, in its containers, what a pod like it gets now."""
         replay = await self._replay(next_pod({}, pod, self._settings_now()), namespace)
         receipt = read_receipt(replay.object, self._settings_now())
-        return replay.effect is Effect.INJECT and receipt is not None and not lacks_parts(pod, receipt)
+        return replay.effect is Effect.INJECT and receipt is not None and not lacks_parts(pod, receipt.added)
 
     async def _bare_pods(self, settings: Settings) -> AsyncIterator[Object]:
         """The metadata of pods that run without a mark."""
@@ -176,7 +177,7 @@ class _Look:
                 return None
             replay = await self._replay(whole, namespace)
             receipt = read_receipt(replay.object, self.settings)
-            injects = replay.effect is Effect.INJECT and receipt is not None and lacks_parts(whole, receipt)
+            injects = replay.effect is Effect.INJECT and receipt is not None and lacks_parts(whole, receipt.added)
             verdict = _Verdict(injects, str(replay.reason))
             self._verdicts[key] = None if replay.effect is Effect.SKIP else verdict
         return self._verdicts[key]

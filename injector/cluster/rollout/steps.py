@@ -30,8 +30,9 @@ from injector.cluster.rollout.plan import PlannedWorkload
 from injector.cluster.rollout.rollout_marks import RolloutMark, digest_of
 from injector.diagnostics import Diagnostic, Severity
 from injector.errors import InjectorError
+from injector.pods.conformance import lacks_parts
 from injector.pods.context import Object, filled, mapping_at, without
-from injector.pods.receipt import Receipt, lacks_parts, read_receipt, take_off
+from injector.pods.receipt import Receipt, read_receipt, take_off
 from injector.pods.shape import string_map
 from injector.pods.workloads import pod_template, workload_of_pod
 from injector.settings import Settings
@@ -56,7 +57,7 @@ class NewPod(NamedTuple):
 
     def lacks(self, pod: Object) -> bool:
         """Whether a pod has not all that this one has in its containers: nobody can change that in a running pod."""
-        return self.receipt is not None and lacks_parts(pod, self.receipt)
+        return self.receipt is not None and lacks_parts(pod, self.receipt.added)
 
     def differs(self, pod: Object, settings: Settings) -> bool:
         """Whether a pod has other sidecars than this one."""
