@@ -52,7 +52,7 @@ class Permitted(NamedTuple):
 
 
 def lacks_parts(pod: Object, added: Iterable[str]) -> bool:
-    """Whether a pod lacks a container at one of these keyed pointers, or a part of one: nobody can change that while it runs."""
+    """Whether a pod lacks a container at one of these keyed pointers, or a part of one: that is as it was created."""
     places = PointerIndex(pod)
     return any(
         all(places.at(place) is None for place in in_pod([pointer], pod, ()))
