@@ -23,10 +23,9 @@ from injector.cli.report import counted, padded
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.client import Client
 from injector.cluster.installation import is_paused
-from injector.cluster.rollout.brake import Brake
 from injector.cluster.rollout.marked_workload import MarkedWorkload, unsettled
 from injector.cluster.rollout.plan import Plan, PlannedWorkload, desired_pods
-from injector.cluster.rollout.rollouts import Limits, RolloutResult, Rollouts
+from injector.cluster.rollout.rollouts import Brake, Limits, RolloutResult, Rollouts
 from injector.cluster.rollout.steps import NewPod, WorkloadStep, try_pod
 from injector.diagnostics import Diagnostic, Severity, printable
 from injector.pods.context import Object, filled, mapping_at

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from injector.cluster.repair.lease_brake import RESTING_KEY, STOPPED_KEY
-from injector.cluster.rollout.brake import Rest, read_brake
+from injector.cluster.rollout.rollouts import Rest, read_brake
 from tests.cluster.api import Api, Object
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.objects import (

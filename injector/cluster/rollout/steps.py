@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.rollout import rollout_marks
-from injector.cluster.rollout.brake import BARE_SUCCESSOR, UNHEALTHY
 from injector.cluster.rollout.marked_workload import (
     MarkedWorkload,
     TakenError,
@@ -122,6 +121,9 @@ Tell = Callable[[Diagnostic], None]
 
 #: Seconds between two looks at a workload, and in which it has to become healthy where nobody says otherwise.
 LOOK_SECONDS, TIMEOUT_SECONDS = 0.5, 600.0
+#: Codes of what counts as harm.
+BARE_SUCCESSOR, UNHEALTHY = "successor-without-sidecar", "unhealthy"
+HARM = frozenset((BARE_SUCCESSOR, UNHEALTHY))
 _AGAIN = "wait some seconds, then run the command again; if this remains, run injector check"
 #: Why no pod may be replaced, by what a dry run shows, and what to do.
 _FAULTS = {

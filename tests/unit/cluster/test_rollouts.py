@@ -11,11 +11,10 @@ from types import SimpleNamespace
 import pytest
 
 from injector.cluster.api_error import ApiError
-from injector.cluster.rollout import brake, rollouts
-from injector.cluster.rollout.brake import Brake
+from injector.cluster.rollout import rollouts
 from injector.cluster.rollout.plan import AffectedWorkload, Plan, PlannedWorkload
 from injector.cluster.rollout.rollout_marks import RolloutMark
-from injector.cluster.rollout.rollouts import Limits, RolloutResult, Rollouts
+from injector.cluster.rollout.rollouts import Brake, Limits, RolloutResult, Rollouts
 from injector.cluster.rollout.steps import StepError
 from injector.diagnostics import Diagnostic
 from injector.pods.context import Workload
@@ -67,8 +66,7 @@ def carried_out(monkeypatch):
     """
     seconds = itertools.count(1)
     clock = SimpleNamespace(monotonic=lambda: next(seconds) / 2)
-    for module in (rollouts, brake):
-        monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(rollouts, "time", clock)
     monkeypatch.setattr(rollouts, "_TICK", 0)
 
     def carry_out(*names, limits=ONE, stop_at="", at_first=False):

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from injector.cluster.rollout.brake import Brake, BrakeState, read_brake, write_brake
 from injector.cluster.rollout.plan import AffectedWorkload
+from injector.cluster.rollout.rollouts import Brake, BrakeState, read_brake, write_brake
 from injector.diagnostics import Diagnostic
 from injector.pods.context import Workload
 
