@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from injector.cluster.blocking_client import BlockingClient, ClusterError
-from injector.cluster.repair.lease_brake import RESTING_KEY
+from injector.cluster.rollout.lease_brake import RESTING_KEY
 from injector.cluster.rollout.rollouts import read_brake
 from injector.pods.context import Object, mapping_at
 from injector.settings import Settings

@@ -184,7 +184,7 @@ class App:
 
     def _start_repair(self, client: Client, events: Events, namespaces: Namespaces, teams: TeamTemplates) -> Background:
         """Take part in the repair; without it, its modules stay away."""
-        from injector.cluster.repair.repair import Repair
+        from injector.cluster.rollout.repair import Repair
 
         repair = Repair(
             client,

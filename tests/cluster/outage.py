@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from injector.cluster.repair.lease_brake import RESTING_KEY, STOPPED_KEY
+from injector.cluster.rollout.lease_brake import RESTING_KEY, STOPPED_KEY
 from injector.cluster.rollout.rollouts import Rest, read_brake
 from tests.cluster.api import Api, Object
 from tests.cluster.controlplane import ControlPlane
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 LOOK = 0.5
 QUICK = f"""\
-from injector.cluster.repair import repair
+from injector.cluster.rollout import repair
 from injector.cluster.rollout import rollouts, steps
 from injector.cli.main import main
 repair._LOOK_SECONDS = repair._WORKLOAD_SECONDS = repair._SETTLED_SECONDS = {LOOK}

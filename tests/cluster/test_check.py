@@ -21,7 +21,7 @@ from injector.cli.checks.granted_permissions import SECTION
 from injector.cli.main import cli
 from injector.cluster.blocking_client import BlockingClient
 from injector.cluster.permissions import Permission, permissions
-from injector.cluster.repair.lease_brake import STOPPED_KEY
+from injector.cluster.rollout.lease_brake import STOPPED_KEY
 from injector.cluster.update_policy import update_policy
 from injector.diagnostics import Diagnostic
 from injector.settings import Settings

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from injector.cluster.repair.lease_brake import STOPPED_KEY
+from injector.cluster.rollout.lease_brake import STOPPED_KEY
 from tests import command
 from tests.cluster.api import Api, ApiError, Object
 from tests.cluster.conftest import NamespaceFactory

@@ -12,8 +12,8 @@ import pytest
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.namespaces import namespace_of
-from injector.cluster.repair import missing_pods
-from injector.cluster.repair.missing_pods import MissingPods
+from injector.cluster.rollout import missing_pods
+from injector.cluster.rollout.missing_pods import MissingPods
 from injector.inject import inject
 from injector.injection import Injection
 from injector.pods.context import Cluster, Namespace

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from injector.cluster.installation import NOTHING
-from injector.cluster.repair.lease_brake import STOPPED_KEY
+from injector.cluster.rollout.lease_brake import STOPPED_KEY
 from tests import command
 from tests.cluster.objects import (
     deployment,

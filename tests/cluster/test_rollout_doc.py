@@ -12,9 +12,8 @@ from pathlib import Path
 import msgspec
 
 from injector.cli.rollout import rollout
-from injector.cluster.repair import repair
-from injector.cluster.repair.lease_brake import STOPPED_KEY
-from injector.cluster.rollout import rollout_marks, rollouts
+from injector.cluster.rollout import repair, rollout_marks, rollouts
+from injector.cluster.rollout.lease_brake import STOPPED_KEY
 from injector.settings import RepairSettings
 from tests.authoring.pages import blocks, commands, shows
 from tests.cluster.conftest import NamespaceFactory

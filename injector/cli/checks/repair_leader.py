@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, good, warning
 from injector.cli.repair_lease import lease_of, rests_on
-from injector.cluster.repair.lease_brake import RESTING_KEY, STOPPED_KEY
+from injector.cluster.rollout.lease_brake import RESTING_KEY, STOPPED_KEY
 from injector.pods.context import Object, mapping_at
 
 #: How long ago a holder may have renewed the Lease: much longer than a Lease lasts, as clocks differ.

@@ -20,9 +20,9 @@ from injector.cluster.client import Client
 from injector.cluster.events import About, Events
 from injector.cluster.installation import configuration_path
 from injector.cluster.lease import Lease
-from injector.cluster.repair.lease_brake import LeaseBrake, object_of
-from injector.cluster.repair.missing_pods import MissingPods, Replay, is_called
+from injector.cluster.rollout.lease_brake import LeaseBrake, object_of
 from injector.cluster.rollout.marked_workload import MarkedWorkload, TakenError, unavailable, unsettled
+from injector.cluster.rollout.missing_pods import MissingPods, Replay, is_called
 from injector.cluster.rollout.plan import AffectedWorkload, Plan, PlannedWorkload, workload_path
 from injector.cluster.rollout.rollout_marks import RolloutMark
 from injector.cluster.rollout.rollouts import Limits, RolloutResult, Rollouts

@@ -11,8 +11,8 @@ import structlog
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.events import About, Events
-from injector.cluster.repair.missing_pods import RUNNING, MissingPods
 from injector.cluster.rollout.marked_workload import unavailable
+from injector.cluster.rollout.missing_pods import RUNNING, MissingPods
 from injector.cluster.rollout.plan import AffectedWorkload, workload_path
 from injector.cluster.rollout.rollouts import Brake, BrakeState, Rest, read_brake, write_brake
 from injector.cluster.rollout.steps import BARE_SUCCESSOR, created
