@@ -104,8 +104,8 @@ class CertificateSettings(msgspec.Struct, frozen=True, rename="camel", forbid_un
 
 
 class RepairSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """Whether one replica evicts pods that lack their sidecars (`cluster.rollout.repair`), and how fast. The Lease is in the
-    injector's own namespace.
+    """Whether one replica evicts pods that lack their sidecars (`cluster.rollout`), and how fast. The Lease is in
+    the injector's own namespace.
     """
 
     mode: Literal["off", "missing"] = "off"

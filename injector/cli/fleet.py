@@ -15,11 +15,13 @@ from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.namespaces import namespace_of
 from injector.cluster.retries import FAILED_CREATE, RefusedCreation, events_path, missing_pods, refused_creation
 from injector.cluster.rollout.marked_workload import is_live
+from injector.cluster.rollout.missing_pods import parts_of
 from injector.cluster.rollout.plan import LEFT_ALONE
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.inject import inject
 from injector.names import TEAM
+from injector.pods.conformance import lacks_parts
 from injector.pods.context import Namespace, Object, Workload, filled, string_field
 from injector.pods.decision import is_required
 from injector.pods.receipt import Receipt, read_receipt, take_off
@@ -88,7 +90,7 @@ class Fleet:
     def __init__(self, sources: Sources, *, settings_known: bool = True) -> None:
         self._sources = sources
         self._settings_known = settings_known
-        self._judged: dict[tuple[str, str], str] = {}
+        self._judged: dict[tuple[str, str], tuple[str, Collection[str]]] = {}
         self._compared: dict[str, tuple[Diagnostic, ...]] = {}
 
     def row(self, pod: Object, namespace: Namespace) -> Row | None:
@@ -177,15 +179,17 @@ class Fleet:
                 yield name
 
     def _lacking(self, pod: Object, namespace: Namespace) -> str:
-        """Why a pod without a mark should have sidecars, by a replay; "" when it should have none."""
+        """Why a pod without a mark should have sidecars, by a replay; "" when it should have none, or has them."""
         key = (namespace.name, _owner(pod))
         if key not in self._judged:
             snapshot, of_pod = self._sources.for_pod(pod, namespace)
             replay = inject(pod, of_pod, snapshot)
-            self._judged[key] = ""
+            reason = ""
             if replay.effect in (Effect.INJECT, Effect.MARK, Effect.REFUSE):
-                self._judged[key] = f"the injector was not called; the result for a pod created now: {replay.reason}"
-        return self._judged[key]
+                reason = f"the injector was not called; the result for a pod created now: {replay.reason}"
+            self._judged[key] = reason, parts_of(replay, snapshot.settings)
+        reason, parts = self._judged[key]
+        return "" if parts and not lacks_parts(pod, parts) else reason
 
 
 def _other_templates(bare: Object, namespace: Namespace, receipt: Receipt, snapshot: Snapshot) -> Iterator[Diagnostic]:

@@ -31,7 +31,7 @@ from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
 from injector.pods.keyed_pointers import PointerIndex, escape, in_pod, mount_path, step_of, steps_of
 
 #: Where containers are.
-_CONTAINERS = ("/spec/containers/", "/spec/initContainers/")
+CONTAINERS = ("/spec/containers/", "/spec/initContainers/")
 
 
 class Permitted(NamedTuple):
@@ -57,7 +57,7 @@ def lacks_parts(pod: Object, added: Iterable[str]) -> bool:
     return any(
         all(places.at(place) is None for place in in_pod([pointer], pod, ()))
         for pointer in added
-        if pointer.startswith(_CONTAINERS)
+        if pointer.startswith(CONTAINERS)
     )
 
 

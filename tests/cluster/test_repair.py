@@ -68,6 +68,9 @@ def test_an_opt_out_that_ends_and_a_pause(outage: Outage) -> None:
     api.patch("Pod", made["metadata"]["name"], {"metadata": {"annotations": out}}, space)
     outage.end()
     eventually("the other is mended", lambda: outage.has_sidecars("other") and outage.missing() == 0)
+    [other] = pods_of(api, "other", space)
+    marks = dict.fromkeys(("sidecar.injector/status", "sidecar.injector/receipt"))  # its containers say that it is
+    api.patch("Pod", other["metadata"]["name"], {"metadata": {"annotations": marks}}, space)
 
     outage.change_entry(objectSelector=NOTHING)
     outage.bare(deployment("later", 2))
@@ -79,7 +82,7 @@ def test_an_opt_out_that_ends_and_a_pause(outage: Outage) -> None:
 
     outage.change_entry(objectSelector={})
     eventually("the later ones are mended", lambda: outage.has_sidecars("later") and outage.missing() == 0)
-    assert outage.uids("web") == {made["metadata"]["uid"]}
+    assert outage.uids("web") == {made["metadata"]["uid"]} and outage.uids("other") == {other["metadata"]["uid"]}
 
 
 def test_it_stops_at_the_second_successor_without_its_sidecar(outage: Outage) -> None:

@@ -9,7 +9,7 @@ once seen to be rightly without a sidecar is left alone for good.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -59,6 +59,14 @@ def is_called(configuration: Object, namespace: Namespace, pod: Object) -> bool:
         for entry in mappings_at(configuration, "webhooks")
         if any("pods" in rule.get("resources", ()) for rule in mappings_at(entry, "rules"))
     )
+
+
+def parts_of(replay: Injection, settings: Settings) -> Collection[str]:
+    """Keyed pointers of all that an injection adds, by which a pod is known that has it; empty for one that defines no
+    container: then the mark alone tells.
+    """
+    receipt = read_receipt(replay.object, settings)
+    return receipt.added if receipt and any(applied.containers for applied in replay.applied) else ()
 
 
 class MissingPods:
@@ -176,8 +184,8 @@ class _Look:
             if whole is None:  # it is gone
                 return None
             replay = await self._replay(whole, namespace)
-            receipt = read_receipt(replay.object, self.settings)
-            injects = replay.effect is Effect.INJECT and receipt is not None and lacks_parts(whole, receipt.added)
+            parts = parts_of(replay, self.settings)
+            injects = replay.effect is Effect.INJECT and (not parts or lacks_parts(whole, parts))
             verdict = _Verdict(injects, str(replay.reason))
             self._verdicts[key] = None if replay.effect is Effect.SKIP else verdict
         return self._verdicts[key]

@@ -29,7 +29,7 @@ from injector.cluster.rollout.plan import PlannedWorkload
 from injector.cluster.rollout.rollout_marks import RolloutMark, digest_of
 from injector.diagnostics import Diagnostic, Severity
 from injector.errors import InjectorError
-from injector.pods.conformance import lacks_parts
+from injector.pods.conformance import CONTAINERS, lacks_parts
 from injector.pods.context import Object, filled, mapping_at, without
 from injector.pods.receipt import Receipt, read_receipt, take_off
 from injector.pods.shape import string_map
@@ -54,14 +54,20 @@ class NewPod(NamedTuple):
     differing: bool = False
     any_version: bool = False
 
-    def lacks(self, pod: Object) -> bool:
-        """Whether a pod has not all that this one has in its containers: nobody can change that in a running pod."""
-        return self.receipt is not None and lacks_parts(pod, self.receipt.added)
+    def lacks(self, pod: Object, settings: Settings) -> bool:
+        """Whether a pod has not all that this one gets in its containers: nobody can change that in a running pod. The
+        mark tells where it gets nothing there.
+        """
+        if self.receipt is None:
+            return False
+        if any(pointer.startswith(CONTAINERS) for pointer in self.receipt.added):
+            return lacks_parts(pod, self.receipt.added)
+        return injected_receipt(pod, settings) is None
 
     def differs(self, pod: Object, settings: Settings) -> bool:
         """Whether a pod has other sidecars than this one."""
         if self.any_version:
-            return self.lacks(pod)
+            return self.lacks(pod, settings)
         receipt = injected_receipt(pod, settings)
         if receipt is None or self.receipt is None:
             return receipt is not self.receipt
@@ -295,7 +301,7 @@ class WorkloadStep:
                 name = pod["metadata"]["name"]
                 text = f"its new pod {name} does not have the sidecars that a pod created now should have"
                 to_do = "run injector check, and injector explain for this pod"
-                severity: Severity = "error" if newest.lacks(pod) else "warning"
+                severity: Severity = "error" if newest.lacks(pod, self._settings) else "warning"
                 raise self._error(BARE_SUCCESSOR, text, to_do, severity=severity, pod=name)
 
     def _check_health(self, obj: Object, pods: list[Object], *, late: bool) -> None:
