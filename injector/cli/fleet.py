@@ -90,7 +90,7 @@ class Fleet:
     def __init__(self, sources: Sources, *, settings_known: bool = True) -> None:
         self._sources = sources
         self._settings_known = settings_known
-        self._judged: dict[tuple[str, str], tuple[str, Collection[str]]] = {}
+        self._judged: dict[tuple[str, str], tuple[str, Collection[str] | None]] = {}
         self._compared: dict[str, tuple[Diagnostic, ...]] = {}
 
     def row(self, pod: Object, namespace: Namespace) -> Row | None:
@@ -189,7 +189,7 @@ class Fleet:
                 reason = f"the injector was not called; the result for a pod created now: {replay.reason}"
             self._judged[key] = reason, parts_of(replay, snapshot.settings)
         reason, parts = self._judged[key]
-        return "" if parts and not lacks_parts(pod, parts) else reason
+        return reason if parts is None or lacks_parts(pod, parts) else ""
 
 
 def _other_templates(bare: Object, namespace: Namespace, receipt: Receipt, snapshot: Snapshot) -> Iterator[Diagnostic]:

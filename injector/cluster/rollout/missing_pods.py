@@ -61,12 +61,12 @@ def is_called(configuration: Object, namespace: Namespace, pod: Object) -> bool:
     )
 
 
-def parts_of(replay: Injection, settings: Settings) -> Collection[str]:
-    """Keyed pointers of all that an injection adds, by which a pod is known that has it; empty for one that defines no
+def parts_of(replay: Injection, settings: Settings) -> Collection[str] | None:
+    """Keyed pointers of all that an injection adds, by which a pod is known that has it; None for one that defines no
     container: then the mark alone tells.
     """
     receipt = read_receipt(replay.object, settings)
-    return receipt.added if receipt and any(applied.containers for applied in replay.applied) else ()
+    return receipt.added if receipt and any(applied.containers for applied in replay.applied) else None
 
 
 class MissingPods:
@@ -185,7 +185,7 @@ class _Look:
                 return None
             replay = await self._replay(whole, namespace)
             parts = parts_of(replay, self.settings)
-            injects = replay.effect is Effect.INJECT and (not parts or lacks_parts(whole, parts))
+            injects = replay.effect is Effect.INJECT and (parts is None or lacks_parts(whole, parts))
             verdict = _Verdict(injects, str(replay.reason))
             self._verdicts[key] = None if replay.effect is Effect.SKIP else verdict
         return self._verdicts[key]
