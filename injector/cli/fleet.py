@@ -15,7 +15,7 @@ from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.namespaces import namespace_of
 from injector.cluster.retries import FAILED_CREATE, RefusedCreation, events_path, missing_pods, refused_creation
 from injector.cluster.rollout.marked_workload import is_live
-from injector.cluster.rollout.missing_pods import parts_of
+from injector.cluster.rollout.missing_pods import injected_parts
 from injector.cluster.rollout.plan import LEFT_ALONE
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
@@ -187,7 +187,7 @@ class Fleet:
             reason = ""
             if replay.effect in (Effect.INJECT, Effect.MARK, Effect.REFUSE):
                 reason = f"the injector was not called; the result for a pod created now: {replay.reason}"
-            self._judged[key] = reason, parts_of(replay, snapshot.settings)
+            self._judged[key] = reason, injected_parts(replay, snapshot.settings)
         reason, parts = self._judged[key]
         return reason if parts is None or lacks_parts(pod, parts) else ""
 

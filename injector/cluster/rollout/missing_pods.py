@@ -61,7 +61,7 @@ def is_called(configuration: Object, namespace: Namespace, pod: Object) -> bool:
     )
 
 
-def parts_of(replay: Injection, settings: Settings) -> Collection[str] | None:
+def injected_parts(replay: Injection, settings: Settings) -> Collection[str] | None:
     """Keyed pointers of all that an injection adds, by which a pod is known that has it; None for one that defines no
     container: then the mark alone tells.
     """
@@ -184,7 +184,7 @@ class _Look:
             if whole is None:  # it is gone
                 return None
             replay = await self._replay(whole, namespace)
-            parts = parts_of(replay, self.settings)
+            parts = injected_parts(replay, self.settings)
             injects = replay.effect is Effect.INJECT and (parts is None or lacks_parts(whole, parts))
             verdict = _Verdict(injects, str(replay.reason))
             self._verdicts[key] = None if replay.effect is Effect.SKIP else verdict

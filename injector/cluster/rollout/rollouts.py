@@ -264,7 +264,8 @@ class Rollouts:
         spaces = Counter(step.planned.affected.namespace for step in self.in_hand.values())
         per_namespace, most = self._limits.per_namespace, self._limits.workloads
         if not self.brake.trusted:
-            per_namespace, most = 1, min(most, 2 if now > self._last_begin + _ALONE_SECONDS else 1)
+            alone = self.brake.state.doubt or now < self._last_begin + _ALONE_SECONDS
+            per_namespace, most = 1, min(most, 1 if alone else 2)
         if self.stopping or self._result.current + len(self.in_hand) >= self._goal or len(self.in_hand) >= most:
             return None
         latest = min((planned.turn for planned in self._result.left), default=0) == 2
