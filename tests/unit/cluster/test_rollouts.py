@@ -157,7 +157,6 @@ def test_after_harm_a_namespace_rests_and_the_next_one_goes_alone(carried_out):
     [
         pytest.param(["a/harmed-1", "b/harmed-2", "c/c", "d/d"], 2, id="two without a success between"),
         pytest.param(["a/harmed-1", "a/harmed-2", "b/skipped", "c/held", "d/harmed-3"], 4, id="a skip is no success"),
-        pytest.param(["a/harmed-slow", "b/harmed-slow-2", "c/c", "d/d"], 2, id="two that show it late"),
         pytest.param(["a/harmed-1", "b/b", "c/harmed-2", "d/d"], 3, id="a fifth of those begun"),
         pytest.param(
             [f"s{n:02}/{'harmed' if n >= 30 and n % 2 else 'web'}" for n in range(50)], 40, id="five namespaces"
@@ -167,6 +166,11 @@ def test_after_harm_a_namespace_rests_and_the_next_one_goes_alone(carried_out):
 def test_what_stops_all(carried_out, names, begun):
     log, result, _ = carried_out(*names, limits=Limits(patience=0))
     assert len(log) == begun and result.stop.code == "unhealthy" and result.left
+
+
+def test_harm_that_shows_late_is_done_to_two(carried_out):
+    log, result, _ = carried_out("a/harmed-slow", "b/harmed-slow-2", "c/c", "d/d", limits=Limits(5, 5))
+    assert len(log) == 2 and result.stop
 
 
 def test_the_first_harm_stops_who_wants_that(carried_out):
