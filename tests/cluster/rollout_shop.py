@@ -26,6 +26,7 @@ from injector.cluster.rollout import marked_workload, rollout_marks, rollouts
 from injector.cli.main import main
 rollout_marks.LOST_SECONDS, marked_workload.SIGN_SECONDS = 2.5, 0.3
 rollouts._FIRST_PAUSE = rollouts._LONGEST_PAUSE = 0.5
+rollouts._LOST_SECONDS = 4
 main()
 """
 OVERLAY = "spec: {containers: [{name: logger, image: 'logger:1'}]}\n"

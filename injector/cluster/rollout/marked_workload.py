@@ -157,7 +157,7 @@ _OPERATORS = {"In": "{0} in ({1})", "NotIn": "{0} notin ({1})", "Exists": "{0}",
 
 
 class TakenError(Exception):
-    """Another rollout has written its mark on the workload."""
+    """Another rollout has its mark on the workload, and gave a sign of life."""
 
 
 class MarkedWorkload:
@@ -169,13 +169,17 @@ class MarkedWorkload:
         self._signed = 0.0
 
     async def earlier(self) -> RolloutMark | None:
-        """The mark that another rollout has left, or is about to renew; None where there is none."""
-        mark = read_mark(await self._object(), self._settings, self._client.now())
-        return None if mark is None or mark.run == self.mark.run else mark
+        """The mark that another rollout has left; None where there is none. Raises TakenError."""
+        return self._others_mark(await self._object())
 
-    def is_taken(self, mark: RolloutMark | None) -> bool:
-        """Whether a mark is that of another rollout which gave a sign of life a moment ago."""
-        return mark is not None and mark.run != self.mark.run and mark.is_alive(self._client.now())
+    def _others_mark(self, obj: Object) -> RolloutMark | None:
+        """The mark of another rollout. Raises TakenError for one that gave a sign of life a moment ago."""
+        mark = read_mark(obj, self._settings, self._client.now())
+        if mark is None or mark.run == self.mark.run:
+            return None
+        if mark.is_alive(self._client.now()):
+            raise TakenError(f"another rollout works on it, {mark.by} at {mark.renewed}")
+        return mark
 
     async def look(self) -> tuple[Object, list[Object]]:
         """The workload's object, and its live pods."""
@@ -211,8 +215,7 @@ class MarkedWorkload:
         """Write the mark with the time, and `more` of the object beside it. Raises TakenError."""
         for left in reversed(range(_TRIES)):
             obj = await self._client.get(self._planned.path)
-            if self.is_taken(read_mark(obj, self._settings, self._client.now())):
-                raise TakenError
+            self._others_mark(obj)
             self.mark = msgspec.structs.replace(self.mark, renewed=spoken_time(self._client.now()))
             self._signed = time.monotonic()
             text = msgspec.json.encode(self.mark).decode()

@@ -85,7 +85,7 @@ class MissingPods:
         self._client, self._own = client, own
         self._namespace_of, self._settings_now, self._replay = namespace_of, settings_now, replay
         self._rightly: set[str] = set()  # pods by uid that were seen to need no sidecar
-        self._verdicts: dict[str, _Verdict] = {}  # of owners whose pods are missing
+        self._verdicts: _Verdicts = {}
 
     async def find(self, configuration: Object) -> list[AffectedWorkload]:
         """The workloads of such pods. `configuration` is the injector's MutatingWebhookConfiguration.
@@ -112,7 +112,8 @@ class MissingPods:
                 if isinstance(error, ApiError) and error.is_of_server:
                     raise
                 _log.warning("pod-not-judged", namespace=namespace.name, pod=metadata["name"], why=str(error))
-        self._rightly, self._verdicts = rightly, look.remembered
+        self._rightly = rightly
+        self._verdicts = {key: (looks - 1, verdict) for key, (looks, verdict) in self._verdicts.items() if looks}
         return list(grouped(rows))
 
     async def has_sidecar(self, pod: Object, namespace: Namespace) -> bool:
@@ -141,13 +142,14 @@ class MissingPods:
 
 
 class _Verdict(NamedTuple):
-    """Whether a pod that is created now gets sidecars that a pod lacks, and why; and at how many looks it was so."""
+    """Whether a pod that is created now gets sidecars that a pod lacks, and why."""
 
     injects: bool
     reason: str
-    looks: int = 0
 
 
+#: By owner: for how many more looks it holds, and the verdict.
+_Verdicts = dict[str, tuple[int, _Verdict | None]]
 _UNKNOWN = _Verdict(injects=False, reason="")
 
 
@@ -155,11 +157,10 @@ class _Look:
     """One look at all pods, with what it has found out on its way."""
 
     def __init__(
-        self, client: Client, settings: Settings, settings_change: str, replay: Replay, earlier: dict[str, _Verdict]
+        self, client: Client, settings: Settings, settings_change: str, replay: Replay, verdicts: _Verdicts
     ) -> None:
         self.settings = settings
-        self._client, self._settings_change, self._replay, self._earlier = client, settings_change, replay, earlier
-        self._verdicts: dict[str, _Verdict | None] = {}
+        self._client, self._settings_change, self._replay, self._verdicts = client, settings_change, replay, verdicts
         self._reads = Counter[str]()  # by namespace
         self._spaces: dict[str, str] = {}
 
@@ -173,9 +174,6 @@ class _Look:
             return None
         metadata = pod["metadata"]
         key = repr((namespace.name, controller_of(metadata)))
-        earlier = self._earlier.get(key)
-        if key not in self._verdicts and earlier and earlier.looks < _LOOKS:
-            self._verdicts[key] = earlier._replace(looks=earlier.looks + 1)
         if key not in self._verdicts:
             if self._reads[namespace.name] >= _READS:
                 return _UNKNOWN
@@ -186,14 +184,9 @@ class _Look:
             replay = await self._replay(whole, namespace)
             parts = injected_parts(replay, self.settings)
             injects = replay.effect is Effect.INJECT and (parts is None or lacks_parts(whole, parts))
-            verdict = _Verdict(injects, str(replay.reason))
-            self._verdicts[key] = None if replay.effect is Effect.SKIP else verdict
-        return self._verdicts[key]
-
-    @property
-    def remembered(self) -> dict[str, _Verdict]:
-        """What the next look need not find out again."""
-        return {key: verdict for key, verdict in self._verdicts.items() if verdict and verdict.injects}
+            verdict = None if replay.effect is Effect.SKIP else _Verdict(injects, str(replay.reason))
+            self._verdicts[key] = _LOOKS if injects else 0, verdict
+        return self._verdicts[key][1]
 
     async def is_younger(self, pod: Object) -> bool:
         """Whether a pod is younger than all that asks for its sidecar: settings, namespace, its own annotation."""

@@ -7,11 +7,9 @@ whoever leads.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -21,7 +19,7 @@ from injector.cluster.events import About, Events
 from injector.cluster.installation import configuration_path
 from injector.cluster.lease import Lease
 from injector.cluster.rollout.lease_brake import LeaseBrake, object_of
-from injector.cluster.rollout.marked_workload import MarkedWorkload, TakenError, unavailable, unsettled
+from injector.cluster.rollout.marked_workload import MarkedWorkload, unavailable, unsettled
 from injector.cluster.rollout.missing_pods import MissingPods, Replay, is_called
 from injector.cluster.rollout.plan import AffectedWorkload, Plan, PlannedWorkload, workload_path
 from injector.cluster.rollout.rollout_marks import RolloutMark
@@ -109,7 +107,7 @@ class Repair(Background):
                 continue
             try:
                 if time.monotonic() >= next_look:
-                    await self._while_active(self._look())
+                    await self._look()
                     next_look = time.monotonic() + jittered(
                         _LOOK_SECONDS if self._settled else _SETTLED_SECONDS / 3, 0.1
                     )
@@ -138,20 +136,6 @@ class Repair(Background):
         if self._rollouts:
             self._rollouts.cancel()
         self._rollouts = None
-
-    async def _while_active(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do the work, and give it up as soon as another replica may lead."""
-        task = asyncio.create_task(work)
-        try:
-            while not task.done():
-                await asyncio.wait({task}, timeout=_TICK)
-                if not self._active:
-                    return
-            task.result()
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError, Exception):
-                await task
 
     async def _look(self) -> None:
         """Look at all pods once, and offer what is missing to the rollouts."""
@@ -247,9 +231,8 @@ class _EvictedWorkload(MarkedWorkload):
         self._evicted = evicted
 
     async def earlier(self) -> RolloutMark | None:
-        """None: a workload on which a rollout works is left to it."""
-        if self.is_taken(await super().earlier()):
-            raise TakenError
+        """None: nothing is left of an earlier one, as no mark is written."""
+        await super().earlier()
         return None
 
     async def sign(self, **more: Object) -> None:

@@ -19,16 +19,18 @@ import structlog
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.rollout.plan import AffectedWorkload, PlannedWorkload
-from injector.cluster.rollout.rollout_marks import spoken_time
-from injector.cluster.rollout.steps import HARM, StepError, Tell, WorkloadStep
+from injector.cluster.rollout.rollout_marks import LOST_SECONDS, spoken_time
+from injector.cluster.rollout.steps import BLOCKED, HARM, TAKEN, StepError, Tell, WorkloadStep
 from injector.diagnostics import Diagnostic, Severity
 from injector.names import cut
 from injector.pods.context import Workload
 
 _log = structlog.get_logger(__name__)
 
-#: Seconds until a workload that a PodDisruptionBudget holds is tried again; each time twice as long, up to the second.
+#: Seconds until a workload that is held is tried again; each time twice as long, up to the second.
 _FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 60.0
+#: Seconds for which one waits that another rollout has in hand: then that one lives, or was killed and is lost.
+_LOST_SECONDS = 1.5 * LOST_SECONDS
 #: Seconds that the first workload has for itself; a second one, from another namespace, shows whether it is alone in
 #: not becoming healthy.
 _ALONE_SECONDS = 30.0
@@ -174,7 +176,7 @@ class RolloutResult:
 
 @dataclass(slots=True)
 class _Held:
-    """Until when a workload waits for its PodDisruptionBudget, when it is tried again, and the pause after that."""
+    """Until when a workload waits, when it is tried again, and the pause after that."""
 
     until: float
     due: float
@@ -301,7 +303,7 @@ class Rollouts:
 
     def _ended(self, planned: PlannedWorkload, diagnostic: Diagnostic) -> None:
         """A warning is of one workload alone; so is harm, unless the brake says otherwise. Another error stops all."""
-        if diagnostic.code == "blocked" and self._waits_again(planned, diagnostic):
+        if diagnostic.code in (BLOCKED, TAKEN) and self._waits_again(planned, diagnostic):
             return
         if diagnostic.severity == "warning":
             self._result.skipped += 1
@@ -315,14 +317,17 @@ class Rollouts:
         self._tell(diagnostic)
 
     def _waits_again(self, planned: PlannedWorkload, diagnostic: Diagnostic) -> bool:
-        """Whether a workload that a PodDisruptionBudget holds is tried again, while others have their turn."""
+        """Whether a workload that is held is tried again, while others have their turn: one that another rollout has
+        in hand until that is lost if it was killed.
+        """
         now = time.monotonic()
         is_first = planned.key not in self._held
-        held = self._held.setdefault(planned.key, _Held(now + self._limits.patience, now, _FIRST_PAUSE))
+        patience = self._limits.patience if diagnostic.code == BLOCKED else _LOST_SECONDS
+        held = self._held.setdefault(planned.key, _Held(now + patience, now, _FIRST_PAUSE))
         if now >= held.until and not self.stopping:
             return False
         held.due, held.pause = now + held.pause, min(2 * held.pause, _LONGEST_PAUSE)
-        self._result.left.append(replace(planned, mark=None))  # the mark was taken away
+        self._result.left.append(replace(planned, mark=None))  # which was taken away, or is another's
         if is_first:
             self._tell(replace(diagnostic, code="deferred", severity="note"))
         return True

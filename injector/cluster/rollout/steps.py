@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
-from injector.cluster.rollout import rollout_marks
 from injector.cluster.rollout.marked_workload import (
     MarkedWorkload,
     TakenError,
@@ -127,6 +126,8 @@ Tell = Callable[[Diagnostic], None]
 
 #: Seconds between two looks at a workload, and in which it has to become healthy where nobody says otherwise.
 LOOK_SECONDS, TIMEOUT_SECONDS = 0.5, 600.0
+#: Codes of what is tried again: a PodDisruptionBudget forbids it, or another rollout has the workload in hand.
+BLOCKED, TAKEN = "blocked", "rollout-under-way"
 #: Codes of what counts as harm.
 BARE_SUCCESSOR, UNHEALTHY = "successor-without-sidecar", "unhealthy"
 HARM = frozenset((BARE_SUCCESSOR, UNHEALTHY))
@@ -179,39 +180,22 @@ class WorkloadStep:
     async def run(self) -> None:
         """All of it. Raises StepError and ApiError."""
         try:
-            earlier = await self._wait_for_other()
+            earlier = await self._marked.earlier()
             obj, pods = await self._marked.look()
             self._was_sick = bool(unavailable(obj))
             affected = [pod for pod in pods if self._is_affected(pod)]
             if affected or (earlier and pods):
                 await self._replace(obj, pods, affected, earlier)
             await self._marked.unmark()
-        except TakenError:
-            text = "another rollout works on it"
-            raise self._error("rollout-under-way", text, "wait until it has ended", severity="warning") from None
+        except TakenError as error:
+            raise self._error(TAKEN, str(error), "wait until it has ended", severity="warning") from None
         except StepError as error:
-            if error.diagnostic.code in (BARE_SUCCESSOR, "blocked", "undone"):
+            if error.diagnostic.code in (BARE_SUCCESSOR, BLOCKED, "undone"):
                 await self._marked.unmark()  # the next rollout begins anew with it
             elif error.diagnostic.code == UNHEALTHY:
                 await self._marked.leave()  # the next one does not restart it once more
             raise
         self._say("current", "its pods have the current sidecars")
-
-    async def _wait_for_other(self) -> RolloutMark | None:
-        """The mark of a rollout that ended on its way. One that gave a sign of life a moment ago is waited for: either
-        it gives another, and this workload is left to it, or it was killed.
-        """
-        first, end = await self._marked.earlier(), time.monotonic() + rollout_marks.LOST_SECONDS
-        earlier = first
-        while earlier and self._marked.is_taken(earlier) and time.monotonic() < end:
-            if first and earlier.renewed != first.renewed:
-                raise TakenError
-            if not self.waits_for:
-                self.waits_for = f"another rollout may work on it, {earlier.by} at {earlier.renewed}"
-                self._say("waiting", self.waits_for)
-            await asyncio.sleep(self.look_seconds)
-            earlier = await self._marked.earlier()
-        return earlier
 
     async def _replace(self, obj: Object, pods: list[Object], affected: list[Object], mark: RolloutMark | None) -> None:
         """Replace the affected pods, unless a rollout that left its mark has done it, and look at the new ones."""
@@ -258,7 +242,7 @@ class WorkloadStep:
             name = pod["metadata"]["name"]
             if refusal := await self._marked.evict(pod):
                 text = f"pod {name} may not be evicted: {refusal.message}"
-                raise self._error("blocked", text, severity="warning", pod=name)
+                raise self._error(BLOCKED, text, severity="warning", pod=name)
             self._say("evicted", f"pod {name} evicted ({self.planned.affected.state})", pod=name)
 
     # ------------------------------------------------------------------------------------------ successors are seen

@@ -25,7 +25,7 @@ ONE = Limits()
 ENDS = {
     "harmed": StepError(Diagnostic("unhealthy", "error", "x", fields={"namespace": "x", "workload": "x"})),
     "sick": StepError(Diagnostic("unhealthy", "error", "x")),
-    "skipped": StepError(Diagnostic("rollout-under-way", "warning", "x")),
+    "skipped": StepError(Diagnostic("would-fail", "warning", "x")),
     "conflict": ApiError(409, "Conflict", "x"),
     "odd": TypeError("x"),
     "away": ApiError(503, "ServiceUnavailable", "x"),
@@ -138,7 +138,7 @@ def test_what_a_workload_raises_is_its_own_result(carried_out):
         3,
         None,
     )
-    assert told == ["api-server", "internal-error", "rollout-under-way"]
+    assert told == ["api-server", "internal-error", "would-fail"]
 
 
 def test_what_the_api_server_says_of_itself_stops_all(carried_out):
