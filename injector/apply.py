@@ -16,7 +16,7 @@ from injector.pods.context import Namespace, Object, Workload
 from injector.pods.decision import Decision
 from injector.pods.delivery import GeneratedConfigMap, by_annotation, config_map
 from injector.pods.fields import CONTAINER_LISTS
-from injector.pods.fitting import check_apart, check_volumes
+from injector.pods.fitting import check_volumes, volumes_of
 from injector.pods.merge import merge
 from injector.pods.overlay import with_mirrors
 from injector.pods.receipt import Receipt, make_receipt, take_off
@@ -30,7 +30,7 @@ from injector.templates.parameter_schema import declared_parameter
 from injector.templates.parameters import Resolved, resolve
 from injector.templates.render import RenderError, render_files, render_overlay
 from injector.templates.snapshot import Snapshot
-from injector.templates.team import check_metadata
+from injector.templates.team import check_own_parts
 from injector.templates.template import Template
 from injector.templates.variables import Context, tcp_ports
 
@@ -98,8 +98,7 @@ class AppliedPod(msgspec.Struct, frozen=True):
     def overridable(self) -> dict[str, frozenset[str]]:
         """Which fields a pod may set in a container of the sidecar's name, by that name.
 
-        If two templates define the container, a pod may set only fields that both list. Otherwise a pod could ask for a
-        second template that allows more.
+        If two templates define it, only fields that both list: a pod could ask for a second one that allows more.
         """
         allowed: dict[str, frozenset[str]] = {}
         for applied in self.applied:
@@ -275,11 +274,13 @@ def _apply_with(base: Object, app: frozenset[str], task: InjectionContext) -> Ap
             tagged=result.tagged,
         )
         if template.name.startswith(TEAM):
+            others = [other for other in applied if not other.template.name.startswith(TEAM)]
+            closed = {name for other in others for name in volumes_of(other.overlay) if not other.template.shares(name)}
+            check_own_parts(template, result.containers, base, state, merged.pod, closed, settings)
             check_security(merged.pod, state, task.namespace, task.snapshot.cluster)
         state, placement = merged.pod, merged.placement
         applied.append(result)
         warnings += [*parameters.warnings, *given_by(template, new_warnings), *merged.differences]
-    check_apart([(a.template.name, a.overlay, a.containers, a.template.shares) for a in applied])
     return AppliedPod(base, state, tuple(applied), choice.source, tuple(warnings))
 
 
@@ -340,7 +341,6 @@ def _render(
         generated = msgspec.structs.replace(generated, name=task.config_map_name or generated.name)
         context, maps = msgspec.structs.replace(context, configmap=generated.name), (generated,)
     rendered = render_overlay(template, context)
-    check_metadata(template, rendered.overlay, task.settings)
     overlay, mirrored = with_mirrors(rendered.overlay, task.settings.image_mirrors, task.snapshot.caches.mirrored)
     if maps and (template.delivery == "annotation" or (context.workload.owner is None and task.workload is None)):
         overlay, maps = by_annotation(overlay, generated.name, template.name, files, task.settings), ()

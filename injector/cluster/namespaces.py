@@ -87,6 +87,11 @@ class Namespaces(Background):
         self._compose(*self._changes)
         return tuple(self._store.values())
 
+    def follows_templates(self) -> bool:
+        """Whether `Namespace.team_templates` are those that there are, but for changes that are on their way."""
+        source = self.reflectors[-1]
+        return source.known and source.last_error is None
+
     async def fetch(self, name: str) -> Namespace | None:
         """Ask the API server, for when the store does not know the namespace or disagrees with the caller.
 

@@ -28,12 +28,18 @@ from injector.budget import TOO_LARGE, LimitError
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError, TemplateError
 from injector.library_messages import ran_out_of_memory
-from injector.names import cut
+from injector.names import TEAM, cut
+from injector.pods.fitting import volumes_of
+from injector.pods.merge import merge
+from injector.pods.sidecars import Placement
 from injector.reasons import Reason
+from injector.settings import Settings
 from injector.templates.load import load_template
-from injector.templates.render import RenderError, render_files, render_overlay
+from injector.templates.render import Rendered, RenderError, Trace, render_files, render_overlay
 from injector.templates.samples import sample_contexts
+from injector.templates.team import check_own_parts, load_team_template
 from injector.templates.template import Template
+from injector.templates.variables import Context
 
 #: Seconds of processor time, and bytes on top of what the process has.
 SECONDS = 0.45
@@ -150,6 +156,8 @@ class TrialResult(msgspec.Struct):
 
 #: The most problems that a trial reports of one template: whoever tries it may keep them, for many templates.
 MOST_PROBLEMS = 20
+#: Reasons that lie in the sample pod.
+_OF_PODS = (Reason.NOT_SERVED, Reason.DENIED, Reason.BAD_PARAMETER, Reason.CONFLICT, Reason.INVALID_POD)
 _NO_VERDICT = "the process that tries templates ended before it reported on this template; try again"
 
 
@@ -223,26 +231,45 @@ def _child(templates: Mapping[str, Mapping[str, str]]) -> tuple[list[TrialResult
 
 
 def try_one(name: str, sources: Mapping[str, str]) -> TrialResult:
-    """Try a template in this process, without limits."""
+    """Try a template in this process, without limits; of a team's, `./name`, also what it may give a pod."""
+    of_team = name.startswith(TEAM)
     try:
-        template = load_template(name, sources)
+        template = load_team_template(name.removeprefix(TEAM), sources, "") if of_team else load_template(name, sources)
     except TemplateError as error:
         return TrialResult(name, list(error.diagnostics))
     failures: list[RenderError] = []
     contexts = list(sample_contexts(template))
     for context in contexts:
         try:
-            render_overlay(template, context)
+            rendered = render_overlay(template, context)
             render_files(template, context)
+            if of_team:
+                _check_own_parts(template, context, rendered)
         except RenderError as error:
             if template.applies_to.pods_created:  # what other objects look like is not known here
                 if error.undefined:
                     return _refused(name, error)
                 failures.append(error)
         except InjectionError as error:
-            if error.reason not in (Reason.NOT_SERVED, Reason.DENIED, Reason.BAD_PARAMETER):
+            if error.reason is Reason.TEMPLATE_NOT_ALLOWED:
+                path = tuple(map(str, error.diagnostic.path))
+                place = Trace(template, context).place(path)
+                return TrialResult(name, [replace(error.diagnostic, code="overlay", path=path, place=place)])
+            if error.reason not in _OF_PODS:
                 raise
     return TrialResult(name) if len(failures) < len(contexts) or not failures else _refused(name, failures[0])
+
+
+def _check_own_parts(template: Template, context: Context, rendered: Rendered) -> None:
+    """Refuse what a team's template gives a sample pod and may not, whatever the sample calls its parts."""
+    own = {*rendered.containers, *volumes_of(rendered.overlay)}
+    spec = {
+        name: [part for part in value if part["name"] not in own] if type(value) is list else value
+        for name, value in context.object["spec"].items()
+    }
+    pod, placement = {**context.object, "spec": spec}, Placement.of(context.native, [template.redirects])
+    merged = merge(pod, rendered.overlay, app=context.app, placement=placement)
+    check_own_parts(template, rendered.containers, pod, pod, merged.pod, frozenset(), Settings())
 
 
 def _refused(name: str, error: RenderError) -> TrialResult:

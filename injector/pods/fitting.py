@@ -16,7 +16,6 @@ import msgspec
 
 from injector.diagnostics import Key
 from injector.errors import InjectionError
-from injector.names import TEAM
 from injector.pods.context import Object, mapping, mapping_at, mappings, without
 from injector.pods.differences import mismatches, volume_source
 from injector.pods.fields import CONTAINER_LISTS, SPEC
@@ -30,7 +29,6 @@ from injector.pods.overlay import (
     name_of,
     patch_of,
     plain,
-    plain_mapping,
 )
 from injector.pods.quantity import parse_quantity
 from injector.reasons import Reason
@@ -211,8 +209,7 @@ def check_volumes(base: Object, overlay: Overlay, app: Collection[str], shares: 
     """
     spec = base["spec"]
     own = {name: volume for volume in spec.get("volumes") or [] if (name := name_of(volume)) is not None}
-    listed = bare_value(mapping_at(overlay, "spec").get("volumes")) if own else None
-    brought = {name_of(volume): volume for volume in listed or []}
+    brought = volumes_of(overlay) if own else {}
     conflicts = {
         name: brought[name]
         for name, volume in own.items()
@@ -233,43 +230,14 @@ def check_volumes(base: Object, overlay: Overlay, app: Collection[str], shares: 
                 )
 
 
-def check_apart(overlays: Collection[tuple[str, Overlay, Collection[str], Callable[[str], bool]]]) -> None:
-    """Refuse a template of a team that has a container or a volume of another template of the same pod, or mounts one.
-
-    `overlays` are those of a pod's templates, with the template's name, the names of its containers and which volumes
-    it shares. What a sidecar of the cluster's templates may do is no team's to use. Raises InjectionError with
-    Reason.CONFLICT.
-    """
-    teams = [name for name, *_ in overlays if name.startswith(TEAM)]
-    owners: dict[str, str] = {}
-    shared: dict[str, Callable[[str], bool]] = {}
-    for name, overlay, containers, shares in overlays if teams else ():
-        volumes = map(name_of, bare_value(mapping_at(overlay, "spec").get("volumes")) or ())
-        shared[name] = shares
-        for part in (*(f"container {c}" for c in containers), *(f"volume {v}" for v in volumes if v)):
-            if ((owner := owners.setdefault(part, name)) in teams) is not (name in teams):
-                raise _conflict(part, owner, f"templates {owner} and {name} both have a {part}")
-    for name, overlay, *_ in overlays:
-        for volume in _mounted_volumes(overlay) if name in teams else ():
-            if (owner := owners.get(f"volume {volume}", name)) not in teams and not shared[owner](volume):
-                raise _conflict(f"volume {volume}", owner, f"template {name} mounts volume {volume} of {owner}")
-
-
-def _conflict(part: str, owner: str, message: str) -> InjectionError:
-    fields = {"part": part, "owner": owner}
-    return InjectionError(Reason.CONFLICT, message, help="give it another name", fields=fields)
-
-
-def _mounted_volumes(overlay: Overlay) -> Iterator[str]:
-    """The volumes that an overlay mounts in any container, with those of the app."""
-    for field in CONTAINER_LISTS:
-        for item in bare_value(mapping_at(overlay, "spec").get(field)) or ():
-            yield from (name for name, _, _ in _mounts(plain_mapping(item)))
+def volumes_of(overlay: Overlay) -> dict[str, Any]:
+    """The volumes of an overlay by their names."""
+    return {name_of(volume) or "": volume for volume in bare_value(mapping_at(overlay, "spec").get("volumes")) or ()}
 
 
 def _mounted_volume(container: Object, overlay: Overlay, names: Collection[str]) -> str | None:
     """The first of the volumes that a container mounts and that the overlay does not mount there; None for none."""
-    mounts = [mount for mount in _mounts(container) if mount[0] in names]
+    mounts = [mount for mount in mounts_of(container) if mount[0] in names]
     from_overlay = set(_mounted_by(overlay, container["name"])) if mounts else set()
     return next((mount[0] for mount in mounts if mount not in from_overlay), None)
 
@@ -296,12 +264,12 @@ def _mounted_by(overlay: Overlay, container: str) -> Iterator[tuple[str, str, An
             if name == EVERY_CONTAINER:
                 patch, selects = patch_of(item)
                 if selects(container):
-                    yield from _mounts(patch)
+                    yield from mounts_of(patch)
             elif name == container:
-                yield from _mounts(plain(item))
+                yield from mounts_of(plain(item))
 
 
-def _mounts(container: Object) -> Iterator[tuple[str, str, Any]]:
+def mounts_of(container: Object) -> Iterator[tuple[str, str, Any]]:
     """Volume, field and path of each mount of a container."""
     for field, key in _MOUNTS:
         for mount in mappings(plain(container.get(field))):

@@ -83,8 +83,10 @@ def choose(
         else _find(name, catalog, origin.text)
         for name, origin in origins.items()
     )
+    # what a team's template makes, no template of the cluster sees
+    chosen = sorted(templates, key=lambda template: template.name.startswith(TEAM))
     source = ", and ".join(dict.fromkeys(origin.text for origin in origins.values()))
-    choice = _serving(pod, namespace, [*templates], source, required)
+    choice = _serving(pod, namespace, chosen, source, required)
     if any(catalog.next_version(template.name) for template in choice.templates):
         choice = _with_versions(choice, pod, namespace, catalog, workload or workload_of_pod(pod))
     lost = (

@@ -1,23 +1,27 @@
 """Templates of a namespace's own: ConfigMaps there, for the pods there that name them as `./name`, and for no others.
 
 Who may write a ConfigMap need not be allowed to write pods. So a team's template makes nothing that the author of the
-pod that names it could not have written, and less: no privilege beyond Pod Security (`baseline` where the namespace has
-no level), nothing in a sidecar of the cluster's templates, no part in what is `required`.
+pod that names it could not have written, and less: parts of its own alone, no privilege beyond Pod Security
+(`baseline` where the namespace has no level), no part in what is `required`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
-from injector.diagnostics import Key
+from injector.diagnostics import Key, Path
 from injector.errors import InjectionError, TemplateError
 from injector.names import TEAM, is_dns_label, shortened, suggestion
-from injector.pods.context import Namespace, Object, mapping_at
-from injector.pods.overlay import Overlay, plain_mapping
+from injector.pods.context import Namespace, Object
+from injector.pods.delivery import file_annotation
+from injector.pods.fields import CONTAINER_LISTS
+from injector.pods.fitting import mounts_of
+from injector.pods.keyed_pointers import PointerIndex, path_of
+from injector.pods.receipt import make_receipt
 from injector.pods.selectors import matches
 from injector.pods.shape import string_map
 from injector.reasons import Reason
@@ -26,6 +30,8 @@ from injector.templates.load import content_digest, load_template
 from injector.templates.snapshot import Catalog, Snapshot
 from injector.templates.template import Template
 
+#: Of what a team's template may give a pod, beside containers, mounts, annotations and labels.
+_OWN: Final = ("spec.volumes", "spec.imagePullSecrets", "spec.containers.env", "spec.initContainers.env")
 #: Fewer digits could be met by trying: 48 bits take an afternoon.
 _PIN: Final = re.compile(r"[0-9a-f]{32,64}")
 
@@ -99,16 +105,53 @@ def extended(snapshot: Snapshot, namespace: Namespace, loaded: Mapping[str, Load
     return with_team_templates(snapshot, templates, refused)
 
 
-def check_metadata(template: Template, overlay: Overlay, settings: Settings) -> None:
-    """Refuse a team's overlay with an annotation or a label of the injector's: by such the pod's author chooses
-    templates and parameters, and sidecars get their files. Raises InjectionError with Reason.TEMPLATE_FAILED.
+def check_own_parts(
+    template: Template,
+    containers: Iterable[str],
+    base: Object,
+    before: Object,
+    after: Object,
+    closed: Set[str],
+    settings: Settings,
+) -> None:
+    """Refuse what a team's template with these containers makes of a pod (`before` and `after` it) beyond parts of its
+    own.
+
+    `base` is the pod without any injection, and `closed` are the volumes of the cluster's templates that these do not
+    share: what a sidecar of theirs may do is no team's to use. Annotations of the injector's are no team's own: by such
+    the pod's author chooses templates and parameters. Raises InjectionError with Reason.TEMPLATE_NOT_ALLOWED.
     """
-    for field in ("annotations", "labels") if template.name.startswith(TEAM) else ():
-        for key in plain_mapping(mapping_at(overlay, "metadata").get(field)):
-            if f".{key}".partition("/")[0].endswith(f".{settings.prefix}"):
-                message = f"template {template.name}: a team's template makes none of the injector's {field}"
-                path, fields = ("metadata", field, Key(key)), {"template": template.name}
-                raise InjectionError(Reason.TEMPLATE_FAILED, message, help="drop it", path=path, fields=fields)
+    receipt, parts = make_receipt(before, after, "", {}), PointerIndex(after)
+    taken = {*closed, *_names(base, "volumes")}
+    files = f".{file_annotation(template.name, '', settings)}"
+
+    def is_own(path: Path, part: Any) -> bool:
+        match ".".join(str(step) for step in path if type(step) is not Key):
+            case "metadata.annotations" | "metadata.labels":
+                key = f".{path[-1]}"
+                return key.startswith(files) or not key.partition("/")[0].endswith(f".{settings.prefix}")
+            case "spec.containers" | "spec.initContainers":
+                return closed.isdisjoint(volume for volume, _, _ in mounts_of(part))
+            case "spec.containers.volumeMounts" | "spec.initContainers.volumeMounts":
+                return taken.isdisjoint(volume for volume, _, _ in mounts_of({"volumeMounts": [part]}))
+            case kind:
+                return kind in _OWN
+
+    changed = [*map(path_of, receipt.replaced)]
+    changed += [path for at in receipt.added if not is_own(path := path_of(at), parts.at(at))]
+    brought = {*containers, *template.redirects}
+    changed += [("spec", field, Key(name)) for field in CONTAINER_LISTS for name in brought & _names(before, field)]
+    if changed:
+        raise InjectionError(
+            Reason.TEMPLATE_NOT_ALLOWED,
+            "a team's template makes parts of its own, and changes nothing else of a pod",
+            help=f"take it out of {template.name}; for more, a cluster admin makes that a template of the cluster",
+            path=changed[0],
+        )
+
+
+def _names(pod: Object, field: str) -> set[str]:
+    return {part["name"] for part in pod["spec"].get(field) or ()}
 
 
 def team_template(

@@ -128,10 +128,10 @@ class App:
             client = self._client = await Client.connect(self._options.kubeconfig, self._options.context)
             self._events = Events(client, self._pod_name, self.metrics)
             self._events.start()
-            teams = self._team_templates = TeamTemplates(client)
             self._cluster_sync = ClusterSync(
                 client, self._options.namespace, settings, self.snapshots, self._run, self.logger, self.metrics
             )
+            teams = self._team_templates = TeamTemplates(client, self._cluster_sync.namespaces.follows_templates)
             if settings.retry_refused:
                 self._retries = Retries(client, settings.certificates.webhooks, self._is_ready, self.metrics)
                 self._retries.start()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Generic
@@ -20,6 +20,7 @@ from injector.injection import Injection
 from injector.pods.context import Namespace
 from injector.pods.delivery import GeneratedConfigMap
 from injector.reasons import Effect, Reason
+from injector.templates.snapshot import Snapshot
 from injector.webhook.answer_cache import Answer, AnswerCache, CacheKey
 from injector.webhook.evaluators import DOUBTFUL, Evaluator, Failure, Reviewed, ReviewTask
 from injector.webhook.namespace_resolver import NamespaceResolver
@@ -121,16 +122,13 @@ class Pipeline(Generic[Reviewed]):
             if not self._namespaces.tried(name):
                 return self._evaluate_after_asking(task, subject, namespace)
             injection = evaluator.evaluate(task, subject, namespace, unread="a moment ago").injection
-        return self._conclude(task, subject, namespace, injection, key, keep=not known.catalog.refused)
+        return self._conclude(task, subject, namespace, injection, key, keep=_lasts(known, namespace, names))
 
     async def _evaluate_after_asking(
         self, task: ReviewTask, subject: Reviewed, stored: Namespace | None, *, ask: bool = True
     ) -> bytes:
         """The store does not know the namespace, or contradicts the review: ask the API server; and read the templates
         of the namespace's own that the object names.
-
-        An answer is not kept where the store does not know the template, because nothing would end it, nor where one
-        is refused, which may pass.
         """
         namespace, unread, snapshot, failure = stored, "", task.snapshot, None
         names = self._evaluator.team_templates(task, subject)
@@ -148,8 +146,7 @@ class Pipeline(Generic[Reviewed]):
         if doubted and not ask:
             return await self._evaluate_after_asking(task, subject, stored)
         namespace = namespace or Namespace(task.namespace)
-        keep = dict(namespace.team_templates).keys() >= set(names) and not snapshot.catalog.refused
-        answer = self._conclude(task, subject, namespace, injection, keep=keep)
+        answer = self._conclude(task, subject, namespace, injection, keep=_lasts(snapshot, namespace, names))
         return answer if isinstance(answer, bytes) else await answer
 
     # -- ConfigMaps --
@@ -244,3 +241,10 @@ class Pipeline(Generic[Reviewed]):
             self._report(*answer.event)
         self._recorder.record(review, answer.line, answer.cells, started, cached)
         return answer_head(review) + answer.tail
+
+
+def _lasts(snapshot: Snapshot, namespace: Namespace, names: Sequence[str]) -> bool:
+    """Whether an answer with these templates of a team may be kept: not where the store does not know one, because
+    nothing would end it, nor where one is refused, which may pass.
+    """
+    return not names or (dict(namespace.team_templates).keys() >= set(names) and not snapshot.catalog.refused)

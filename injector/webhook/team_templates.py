@@ -2,7 +2,7 @@
 
 A namespace's store knows only their names and versions. What a team writes costs nothing until a pod names it, and then
 a bounded share of memory: a trial's verdict is remembered by the files' content, a loaded template as long as there is
-room. One trial runs at a time, of all that wait for one; a team's template is refused alone.
+room. One trial runs at a time, of all that wait for one, and one load, of which a namespace has one in turn.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from __future__ import annotations
 import asyncio
 import gc
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 from injector.caches import Memo
 from injector.cluster.api_error import ApiError
@@ -24,6 +27,7 @@ from injector.errors import InjectionError, TemplateError
 from injector.inject import inject
 from injector.injection import Injection
 from injector.loading.trial import try_templates
+from injector.names import TEAM
 from injector.pods.context import Namespace, Object, mapping_at
 from injector.reasons import Reason
 from injector.settings import Settings
@@ -48,6 +52,10 @@ _VERDICTS_BYTES, _VERDICT, _MISTAKE = 1024 * 1024, 256, 2 * 1024
 _AT_ONCE = 16
 #: Templates that may wait for a trial, and those of one namespace: authors may write them faster than they are tried.
 _WAITING, _WAITING_OF_ONE = 256, 4
+
+#: For how many seconds it is remembered that a template is not there, and how many of one namespace are asked for in
+#: that time: a pod may name what it likes.
+_MISSING_SECONDS, _ASKED_OF_ONE = 10.0, 30
 
 #: Seconds after which a template is tried again whose trial took too much: the cause may lie outside of it.
 _RETRY_SECONDS = 60.0
@@ -79,10 +87,20 @@ class _Waiting(NamedTuple):
 
 
 class TeamTemplates:
-    """Templates of teams for the reviews of their pods. Use it in the event loop."""
+    """Templates of teams for the reviews of their pods. Use it in the event loop.
 
-    def __init__(self, client: Client) -> None:
+    `follows` says whether the namespaces' store is up to date: only then is it remembered that there is no template.
+    """
+
+    def __init__(self, client: Client, follows: Callable[[], bool] = lambda: False) -> None:
         self._client = client
+        self._follows = follows
+        #: Requests for what the store does not know, by namespace.
+        self._counts: Counter[str] = Counter()
+        self._counted_until = 0.0
+        #: Threads keep memory each for itself: one loads.
+        self._loader = ThreadPoolExecutor(1, "team-templates")
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._loaded: Memo[_Result] = Memo(_LOADED_BYTES)
         self._flights: SingleFlight[str, Loaded] = SingleFlight()
         #: What is wrong with files that were tried, None where nothing is, by name and content.
@@ -96,7 +114,7 @@ class TeamTemplates:
         if not may_have_templates(namespace, snapshot.settings):
             return snapshot
         loaded: dict[str, Loaded] = dict.fromkeys(names)
-        for name, key in _keys(snapshot.settings, namespace, names):
+        for name, key in self._keys(snapshot.settings, namespace, names):
             result, now = self._loaded.get(key), asyncio.get_running_loop().time()
             if result is None or result.until <= now:
                 return None
@@ -111,11 +129,9 @@ class TeamTemplates:
         """
         if not may_have_templates(namespace, snapshot.settings):
             return snapshot
-        keys = dict(_keys(snapshot.settings, namespace, names))
+        keys = dict(self._keys(snapshot.settings, namespace, names))
         calls = [
-            self._flights.do(
-                key or f"{namespace.name}/{name}", partial(self._load, snapshot.settings, namespace.name, name, key)
-            )
+            self._flights.do(key, partial(self._load, snapshot.settings, namespace, name, key))
             for name, key in keys.items()
         ]
         try:
@@ -133,18 +149,49 @@ class TeamTemplates:
             snapshot = await self.read(snapshot, namespace, team_names(pod, snapshot.settings), deadline)
         return inject(pod, namespace, snapshot)
 
-    async def mistake(self, name: str, obj: Object, settings: Settings) -> TemplateError | None:
-        """What is wrong with a ConfigMap that is to be a template. Raises OSError where it cannot be tried."""
-        loaded = await self._loaded_from(name, obj, settings, _WAITING_OF_ONE)
-        return loaded if isinstance(loaded, TemplateError) else None
+    async def mistake(
+        self, name: str, obj: Object, settings: Settings, most: int = _WAITING_OF_ONE
+    ) -> TemplateError | None:
+        """What is wrong with a ConfigMap that is to be a template; nothing of it is loaded here.
 
-    async def _load(self, settings: Settings, namespace: str, name: str, key: str) -> Loaded:
-        obj = await self._client.find(f"/api/v1/namespaces/{namespace}/configmaps/{name}")
-        most, loaded = _WAITING_OF_ONE + settings.team_templates.limits.templates, None
+        Raises OSError where it cannot be tried; `most` of a namespace may wait for that.
+        """
+        origin = f"configmap/{mapping_at(obj, 'metadata').get('namespace')}/{name}"
+        try:
+            return await self._verdict(name, bounded_files(name, obj, settings, origin), origin, most)
+        except TemplateError as error:
+            return error
+
+    def _keys(self, settings: Settings, namespace: Namespace, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """Each name that counts, with what its version is remembered by, under these settings.
+
+        That one is not there is remembered by the versions that the store knows, as long as it follows: what appears
+        changes them. Who writes more than count makes no work by them.
+        """
+        most, versions = settings.team_templates.limits.bytes, dict(namespace.team_templates)
+        unknown = f"{self._follows()} {hash(namespace.team_templates)}"
+        for name in filter(counting_names(settings, namespace), names):
+            yield name, f"{namespace.name}/{name} {versions.get(name, unknown)} {most}"
+
+    async def _load(self, settings: Settings, namespace: Namespace, name: str, key: str) -> Loaded:
+        stored, follows = name in dict(namespace.team_templates), self._follows()
+        now = asyncio.get_running_loop().time()
+        if now >= self._counted_until:
+            self._counted_until = now + _MISSING_SECONDS
+            self._counts.clear()
+        self._counts[namespace.name] += not stored
+        if not stored and self._counts[namespace.name] > _ASKED_OF_ONE:
+            raise OSError("too many were asked for that are not there")
+        obj = await self._client.find(f"/api/v1/namespaces/{namespace.name}/configmaps/{name}")
+        loaded: Loaded = None
         if obj and is_template_map(obj, settings):
-            loaded = await self._loaded_from(name, obj, settings, most)
-        if key:
+            most = _WAITING_OF_ONE + settings.team_templates.limits.templates
+            loaded = await self.mistake(name, obj, settings, most)
+            loaded = loaded or await self._loaded_from(namespace.name, name, template_files(obj, settings))
+        if stored:
             self._remember(key, _Result(loaded, _until(loaded)), _OVERHEAD + _memory_of(loaded))
+        elif obj is None and follows:
+            self._remember(key, _Result(None, now + _MISSING_SECONDS), _VERDICT)
         return loaded
 
     def _remember(self, key: str, result: _Result, size: int) -> None:
@@ -155,22 +202,16 @@ class TeamTemplates:
             self._unswept = 0
             gc.collect()
 
-    async def _loaded_from(self, name: str, obj: Object, settings: Settings, most: int) -> Template | TemplateError:
-        """The template of a ConfigMap, or what is wrong with it; `most` of a namespace may wait for their trials."""
-        origin = f"configmap/{mapping_at(obj, 'metadata').get('namespace')}/{name}"
-        try:
-            files = bounded_files(name, obj, settings, origin)
-            if mistake := await self._verdict(origin, name, files, most):
-                return mistake
-            return await asyncio.to_thread(load_team_template, name, files, origin)
-        except TemplateError as error:
-            return error
-        except (ApiError, OSError):
-            raise
-        except Exception as error:  # such as one that is nested as deeply as its trial just bears
-            return TemplateError(name, f"it could not be loaded ({type(error).__name__})", rule="limit", origin=origin)
+    async def _loaded_from(self, namespace: str, name: str, files: Mapping[str, str]) -> Template | TemplateError:
+        """The template of files that were tried; of a namespace one is loaded at a time."""
+        origin, loop = f"configmap/{namespace}/{name}", asyncio.get_running_loop()
+        async with self._turns.setdefault(namespace, asyncio.Lock()):
+            try:
+                return await loop.run_in_executor(self._loader, load_team_template, name, files, origin)
+            except Exception as error:  # such as one that is nested as deeply as its trial just bears
+                return TemplateError(name, f"it was not loaded ({type(error).__name__})", rule="limit", origin=origin)
 
-    async def _verdict(self, origin: str, name: str, files: Mapping[str, str], most: int) -> TemplateError | None:
+    async def _verdict(self, name: str, files: Mapping[str, str], origin: str, most: int) -> TemplateError | None:
         """What is wrong with a template's files, by a trial in a process of its own; None where nothing is.
 
         Raises OSError where none can be had: no process starts, or too many wait for one.
@@ -195,7 +236,8 @@ class TeamTemplates:
     async def _try_waiting(self) -> None:
         while self._waiting:
             batch = self._next_batch()
-            numbered = {f"t{number}": waiting for number, waiting in enumerate(batch.values())}  # teams share names
+            # teams share names
+            numbered = {f"{TEAM}t{number}": waiting for number, waiting in enumerate(batch.values())}
             sources = {number: waiting.files for number, waiting in numbered.items()}
             origins = {number: waiting.origin for number, waiting in numbered.items()}
             mistakes: Mapping[str, TemplateError] | OSError
@@ -247,14 +289,3 @@ def _memory_of(loaded: Loaded) -> int:
 def size_of(files: Mapping[str, str]) -> int:
     """The bytes of a template's files."""
     return sum(len(text.encode("utf-8", "surrogatepass")) for text in files.values())
-
-
-def _keys(settings: Settings, namespace: Namespace, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each name that counts, with what its version is remembered by, under these settings.
-
-    What is not known yet has none, and is not remembered. Who writes more than count makes no work by them.
-    """
-    versions, most = dict(namespace.team_templates), settings.team_templates.limits.bytes
-    for name in filter(counting_names(settings, namespace), names):
-        version = versions.get(name)
-        yield name, f"{namespace.name}/{name} {version} {most}" if version else ""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from injector.cluster.client import Client
-from injector.errors import TemplateError
+from injector.errors import InjectionError, TemplateError
 from injector.inject import inject
 from injector.injection import Injection
 from injector.loading.trial import MOST_PROBLEMS, try_templates
@@ -71,13 +72,8 @@ def mounting(volume: str, name: str = "probe") -> Object:
 NODE: Object = {"volumes": [{"name": "node", "hostPath": {"path": "/var/log/app"}}]}
 PRIVILEGED: Object = {"containers": [{"name": "web", "image": "web:1", "securityContext": {"privileged": True}}]}
 GETS_PRIVILEGES = {
-    "another path of the node": (
-        "spec: {containers: [{name: probe, image: p}], volumes: [{name: node, hostPath: {path: !replace /}}]}\n",
-        NODE,
-    ),
     "a path of the node in its sidecar": (mounting("node"), NODE),
-    "a path of the node in the app": (mounting("node", "*"), NODE),
-    "the image of a privileged container": ("spec: {containers: [{name: '*', image: !replace mine}]}\n", PRIVILEGED),
+    "a variable of a privileged container": ("spec: {containers: [{name: '*', env: [{name: A}]}]}\n", PRIVILEGED),
     "the node's processes": ({"spec": {"containers": [PROBE]}}, {"hostPID": True}),
 }
 
@@ -96,14 +92,17 @@ def test_a_privileged_container_that_it_leaves_alone() -> None:
     assert made({"spec": {"containers": [PROBE]}}, **PRIVILEGED, **NODE).reason is Reason.INJECTED
 
 
+PLACES = {"probe": ("initContainers", "probe"), "*": ("containers", "app")}
+
+
 @pytest.mark.parametrize("names", ["./probe,agent", "agent,./probe"])
-@pytest.mark.parametrize("container", ["probe", "*"])
+@pytest.mark.parametrize("container", PLACES)
 def test_no_volume_of_the_clusters_templates(names: str, container: str) -> None:
     for volume in ("node", "conf", "state"):
         injection = made(mounting(volume, container), names)
-        assert injection.reason in (Reason.CONFLICT, Reason.POD_SECURITY)
-    assert made(mounting("state", container), names).failures[0].fields == {"part": "volume state", "owner": "agent"}
-    assert made(mounting("logs", container), "agent,./probe").reason is Reason.INJECTED  # that the cluster shares
+        assert injection.reason is Reason.TEMPLATE_NOT_ALLOWED
+        assert injection.failures[0].path[:3] == ("spec", *PLACES[container])
+    assert made(mounting("logs", container), names).reason is Reason.INJECTED  # that the cluster shares
 
 
 @pytest.mark.parametrize("names", ["./probe,agent", "agent,./probe"])
@@ -114,8 +113,15 @@ def test_no_annotation_by_which_sidecars_get_files_and_parameters(names: str, ke
     for field in ("annotations", "labels"):
         overlay = f"metadata: {{{field}: {{'{key}': !replace mine}}}}\nspec: {{containers: [{json.dumps(PROBE)}]}}\n"
         injection = made(overlay, names)
-        assert injection.reason is Reason.TEMPLATE_FAILED
+        assert injection.reason is Reason.TEMPLATE_NOT_ALLOWED
         assert injection.failures[0].path == ("metadata", field, key)
+
+
+def test_no_order_of_the_clusters_containers() -> None:
+    manifest = "description: x\nredirects: {agent: probe}\n"
+    injection = made({"spec": {"containers": [PROBE]}}, "./probe,agent", manifest=manifest)
+    assert injection.reason is Reason.TEMPLATE_NOT_ALLOWED
+    assert injection.failures[0].path == ("spec", "initContainers", "agent")
 
 
 @pytest.mark.parametrize(
@@ -155,6 +161,12 @@ def test_what_is_wrong_with_the_metadata_is_wrong_in_one_namespace() -> None:
     assert accepted is None
 
 
+def test_what_it_may_not_have_is_refused_where_it_stands() -> None:
+    [refused] = mistakes(config_map(files("spec:\n  tolerations: [{operator: Exists}]\n"), "mine"))
+    assert refused is not None
+    assert (refused.diagnostic.code, refused.diagnostic.place.line) == ("overlay", 2)
+
+
 def test_a_template_with_many_mistakes_takes_little_memory() -> None:
     data = files({"spec": {"containers": [PROBE]}}, "description: x\n" + "".join(f"k{i}: 1\n" for i in range(2000)))
     assert len(try_templates({"probe": data})["probe"].all) == MOST_PROBLEMS
@@ -173,6 +185,69 @@ def test_templates_that_do_not_count_are_not_read() -> None:
     assert counts is None
     assert late is not None
     assert list(late.catalog.refused) == ["./probe-10"]
+
+
+class Asked(Client):
+    """An API server in which only `probe` is a template, and what it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.paths: list[str] = []
+
+    async def find(self, path: str, **_: Any) -> Object | None:
+        self.paths.append(path.rpartition("/")[2])
+        probe = config_map(files({"spec": {"containers": [PROBE]}}), "shop")
+        return probe if self.paths[-1] == "probe" else None
+
+
+def test_what_is_not_there_is_remembered_while_the_store_follows() -> None:
+    """Until the store knows of another template: nobody waits for one that has appeared."""
+    snapshot, none = build_snapshot(SETTINGS, {}, Cluster()), Namespace("shop", SHOP.labels)
+
+    async def asked(namespaces: list[Namespace], *, follows: bool) -> list[str]:
+        client = Asked()
+        teams, deadline = TeamTemplates(client, lambda: follows), asyncio.get_running_loop().time() + 60
+        for namespace in namespaces:
+            if teams.known(snapshot, namespace, ["none"]) is None:
+                await teams.read(snapshot, namespace, ["none"], deadline)
+        return client.paths
+
+    assert asyncio.run(asked([none] * 5, follows=True)) == ["none"]
+    assert asyncio.run(asked([none] * 5, follows=False)) == ["none"] * 5
+    assert asyncio.run(asked([none, SHOP, SHOP], follows=True)) == ["none"] * 2
+
+
+def test_one_that_appears_while_it_is_asked_for_is_asked_for_again() -> None:
+    snapshot, none = build_snapshot(SETTINGS, {}, Cluster()), Namespace("shop", SHOP.labels)
+
+    async def read() -> tuple[Snapshot | None, Snapshot]:
+        teams, deadline = TeamTemplates(Asked(), lambda: True), asyncio.get_running_loop().time() + 60
+        await teams.read(snapshot, none, ["other"], deadline)
+        return teams.known(snapshot, SHOP, ["probe"]), await teams.read(snapshot, SHOP, ["probe"], deadline)
+
+    unknown, loaded = asyncio.run(read())
+    assert unknown is None
+    assert loaded.catalog.get("./probe") is not None
+
+
+def test_what_a_namespace_asks_for_is_bounded_and_another_is_not_held_up() -> None:
+    snapshot, other = build_snapshot(SETTINGS, {}, Cluster()), Namespace("other", SHOP.labels)
+
+    async def asked() -> list[str]:
+        client = Asked()
+        teams, deadline = TeamTemplates(client, lambda: True), asyncio.get_running_loop().time() + 60
+        for number in range(60):
+            with suppress(InjectionError):
+                await teams.read(snapshot, SHOP, [f"none-{number}"], deadline)
+        with pytest.raises(InjectionError) as error:
+            await teams.read(snapshot, SHOP, ["none"], deadline)
+        assert error.value.reason is Reason.NOT_READY
+        await teams.read(snapshot, other, ["none"], deadline)
+        return client.paths
+
+    paths = asyncio.run(asked())
+    assert len(paths) == 31
+    assert paths[-1] == "none"
 
 
 # ------------------------------------------------------------ what a review may cost
