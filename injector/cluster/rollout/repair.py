@@ -75,7 +75,6 @@ class Repair(Background):
         self._lease = Lease(client, own, settings.repair.lease)
         self._brake = LeaseBrake(client, self._lease.path, self._missing, namespace_of, events)
         self._rollouts: Rollouts | None = None
-        self._result = RolloutResult()
         # A namespace has one place in the queue for evictions, so all have the same share of them.
         self._pace, self._places = asyncio.Lock(), defaultdict[str, asyncio.Lock](asyncio.Lock)
         self._next_eviction = 0.0
@@ -108,9 +107,8 @@ class Repair(Background):
             try:
                 if time.monotonic() >= next_look:
                     await self._look()
-                    next_look = time.monotonic() + jittered(
-                        _LOOK_SECONDS if self._settled else _SETTLED_SECONDS / 3, 0.1
-                    )
+                    pause = _LOOK_SECONDS if self._settled else _SETTLED_SECONDS / 3
+                    next_look = time.monotonic() + jittered(pause, 0.1)
                 await self._turn()
             except ApiError as error:
                 _log.warning("repair-trouble", why=str(error), effect="looks again soon")
@@ -126,9 +124,9 @@ class Repair(Background):
             await asyncio.sleep(_TICK)
             return
         await rollouts.turn()
-        if self._brake.now.stopped and self._result.stop:
+        if self._brake.now.stopped and rollouts.result.stop:
             self._metrics.repair_stopped.cell().value = 1
-            self._brake.stop_all(self._result.stop, self._own, self._settings.repair.lease)
+            self._brake.stop_all(rollouts.result.stop, self._own, self._settings.repair.lease)
             self._end_rollouts()
         await self._brake.write()
 
@@ -159,8 +157,7 @@ class Repair(Background):
         if self._rollouts is None or self._rollouts.brake is not self._brake.now:
             self._end_rollouts()
             limits = Limits(self._settings.repair.max_unavailable_workloads, self._settings.repair.per_namespace)
-            self._result = RolloutResult()
-            self._rollouts = Rollouts(self._result, limits, self._brake.now, self._step_of, _tell, self._client.now)
+            self._rollouts = Rollouts(RolloutResult(), limits, self._brake.now, self._step_of, _tell, self._client.now)
         self._rollouts.offer(plan.workloads)
 
     def _step_of(self, planned: PlannedWorkload) -> WorkloadStep:
@@ -198,10 +195,12 @@ class Repair(Background):
             await asyncio.sleep(max(0.0, self._next_eviction - time.monotonic()))
             namespace = self._namespace_of(pod["metadata"]["namespace"])
             configuration = await self._configuration()
-            if fault := await self._replicas_fault():
+            if (fault := await self._replicas_fault()) or not self._active:
                 raise StepError(Diagnostic("injector-not-ready", "error", f"the injector is not ready: {fault}"))
-            if namespace is None or not is_called(configuration, namespace, pod) or not self._active:
-                raise StepError(Diagnostic("not-called", "error", "the injector is paused, or does not lead any more"))
+            if namespace is None or not is_called(configuration, namespace, pod):
+                raise StepError(
+                    Diagnostic("not-called", "warning", "the injector is paused, or not called for this pod")
+                )
             if refusal := await evict():
                 return refusal
             self._next_eviction = time.monotonic() + 60 / self._settings.repair.per_minute

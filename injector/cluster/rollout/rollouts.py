@@ -203,7 +203,7 @@ class Rollouts:
         self.in_hand: dict[asyncio.Task[None], WorkloadStep] = {}
         self.stopping = False
         self.brake = brake
-        self._result, self._limits, self._step_of = result, limits, step_of
+        self.result, self._limits, self._step_of = result, limits, step_of
         self._tell, self._now = tell, now
         self._goal = result.current + (limits.pause_after or math.inf)
         self._held: dict[tuple[str, str], _Held] = {}
@@ -216,8 +216,8 @@ class Rollouts:
         """
         self.stopping = False
         in_hand = {step.planned.key for step in self.in_hand.values()}
-        self._result.left = [planned for planned in workloads if planned.key not in in_hand]
-        keys = in_hand.union(planned.key for planned in self._result.left)
+        self.result.left = [planned for planned in workloads if planned.key not in in_hand]
+        keys = in_hand.union(planned.key for planned in self.result.left)
         self._held = {key: held for key, held in self._held.items() if key in keys}
 
     def stop(self) -> None:
@@ -240,13 +240,13 @@ class Rollouts:
     @property
     def idle(self) -> bool:
         """Whether nothing is in hand, and nothing will begin."""
-        ends = self.stopping or self._result.current >= self._goal
-        return not self.in_hand and (ends or all(self.brake.rests(w.affected.namespace) for w in self._result.left))
+        ends = self.stopping or self.result.current >= self._goal
+        return not self.in_hand and (ends or all(self.brake.rests(w.affected.namespace) for w in self.result.left))
 
     async def turn(self) -> None:
         """Begin with what may begin, and wait a moment for what ends."""
         while (planned := self._next()) is not None:
-            self._result.left.remove(planned)
+            self.result.left.remove(planned)
             self.brake.begin(planned.affected.namespace)
             self._last_begin = self._turns[planned.affected.namespace] = time.monotonic()
             step = self._step_of(planned)
@@ -268,12 +268,12 @@ class Rollouts:
         if not self.brake.trusted:
             alone = self.brake.state.doubt or now < self._last_begin + _ALONE_SECONDS
             per_namespace, most = 1, min(most, 1 if alone else 2)
-        if self.stopping or self._result.current + len(self.in_hand) >= self._goal or len(self.in_hand) >= most:
+        if self.stopping or self.result.current + len(self.in_hand) >= self._goal or len(self.in_hand) >= most:
             return None
-        latest = min((planned.turn for planned in self._result.left), default=0) == 2
+        latest = min((planned.turn for planned in self.result.left), default=0) == 2
         ready = [
             planned
-            for planned in self._result.left
+            for planned in self.result.left
             if spaces[planned.affected.namespace] < per_namespace
             and not self.brake.rests(planned.affected.namespace)
             and (planned.key not in self._held or now >= self._held[planned.key].due)
@@ -297,7 +297,7 @@ class Rollouts:
             text = f"{type(error).__name__}: {error}"
             self._ended(step.planned, Diagnostic("internal-error", "warning", text, fields=fields))
         else:
-            self._result.current += 1
+            self.result.current += 1
             self._held.pop(step.planned.key, None)
             self.brake.succeed()
 
@@ -306,14 +306,14 @@ class Rollouts:
         if diagnostic.code in (BLOCKED, TAKEN) and self._waits_again(planned, diagnostic):
             return
         if diagnostic.severity == "warning":
-            self._result.skipped += 1
+            self.result.skipped += 1
         else:
-            self._result.failed += 1
+            self.result.failed += 1
             if diagnostic.code in HARM:
                 self.brake.harm(planned.affected, diagnostic, self._now())
             if self.brake.stopped or diagnostic.code not in HARM:
                 self.stop()
-                self._result.stop = diagnostic
+                self.result.stop = diagnostic
         self._tell(diagnostic)
 
     def _waits_again(self, planned: PlannedWorkload, diagnostic: Diagnostic) -> bool:
@@ -327,7 +327,7 @@ class Rollouts:
         if now >= held.until and not self.stopping:
             return False
         held.due, held.pause = now + held.pause, min(2 * held.pause, _LONGEST_PAUSE)
-        self._result.left.append(replace(planned, mark=None))  # which was taken away, or is another's
+        self.result.left.append(replace(planned, mark=None))  # which was taken away, or is another's
         if is_first:
             self._tell(replace(diagnostic, code="deferred", severity="note"))
         return True
