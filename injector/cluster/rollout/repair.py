@@ -199,7 +199,7 @@ class Repair(Background):
                 raise StepError(Diagnostic("injector-not-ready", "error", f"the injector is not ready: {fault}"))
             if namespace is None or not is_called(configuration, namespace, pod):
                 raise StepError(
-                    Diagnostic("not-called", "warning", "the injector is paused, or not called for this pod")
+                    Diagnostic("not-called", "warning", "the injector is not called for this pod")
                 )
             if refusal := await evict():
                 return refusal
