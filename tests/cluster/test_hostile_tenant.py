@@ -28,6 +28,7 @@ from tests.cluster.rollout_shop import (
     MARK,
     OVERLAY,
     Shop,
+    Started,
     budget,
     names,
     stateful_set,
@@ -179,10 +180,11 @@ def test_a_rollout_passes_over_what_one_workload_raises(shop: Shop) -> None:
         api.patch("Deployment", name, {"metadata": {"annotations": {MARK: text}}}, shop.name)
     shop.change("logger:2")
     with shop.renewed("busy"):
-        code, events = shop.rollout()
-    assert code == 1 and names(events, "rollout-under-way", "not-injected") == [
-        ("rollout-under-way", "deployment/busy"),
+        started = Started(shop, "-n", shop.name)
+        code, events = started.end(), started.events
+    assert code == 1 and names(events, "not-injected", "rollout-under-way") == [
         ("not-injected", "statefulset/out"),
+        ("rollout-under-way", "deployment/busy"),
     ]
     assert {workload for _, workload in names(events, "current")} == {
         f"deployment/{name}" for name in ("early", "future", "naive", "web")

@@ -255,7 +255,7 @@ def test_two_at_a_time_notice_each_other(shop: Shop) -> None:
     try:
         eventually("it has begun", lambda: marks(api, shop.name) == ["busy"])
         second = Started(shop, "-n", shop.name, "--only", "outdated")
-        second.wait_for("deferred")
+        second.wait_for("rollout-under-way")
         second.wait_for("current")
         second.process.send_signal(signal.SIGINT)
         assert second.end() == 130
