@@ -232,7 +232,12 @@ class _Socket(_Handler, WebSocketHandler):
         protocol = self._server.protocol
         try:
             protocol.handle_message(json.loads(message, object_hook=protocol.structure_message))
-        except (ValueError, AttributeError, JsonRpcException):  # no JSON, or none of the protocol's
+        except (
+            ValueError,
+            AttributeError,
+            JsonRpcException,
+            SystemExit,
+        ):  # none of the protocol's, or its last: `exit`
             self.close(1007, "this is no message of the language server protocol")
 
     def on_close(self) -> None:
