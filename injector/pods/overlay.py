@@ -140,8 +140,8 @@ def _with(value: Any, key: str, change: Callable[[Any], Any]) -> Any:
 def mirrored_image(image: str, mirrors: Mapping[str, str]) -> str:
     """An image by the name that it has at the mirror of the longest beginning that fits; else the image as it is.
 
-    Names are those of `distribution/reference`, as a node's runtime has them: `nginx:1` and `index.docker.io/nginx:1` are
-    `docker.io/library/nginx:1`. A beginning may leave out `library` as well, as `docker.io/nginx` does.
+    Names are those of `distribution/reference`, as a node's runtime has them: `nginx:1` and `index.docker.io/nginx:1`
+    are `docker.io/library/nginx:1`. A beginning may leave out `library` as well, as `docker.io/nginx` does.
     """
     name = _with_registry(image if "/" in image else f"docker.io/{image}")
     if name.startswith("docker.io/") and name.count("/") == 1:

@@ -81,8 +81,8 @@ def without_version(text: str) -> str:
     """
     if not _VERSION_LINES.search(text):
         return text
-    node = compose(text)
-    keys = {index(text, key.start_mark) for key, _ in node.value if key.value in VERSION_KEYS}
+    pairs = getattr(compose(text), "value", ())
+    keys = {index(text, key.start_mark) for key, _ in pairs if key.value in VERSION_KEYS}
     rest = _VERSION_LINES.sub(lambda lines: "" if lines.start() in keys else lines[0], text)
     with suppress(YAMLError):
         if load_manifest(rest) == {key: v for key, v in load_manifest(text).items() if key not in VERSION_KEYS}:
