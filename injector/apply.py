@@ -129,7 +129,7 @@ def apply_templates(base: Object, task: InjectionContext) -> AppliedPod:
         )
     app = applied_pod.app
     applied_pod = applied_pod if app == brought else _apply_with(base, app, task)
-    check_redirects(applied_pod.pod, [applied.template.redirects for applied in applied_pod.applied])
+    check_redirects(applied_pod.pod, [pair for a in applied_pod.applied for pair in a.template.redirects.items()])
     return applied_pod
 
 

@@ -21,8 +21,10 @@ Overlay = Object
 
 #: The container name that stands for every container of the app.
 EVERY_CONTAINER = "*"
-#: The first part of an image's name, where it is the registry.
-_REGISTRY = re.compile(r"localhost|.*[.:A-Z].*")
+#: The first part of an image's name, where it is the registry; Docker Hub's other name, and its images without a path.
+_REGISTRY = re.compile(r"(localhost|[^/]*[.:A-Z][^/]*)(/|\Z)")
+_LEGACY = re.compile(r"\Aindex\.docker\.io(?=/|\Z)")
+_OFFICIAL = re.compile(r"\Adocker\.io/(?=[^/]*\Z)")
 #: Beside that name, lists of the containers that are meant and of those that are not.
 SELECTING = ("only", "except")
 
@@ -144,8 +146,7 @@ def mirrored_image(image: str, mirrors: Mapping[str, str]) -> str:
     are `docker.io/library/nginx:1`. A beginning may leave out `library` as well, as `docker.io/nginx` does.
     """
     name = _with_registry(image if "/" in image else f"docker.io/{image}")
-    if name.startswith("docker.io/") and name.count("/") == 1:
-        name = name.replace("/", "/library/")
+    name = _OFFICIAL.sub("docker.io/library/", name)
     names = (name, name.replace("docker.io/library/", "docker.io/", 1))
     beginnings = {_with_registry(prefix): mirror for prefix, mirror in mirrors.items()}
     fits = [(len(b), n) for n in names for b in beginnings if n.startswith(b) and n[len(b) : len(b) + 1] in "/:@"]
@@ -157,10 +158,7 @@ def mirrored_image(image: str, mirrors: Mapping[str, str]) -> str:
 
 def _with_registry(name: str) -> str:
     """An image's name, or the beginning of one, with its registry: Docker Hub's where there is none."""
-    registry, slash, path = name.partition("/")
-    if not _REGISTRY.fullmatch(registry):
-        return f"docker.io/{name}"
-    return f"docker.io{slash}{path}" if registry == "index.docker.io" else name
+    return _LEGACY.sub("docker.io", name if _REGISTRY.match(name) else f"docker.io/{name}")
 
 
 def plain_mapping(value: Any) -> Object:

@@ -7,7 +7,7 @@ Whatever the pod violates by itself is left to the API server, which says so its
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -84,12 +84,12 @@ def check_security(final: Object, base: Object, namespace: Namespace, cluster: C
     _refuse_new(chain(_security_level(parts, namespace, cluster.version[1]), mounts), ())
 
 
-def check_redirects(final: Object, templates: Iterable[Mapping[str, str]]) -> None:
+def check_redirects(final: Object, pairs: Sequence[tuple[str, str]]) -> None:
     """Raise for the first container whose traffic a redirect spares as if it were the sidecar's, whoever brings it.
 
-    `templates` are the `redirects` of each. Raises InjectionError with CONFLICT.
+    `pairs` are all the templates' `redirects`. Raises InjectionError with CONFLICT.
     """
-    if pairs := [pair for template in templates for pair in template.items()]:
+    if pairs:
         _refuse_new(redirects.find_spared(PodView(final, final), pairs), ())
 
 

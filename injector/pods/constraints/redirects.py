@@ -22,7 +22,7 @@ def find_spared(parts: PodView, redirects: Iterable[tuple[str, str]]) -> Violati
     """
     places = {container.name: number for number, container in enumerate(parts.containers)}
     for setup, sidecar in redirects:
-        if setup not in places or sidecar not in places:
+        if not places.keys() >= {setup, sidecar}:
             continue
         user = _user(parts, parts.containers[places[sidecar]])
         charge(len(places))

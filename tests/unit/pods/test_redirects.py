@@ -15,7 +15,7 @@ from injector.settings import Settings
 from injector.templates.snapshot import Snapshot, build_snapshot
 from tests.unit.support import REQUIRED, web
 
-REDIRECTS = {"redirect": "proxy"}
+REDIRECT = ("redirect", "proxy")
 NATIVE = {"restartPolicy": "Always"}
 
 
@@ -53,9 +53,9 @@ CASES: dict[str, tuple[Object, str]] = {
 def test_case(case: str) -> None:
     final, conflict = CASES[case]
     if not conflict:
-        return check_redirects(final, [REDIRECTS])
+        return check_redirects(final, [REDIRECT])
     with pytest.raises(InjectionError) as caught:
-        check_redirects(final, [{}, REDIRECTS])
+        check_redirects(final, [("other", "app"), REDIRECT])
     error = caught.value
     assert error.reason is Reason.CONFLICT
     assert error.diagnostic.path[0] == "spec" and str(error.diagnostic.path[2]) == conflict
@@ -64,9 +64,9 @@ def test_case(case: str) -> None:
 
 def test_another_template_takes_no_redirect_over() -> None:
     final = pod(container("own", 7), setup=(PROXY, SETUP))
-    for redirects in ([REDIRECTS, {"redirect": "own"}], [{"redirect": "own"}, REDIRECTS]):
+    for pairs in ([REDIRECT, ("redirect", "own")], [("redirect", "own"), REDIRECT]):
         with pytest.raises(InjectionError):
-            check_redirects(final, redirects)
+            check_redirects(final, pairs)
 
 
 def template(spec: str, more: str = "") -> dict[str, str]:
