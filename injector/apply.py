@@ -11,7 +11,7 @@ from injector.diagnostics import Diagnostic, Key
 from injector.errors import InjectionError
 from injector.injection import Applied
 from injector.names import TEAM, shortened
-from injector.pods.constraints import check_security
+from injector.pods.constraints import check_redirects, check_security
 from injector.pods.context import Namespace, Object, Workload
 from injector.pods.decision import Decision
 from injector.pods.delivery import GeneratedConfigMap, by_annotation, config_map
@@ -127,7 +127,9 @@ def apply_templates(base: Object, task: InjectionContext) -> AppliedPod:
             fields={"taken_name": names[0]},
         )
     app = applied_pod.app
-    return applied_pod if app == brought else _apply_with(base, app, task)
+    applied_pod = applied_pod if app == brought else _apply_with(base, app, task)
+    check_redirects(applied_pod.pod, [pair for a in applied_pod.applied for pair in a.template.redirects.items()])
+    return applied_pod
 
 
 def without_injection(pod: Object, receipt: Receipt | None, task: InjectionContext) -> Object:
@@ -142,20 +144,16 @@ def without_injection(pod: Object, receipt: Receipt | None, task: InjectionConte
             check_shape(base)
         except InjectionError:
             return take_off(pod, None, task.settings)
-        if not _mounted(base) - _declared(base) <= _mounted(pod) - _declared(pod):
+        if not _missing_volumes(base) <= _missing_volumes(pod):
             return take_off(pod, None, task.settings)
     return base
 
 
-def _mounted(pod: Object) -> frozenset[str]:
-    """The names of the volumes that the pod's containers mount."""
+def _missing_volumes(pod: Object) -> frozenset[str]:
+    """The names of the volumes that the pod's containers mount and that it does not have."""
     mounts = (container.get("volumeMounts") for field in CONTAINER_LISTS for container in pod["spec"].get(field) or [])
-    return _names_in(mount for listed in mounts if type(listed) is list for mount in listed)
-
-
-def _declared(pod: Object) -> frozenset[str]:
-    """The names of the pod's volumes."""
-    return _names_in(pod["spec"].get("volumes") or [])
+    mounted = _names_in(mount for listed in mounts if type(listed) is list for mount in listed)
+    return mounted - _names_in(pod["spec"].get("volumes") or [])
 
 
 def _names_in(items: Iterable[Any]) -> frozenset[str]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from injector.authoring.scaffold import ScaffoldError
+from injector.errors import InjectorError
 from injector.loading.template_folders import has_manifest
+
+
+class ScaffoldError(InjectorError):
+    """The template cannot be made: its name is not valid, or the original cannot be copied."""
 
 
 def write_files(files: Mapping[Path, tuple[bytes, int]]) -> None:
@@ -43,24 +48,34 @@ def refuse_taken(folder: Path, what_to_do: str, *, overwrite: bool = False) -> N
         raise ScaffoldError(f"{folder}: {error.strerror}") from None
 
 
-def write_folder(folder: Path, files: Mapping[str, str], *, overwrite: bool = False) -> None:
-    """All files by their path, or none: what was written before one failed is taken away again.
+def write_within(folder: Path, files: Mapping[str, bytes], *, follow: bool = True) -> None:
+    """Write files of a template by their path within its folder: all or none. A file that is there keeps its mode.
 
-    With `overwrite` files of these paths are replaced, and links are not followed: a folder within that is one is
-    refused. Raises ScaffoldError.
+    Where a file is a link to another one of the folder, that one is written; without `follow` the link is replaced.
+    Raises OSError, also for a path that leads out of the folder.
+    """
+    contents, home = {}, folder.resolve()
+    for name, data in files.items():
+        file = (home / name).parent.resolve() / Path(name).name
+        file = file.resolve() if follow else file
+        if not file.is_relative_to(home):
+            message = (
+                "it is a link that leads out of the folder, or is in one; replace it with an ordinary file or folder"
+            )
+            raise OSError(errno.ELOOP, message, str(folder / name))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        contents[file] = data, file.stat().st_mode & 0o7777 if file.exists() else 0o666
+    write_files(contents)
+
+
+def write_folder(folder: Path, files: Mapping[str, str]) -> None:
+    """Write all files of a new template by their path, or none. Links in its place are not followed.
+
+    Raises ScaffoldError.
     """
     was_there = folder.exists()
     try:
-        for parent in sorted({(folder / path).parent for path in files} - {folder}):
-            if parent.resolve() != folder.resolve() / parent.relative_to(folder):
-                raise ScaffoldError(f"{parent} is a link; remove it, so that nothing is written elsewhere")
-        for path, text in files.items():
-            file = folder / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            if overwrite:
-                file.unlink(missing_ok=True)
-            with file.open("x", encoding="utf-8", newline="\n") as stream:
-                stream.write(text)
+        write_within(folder, {path: text.encode() for path, text in files.items()}, follow=False)
     except OSError as error:
         if not was_there:
             shutil.rmtree(folder, ignore_errors=True)

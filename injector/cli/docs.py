@@ -63,6 +63,7 @@ def docs(
 
 def _update(file: Path, template: Template, settings: Settings, called: str, *, write: bool) -> None:
     """Write the reference into a README, and say so; or without `write` raise DocumentError if it is out of date."""
+    from injector.authoring.output_files import write_within
     from injector.authoring.reference import BEGIN, END, SectionError, with_section
 
     try:
@@ -70,7 +71,7 @@ def _update(file: Path, template: Template, settings: Settings, called: str, *, 
             before = stream.read()
         after = with_section(before, template, settings)
         if after != before and write:
-            file.write_text(after, encoding="utf-8", newline="")
+            write_within(file.parent, {file.name: after.encode()})
     except FileNotFoundError as error:
         to_do = f"make it, with these two lines where the reference is to stand:\n{BEGIN}\n{END}"
         raise DocumentError(f"{file}: {error.strerror}; {to_do}") from None

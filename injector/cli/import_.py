@@ -40,8 +40,7 @@ def import_(files: tuple[str, ...], parent: Path, name: str, overwrite: bool) ->
     from injector.authoring.diagnostic_formats import diagnostics_text
     from injector.authoring.importing.folder import settings_for
     from injector.authoring.importing.imports import import_configs
-    from injector.authoring.output_files import refuse_taken, write_folder
-    from injector.authoring.scaffold import ScaffoldError
+    from injector.authoring.output_files import ScaffoldError, refuse_taken, write_folder
     from injector.cli.new import GALLERY, check_name
 
     if name:
@@ -58,7 +57,7 @@ def import_(files: tuple[str, ...], parent: Path, name: str, overwrite: bool) ->
         folder = parent / template.name
         was_there = folder.exists()
         try:
-            write_folder(folder, template.files, overwrite=overwrite)
+            write_folder(folder, template.files)
         except ScaffoldError:  # all folders, or none that was not there before
             for folder_made in folders_made:
                 shutil.rmtree(folder_made, ignore_errors=True)

@@ -198,23 +198,21 @@ def write_fixes(linted: Linted) -> Linted:
 
     A file that somebody changed meanwhile stays as it is.
     """
-    fixed, name = linted.fixed, ""
+    fixed, name, folder = linted.fixed, "", Path(linted.path)
     if fixed is None:
         return linted
-    from injector.authoring.output_files import write_files
+    from injector.authoring.output_files import write_within
 
     message = "the file changed while it was checked, so nothing is fixed; run this again"
-    files = {}
     try:
-        for name, text in fixed.changes.items():
-            file = (Path(linted.path) / name).resolve()
-            if file.read_bytes() != fixed.before[name].encode():
+        for name in fixed.changes:
+            if (folder / name).read_bytes() != fixed.before[name].encode():
                 break
-            files[file] = text.encode(), file.stat().st_mode & 0o7777
         else:
-            write_files(files)
+            write_within(folder, {name: text.encode() for name, text in fixed.changes.items()})
             return linted
     except OSError as error:
+        name = Path(error.filename or name).name
         message = f"the fixes cannot be written: {error.strerror}"
     fault = Diagnostic("file", "error", message, place=Place(name, origin=linted.path))
     return linted._replace(problems=(*linted.problems, fault), fixed=None)

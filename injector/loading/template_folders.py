@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 
 from injector.diagnostics import Place
 from injector.errors import SettingsError, TemplateError
 from injector.names import nearest
 from injector.templates.template import FILE, LARGEST, MANIFEST, OVERLAY
 
+#: Bytes of the files of a folder: those of a template, or of its cases.
+LARGEST_FOLDER = 8 * LARGEST
 #: How many levels below a folder `templates_of` looks for templates.
 _DEPTH = 3
 
@@ -121,20 +125,43 @@ def read_folder(path: Path, origin: str = "") -> dict[str, str]:
 
     `origin` is the folder as people gave it.
 
-    Raises TemplateError for a folder that cannot be read and for a file that is not UTF-8.
+    Raises TemplateError for a folder that cannot be read or has too much in it, and for a file that is not UTF-8.
     """
     sources: dict[str, str] = {}
+    left = LARGEST_FOLDER
     try:
         for file in files_of(path):
             if file.is_file() and FILE.match(file.name):
-                if file.stat().st_size > 2 * LARGEST:
-                    raise _unusable(
-                        path, origin, "the file is larger than a ConfigMap can be", Place(file.name), "limit"
-                    )
-                sources[file.name] = _decoded(path, file, origin)
+                try:
+                    data = read_ordinary(file.resolve(), min(left, 2 * LARGEST))
+                except ValueError:
+                    message = "the file, or all of the folder, is larger than a ConfigMap can be"
+                    raise _unusable(path, origin, message, Place(file.name), "limit") from None
+                left -= len(data)
+                sources[file.name] = _decoded(path, file, data, origin)
     except OSError as error:
         raise _unusable(path, origin, f"the folder cannot be read: {error.strerror}") from None
     return sources
+
+
+def read_ordinary(file: Path, limit: int) -> bytes:
+    """The bytes of an ordinary file, whose path has no links.
+
+    Raises ValueError saying why for another or a larger one, OSError.
+    """
+    # what is not an ordinary file is not waited for, as one would for a pipe
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    try:
+        kind = os.fstat(descriptor).st_mode
+        if not S_ISREG(kind):
+            raise ValueError("is a folder" if S_ISDIR(kind) else "is not an ordinary file")
+        with open(descriptor, "rb", closefd=False) as stream:
+            data = stream.read(limit + 1) or b""  # None of a device that is an ordinary file by its kind alone
+    finally:
+        os.close(descriptor)
+    if len(data) > limit:
+        raise ValueError(f"is larger than {limit // 1024 // 1024} MiB")
+    return data
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -142,8 +169,7 @@ def files_of(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
 
 
-def _decoded(path: Path, file: Path, origin: str) -> str:
-    data = file.read_bytes()
+def _decoded(path: Path, file: Path, data: bytes, origin: str) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

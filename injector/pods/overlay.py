@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from injector.caches import IdentityCache
@@ -19,6 +21,10 @@ Overlay = Object
 
 #: The container name that stands for every container of the app.
 EVERY_CONTAINER = "*"
+#: The first part of an image's name, where it is the registry; Docker Hub's other name, and its images without a path.
+_REGISTRY = re.compile(r"(localhost|[^/]*[.:A-Z][^/]*)(/|\Z)")
+_LEGACY = re.compile(r"\Aindex\.docker\.io(?=/|\Z)")
+_OFFICIAL = re.compile(r"\Adocker\.io/(?=[^/]*\Z)")
 #: Beside that name, lists of the containers that are meant and of those that are not.
 SELECTING = ("only", "except")
 
@@ -136,20 +142,23 @@ def _with(value: Any, key: str, change: Callable[[Any], Any]) -> Any:
 def mirrored_image(image: str, mirrors: Mapping[str, str]) -> str:
     """An image by the name that it has at the mirror of the longest beginning that fits; else the image as it is.
 
-    Where a name has no registry, a node's runtime takes Docker Hub's, so `nginx:1` is `docker.io/library/nginx:1`:
-    https://kubernetes.io/docs/concepts/containers/images/#image-names
+    Names are those of `distribution/reference`, as a node's runtime has them: `nginx:1` and `index.docker.io/nginx:1`
+    are `docker.io/library/nginx:1`. A beginning may leave out `library` as well, as `docker.io/nginx` does.
     """
-    registry, slash, _ = image.partition("/")
-    name = image
-    if not slash:
-        name = f"docker.io/library/{image}"
-    elif not ("." in registry or ":" in registry or registry == "localhost"):
-        name = f"docker.io/{image}"
-    fits = [prefix for prefix in mirrors if name[len(prefix) : len(prefix) + 1] in "/:@" and name.startswith(prefix)]
+    name = _with_registry(image if "/" in image else f"docker.io/{image}")
+    name = _OFFICIAL.sub("docker.io/library/", name)
+    names = (name, name.replace("docker.io/library/", "docker.io/", 1))
+    beginnings = {_with_registry(prefix): mirror for prefix, mirror in mirrors.items()}
+    fits = [(len(b), n) for n in names for b in beginnings if n.startswith(b) and n[len(b) : len(b) + 1] in "/:@"]
     if not fits:
         return image
-    prefix = max(fits, key=len)
-    return f"{mirrors[prefix]}{name[len(prefix) :]}"
+    length, name = max(fits, key=itemgetter(0))
+    return f"{beginnings[name[:length]]}{name[length:]}"
+
+
+def _with_registry(name: str) -> str:
+    """An image's name, or the beginning of one, with its registry: Docker Hub's where there is none."""
+    return _LEGACY.sub("docker.io", name if _REGISTRY.match(name) else f"docker.io/{name}")
 
 
 def plain_mapping(value: Any) -> Object:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from hashlib import sha256
 from typing import Final
 
 from injector.diagnostics import Diagnostic, Place, Severity
 from injector.names import is_dns_label, respelling, shortened, suggestion
 from injector.pods.context import Workload
+from injector.templates.kubernetes_yaml import YAMLError, compose, index, load_manifest
 from injector.templates.manifest import Manifest
 from injector.templates.template import MANIFEST, VERSION_KEYS, WHOLE, Stage, Template
 
@@ -74,9 +76,18 @@ def draw(template: str, namespace: str, workload: Workload) -> int:
 def without_version(text: str) -> str:
     """The text of a template.yaml without `VERSION_KEYS`: as it is once it replaces the other template.
 
-    A comment or an empty line behind their values belongs to what follows.
+    A comment or an empty line behind their values belongs to what follows. As it is where it says anything else without
+    them, as where another key refers to an anchor in them; so two texts with one result say the same.
     """
-    return _VERSION_LINES.sub("", text)
+    if not _VERSION_LINES.search(text):
+        return text
+    pairs = getattr(compose(text), "value", ())
+    keys = {index(text, key.start_mark) for key, _ in pairs if key.value in VERSION_KEYS}
+    rest = _VERSION_LINES.sub(lambda lines: "" if lines.start() in keys else lines[0], text)
+    with suppress(YAMLError):
+        if load_manifest(rest) == {key: v for key, v in load_manifest(text).items() if key not in VERSION_KEYS}:
+            return rest
+    return text
 
 
 def version_problems(templates: Iterable[Template]) -> Iterator[Diagnostic]:

@@ -273,3 +273,12 @@ def test_15_more_trials_than_can_be_made(team: Team, namespace: NamespaceFactory
         finally:
             stop.set()
     assert [done.result() for done in writing] == [None] * 12
+
+
+def test_16_a_container_with_the_user_that_a_redirect_spares(team: Team) -> None:
+    team.apply("probe", files(container(securityContext={"runAsUser": 1337})))
+    for templates in ("envoy,./probe", "./probe,envoy"):
+        assert "conflict" in failure_of(team.made(templates))
+    assert "probe:1" in images_of(team.made("./probe"))
+    made = team.made("envoy,./probe", annotations={"envoy.sidecar.injector/run-as-user": "1338"})
+    assert {"probe:1", "app:1"} < set(images_of(made))

@@ -100,7 +100,7 @@ def test_an_app_that_runs_as_envoys_user(level: str) -> None:
     pod = app_pod(**({"securityContext": {"runAsUser": 1337}} if level == "container" else {}))
     if level == "pod":
         pod["spec"]["securityContext"] = {"runAsUser": 1337}
-    refused(injected("envoy", pod=pod), Reason.NOT_SERVED)
+    refused(injected("envoy", pod=pod), Reason.CONFLICT)
     assert injected("envoy", {"run-as-user": "1338"}, pod).reason is Reason.INJECTED
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import yaml
 
 from injector.authoring.diagnostic_formats import one_line
 from injector.diagnostics import Diagnostic, Path as ObjectPath, Place
+from injector.loading.template_folders import read_ordinary
 from injector.pods.overlay import bare_value
 from injector.templates.kubernetes_yaml import Builder, Node, YAMLError, compose
 from injector.templates.source_map import place_at
@@ -157,46 +157,13 @@ def read_within(folder: Path, name: str) -> str:
         home, file = folder.resolve(), (folder / name).resolve()
         if not file.is_relative_to(home):
             raise ValueError("is a link that leads out of the template's folder; copy the file")
-        # what is not an ordinary file is not waited for, as one would for a pipe
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-        with _ordinary(descriptor) as stream:
-            data = stream.read(LARGEST + 1)
+        data = read_ordinary(file, LARGEST)
     except (OSError, RuntimeError) as error:
         raise ValueError(f"cannot be read: {_why(error)}") from None
-    if len(data) > LARGEST:
-        raise ValueError(f"is larger than {LARGEST // 1024 // 1024} MiB")
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise ValueError(f"is not UTF-8 text (byte {error.start})") from None
-
-
-def write_within(folder: Path, name: str, text: str) -> None:
-    """Write a file of a template's folder, `name` its path within. Never through a link, nor outside.
-
-    Raises ValueError saying why not.
-    """
-    file = folder / name
-    try:
-        if file.is_symlink() or file.parent.resolve() != (folder.resolve() / name).parent:
-            raise ValueError(
-                "is a symbolic link, or is in a linked folder; replace the link with an ordinary file or folder"
-            )
-        flags = os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW
-        with _ordinary(os.open(file, flags, 0o666), "wb") as stream:
-            stream.truncate(0)
-            stream.write(text.encode())
-    except (OSError, RuntimeError) as error:
-        raise ValueError(f"cannot be written: {_why(error)}") from None
-
-
-def _ordinary(descriptor: int, mode: str = "rb") -> BinaryIO:
-    """An open file, if it is one: a device, a pipe or a folder is closed again."""
-    kind = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(kind):
-        return cast("BinaryIO", os.fdopen(descriptor, mode))
-    os.close(descriptor)
-    raise ValueError("is a folder" if stat.S_ISDIR(kind) else "is not an ordinary file")
 
 
 def _why(error: OSError | RuntimeError) -> str:

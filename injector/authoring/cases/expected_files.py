@@ -14,13 +14,14 @@ import yaml
 
 from injector.apply import InjectionContext, containers_of, render_context
 from injector.authoring.cases.case import decision_of
-from injector.authoring.cases.document import Absent, read_within, write_within
+from injector.authoring.cases.document import Absent, read_within
 from injector.authoring.cases.harness import Outcome
 from injector.authoring.cases.programs import ProgramRefusal
 from injector.authoring.cases.subset import mismatches_of, shown_text, without_tag
 from injector.authoring.cases.suite import TESTS, Checked
 from injector.authoring.diagnostic_formats import one_line, quoted_lines
 from injector.authoring.file_syntax import line_offset, unreadable_files
+from injector.authoring.output_files import write_within
 from injector.diagnostics import Diagnostic, Path, Place
 from injector.errors import DocumentError, InjectionError
 from injector.injection import Applied
@@ -220,10 +221,12 @@ def golden_problem(
         if have == expected:
             return None, False
         if update:
-            write_within(folder, f"{TESTS}/{name}", expected)
+            if file.is_symlink():
+                raise ValueError("is a symbolic link; replace it with an ordinary file")
+            write_within(folder, {f"{TESTS}/{name}": expected.encode()}, follow=False)
             return None, True
-    except ValueError as error:
-        raise DocumentError(one_line(f"{file}: {error}")) from None
+    except (ValueError, OSError) as error:
+        raise DocumentError(one_line(f"{file}: {getattr(error, 'strerror', error)}")) from None
     if have is None:
         problem = checked.unmet("golden", f"there is no {name} yet", help="--update writes it")
         return problem, False

@@ -19,9 +19,9 @@ from typing import NamedTuple
 from injector.authoring.cases.expected_files import golden_problem
 from injector.authoring.cases.harness import CaseError, Harness
 from injector.authoring.cases.suite import TESTS, read_suite
+from injector.authoring.output_files import ScaffoldError
 from injector.authoring.reference import BEGIN, with_section
 from injector.authoring.schemas import schema_of
-from injector.errors import InjectorError
 from injector.loading.template_folders import gallery_path, read_folder
 from injector.names import flow_value
 from injector.pods.resource_kinds import Resource, resource_of
@@ -40,10 +40,6 @@ POLICY = SHAPES / "policy"
 #: What tells a file of cases from the manifests and golden files beside it.
 _CASES = re.compile(r"^cases:", re.MULTILINE)
 _SCHEMA_LINE = re.compile(r"\A# yaml-language-server: [^\n]*\n")
-
-
-class ScaffoldError(InjectorError):
-    """The template cannot be made: its name is not valid, or the original cannot be copied."""
 
 
 def scaffold(name: str, original: Path, to: Target | None = None, image: str | None = None) -> dict[str, str]:

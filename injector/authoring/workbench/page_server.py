@@ -232,7 +232,8 @@ class _Socket(_Handler, WebSocketHandler):
         protocol = self._server.protocol
         try:
             protocol.handle_message(json.loads(message, object_hook=protocol.structure_message))
-        except (ValueError, AttributeError, JsonRpcException):  # no JSON, or none of the protocol's
+        # no JSON, none of the protocol's, or its last: `exit`, by which only this page ends
+        except (ValueError, AttributeError, JsonRpcException, SystemExit):
             self.close(1007, "this is no message of the language server protocol")
 
     def on_close(self) -> None:

@@ -12,9 +12,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from injector.authoring.cases.suite import TESTS
-from injector.authoring.output_files import write_files
+from injector.authoring.output_files import write_within
 from injector.errors import InjectorError
-from injector.loading.template_folders import files_of
+from injector.loading.template_folders import LARGEST_FOLDER, files_of, read_ordinary
 from injector.templates.template import FILE, LARGEST
 
 
@@ -42,12 +42,13 @@ class TemplateFiles:
 
         Raises OSError where the folder cannot be read.
         """
-        files = {}
+        files, left = {}, LARGEST_FOLDER
         for path in self._paths():
             try:
-                data = (self.folder / path).read_bytes()
+                data = read_ordinary((self.folder / path).resolve(), min(left, 2 * LARGEST))
+                left -= len(data)
                 files[path] = data.decode("utf-8"), etag(data)
-            except (OSError, UnicodeDecodeError):  # gone meanwhile, or nothing to edit
+            except (OSError, ValueError):  # gone meanwhile, too large, or nothing to edit
                 continue
         return files
 
@@ -57,13 +58,11 @@ class TemplateFiles:
         Raises ConflictError where the file has another content, FileRefusedError for a path that is none of a
         template's, OSError.
         """
-        file = self._expected(path, expected)
+        self._expected(path, expected)
         data = text.encode()
         if len(data) > LARGEST:
             raise FileRefusedError(f"{path}: {len(data)} bytes do not fit into a ConfigMap; the limit is {LARGEST}")
-        file.parent.mkdir(exist_ok=True)
-        mode = file.stat().st_mode & 0o777 if expected else 0o644
-        write_files({file: (data, mode)})
+        write_within(self.folder, {path: data})
         return etag(data)
 
     def delete(self, path: str, expected: str) -> None:
@@ -87,7 +86,7 @@ class TemplateFiles:
         for within in ("", f"{TESTS}/"):
             if (self.folder / within).is_dir():
                 for file in files_of(self.folder / within):
-                    if FILE.match(file.name) and self._is_own(file) and file.stat().st_size <= 2 * LARGEST:
+                    if FILE.match(file.name) and self._is_own(file):
                         yield within + file.name
 
     def _is_own(self, file: Path) -> bool:

@@ -7,7 +7,7 @@ Whatever the pod violates by itself is left to the API server, which says so its
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -22,6 +22,7 @@ from injector.pods.constraints import (
     namespace_limits,
     platform,
     ports,
+    redirects,
     requests_and_limits,
     restricted,
     volumes,
@@ -81,6 +82,15 @@ def check_security(final: Object, base: Object, namespace: Namespace, cluster: C
     parts = PodView(final, base)
     mounts = () if namespace.labels[_LEVEL] == "privileged" else baseline.find_mounts(parts)
     _refuse_new(chain(_security_level(parts, namespace, cluster.version[1]), mounts), ())
+
+
+def check_redirects(final: Object, pairs: Sequence[tuple[str, str]]) -> None:
+    """Raise for the first container whose traffic a redirect spares as if it were the sidecar's, whoever brings it.
+
+    `pairs` are all the templates' `redirects`. Raises InjectionError with CONFLICT.
+    """
+    if pairs:
+        _refuse_new(redirects.find_spared(PodView(final, final), pairs), ())
 
 
 def _refuse_new(violations: Iterable[Diagnostic], old: Iterable[Diagnostic]) -> None:

@@ -418,13 +418,23 @@ def test_a_file_that_changes_meanwhile_stays(tmp_path: Path, capsys: pytest.Capt
 
 def test_a_link_and_a_mode_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write(tmp_path, WRONG)
-    target = tmp_path / "elsewhere.yaml"
+    target = folder / ".kept.yaml"
     (folder / MANIFEST).rename(target)
     target.chmod(0o640)
     (folder / MANIFEST).symlink_to(target)
     assert run(capsys, "lint", folder, "--fix")[0] == 0
     assert (folder / MANIFEST).is_symlink()
     assert (target.read_text(), target.stat().st_mode & 0o777) == (RIGHT["tool"][MANIFEST], 0o640)
+
+
+def test_a_link_that_leads_out_is_not_written_through(tmp_path: Path) -> None:
+    folder = write(tmp_path, WRONG)
+    outside = (folder / MANIFEST).rename(tmp_path / "elsewhere.yaml")
+    (folder / MANIFEST).symlink_to(outside)
+    left = write_fixes(lint_template(str(folder), LintOptions(fix=True)))
+    assert left.fixed is None
+    assert [problem.place.file for problem in left.problems if problem.code == "file"] == [MANIFEST]
+    assert (outside.read_text(), (folder / OVERLAY).read_text()) == (WRONG[MANIFEST], WRONG[OVERLAY])
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,11 @@ def test_the_language_server_answers_over_the_socket(served: Served) -> None:
     assert asyncio.run(_talk(served)) == "injector"
 
 
-@pytest.mark.parametrize("message", ["", "{", "[]", "1", '{"jsonrpc": "2.0"}', '{"jsonrpc": "1", "method": "x"}', "\0"])
+EXIT = '{"jsonrpc": "2.0", "method": "exit"}'
+NO_MESSAGES = ["", "{", "[]", "1", '{"jsonrpc": "2.0"}', '{"jsonrpc": "1", "method": "x"}', "\0"]
+
+
+@pytest.mark.parametrize("message", [*NO_MESSAGES, EXIT, EXIT.replace("}", ', "id": 1}')])
 def test_what_is_no_message_ends_that_page_at_most(served: Served, message: str) -> None:
     async def send() -> None:
         address = f"ws://{served.host}/language-server?token={served.token}"

@@ -41,10 +41,23 @@ def mirrors(tmp_path: Path) -> Path:
         ("quay.io/a/b:1", "quay.io/a/b:1"),
         ("localhost/a", "localhost/a"),
         ("docker.io.example/a", "docker.io.example/a"),
+        ("docker.io/nginx:1", "mirror.example/hub/library/nginx:1"),
+        ("index.docker.io/library/nginx@sha256:00", "mirror.example/hub/library/nginx@sha256:00"),
+        ("index.docker.io/rancher/a", "other.example:5000/r/a"),
+        ("EVIL/x", "EVIL/x"),
+        ("registry:5000/x", "registry:5000/x"),
+        ("localhost", "mirror.example/hub/library/localhost"),
     ],
 )
 def test_the_longest_beginning_counts(image: str, mirrored: str) -> None:
     assert mirrored_image(image, HUB) == mirrored
+
+
+@pytest.mark.parametrize("beginning", ["nginx", "docker.io/nginx", "index.docker.io/library/nginx", "library/nginx"])
+@pytest.mark.parametrize("image", ["nginx:1", "docker.io/nginx:1", "library/nginx:1", "index.docker.io/nginx:1"])
+def test_each_spelling_of_a_name_is_that_name(beginning: str, image: str) -> None:
+    assert mirrored_image(image, {"docker.io": "hub.example", beginning: "own.example/n"}) == "own.example/n:1"
+    assert mirrored_image("nginxinc/a", {beginning: "own.example/n"}) == "nginxinc/a"
 
 
 def test_what_is_listed_is_what_a_pod_gets(tmp_path: Path, mirrors: Path) -> None:

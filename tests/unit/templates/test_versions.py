@@ -18,6 +18,7 @@ from injector.pods.receipt import read_receipt
 from injector.pods.workloads import workload_of_object
 from injector.settings import Settings
 from injector.templates.choice import choose, template_for
+from injector.templates.kubernetes_yaml import load_manifest
 from injector.templates.load import load_template
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
 from injector.templates.template import METADATA, WHOLE
@@ -106,16 +107,40 @@ def test_the_digest_is_that_of_what_it_becomes() -> None:
     assert without_version("version-of: logger\n" + commented) == commented
 
 
-LINES = st.lists(st.sampled_from(["stage: 1%", "version-of: a", "stage:", "  x: 1", "", "# c", "  # c", "b: 1"]))
+DECLARED = BASE.partition("\n")[2].replace("{", "{{").replace("}", "}}")
+QUOTED = f'description: "a\nstage: {{0}}\n  {{0}}"\n{DECLARED}'
+ANCHOR = (
+    f"version-of: logger\nstage: {{{{selector: &a {{{{matchLabels: {{{{a: {{0}}}}}}}}}}}}}}\nselector: *a\n{DECLARED}"
+)
 
 
-@given(LINES)
+@pytest.mark.parametrize("text", [QUOTED, "version-of: logger\nstage: 1%\n" + QUOTED, ANCHOR])
+def test_what_only_looks_like_a_stage_counts(text: str) -> None:
+    assert len({load_template("next", files(2, "", text.format(value, value))).digest for value in "bc"}) == 2
+
+
+#: Lines of a template.yaml, and what they say of what is no version.
+LINES = {
+    "version-of: a": None,
+    "stage:": None,
+    "stage: 1%": None,
+    "'stage':\n  x: 1\n\n  # c\n  z: [stage: 1]": None,
+    "# c": None,
+    "  # stage: 1": None,
+    "": None,
+    "c:\n  stage: 1": ("c", {"stage": 1}),
+    'd: "\nstage: 1\n  2"': ("d", " stage: 1 2"),
+}
+
+
+@given(st.lists(st.sampled_from(list(LINES)), unique_by=lambda line: line.strip("'")[:5] if line else line))
 def test_only_its_own_lines_are_left_out(lines: list[str]) -> None:
-    text = "".join(f"{line}\n" for line in lines)
+    text = "".join(f"{line}\n" for line in ["b: 1", *lines])
     rest = without_version(text)
     assert without_version(rest) == rest
-    assert not any(line.startswith(("stage", "version-of")) for line in rest.splitlines())
-    assert [line for line in rest.splitlines() if line[:1] == "b"] == [line for line in lines if line[:1] == "b"]
+    assert load_manifest(rest) == {"b": 1, **dict(entry for line in lines if (entry := LINES[line]))}
+    others = [line for line in lines if LINES[line] is None and line.strip()[:1] in ("", "#")]
+    assert [line for line in rest.splitlines() if line.strip()[:1] in ("", "#")] == others
 
 
 @given(st.text(), st.text(), st.text())

@@ -86,6 +86,7 @@ def redirects(subject: Subject) -> Findings:
           containers:
           - name: proxy
             image: example.com/proxy:1.2
+            securityContext: {runAsUser: 1337}  # what this user sends is not redirected
 
     Good:
         # template.yaml
