@@ -27,6 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from injector.loading import trial
 from tests import silence
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,14 +60,51 @@ def run(
         given.seek(0)
         streams = (given.fileno(), out.fileno(), err.fileno())
         running = start([*map(str, args)], streams, cwd=cwd, env=env, limits=limits)
-        try:
-            code = running.wait(timeout)
-        except subprocess.TimeoutExpired:
-            running.kill()
-            running.wait()
-            raise
+        code = _ended(running, timeout)
         written = [stream.seek(0) or stream.read().decode() for stream in (out, err)]
     return Done(code, *written, running.seconds)
+
+
+def _ended(running: Running, timeout: float) -> int:
+    try:
+        return running.wait(timeout)
+    except subprocess.TimeoutExpired:
+        running.kill()
+        running.wait()
+        raise
+
+
+class Trials:
+    """In place of the module `subprocess` in `injector.loading.trial`: the child that tries templates is a fork too.
+
+    How it really starts, and what its limits hold then, is shown by the tests of trials, in tests/unit/templates.
+    """
+
+    TimeoutExpired = subprocess.TimeoutExpired
+
+    @staticmethod
+    def run(
+        command: Sequence[str],
+        *,
+        input: bytes,  # noqa: A002
+        env: Mapping[str, str],
+        timeout: float,
+        **_: bool,
+    ) -> subprocess.CompletedProcess[bytes]:
+        """As `subprocess.run` does."""
+        env = {name: value for name, value in env.items() if name != silence.MODE}  # it knows nothing of that
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            given.write(input)
+            given.seek(0)
+            running = start([], (given.fileno(), out.fileno(), err.fileno()), env=env, main=command[-1])
+            try:
+                code = _ended(running, timeout)
+            except subprocess.TimeoutExpired as expired:
+                out.seek(0)
+                expired.output = out.read()
+                raise
+            written = [stream.seek(0) or stream.read() for stream in (out, err)]
+        return subprocess.CompletedProcess([*command], code, *written)
 
 
 class Running:
@@ -118,13 +156,15 @@ def start(
     cwd: Path = ROOT,
     env: Mapping[str, str] | None = None,
     limits: Mapping[int, int] | None = None,
+    main: str = "injector",
 ) -> Running:
-    """Start `python -m injector ARGS` with these three streams, in a process group of its own.
+    """Start `python -m injector ARGS` with these three streams, in a process group of its own. `main` is another module
+    that is run.
 
     It does not outlive this process.
     """
     environment = {**(os.environ if env is None else env)}
-    call = {"args": [*args], "cwd": str(cwd), "env": environment, "limits": [*(limits or {}).items()]}
+    call = {"args": [*args], "cwd": str(cwd), "env": environment, "limits": [*(limits or {}).items()], "main": main}
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with _one_at_a_time:
         socket.send_fds(_server(), [json.dumps(call).encode()], [*streams, theirs.fileno()])
@@ -138,7 +178,7 @@ import json, os, signal, socket, sys
 ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asked:
     asked.connect({address!r})
-    call = dict(args=sys.argv[1:], cwd=os.getcwd(), env=dict(os.environ), limits=[])
+    call = dict(args=sys.argv[1:], cwd=os.getcwd(), env=dict(os.environ), limits=[], main="injector")
     socket.send_fds(asked, [json.dumps(call).encode()], [0, 1, 2, theirs.fileno()])
 theirs.close()
 pid = int(ours.recv({largest}))
@@ -197,8 +237,8 @@ def _server() -> socket.socket:
     return ours
 
 
-def _serve(connection: socket.socket) -> None:
-    """Fork for each call. Returns in the forked process, which has become what was asked for."""
+def _serve(connection: socket.socket) -> str:
+    """Fork for each call. Returns in the forked process, which has become what was asked for, the module to run."""
     package = importlib.import_module("injector")
     for module in pkgutil.walk_packages(package.__path__, "injector."):
         if not module.name.endswith("__main__"):
@@ -240,7 +280,9 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _become(streams: list[int], args: list[str], cwd: str, env: dict[str, str], limits: list[tuple[int, int]]) -> None:
+def _become(
+    streams: list[int], args: list[str], cwd: str, env: dict[str, str], limits: list[tuple[int, int]], main: str
+) -> str:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -253,6 +295,7 @@ def _become(streams: list[int], args: list[str], cwd: str, env: dict[str, str], 
         silence.start(mode)
     for what, most in limits:
         resource.setrlimit(what, (most, most))
+    return main
 
 
 def _end(code: int) -> None:
@@ -269,9 +312,12 @@ def _end(code: int) -> None:
 
 
 if __name__ == "__main__":
-    _serve(socket.socket(fileno=int(sys.argv[1])))
+    main = _serve(socket.socket(fileno=int(sys.argv[1])))
     try:
-        runpy.run_module("injector", run_name="__main__", alter_sys=True)
+        if main == trial.__name__:
+            trial.trial_main()  # it is there already
+            _end(0)
+        runpy.run_module(main, run_name="__main__", alter_sys=True)
     except SystemExit as end:
         if isinstance(end.code, str):
             raise

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from injector.loading import trial
 from injector.telemetry import LogOutput
 from injector.webhook.app import App, ServeOptions
+from tests import command, silence
 from tests.unit.webhook.support import Loop, lines_of, make_certificate, running_loop
 
 TEMPLATE = {
@@ -19,6 +21,9 @@ TEMPLATE = {
     "  image: {type: string, format: image, default: 'registry.example/proxy:1', description: Its image.}\n",
     "overlay.yaml.j2": 'spec:\n  containers:\n    - name: proxy\n      image: "{{ params.image }}"\n',
 }
+
+#: In a run whose processes all say x, the child is one that does.
+_WORDLESS = silence.silent()
 
 
 def write_template(folder: Path, name: str = "proxy", **files: str) -> None:
@@ -74,6 +79,13 @@ class Served:
     def stop(self) -> None:
         self.loop.call(self.app.drain.requested.set)
         self._waiting.result(300)
+
+
+@pytest.fixture(autouse=True)
+def forked_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each server tries its templates when it starts, and when they change."""
+    if not _WORDLESS:
+        monkeypatch.setattr(trial, "subprocess", command.Trials)
 
 
 @pytest.fixture
