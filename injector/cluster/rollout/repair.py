@@ -198,9 +198,7 @@ class Repair(Background):
             if (fault := await self._replicas_fault()) or not self._active:
                 raise StepError(Diagnostic("injector-not-ready", "error", f"the injector is not ready: {fault}"))
             if namespace is None or not is_called(configuration, namespace, pod):
-                raise StepError(
-                    Diagnostic("not-called", "warning", "the injector is not called for this pod")
-                )
+                raise StepError(Diagnostic("not-called", "warning", "the injector is not called for this pod"))
             if refusal := await evict():
                 return refusal
             self._next_eviction = time.monotonic() + 60 / self._settings.repair.per_minute
