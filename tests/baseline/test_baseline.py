@@ -1,23 +1,30 @@
-"""Everything, of the generated pods in `make soak`, and what holds of the baseline itself."""
+"""Everything, of the longest parts in `make soak`, and what holds of the baseline itself."""
 
 import re
 
 import pytest
 
 from tests.baseline.case import TOLD
-from tests.baseline.check import check
+from tests.baseline.check import check, check_share
 from tests.baseline.generated import PODS
 from tests.baseline.parts import PARTS
 from tests.baseline.record import FILE, Difference, differences, grouped, look, recorded, told
 
-OTHERS = [name for name in PARTS if not name.startswith("pods/")]
+#: Of each a quarter is in `make test`; of the generated pods in files of their own.
+OF_AUTHORS = ("broken/rules", "broken/templates")
+LONG = [name for name in PARTS if name.startswith("pods/") or name in OF_AUTHORS]
 
 
 @pytest.mark.parametrize(
-    "part", [*OTHERS, *(pytest.param(name, marks=pytest.mark.soak(minutes=10)) for name in PARTS if name not in OTHERS)]
+    "part", [pytest.param(name, marks=pytest.mark.soak(minutes=10)) if name in LONG else name for name in PARTS]
 )
 def test_part(part: str) -> None:
     check(part)
+
+
+@pytest.mark.parametrize("part", OF_AUTHORS)
+def test_a_quarter(part: str) -> None:
+    check_share(part)
 
 
 def test_every_part_is_recorded_and_the_file_is_small() -> None:

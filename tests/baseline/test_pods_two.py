@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.baseline.check import check_half
+from tests.baseline.check import check_share
 from tests.baseline.parts import PARTS
 
 
 @pytest.mark.parametrize("part", [name for name in PARTS if name.startswith("pods/")][1::2])
 def test_pods(part: str) -> None:
-    check_half(part)
+    check_share(part)

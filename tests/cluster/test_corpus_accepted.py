@@ -14,6 +14,7 @@ from tests.cluster.controlplane import ControlPlane
 from tests.cluster.processes import eventually
 from tests.corpus.commands import objects, place, run, templates_loaded_once
 from tests.corpus.manifests import MANIFESTS, VARIANTS, VERSIONS, Manifest, balanced
+from tests.samples import sampled
 
 #: What a manifest says about the namespace that its objects are for.
 _OF_NAMESPACES = ("LimitRange", "ResourceQuota")
@@ -102,7 +103,7 @@ def refusal(control_plane: ControlPlane, obj: Object, namespace: str, validation
     return None
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sampled(CASES, 2))
 def test_accepted_with_its_sidecar_as_without(
     name: str,
     control_plane: ControlPlane,

@@ -16,6 +16,7 @@ from injector.cli.inputs import Input
 from injector.settings import Settings
 from tests.corpus.commands import gone, objects, place, run, templates_loaded_once
 from tests.corpus.manifests import FOLDER, MANIFESTS, VARIANTS, VERSIONS, WAYS, balanced
+from tests.samples import sampled
 
 _MARKS = {Settings().status_key, Settings().receipt_key}
 
@@ -42,7 +43,7 @@ def test_there_are_enough():
     assert sum(name.startswith("broken/") for name in MANIFESTS) >= 40
 
 
-@pytest.mark.parametrize(("manifest", "variant", "sidecars"), CASES)
+@pytest.mark.parametrize(("manifest", "variant", "sidecars"), sampled(CASES, 2))
 def test_inject_inject_again_uninject(manifest, variant, sidecars, tmp_path, templates_once):
     inject_inject_again_uninject(manifest, variant, sidecars, tmp_path)
 

@@ -61,7 +61,7 @@ class Helm:
 
     def objects(self, values: Mapping[str, Any] | None = None, namespace: str = NAME) -> list[Object]:
         """The same as objects."""
-        return [found for found in yaml.safe_load_all(self.text(values, namespace)) if found]
+        return [found for found in yaml.load_all(self.text(values, namespace), yaml.CSafeLoader) if found]
 
 
 @lru_cache(maxsize=256)

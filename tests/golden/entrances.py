@@ -62,7 +62,7 @@ class Case:
 def read_case(folder: Path) -> Case:
     """The case of a folder."""
     file = folder / "case.yaml"
-    return Case(folder, **(yaml.safe_load(file.read_text()) if file.exists() else {}))
+    return Case(folder, **(yaml.load(file.read_text(), yaml.CSafeLoader) if file.exists() else {}))
 
 
 # ------------------------------------------------------------------------------------------------- command line

@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = page("operations.md")
 FLAT = " ".join(PAGE.split())
 VALUES = yaml.safe_load((ROOT / "deploy" / "chart" / "values.yaml").read_text())
-OBJECTS = [o for o in yaml.safe_load_all((ROOT / "deploy" / "install.yaml").read_text()) if o]
+OBJECTS = [o for o in yaml.load_all((ROOT / "deploy" / "install.yaml").read_text(), yaml.CSafeLoader) if o]
 INSTALLED = Installation()
 _MIB = 1024 * 1024
 

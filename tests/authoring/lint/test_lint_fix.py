@@ -27,6 +27,7 @@ from injector.loading.template_folders import gallery_path, read_folder
 from injector.templates.load import load_template
 from tests.authoring.lint.support import BASE, found, write
 from tests.authoring.lint.test_lint_rule_cases import CASES as RULE_CASES
+from tests.samples import sampled
 from tests.unit.templates.test_broken import CASES as BROKEN, contents
 
 MANIFEST, OVERLAY, README = "template.yaml", "overlay.yaml.j2", "README.md"
@@ -214,8 +215,14 @@ def test_there_are_40() -> None:
     assert sum("\n" in change[2] for case in CASES for change in case.changes) >= 5
 
 
+@pytest.fixture(scope="module")
+def linted() -> set[object]:
+    """The files that are known to have no problem."""
+    return set()
+
+
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[f"{case.template}: {case.what}" for case in CASES])
-def test_fixed(number: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fixed(number: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], linted: set[object]) -> None:
     case, form = CASES[number], list(FORMS.values())[number % len(FORMS)]
     right = put(tmp_path / "right" / case.template, case.files(right=True), form)
     wrong = put(tmp_path / "wrong" / case.template, case.files(right=False), form)
@@ -223,8 +230,13 @@ def test_fixed(number: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     before = lint_template(str(wrong), LintOptions()).problems
     assert set(case.rules.split()) <= {problem.code for problem in before}
     assert run(capsys, "lint", "--fix", wrong)[:2] == (0, "")
-    assert lint_template(str(wrong), LintOptions()).problems == ()
-    assert rendered(capsys, wrong) == rendered(capsys, right)
+    texts = tuple(sorted((file.name, file.read_bytes()) for file in wrong.iterdir()))
+    if texts not in linted:  # many cases of a template have the same end
+        assert lint_template(str(wrong), LintOptions()).problems == ()
+    if texts not in linted or not case.exact:
+        assert rendered(capsys, wrong) == rendered(capsys, right)
+    linted.add(texts)
+    assert {file.name for file in wrong.iterdir()} == {file.name for file in right.iterdir()}
     for file in wrong.iterdir():
         changed = {name for name, *_ in case.changes}
         if case.exact:
@@ -252,7 +264,9 @@ _EXAMPLES = [(f"{name}: bad example", {**RIGHT["tool"], **rule.documentation.bad
 
 
 @pytest.mark.parametrize(
-    ("what", "files"), [*_BROKEN, *_OF_RULES, *_EXAMPLES], ids=lambda value: value if isinstance(value, str) else ""
+    ("what", "files"),
+    [*sampled(_BROKEN, 3), *_OF_RULES, *sampled(_EXAMPLES, 2)],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_nothing_gets_worse(what: str, files: dict[str, str]) -> None:
     before = tuple(lint_sources("tool", files, LintOptions()))

@@ -20,6 +20,7 @@ from injector.templates.environment import FUNCTIONS
 from injector.templates.filters import FILTERS, TEXT_FILTERS
 from tests.authoring.lsp.marked import CASES, FILES, MANIFEST, OVERLAY, marked, project, real_projects
 from tests.processor_time import at_most, reference
+from tests.samples import sampled
 
 #: A file with the cursor, and some labels that have to be offered, each with its kind.
 OFFERED = [
@@ -181,12 +182,13 @@ def test_for_other_objects_no_field_of_a_pod_is_offered() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(real_projects()))
-def test_anywhere_in_real_files(name: str) -> None:
+@pytest.mark.parametrize("places", [6, pytest.param(20, marks=pytest.mark.soak(minutes=2))])
+def test_anywhere_in_real_files(name: str, places: int) -> None:
     """Anywhere in every file, whole or cut off there, each feature gives an answer, and soon."""
     whole, multiples, before = real_projects()[name], [], reference()
     dice = random.Random(name)
     for file, text in whole.files.items():
-        for offset in sorted(dice.sample(range(len(text) + 1), min(len(text) + 1, 20))):
+        for offset in sorted(dice.sample(range(len(text) + 1), min(len(text) + 1, places))):
             for template in (whole, Project(whole.folder, {**whole.files, file: text[:offset]})):
                 for feature in (complete, hover, definition, references):
                     began = time.process_time()
@@ -249,33 +251,37 @@ def test_anywhere_in_what_is_half_written(data: st.DataObject) -> None:
         symbols(template, name)
 
 
+#: Long texts that a feature may go through again and again.
+LONG = [
+    "{# " * 30_000,
+    "{#\n" * 30_000,
+    "{{\n" * 30_000,
+    "{{ a }}" * 15_000,
+    "{{ a }}\n" * 15_000,
+    "{% if a %}\n" * 10_000,
+    "{{ " + "a." * 40_000,
+    "{{ " + "'" * 100_001,
+    "- " * 50_000,
+    "[" * 100_000,
+    "{a: " * 30_000,
+    "a:\n" + " " * 100_000,
+    "a" + " " * 100_000 + "b",
+    "a: '\n" * 30_001,
+    'a: "\n' * 30_001,
+    "".join(f"{' ' * n}a:\n" for n in range(400)),
+    "spec:\n  containers:\n" + "  - name: a\n" * 8_000,
+    "parameters:\n" + "  a: {type: string}\n" * 5_000,
+    "cases:\n" + "- {name: a, expect: {reason: bad-parameter, message: app-port}}\n" * 1_500,
+    "# lint: disable=" + "a," * 40_000,
+]
+
+
 @pytest.mark.parametrize(
-    "text",
-    [
-        "{# " * 30_000,
-        "{#\n" * 30_000,
-        "{{\n" * 30_000,
-        "{{ a }}" * 15_000,
-        "{{ a }}\n" * 15_000,
-        "{% if a %}\n" * 10_000,
-        "{{ " + "a." * 40_000,
-        "{{ " + "'" * 100_001,
-        "- " * 50_000,
-        "[" * 100_000,
-        "{a: " * 30_000,
-        "a:\n" + " " * 100_000,
-        "a" + " " * 100_000 + "b",
-        "a: '\n" * 30_001,
-        'a: "\n' * 30_001,
-        "".join(f"{' ' * n}a:\n" for n in range(400)),
-        "spec:\n  containers:\n" + "  - name: a\n" * 8_000,
-        "parameters:\n" + "  a: {type: string}\n" * 5_000,
-        "cases:\n" + "- {name: a, expect: {reason: bad-parameter, message: app-port}}\n" * 1_500,
-        "# lint: disable=" + "a," * 40_000,
-    ],
-    ids=lambda text: text[:12],
+    ("file", "text"),
+    # each in one of the two files, by turns; in the other one in `make soak`
+    sampled(((file, text) for number, text in enumerate(LONG) for file in (OVERLAY, MANIFEST)[:: (-1) ** number]), 2),
+    ids=lambda value: value[:12],
 )
-@pytest.mark.parametrize("file", [MANIFEST, OVERLAY])
 def test_what_nobody_writes_takes_no_longer_than_its_length(file: str, text: str) -> None:
     template = project(**{file: text})
     with at_most(800):  # 4 s where the reference takes 5 ms

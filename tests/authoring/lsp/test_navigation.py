@@ -16,6 +16,7 @@ from injector.templates.samples import sample_contexts
 from injector.templates.template import Template
 from tests import command
 from tests.authoring.lsp.marked import CASES, FILES, MANIFEST, OVERLAY, edited, marked, project, real_projects, within
+from tests.samples import sampled
 
 AT_PARAMETER = within(MANIFEST, "", "app-port: {type")
 
@@ -199,10 +200,11 @@ def rendered(template: Template) -> list[object]:
     return results
 
 
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.soak(minutes=2))])
 @pytest.mark.parametrize("name", sorted(real_projects()))
-def test_each_parameter_of_real_templates_there_and_back(name: str) -> None:
+def test_each_parameter_of_real_templates_there_and_back(name: str, every: int) -> None:
     original = real_projects()[name]
-    for declared in declarations(original.files[MANIFEST]):
+    for declared in [*declarations(original.files[MANIFEST])][::every]:
         edits = rename(original, MANIFEST, declared.entry.start, f"zz-{declared.base}")
         assert f"zz-{declared.base}" in {edit.text for edit in edits}
         renamed = edited(original, edits)
@@ -219,7 +221,7 @@ def all_renamed(original: Project) -> Project:
     return renamed
 
 
-@pytest.mark.parametrize("name", sorted(real_projects()))
+@pytest.mark.parametrize("name", sampled(sorted(real_projects()), 3))
 def test_renamed_templates_render_the_same(name: str) -> None:
     original = real_projects()[name]
     before, after = (load_template(name, template.sources) for template in (original, all_renamed(original)))

@@ -13,7 +13,9 @@ from injector.cli.main import main
 from injector.loading.trial import try_templates
 from tests.messages import Golden
 
-CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "broken" / "templates.yaml").read_text())
+CASES: list[dict[str, Any]] = yaml.load(
+    (Path(__file__).parent / "broken" / "templates.yaml").read_text(), yaml.CSafeLoader
+)
 RIGHT = {
     "template.yaml": "description: A test.\n",
     "overlay.yaml.j2": "spec:\n  containers:\n  - name: x\n    image: x:1\n",
