@@ -219,6 +219,7 @@ def conclusion(result: RolloutResult, *, interrupted: bool) -> Diagnostic:
         code, severity = "stopped", "error"
     current, skipped, left = result.current, result.skipped, len(result.left)
     text = f"{code}: {counted(current, 'workload')} current, {skipped} skipped, {left} not begun"
-    fields = {"current": current, "skipped": skipped, "left": left}
+    text += f", {result.failed} did not end well" if result.failed else ""
+    fields = {"current": current, "skipped": skipped, "failed": result.failed, "left": left}
     to_do = _GO_ON if left or skipped or result.failed else ""
     return Diagnostic(code, severity, text, to_do, fields=fields)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import http.client
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import msgspec
+import structlog
 
 from injector.errors import InjectorError
 from injector.library_messages import api_server_message
+
+_log = structlog.get_logger(__name__)
 
 #: Reasons of our own, for what the API server did not answer itself.
 UNREACHABLE, TIMEOUT, BAD_ANSWER, WATCH_ENDED = "Unreachable", "Timeout", "BadAnswer", "WatchEnded"
@@ -48,6 +53,19 @@ class ApiError(InjectorError):
         "" for an error of another kind.
         """
         return api_server_message(self.message).kind if self.status == 403 else ""
+
+
+@contextmanager
+def own_result(event: str, **fields: str) -> Iterator[None]:
+    """What is done for one of many: its trouble is logged, and the others go on. What the API server says of itself is
+    raised.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, ApiError) and error.is_of_server:
+            raise
+        _log.warning(event, why=str(error), **fields)
 
 
 class _Cause(msgspec.Struct, frozen=True):

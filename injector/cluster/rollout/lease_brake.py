@@ -8,12 +8,12 @@ from typing import Final
 
 import structlog
 
-from injector.cluster.api_error import ApiError
+from injector.cluster.api_error import ApiError, own_result
 from injector.cluster.client import Client
 from injector.cluster.events import About, Events
 from injector.cluster.rollout.marked_workload import unavailable
 from injector.cluster.rollout.missing_pods import RUNNING, MissingPods
-from injector.cluster.rollout.plan import AffectedWorkload, workload_path
+from injector.cluster.rollout.plan import RESTARTED, AffectedWorkload, workload_path
 from injector.cluster.rollout.rollouts import Brake, BrakeState, Rest, read_brake, write_brake
 from injector.cluster.rollout.steps import BARE_SUCCESSOR, created
 from injector.diagnostics import Diagnostic
@@ -27,8 +27,8 @@ STOPPED_KEY: Final = "sidecar.injector/repair-stopped"
 RESTING_KEY: Final = "sidecar.injector/repair-resting"
 #: Seconds between two Events about a namespace that rests.
 _HOUR = 3600.0
-#: Pods that are looked at for the end of a rest.
-_SAMPLE = 100
+#: Pods that a look reads for the end of a rest.
+_SAMPLE = 20
 
 
 class LeaseBrake:
@@ -48,6 +48,10 @@ class LeaseBrake:
         self._written = BrakeState()
         self._fault = ""  # what stopped all, as long as the Lease does not say so
         self._told: dict[str, float] = {}  # when people of a namespace are told next
+
+    def forget(self) -> None:
+        """Another replica leads: what the Lease says counts."""
+        self.now, self._written, self._fault = Brake(), BrakeState(), ""
 
     async def read(self) -> str:
         """Why nothing is evicted; "" where nothing speaks against it. Who may change the Lease may end a rest, too."""
@@ -82,14 +86,16 @@ class LeaseBrake:
     async def look_at_rests(self) -> None:
         """End the rest of each namespace in which all is well again; tell the others' people, once an hour."""
         for space, rest in self.now.state.rests.items():
-            path, obj = await object_of(self._client, rest.of(space))
-            if await self._is_over(space, rest, path, obj):
-                self.now.end_rest(space)
-            elif obj and path and time.monotonic() >= self._told.get(space, 0):
-                self._told[space] = time.monotonic() + _HOUR
-                about = About(API_VERSIONS[rest.kind], rest.kind, rest.name, obj["metadata"]["uid"], space)
-                note = f"until {rest.until} no pods that lack their sidecars are replaced here: {rest.message}"
-                self._events.tell(about, "repair-rests", note, action="Evict")
+            with own_result("rest-not-judged", namespace=space):
+                path, obj = await object_of(self._client, rest.of(space))
+                if await self._is_over(space, rest, path, obj):
+                    self.now.end_rest(space)
+                elif obj and path and time.monotonic() >= self._told.get(space, 0):
+                    self._told[space] = time.monotonic() + _HOUR
+                    version = (API_VERSIONS | RESTARTED)[rest.kind]
+                    about = About(version, rest.kind, rest.name, obj["metadata"]["uid"], space)
+                    note = f"until {rest.until} no pods that lack their sidecars are replaced here: {rest.message}"
+                    self._events.tell(about, "repair-rests", note, action="Evict")
         self.now.try_again(self._client.now())
 
     async def _is_over(self, space: str, rest: Rest, path: str, obj: Object | None) -> bool:
@@ -101,10 +107,17 @@ class LeaseBrake:
         namespace = self._namespace_of(space)
         if namespace is None:
             return True
-        pods = await self._client.list(f"/api/v1/namespaces/{space}/pods", RUNNING, limit=_SAMPLE)
-        for pod in pods.items or ():
-            if created(pod) > rest.since and await self._missing.has_sidecar(pod, namespace):
-                return True
+        path, page, reads = f"/api/v1/namespaces/{space}/pods", "", 0
+        while reads < _SAMPLE:
+            listing = await self._client.list(path, RUNNING, page=page, metadata_only=True)
+            for metadata in (pod["metadata"] for pod in listing.items or () if created(pod) > rest.since):
+                reads += 1
+                pod = await self._client.find(f"{path}/{metadata['name']}") if reads <= _SAMPLE else None
+                if pod and await self._missing.has_sidecar(pod, namespace):
+                    return True
+            page = listing.metadata.next_page
+            if not page:
+                break
         return False
 
 

@@ -107,7 +107,8 @@ def given_up(obj: Object) -> str:
 
 def _is_observed(obj: Object) -> bool:
     """Whether the status of an object is of its newest version."""
-    return bool(mapping_at(obj, "status").get("observedGeneration", 0) >= obj["metadata"].get("generation", 0))
+    observed = str(mapping_at(obj, "status").get("observedGeneration", 0))  # Argo Rollouts write text
+    return observed.isdecimal() and int(observed) >= obj["metadata"].get("generation", 0)
 
 
 def is_live(pod: Object) -> bool:

@@ -13,13 +13,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-import structlog
-
-from injector.cluster.api_error import ApiError
+from injector.cluster.api_error import own_result
 from injector.cluster.client import Client
 from injector.cluster.installation import INSTALLATION
 from injector.cluster.rollout.plan import LEFT_ALONE, AffectedWorkload, grouped
-from injector.cluster.rollout.steps import next_pod
+from injector.cluster.rollout.steps import NewPod, next_pod
 from injector.cluster.template_maps import last_change
 from injector.injection import Injection
 from injector.pods.conformance import lacks_parts
@@ -31,8 +29,6 @@ from injector.pods.shape import string_map
 from injector.pods.workloads import controller_of, workload_of_pod
 from injector.reasons import Effect
 from injector.settings import SETTINGS_KEY, Settings
-
-_log = structlog.get_logger(__name__)
 
 #: What a pod gets that is created now.
 Replay = Callable[[Object, Namespace], Awaitable[Injection]]
@@ -99,7 +95,7 @@ class MissingPods:
             namespace = self._namespace_of(metadata["namespace"])
             if namespace is None or workload.kind in LEFT_ALONE:
                 continue
-            try:
+            with own_result("pod-not-judged", namespace=namespace.name, pod=metadata["name"]):
                 verdict = None if metadata["uid"] in self._rightly else await look.verdict(pod, namespace)
                 if verdict is None:
                     rightly.add(metadata["uid"])
@@ -108,19 +104,16 @@ class MissingPods:
                     rows.append(
                         (namespace.name, workload, "missing", metadata["name"], metadata["creationTimestamp"], cause)
                     )
-            except Exception as error:  # what a pod holds must not hide the others
-                if isinstance(error, ApiError) and error.is_of_server:
-                    raise
-                _log.warning("pod-not-judged", namespace=namespace.name, pod=metadata["name"], why=str(error))
         self._rightly = rightly
         self._verdicts = {key: (looks - 1, verdict) for key, (looks, verdict) in self._verdicts.items() if looks}
         return list(grouped(rows))
 
     async def has_sidecar(self, pod: Object, namespace: Namespace) -> bool:
         """Whether a pod has, in its containers, what a pod like it gets now."""
-        replay = await self._replay(next_pod({}, pod, self._settings_now()), namespace)
-        receipt = read_receipt(replay.object, self._settings_now())
-        return replay.effect is Effect.INJECT and receipt is not None and not lacks_parts(pod, receipt.added)
+        settings = self._settings_now()
+        replay = await self._replay(next_pod({}, pod, settings), namespace)
+        new_pod = NewPod(read_receipt(replay.object, settings))
+        return replay.effect is Effect.INJECT and not new_pod.lacks(pod, settings)
 
     async def _bare_pods(self, settings: Settings) -> AsyncIterator[Object]:
         """The metadata of pods that run without a mark."""
@@ -185,7 +178,7 @@ class _Look:
             parts = injected_parts(replay, self.settings)
             injects = replay.effect is Effect.INJECT and (parts is None or lacks_parts(whole, parts))
             verdict = None if replay.effect is Effect.SKIP else _Verdict(injects, str(replay.reason))
-            self._verdicts[key] = _LOOKS if injects else 0, verdict
+            self._verdicts[key] = _LOOKS if verdict else 0, verdict
         return self._verdicts[key][1]
 
     async def is_younger(self, pod: Object) -> bool:

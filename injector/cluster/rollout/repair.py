@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from injector.cluster.api_error import ApiError
+from injector.cluster.api_error import ApiError, own_result
 from injector.cluster.client import Client
 from injector.cluster.events import About, Events
 from injector.cluster.installation import configuration_path
@@ -88,6 +88,7 @@ class Repair(Background):
     async def stop(self) -> None:
         """End, and let another replica lead."""
         await super().stop()
+        await self._end_rollouts()
         await self._lease.stop()
 
     @property
@@ -100,39 +101,40 @@ class Repair(Background):
             if not self._active:
                 for gauge in (self._metrics.repair_missing, self._metrics.repair_stopped):
                     gauge.cell().value = 0  # the leader's, and no longer this one's
-                self._end_rollouts()
+                await self._end_rollouts()
+                self._brake.forget()
                 next_look = 0.0
                 await asyncio.sleep(_TICK)
                 continue
             try:
                 if time.monotonic() >= next_look:
-                    await self._look()
                     pause = _LOOK_SECONDS if self._settled else _SETTLED_SECONDS / 3
                     next_look = time.monotonic() + jittered(pause, 0.1)
+                    await self._look()
                 await self._turn()
+                continue
             except ApiError as error:
                 _log.warning("repair-trouble", why=str(error), effect="looks again soon")
-                await asyncio.sleep(_TICK)
             except Exception:  # a mistake of ours must not end it for good
                 _log.exception("repair-failed")
-                await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_TICK)
 
     async def _turn(self) -> None:
         """Go on with what is in hand. No workload is begun before the Lease says what the brake has to remember."""
-        rollouts = self._rollouts
-        if rollouts is None:
+        await self._brake.write()
+        if self._rollouts is None:
             await asyncio.sleep(_TICK)
             return
-        await rollouts.turn()
-        if self._brake.now.stopped and rollouts.result.stop:
+        await self._rollouts.turn()
+        if stopped := self._brake.now.stopped:
             self._metrics.repair_stopped.cell().value = 1
-            self._brake.stop_all(rollouts.result.stop, self._own, self._settings.repair.lease)
-            self._end_rollouts()
+            self._brake.stop_all(stopped, self._own, self._settings.repair.lease)
+            await self._end_rollouts()
         await self._brake.write()
 
-    def _end_rollouts(self) -> None:
+    async def _end_rollouts(self) -> None:
         if self._rollouts:
-            self._rollouts.cancel()
+            await self._rollouts.cancel()
         self._rollouts = None
 
     async def _look(self) -> None:
@@ -149,13 +151,14 @@ class Repair(Background):
         await self._brake.look_at_rests()
         plan, sick = Plan(), set[tuple[str, str]]()
         for each in affected:
-            path, obj = await object_of(self._client, each)
-            plan.add(each, obj, path, "evict")
-            if obj and unavailable(obj):
-                sick.add((each.namespace, each.name))
+            with own_result("workload-not-planned", namespace=each.namespace, workload=each.name):
+                path, obj = await object_of(self._client, each)
+                plan.add(each, obj, path, "evict")
+                if obj and unavailable(obj):
+                    sick.add((each.namespace, each.name))
         plan.workloads.sort(key=lambda planned: (planned.key in sick, planned.key))
         if self._rollouts is None or self._rollouts.brake is not self._brake.now:
-            self._end_rollouts()
+            await self._end_rollouts()
             limits = Limits(self._settings.repair.max_unavailable_workloads, self._settings.repair.per_namespace)
             self._rollouts = Rollouts(RolloutResult(), limits, self._brake.now, self._step_of, _tell, self._client.now)
         self._rollouts.offer(plan.workloads)

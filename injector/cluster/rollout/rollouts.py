@@ -64,12 +64,12 @@ class Rest(msgspec.Struct, frozen=True):
 
 
 class BrakeState(msgspec.Struct, frozen=True):
-    """What a change of leader must not forget: the namespaces that rest, and whether no workload became current since
-    the last harm. It has a few KiB at most, as five namespaces stop all.
+    """What a change of leader must not forget: the namespaces that rest, and the one of the last harm if no workload
+    became current since. It has a few KiB at most, as five namespaces stop all.
     """
 
     rests: Mapping[str, Rest] = {}
-    doubt: bool = False
+    doubt: str = ""
 
 
 class Brake:
@@ -77,7 +77,8 @@ class Brake:
 
     def __init__(self, state: BrakeState | None = None, *, at_first: bool = False) -> None:
         self.state = state or BrakeState()
-        self.stopped = False
+        #: The harm that stopped all.
+        self.stopped: Diagnostic | None = None
         self._at_first = at_first
         self._trusted_until = 0.0
         self._begun, self._harmed, self._trials = set[str](), set[str](), set[str]()
@@ -122,8 +123,9 @@ class Brake:
         if earlier is None:  # what a namespace does to itself again says nothing new of the others
             self._harmed.add(namespace)
             several = len(self._harmed) > 1 and len(self._harmed) * _PART >= len(self._begun)
-            self.stopped = self._at_first or doubt or several or len(rests) >= _NAMESPACES
-            doubt = True
+            if self._at_first or doubt not in ("", namespace) or several or len(rests) >= _NAMESPACES:
+                self.stopped = diagnostic
+            doubt = namespace
         self.state = BrakeState(rests, doubt)
 
     def end_rest(self, namespace: str) -> None:
@@ -164,13 +166,12 @@ class Limits:
 @dataclass(slots=True)
 class RolloutResult:
     """What became of the workloads: how many are current, how many were skipped or did not end well, and what is left,
-    which is in the beginning all of them. `stop` is what stopped it.
+    which is in the beginning all of them.
     """
 
     current: int = 0
     skipped: int = 0
     failed: int = 0
-    stop: Diagnostic | None = None
     left: list[PlannedWorkload] = field(default_factory=list)
 
 
@@ -208,13 +209,13 @@ class Rollouts:
         self._goal = result.current + (limits.pause_after or math.inf)
         self._held: dict[tuple[str, str], _Held] = {}
         self._turns: dict[str, float] = {}  # when a namespace had its last one
-        self._last_begin = 0.0
+        self._alone_since = 0.0
 
     def offer(self, workloads: Iterable[PlannedWorkload]) -> None:
         """What is to be done from now on, less what is in hand; how long others wait already is not forgotten. After
         `stop()` it goes on.
         """
-        self.stopping = False
+        self.stopping = bool(self.brake.stopped)
         in_hand = {step.planned.key for step in self.in_hand.values()}
         self.result.left = [planned for planned in workloads if planned.key not in in_hand]
         keys = in_hand.union(planned.key for planned in self.result.left)
@@ -224,10 +225,12 @@ class Rollouts:
         """Begin with no further workload, and wait for no PodDisruptionBudget."""
         self.stopping = True
 
-    def cancel(self) -> None:
+    async def cancel(self) -> None:
         """End at once."""
         for task in self.in_hand:
             task.cancel()
+        await asyncio.gather(*self.in_hand, return_exceptions=True)
+        self.in_hand.clear()
 
     async def run(self) -> None:
         """Until every workload is current, or something stops it, or it pauses."""
@@ -235,7 +238,7 @@ class Rollouts:
             while not self.idle:
                 await self.turn()
         finally:
-            self.cancel()
+            await self.cancel()
 
     @property
     def idle(self) -> bool:
@@ -248,11 +251,13 @@ class Rollouts:
         while (planned := self._next()) is not None:
             self.result.left.remove(planned)
             self.brake.begin(planned.affected.namespace)
-            self._last_begin = self._turns[planned.affected.namespace] = time.monotonic()
+            self._turns[planned.affected.namespace] = time.monotonic()
+            if not self.in_hand:
+                self._alone_since = time.monotonic()
             step = self._step_of(planned)
             self.in_hand[asyncio.create_task(step.run())] = step
         if not self.in_hand:
-            await asyncio.sleep(0 if self.idle else _TICK)
+            await asyncio.sleep(_TICK)
             return
         ended, _ = await asyncio.wait(self.in_hand, timeout=_TICK, return_when=asyncio.FIRST_COMPLETED)
         for task in ended:
@@ -266,16 +271,16 @@ class Rollouts:
         spaces = Counter(step.planned.affected.namespace for step in self.in_hand.values())
         per_namespace, most = self._limits.per_namespace, self._limits.workloads
         if not self.brake.trusted:
-            alone = self.brake.state.doubt or now < self._last_begin + _ALONE_SECONDS
+            alone = self.brake.state.doubt or now < self._alone_since + _ALONE_SECONDS
             per_namespace, most = 1, min(most, 1 if alone else 2)
         if self.stopping or self.result.current + len(self.in_hand) >= self._goal or len(self.in_hand) >= most:
             return None
-        latest = min((planned.turn for planned in self.result.left), default=0) == 2
+        waiting = [planned for planned in self.result.left if not self.brake.rests(planned.affected.namespace)]
+        latest = min((planned.turn for planned in waiting), default=0) == 2
         ready = [
             planned
-            for planned in self.result.left
+            for planned in waiting
             if spaces[planned.affected.namespace] < per_namespace
-            and not self.brake.rests(planned.affected.namespace)
             and (planned.key not in self._held or now >= self._held[planned.key].due)
             and (latest or planned.turn < 2)
         ]
@@ -299,7 +304,8 @@ class Rollouts:
         else:
             self.result.current += 1
             self._held.pop(step.planned.key, None)
-            self.brake.succeed()
+            if step.has_successors:
+                self.brake.succeed()
 
     def _ended(self, planned: PlannedWorkload, diagnostic: Diagnostic) -> None:
         """A warning is of one workload alone; so is harm, unless the brake says otherwise. Another error stops all."""
@@ -313,7 +319,6 @@ class Rollouts:
                 self.brake.harm(planned.affected, diagnostic, self._now())
             if self.brake.stopped or diagnostic.code not in HARM:
                 self.stop()
-                self.result.stop = diagnostic
         self._tell(diagnostic)
 
     def _waits_again(self, planned: PlannedWorkload, diagnostic: Diagnostic) -> bool:

@@ -170,7 +170,8 @@ class WorkloadStep:
         self.planned = planned
         self.timeout = TIMEOUT_SECONDS
         self.look_seconds = LOOK_SECONDS
-        #: What the workload waits for, in words.
+        #: Whether a new pod was seen, and what the workload waits for, in words.
+        self.has_successors = False
         self.waits_for = ""
         self._marked, self._settings, self._new_pod_of, self._tell = marked, settings, new_pod_of, tell
         self._was_sick = False  # before: then it need not become healthy, and that is no error
@@ -258,6 +259,7 @@ class WorkloadStep:
                 obj, pods = await self._marked.look()
                 successors = [pod for pod in pods if pod["metadata"]["uid"] not in self._before]
                 await self._check_successors(obj, successors, new_pod)
+                self.has_successors |= bool(successors)
                 self.waits_for = (
                     unfinished(obj, self.planned.method, pods, self._count)
                     if ready

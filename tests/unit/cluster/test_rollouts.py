@@ -47,6 +47,7 @@ class FakeStep:
 
     def __init__(self, planned, begun):
         self.planned, self._begun = planned, begun
+        self.has_successors = "idle" not in planned.affected.workload.name
 
     async def run(self):
         name = self.planned.affected.workload.name
@@ -89,6 +90,7 @@ def carried_out(monkeypatch):
             told.append,
             lambda: datetime(2026, 11, 28, tzinfo=UTC),
         )
+        carry_out.running = running
         asyncio.run(running.run())
         return log, result, [diagnostic.code for diagnostic in told]
 
@@ -143,13 +145,13 @@ def test_what_a_workload_raises_is_its_own_result(carried_out):
 
 def test_what_the_api_server_says_of_itself_stops_all(carried_out):
     log, result, _ = carried_out("a/away", "b/web")
-    assert log == ["away"] and left(result) == ["web"] and result.stop.code == "api-server"
+    assert log == ["away"] and left(result) == ["web"] and carried_out.running.stopping
 
 
 def test_after_harm_a_namespace_rests_and_the_next_one_goes_alone(carried_out):
     log, result, _ = carried_out("a/a", "b/b", "c/c", "d/d", "e/harmed", "e/later", "f/f", "g/g", "h/h")
     assert log == ["a", "b", "c", "d", "harmed", "f", "g", "h"] and left(result) == ["later"]
-    assert (result.current, result.failed, result.stop) == (7, 1, None)
+    assert (result.current, result.failed, carried_out.running.stopping) == (7, 1, False)
 
 
 @pytest.mark.parametrize(
@@ -157,6 +159,7 @@ def test_after_harm_a_namespace_rests_and_the_next_one_goes_alone(carried_out):
     [
         pytest.param(["a/harmed-1", "b/harmed-2", "c/c", "d/d"], 2, id="two without a success between"),
         pytest.param(["a/harmed-1", "a/harmed-2", "b/skipped", "c/held", "d/harmed-3"], 4, id="a skip is no success"),
+        pytest.param(["a/harmed-1", "b/idle", "c/harmed-2", "d/d"], 3, id="nothing was replaced: that is no success"),
         pytest.param(["a/harmed-1", "b/b", "c/harmed-2", "d/d"], 3, id="a fifth of those begun"),
         pytest.param(
             [f"s{n:02}/{'harmed' if n >= 30 and n % 2 else 'web'}" for n in range(50)], 40, id="five namespaces"
@@ -165,17 +168,28 @@ def test_after_harm_a_namespace_rests_and_the_next_one_goes_alone(carried_out):
 )
 def test_what_stops_all(carried_out, names, begun):
     log, result, _ = carried_out(*names, limits=Limits(patience=0))
-    assert len(log) == begun and result.stop.code == "unhealthy" and result.left
+    assert len(log) == begun and carried_out.running.brake.stopped.code == "unhealthy" and result.left
+
+
+def test_what_one_stopped_at_does_not_wait_for_a_namespace_that_rests(carried_out):
+    log, result, _ = carried_out("a/harmed", "a/later", "b/sick")
+    assert log == ["harmed", "sick"] and left(result) == ["later"]
+
+
+def test_many_that_are_held_do_not_lengthen_the_time_that_the_first_one_has_alone(carried_out):
+    held = [f"h{number:02}/held" for number in range(20)]
+    log, *_ = carried_out("a/slow-1", *held, "z/web", limits=Limits(5, 5, patience=0))
+    assert log.index("web") == 21
 
 
 def test_harm_that_shows_late_is_done_to_two(carried_out):
-    log, result, _ = carried_out("a/harmed-slow", "b/harmed-slow-2", "c/c", "d/d", limits=Limits(5, 5))
-    assert len(log) == 2 and result.stop
+    log, *_ = carried_out("a/harmed-slow", "b/harmed-slow-2", "c/c", "d/d", limits=Limits(5, 5))
+    assert len(log) == 2 and carried_out.running.brake.stopped
 
 
 def test_the_first_harm_stops_who_wants_that(carried_out):
     log, result, _ = carried_out("a/harmed", "b/b", at_first=True)
-    assert log == ["harmed"] and left(result) == ["b"] and result.stop
+    assert log == ["harmed"] and left(result) == ["b"] and carried_out.running.brake.stopped
 
 
 @pytest.mark.parametrize("second", ["web", "slow"])

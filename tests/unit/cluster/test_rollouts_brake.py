@@ -53,6 +53,15 @@ def test_a_new_leader_knows_all_of_it():
     assert not after.rests("shop")
 
 
+def test_a_namespace_alone_does_not_stop_the_others():
+    """Also where its rest has ended in between, and no other workload became current."""
+    brake = Brake()
+    for _ in range(6):
+        harm(brake, "shop")
+        brake.end_rest("shop")
+    assert not brake.stopped and brake.state.doubt == "shop"
+
+
 def test_nothing_is_written_of_nothing():
     brake = Brake()
     harm(brake, "shop")
