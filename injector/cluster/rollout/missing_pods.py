@@ -178,7 +178,7 @@ class _Look:
             parts = injected_parts(replay, self.settings)
             injects = replay.effect is Effect.INJECT and (parts is None or lacks_parts(whole, parts))
             verdict = None if replay.effect is Effect.SKIP else _Verdict(injects, str(replay.reason))
-            self._verdicts[key] = _LOOKS if verdict else 0, verdict
+            self._verdicts[key] = _LOOKS if injects else int(verdict is not None), verdict
         return self._verdicts[key][1]
 
     async def is_younger(self, pod: Object) -> bool:
