@@ -79,10 +79,12 @@ class PlannedWorkload:
 
     @property
     def turn(self) -> int:
-        """0 for what an earlier rollout was killed at, 1 for most, 2 for what one stopped at, so this holds up none."""
+        """0 for what an earlier rollout was killed at, 1 for most. What one stopped at comes last, so that it holds up
+        none: 2 for one whose pods are all new by now, 3 for others.
+        """
         if self.mark is None:
             return 1
-        return 0 if self.mark.renewed else 2
+        return 0 if self.mark.renewed else 2 + bool(self.affected.pods)
 
     def as_data(self) -> Object:
         """For a program; keys are stable."""

@@ -154,7 +154,7 @@ def write_brake(state: BrakeState) -> str | None:
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How many workloads are worked on at a time: of all, and of a namespace; after how many of them it pauses; and the
-    seconds for which one waits that a PodDisruptionBudget holds.
+    seconds for which it waits for one, also where a PodDisruptionBudget holds it.
     """
 
     workloads: int = 1
@@ -276,13 +276,13 @@ class Rollouts:
         if self.stopping or self.result.current + len(self.in_hand) >= self._goal or len(self.in_hand) >= most:
             return None
         waiting = [planned for planned in self.result.left if not self.brake.rests(planned.affected.namespace)]
-        latest = min((planned.turn for planned in waiting), default=0) == 2
+        latest = max(1, min((planned.turn for planned in waiting), default=1))
         ready = [
             planned
             for planned in waiting
             if spaces[planned.affected.namespace] < per_namespace
             and (planned.key not in self._held or now >= self._held[planned.key].due)
-            and (latest or planned.turn < 2)
+            and planned.turn <= latest
         ]
         return min(ready, key=lambda w: (self._turns.get(w.affected.namespace, 0), w.turn), default=None)
 

@@ -20,7 +20,8 @@ from injector.diagnostics import Diagnostic
 from injector.pods.context import Workload
 
 START = "2026-11-28T00:00:00Z"
-MARKS = {"killed": RolloutMark("1", START, START), "sick": RolloutMark("1", START, "")}
+_STOPPED = RolloutMark("1", START, "")
+MARKS = {"killed": RolloutMark("1", START, START), "sick": _STOPPED, "mended": _STOPPED}
 ONE = Limits()
 ENDS = {
     "harmed": StepError(Diagnostic("unhealthy", "error", "x", fields={"namespace": "x", "workload": "x"})),
@@ -36,7 +37,8 @@ def plan(*names):
     """Each `namespace/name`; what the name begins with is its mark, and what becomes of it."""
     made = Plan()
     for space, name in (name.split("/") for name in names):
-        affected = AffectedWorkload(space, Workload("Deployment", name), "outdated", {})
+        pods = {} if name.startswith("mended") else {"x": START}
+        affected = AffectedWorkload(space, Workload("Deployment", name), "outdated", pods)
         made.workloads.append(PlannedWorkload(affected, "/x", "evict", mark=MARKS.get(name.partition("-")[0])))
     made.sort()
     return made.workloads
@@ -111,6 +113,12 @@ def test_nothing_that_a_rollout_stopped_at_is_begun_while_another_waits(carried_
     """Also where its namespace is free, and that of the others is not."""
     log, result, _ = carried_out("a/a", "a/b", "a/c", "b/sick", limits=Limits(5, 1))
     assert log == ["a", "b", "c", "sick"] and result.current == 3
+
+
+def test_what_has_only_new_pods_by_now_is_looked_at_before_what_is_still_sick(carried_out):
+    """Each run stops at what is still sick, and would never come to the others."""
+    log, result, _ = carried_out("a/sick-1", "a/web", "b/sick-2", "a/mended", at_first=True)
+    assert log[:2] == ["web", "mended"] and result.current == 2
 
 
 def test_namespaces_take_turns(carried_out):
