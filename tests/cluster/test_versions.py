@@ -253,7 +253,7 @@ def test_contradictions_are_refused_at_apply(
     server = injector_server(arguments=[f"--namespace={own}"], settings={"server": {"trialPaths": ["/sources"]}})
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["*"]}
     configure_webhooks(
-        webhook("sources.injector.example", server.client_config("/sources"), namespace=own, rules=[rule]),
+        webhook("sources.injector.example", server.client_config("/sources"), own, rules=[rule], timeoutSeconds=30),
         validating=True,
     )
     second = config_map("logger-third", files("logger:3"), labels=VERSION)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -63,7 +64,7 @@ def test_a_bad_case(write: Write, run: Run, golden: Golden) -> None:
 def test_verbose_has_a_line_for_each(write: Write, run: Run) -> None:
     folder = write(TWO)
     lines = run(folder, "-v").out.splitlines()
-    assert lines[0].startswith(f"passed {folder}/tests/cases.yaml: good (0.0")
+    assert re.fullmatch(rf"passed {re.escape(str(folder))}/tests/cases\.yaml: good \(\d+\.\d\d s\)", lines[0])
     assert lines[1] == f"FAILED {folder}/tests/cases.yaml: bad"
 
 
