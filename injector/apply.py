@@ -12,13 +12,13 @@ from injector.errors import InjectionError
 from injector.injection import Applied
 from injector.names import TEAM, shortened
 from injector.pods.constraints import check_redirects, check_security
-from injector.pods.context import Namespace, Object, Workload
+from injector.pods.context import Namespace, Object, Workload, mappings_at
 from injector.pods.decision import Decision
 from injector.pods.delivery import GeneratedConfigMap, by_annotation, config_map
 from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.fitting import check_volumes, volumes_of
 from injector.pods.merge import merge
-from injector.pods.overlay import with_mirrors
+from injector.pods.overlay import name_of, with_mirrors
 from injector.pods.receipt import Receipt, make_receipt, take_off
 from injector.pods.shape import check_shape, string_map
 from injector.pods.sidecars import Placement
@@ -149,15 +149,11 @@ def without_injection(pod: Object, receipt: Receipt | None, task: InjectionConte
     return base
 
 
-def _missing_volumes(pod: Object) -> frozenset[str]:
+def _missing_volumes(pod: Object) -> set[str | None]:
     """The names of the volumes that the pod's containers mount and that it does not have."""
-    mounts = (container.get("volumeMounts") for field in CONTAINER_LISTS for container in pod["spec"].get(field) or [])
-    mounted = _names_in(mount for listed in mounts if type(listed) is list for mount in listed)
-    return mounted - _names_in(pod["spec"].get("volumes") or [])
-
-
-def _names_in(items: Iterable[Any]) -> frozenset[str]:
-    return frozenset(item["name"] for item in items if type(item) is dict and type(item.get("name")) is str)
+    containers = (container for field in CONTAINER_LISTS for container in mappings_at(pod["spec"], field))
+    mounts = {name_of(mount) for container in containers for mount in mappings_at(container, "volumeMounts")}
+    return mounts.difference(map(name_of, mappings_at(pod["spec"], "volumes")))
 
 
 def reapply(pod: Object, applied_pod: AppliedPod, receipt: Receipt, task: InjectionContext) -> Object:

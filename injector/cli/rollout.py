@@ -88,5 +88,5 @@ def rollout(
                 progress.tell(fault)
             return int(fault is not None and fault.severity == "error")
         limits = Limits(workloads, per_namespace, pause_after, timeout)
-        run = RolloutRun(live, settings, limits, progress, whoami(live), timeout, stop_at_first)
+        run = RolloutRun(live, settings, limits, progress, whoami(live), stop_at_first)
         return run.carry_out(plan.workloads, ask=not yes)

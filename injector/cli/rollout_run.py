@@ -150,7 +150,6 @@ class RolloutRun:
     limits: Limits
     progress: RolloutProgress
     by: str
-    timeout: float
     stop_at_first: bool = False
 
     def carry_out(self, workloads: list[PlannedWorkload], *, ask: bool) -> int:
@@ -178,7 +177,7 @@ class RolloutRun:
         def step_of(planned: PlannedWorkload) -> WorkloadStep:
             marked = MarkedWorkload(client, planned, self.settings, run, self.by)
             step = WorkloadStep(planned, marked, self.settings, new_pod_of, self.progress.tell)
-            step.timeout = self.timeout
+            step.timeout = self.limits.patience
             return step
 
         brake = Brake(at_first=self.stop_at_first or len({w.affected.namespace for w in result.left}) == 1)

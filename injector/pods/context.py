@@ -39,8 +39,7 @@ def mappings(value: object) -> list[Object]:
 
 def mappings_at(owner: Mapping[str, Any], field: str) -> list[Object]:
     """The mappings of the list in a field."""
-    value = owner.get(field)
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return mappings(owner.get(field))
 
 
 def as_list(value: Any) -> Items:

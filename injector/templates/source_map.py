@@ -16,6 +16,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -65,7 +66,7 @@ def place_at(file: str, text: str, offset: int | None) -> Place:
 
 def yaml_place(file: str, text: str, node: Node | None, path: Sequence[Any], *, key: bool = True) -> Place:
     """The place of a key (or of its value) in a YAML file, or of the nearest parent; `node` is what `text` composes."""
-    entry = _entry_at(node, path, lambda key: key.value)
+    entry = _entry_at(node, path)
     return place_at(file, text, index(text, entry[not key].start_mark) if entry else None)
 
 
@@ -73,18 +74,22 @@ def yaml_place(file: str, text: str, node: Node | None, path: Sequence[Any], *, 
 _Entry = tuple[Node, Node]
 
 
-def _entry_at(node: Node | None, path: Sequence[Any], key_of: Callable[[Node], Any]) -> _Entry | None:
+_value_of = attrgetter("value")
+
+
+def _entry_at(node: Node | None, path: Sequence[Any], key_of: Callable[[Node], Any] = _value_of) -> _Entry | None:
     """The nodes at the end of a path, or those of the nearest parent; None where there is nothing at all."""
     entry = (node, node) if node else None
     for step in path:
-        inner = entry and _entry(entry[1], step, key_of)
+        inner = entry and entry_below(entry[1], step, key_of)
         if not inner:
             break
         entry = inner
     return entry
 
 
-def _entry(node: Node, step: Any, key_of: Callable[[Node], Any]) -> _Entry | None:
+def entry_below(node: Node | None, step: Any, key_of: Callable[[Node], Any] = _value_of) -> _Entry | None:
+    """The nodes of a key or an item, and of its value; `<<` is followed. None where there is none."""
     if isinstance(node, yaml.SequenceNode):
         return (node.value[step],) * 2 if isinstance(step, int) and 0 <= step < len(node.value) else None
     merged: list[Node] = []
@@ -93,7 +98,7 @@ def _entry(node: Node, step: Any, key_of: Callable[[Node], Any]) -> _Entry | Non
             return key, value
         if key.value == "<<":
             merged += value.value if isinstance(value, yaml.SequenceNode) else [value]
-    return next(filter(None, (_entry(merged_node, step, key_of) for merged_node in merged)), None)
+    return next(filter(None, (entry_below(inner, step, key_of) for inner in merged)), None)
 
 
 class PlacedLexer(Lexer):

@@ -133,7 +133,7 @@ def check_own_parts(
             case "spec.containers" | "spec.initContainers":
                 return closed.isdisjoint(volume for volume, _, _ in mounts_of(part))
             case "spec.containers.volumeMounts" | "spec.initContainers.volumeMounts":
-                return taken.isdisjoint(volume for volume, _, _ in mounts_of({"volumeMounts": [part]}))
+                return part.get("name") not in taken
             case kind:
                 return kind in _OWN
 

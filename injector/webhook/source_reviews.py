@@ -85,7 +85,13 @@ class SourceReviews:
         review = read_review(body)
         new, old = optional_object(bytes(review.request.object)), optional_object(bytes(review.request.old_object))
         own = self._snapshots.own_namespace in ("", review.request.namespace)
-        findings = await (self._findings(new, old, seconds) if own else self._findings_of_team(new, old, seconds))
+        try:
+            findings = await (self._findings(new, old, seconds) if own else self._findings_of_team(new, old, seconds))
+        except OSError:  # TimeoutError is one
+            findings = _Findings(related=(_NOT_TRIED,))
+        except Exception as error:
+            self._logger.error("source-review-failed", error=type(error).__name__, where=where_it_failed(error))
+            findings = _Findings(related=(_NOT_TRIED,))
         response = self._response(new, findings)
         self._record(review, new or old, findings, response)
         return answer_head(review) + answer_tail(response)
@@ -94,13 +100,7 @@ class SourceReviews:
         settings = self._snapshots.current.settings
         if _content(new, settings) == _content(old, settings):
             return _Findings()
-        try:
-            return await self._in_turn(lambda: self._tried(new, old), seconds)
-        except TimeoutError:
-            return _Findings(related=(_NOT_TRIED,))
-        except Exception as error:
-            self._logger.error("source-review-failed", error=type(error).__name__, where=where_it_failed(error))
-            return _Findings(related=(_NOT_TRIED,))
+        return await self._in_turn(lambda: self._tried(new, old), seconds)
 
     async def _findings_of_team(self, new: Object, old: Object, seconds: float) -> _Findings:
         """What is wrong with a template of a team; its trial waits for no trial of the cluster's templates."""
@@ -111,14 +111,8 @@ class SourceReviews:
             or _content(new, settings) == _content(old, settings)
         ):
             return _Findings()
-        try:
-            async with asyncio.timeout(seconds):
-                mistake = await self._team_templates.mistake(name, new, settings)
-        except OSError:  # TimeoutError is one
-            return _Findings(related=(_NOT_TRIED,))
-        except Exception as error:
-            self._logger.error("source-review-failed", error=type(error).__name__, where=where_it_failed(error))
-            return _Findings(related=(_NOT_TRIED,))
+        async with asyncio.timeout(seconds):
+            mistake = await self._team_templates.mistake(name, new, settings)
         return _Findings(tuple(error.diagnostic for error in mistake.all) if mistake else ())
 
     async def _in_turn(self, trial: Callable[[], _Findings], seconds: float) -> _Findings:

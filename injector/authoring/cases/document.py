@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import yaml
-
 from injector.authoring.diagnostic_formats import one_line
 from injector.diagnostics import Diagnostic, Path as ObjectPath, Place
 from injector.loading.template_folders import read_ordinary
 from injector.pods.overlay import bare_value
 from injector.templates.kubernetes_yaml import Builder, Node, YAMLError, compose
-from injector.templates.source_map import place_at
+from injector.templates.source_map import entry_below, place_at
 from injector.templates.yaml_errors import yaml_mistake
 
 _NODES = 100_000
@@ -118,26 +116,11 @@ def follow(node: Node | None, steps: Iterable[str | int]) -> tuple[Any, Node | N
     """
     mark = None if node is None else node.start_mark
     for step in steps:
-        below = _step_below(node, step)
+        below = entry_below(node, step)
         if below is None:
             return mark, node, False
-        mark, node = below
+        mark, node = below[0].start_mark, below[1]
     return mark, node, True
-
-
-def _step_below(node: Node | None, step: str | int) -> tuple[Any, Node] | None:
-    """The mark of a key or item below a node, and the node of its value; `<<` is followed."""
-    if isinstance(node, yaml.MappingNode):
-        merged: list[Node] = []
-        for key, value in node.value:
-            if key.value == step:
-                return key.start_mark, value
-            if key.value == "<<":
-                merged += value.value if isinstance(value, yaml.SequenceNode) else [value]
-        return next((below for mapping in merged if (below := _step_below(mapping, step)) is not None), None)
-    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-        return node.value[step].start_mark, node.value[step]
-    return None
 
 
 #: Bytes that a file may have. A cluster's largest object has 3 MiB.

@@ -238,10 +238,7 @@ class _EvictedWorkload(MarkedWorkload):
     async def sign(self, **more: Object) -> None:
         pass
 
-    async def leave(self) -> None:
-        pass
-
-    async def unmark(self) -> None:
+    async def _end(self, mark: str | None) -> None:
         pass
 
     async def evict(self, pod: Object) -> ApiError | None:
