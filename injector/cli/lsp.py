@@ -9,6 +9,8 @@ from importlib.util import find_spec
 
 import click
 
+from injector.errors import how_to_install
+
 #: What the language server stands on, by module: the package to install.
 _PACKAGES = {"pygls": "pygls", "kubernetes_validate": "kubernetes-validate"}
 
@@ -37,6 +39,5 @@ def need_packages() -> None:
     """Raise click.ClickException where a package of the language server is missing, saying how to install it."""
     if missing := [package for module, package in _PACKAGES.items() if find_spec(module) is None]:
         raise click.ClickException(
-            f"the language server needs packages that are not installed; run {sys.executable} -m pip install "
-            f"{' '.join(missing)}"
+            f"the language server needs packages that are not installed; run {how_to_install(*missing)}"
         )

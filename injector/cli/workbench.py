@@ -38,16 +38,16 @@ def workbench(folder: Path, address: str, port: int, no_open: bool) -> int:
     from injector.authoring.workbench.page_server import BUILT
     from injector.loading.template_folders import is_template, no_templates, templates_of
 
-    if not is_template(folder):
-        inner = templates_of(folder) if folder.is_dir() else []
-        none = f"{no_templates(folder)}; `injector new` makes one"
-        more = f"name one of its templates: {', '.join(map(str, inner))}" if inner else none
-        raise DocumentError(f"{folder}: {more}")
     if not (BUILT / "index.html").is_file():
         raise DocumentError(
             "the page of the workbench is not in this installation; a wheel of a release has it, and `make workbench` "
             "builds it in a checkout"
         )
+    if not is_template(folder):
+        inner = templates_of(folder) if folder.is_dir() else []
+        none = f"{no_templates(folder)}; `injector new` makes one"
+        more = f"name one of its templates: {', '.join(map(str, inner))}" if inner else none
+        raise DocumentError(f"{folder}: {more}")
     try:
         asyncio.run(_serve(folder.resolve(), address, port, show=not no_open))
     except OSError as error:

@@ -50,7 +50,8 @@ def make_context(certificate: Path, key: Path) -> tuple[ssl.SSLContext, float]:
                 raise CertificateError(f"{file}: not a regular file")
         parsed = x509.load_pem_x509_certificate(certificate.read_bytes())
     except OSError as error:
-        raise CertificateError(f"{error.filename or certificate}: {error.strerror}") from None
+        to_do = "; injector certs makes one" if isinstance(error, FileNotFoundError) else ""
+        raise CertificateError(f"{error.filename or certificate}: {error.strerror}{to_do}") from None
     except ValueError:
         raise CertificateError(f"{certificate}: not a PEM certificate") from None
     end = parsed.not_valid_after_utc

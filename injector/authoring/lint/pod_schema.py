@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from importlib.util import find_spec
@@ -15,7 +14,7 @@ import msgspec
 from injector.advice.field_names import unknown_field
 from injector.advice.shapes import item_help, shape_help
 from injector.diagnostics import Diagnostic, Path as ObjectPath
-from injector.errors import InjectorError
+from injector.errors import InjectorError, how_to_install
 from injector.names import WANTED, hint, quotes_change, quotes_help, respelling, shortened
 from injector.pods.context import Object, as_list, mapping, without
 from injector.pods.fields import POD
@@ -48,7 +47,7 @@ class SchemasMissingError(InjectorError):
 
 
 #: Gets the package with Kubernetes' schemas, for the Python that runs this.
-INSTALL_SCHEMAS = f"{sys.executable} -m pip install kubernetes-validate"
+INSTALL_SCHEMAS = how_to_install("kubernetes-validate")
 
 #: The code of a field that Kubernetes has not, and drops.
 UNKNOWN_FIELD = "unknown-field"
