@@ -90,10 +90,13 @@ class Edit(NamedTuple):
 
 
 class Fix(NamedTuple):
-    """The right edit for a Diagnostic: what an editor's menu calls it, and its changes, none of which overlap."""
+    """The right edit for a Diagnostic: what an editor's menu calls it, its changes, none of which overlap, and whether
+    the program that it is about needs what it needed before.
+    """
 
     title: str
     edits: tuple[Edit, ...]
+    safe: bool = True
 
 
 @dataclass(frozen=True, slots=True)

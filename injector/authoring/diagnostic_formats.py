@@ -116,7 +116,7 @@ def diagnostic_data(problem: Diagnostic) -> dict[str, Any]:
         "column": place.column,
         "text": place.text,
         **filled({"given": problem.fields.get("given")}),
-        **({"fix": {"title": fix.title, "edits": [edit._asdict() for edit in fix.edits]}} if fix else {}),
+        **({"fix": {**fix._asdict(), "edits": [edit._asdict() for edit in fix.edits]}} if fix else {}),
     }
 
 

@@ -34,6 +34,7 @@ _NEEDS_SCHEMAS = "schema"
 @option("--only", "RULE", "Check this rule alone. Repeatable.", multiple=True)
 @option("--disable disabled", "RULE", "Leave a rule out. Repeatable.", multiple=True)
 @flag("--fix", "Write what has one right form into the files.")
+@flag("--unsafe-fixes", "With --fix: also what may change what the program needs.")
 @flag("--diff difference", "With --fix: print the changes, and write nothing.")
 @flag("--strict", "Exit with 1 for warnings too.")
 @OUTPUT_OPTION
@@ -45,6 +46,7 @@ def lint(
     only: tuple[str, ...],
     disabled: tuple[str, ...],
     fix: bool,
+    unsafe_fixes: bool,
     difference: bool,
     strict: bool,
     output: str,
@@ -67,9 +69,9 @@ def lint(
     if explained is not None:
         click.echo(_explained(explained), nl=False)
         return 0
-    if difference and not fix:
-        raise click.UsageError("--diff shows what --fix would write: give both.")
-    options = LintOptions(_names(only), _names(disabled), fix, version or Cluster().version)
+    if not fix and (difference or unsafe_fixes):
+        raise click.UsageError("--diff shows what --fix would write, and --unsafe-fixes adds to it: give --fix too.")
+    options = LintOptions(_names(only), _names(disabled), fix, unsafe_fixes, version or Cluster().version)
     if not options.rules:
         raise click.UsageError("--only and --disable name the same rules, so that no rule is left")
     if _NEEDS_SCHEMAS in options.rules:
@@ -98,8 +100,11 @@ def _summed_up(templates: list[str], problems: list[Diagnostic], strict: bool, *
     if problems and in_text:
         code = min(problems, key=urgency).code
         tell(f"more about [{code}]: injector lint --explain {code}")
-        if fixable := sum("fix" in problem.fields for problem in problems):
-            tell(f"{fixable} can be fixed: injector lint --fix")
+        fixes = Counter(fix.safe for problem in problems if (fix := fix_of(problem)))
+        if fixes[True]:
+            tell(f"{fixes[True]} can be fixed: injector lint --fix")
+        if fixes[False]:
+            tell(f"{fixes[False]} can be fixed if the program bears it: injector lint --fix --unsafe-fixes")
     return int(bool(counts["error"] or (strict and problems)))
 
 

@@ -101,6 +101,6 @@ def test_what_recipes_of_new_fields_add_is_taken_off_again(
 
 def test_the_linter_minds_only_what_recipes_leave_out(folder: Path) -> None:
     templates, problems = templates_among((str(folder),))
-    for linted in lint_templates(templates, LintOptions(frozenset(), frozenset(), Cluster().version), lambda _: None):
+    for linted in lint_templates(templates, LintOptions(kubernetes=Cluster().version), lambda _: None):
         problems += linted.problems
     assert not [str(problem) for problem in problems if problem.code not in LEFT_OUT]

@@ -31,7 +31,8 @@ class LintOptions:
 
     only: frozenset[str] = frozenset()
     disabled: frozenset[str] = frozenset()
-    fix: bool = False  #: whether a result is that of the texts after all fixes
+    fix: bool = False  #: whether a result is that of the texts after all safe fixes
+    unsafe_fixes: bool = False  #: and after the others
     kubernetes: tuple[int, int] = Cluster().version
 
     @property
@@ -126,7 +127,7 @@ def lint_template(path: str, options: LintOptions) -> Linted:
         return Linted(path, tuple(fault.of(path) for fault in error.diagnostics))
     if not options.fix:
         return Linted(path, tuple(lint_sources(path, sources, options)))
-    fixed = fix_all(sources, lambda texts: lint_sources(path, texts, options))
+    fixed = fix_all(sources, lambda texts: lint_sources(path, texts, options), unsafe=options.unsafe_fixes)
     return Linted(path, tuple(fixed.problems), fixed)
 
 

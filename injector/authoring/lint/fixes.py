@@ -8,6 +8,8 @@ Who makes a Diagnostic knows what is wrong at its place, and says so in one of i
 - `add`: the key that is missing in the mapping that begins at the place, with its value
 - `remove`: the places of the keys that go, with what is below them
 
+With `unsafe` beside it, the edit may change what the program needs.
+
 Each edit expects a text literally where it is made. Where another text stands there, because a macro, an expression or
 an anchor writes what the Diagnostic is about, there is no fix.
 """
@@ -64,7 +66,8 @@ def fix_for(diagnostic: Diagnostic, sources: Mapping[str, str]) -> Fix | None:
     """
     spot = _spot(diagnostic.place, sources)
     ways = (way for name, way in _WAYS.items() if spot and diagnostic.fields.get(name))
-    return next((fix for way in ways if spot and (fix := way(spot, diagnostic.fields, sources))), None)
+    fix = next((fix for way in ways if spot and (fix := way(spot, diagnostic.fields, sources))), None)
+    return fix and fix._replace(safe=not diagnostic.fields.get("unsafe"))
 
 
 def _spot(place: Place, sources: Mapping[str, str]) -> _Spot | None:
@@ -225,14 +228,14 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
     return text
 
 
-def fixed(sources: Mapping[str, str], problems: Sequence[Diagnostic]) -> Fixed:
+def fixed(sources: Mapping[str, str], problems: Sequence[Diagnostic], *, unsafe: bool = False) -> Fixed:
     """The texts after the fixes of the most urgent problems, but for those that touch an earlier one.
 
-    What is less urgent may be a consequence. `problems` stay as they are.
+    What is less urgent may be a consequence. Without `unsafe` only safe fixes count. `problems` stay as they are.
     """
     edits: dict[Edit, None] = {}
     corrected = []
-    fixable = [problem for problem in problems if fix_of(problem)]
+    fixable = [problem for problem in problems if (fix := fix_of(problem)) and (fix.safe or unsafe)]
     most = min(map(urgency, fixable), default=0)
     for problem in fixable:
         fix = fix_of(problem) if urgency(problem) == most else None
@@ -247,14 +250,16 @@ def _touch(edit: Edit, other: Edit) -> bool:
     return edit.file == other.file and edit.start <= other.end and other.start <= edit.end
 
 
-def fix_all(sources: Mapping[str, str], lint: Callable[[Mapping[str, str]], Sequence[Diagnostic]]) -> Fixed:
-    """The texts after every fix; `lint` says what is wrong with texts, as `with_fixes` has it.
+def fix_all(
+    sources: Mapping[str, str], lint: Callable[[Mapping[str, str]], Sequence[Diagnostic]], *, unsafe: bool = False
+) -> Fixed:
+    """The texts after every fix, without `unsafe` every safe one; `lint` says what is wrong, as `with_fixes` has it.
 
     Fixes with which a template no longer loads, although it did, do not count.
     """
     result = Fixed(sources, sources, lint(sources))
     for _ in range(_ROUNDS):
-        last = fixed(result.sources, result.problems)
+        last = fixed(result.sources, result.problems, unsafe=unsafe)
         if not last.corrected:
             break
         problems = lint(last.sources)

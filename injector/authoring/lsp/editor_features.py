@@ -239,7 +239,7 @@ def _code_actions(cursor: Cursor, params: types.CodeActionParams) -> list[types.
         if not isinstance(data, dict) or data.get("revision") != cursor.watched.revision:
             continue
         rule, off = str(diagnostic.code), disabling(str(diagnostic.code), data["file"], data["line"], cursor.texts)
-        for title, edits in (data["fix"], (f"Switch {rule} off here, with a reason", off)):
+        for title, edits in (data["fix"][:2], (f"Switch {rule} off here, with a reason", off)):
             edit = workspace_edit(cursor.project.folder, [Edit(*edit) for edit in edits], cursor.texts)
             if edits:
                 actions.append(types.CodeAction(title, types.CodeActionKind.QuickFix, [diagnostic], edit=edit))

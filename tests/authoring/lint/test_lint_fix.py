@@ -229,7 +229,7 @@ def test_fixed(number: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], 
     files = {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in wrong.iterdir()}
     before = lint_template(str(wrong), LintOptions()).problems
     assert set(case.rules.split()) <= {problem.code for problem in before}
-    assert run(capsys, "lint", "--fix", wrong)[:2] == (0, "")
+    assert run(capsys, "lint", "--fix", "--unsafe-fixes", wrong)[:2] == (0, "")
     texts = tuple(sorted((file.name, file.read_bytes()) for file in wrong.iterdir()))
     if texts not in linted:  # many cases of a template have the same end
         assert lint_template(str(wrong), LintOptions()).problems == ()
@@ -276,7 +276,7 @@ def test_nothing_gets_worse(what: str, files: dict[str, str]) -> None:
         rounds.append(tuple(lint_sources("tool", texts, LintOptions())) if texts != files else before)
         return rounds[-1]
 
-    result = fix_all(files, lint)
+    result = fix_all(files, lint, unsafe=True)
     after = tuple(result.problems)
     if loads(before):
         assert loads(after)
@@ -326,9 +326,9 @@ def test_fixing_twice_is_fixing_once(data: st.DataObject) -> None:
     for edit in edits:
         assert 0 <= edit.start <= edit.end <= len(files[edit.file])
         assert files[edit.file][edit.start : edit.end] != edit.text
-    once = fix_all(files, lint)
+    once = fix_all(files, lint, unsafe=True)
     assert not loads(tuple(problems)) or loads(tuple(once.problems))
-    assert fix_all(once.sources, lint).sources == once.sources
+    assert fix_all(once.sources, lint, unsafe=True).sources == once.sources
 
 
 WRONG = {
@@ -403,6 +403,25 @@ def test_fixes_are_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     code, out, _ = run(capsys, "lint", folder, "--fix", "--output", "json")
     assert (code, json.loads(out)["problems"]) == (0, [])
     assert [problem["rule"] for problem in json.loads(out)["fixed"]] == ["schema"]
+
+
+def test_what_the_program_may_need_is_taken_only_when_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A root file system without any place to write; with one the fix is safe."""
+    wrong = RIGHT["tool"][OVERLAY].replace("readOnlyRootFilesystem: true, ", "")
+    wrong = wrong.replace("      readOnlyRootFilesystem: true\n", "")
+    mounted = wrong.replace(
+        "    resources:\n", "    volumeMounts: [{name: tool-own, mountPath: /var/own}]\n    resources:\n"
+    )
+    mounted += "  volumes: [{name: tool-own, emptyDir: {sizeLimit: 1Mi}}]\n"
+    folder = write(tmp_path / "a", {OVERLAY: wrong})
+    [problem] = json.loads(run(capsys, "lint", folder, "--fix", "--output", "json")[1])["problems"]
+    assert (problem["rule"], problem["fix"]["safe"], (folder / OVERLAY).read_text()) == ("read-only-root", False, wrong)
+    for path, options in ((folder, ["--unsafe-fixes"]), (write(tmp_path / "b", {OVERLAY: mounted}), [])):
+        assert run(capsys, "lint", path, "--fix", *options)[:2] == (0, "")
+        assert "readOnlyRootFilesystem: true" in (path / OVERLAY).read_text()
+    assert run(capsys, "lint", folder, "--unsafe-fixes")[0] == 2
 
 
 def test_several_templates_and_the_exit_code_of_what_is_left(

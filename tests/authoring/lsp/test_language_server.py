@@ -22,6 +22,7 @@ from injector.authoring.lint.rule import rules
 from injector.authoring.lint.sample_pods import SAMPLE_PODS
 from injector.authoring.lsp.editor_features import EditorText, disabling
 from injector.authoring.lsp.project import ChildError, ForkServer
+from injector.errors import how_to_install
 from tests.authoring.commands import injector
 from tests.authoring.lsp.editor import Editor, applied, linted
 from tests.authoring.pages import blocks
@@ -406,7 +407,7 @@ def test_without_its_packages_the_command_says_what_to_install(tmp_path: Path) -
     environment = {"PYTHONPATH": f"{ROOT}:{tmp_path}", "PATH": os.environ["PATH"]}
     command = [sys.executable, "-S", "-m", "injector", "lsp"]
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    assert done.returncode == 1 and "pip install pygls\n" in done.stderr and not done.stdout
+    assert done.returncode == 1 and f"run {how_to_install('pygls')}\n" in done.stderr and not done.stdout
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])

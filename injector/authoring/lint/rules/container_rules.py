@@ -7,7 +7,7 @@ import re
 from injector.authoring.lint.rules._values import keys_to_add, rendered_for
 from injector.authoring.lint.subject import Finding, Findings, Subject
 from injector.pods.context import mapping, mappings, string_field
-from injector.pods.overlay import plain_mapping
+from injector.pods.overlay import plain, plain_mapping
 
 SEVERITY = "warning"
 
@@ -92,11 +92,13 @@ def read_only_root(subject: Subject) -> Findings:
     for rendering in subject.usual:
         for path, container in rendering.containers():
             security = plain_mapping(container.get("securityContext"))
+            writes = any(mount.get("readOnly") is not True for mount in mappings(plain(container.get("volumeMounts"))))
             if security.get("readOnlyRootFilesystem") is not True:
                 yield rendering.finding(
                     f"container `{container.get('name')}` can write to its root file system",
                     (*path, "securityContext", "readOnlyRootFilesystem"),
                     "set readOnlyRootFilesystem: true, and mount an emptyDir with a sizeLimit where it has to write",
+                    unsafe=not writes,
                     **keys_to_add(rendering.overlay.plain, (*path, "securityContext", "readOnlyRootFilesystem"), True),
                 )
 
