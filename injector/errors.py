@@ -6,10 +6,8 @@ An `InjectionError` says that a readable pod could not be given its sidecar: ans
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any
 
@@ -19,13 +17,6 @@ from injector.reasons import Reason
 
 class InjectorError(Exception):
     """Base of every error that this project raises on purpose; its text is one sentence for people."""
-
-
-def how_to_install(*packages: str) -> str:
-    """The command that installs what this installation lacks: in the environment of a clone, the Makefile's."""
-    if FilePath(sys.executable).parents[1] == FilePath(__file__).parents[1] / ".venv":
-        return "make setup"
-    return f"{sys.executable} -m pip install {' '.join(packages)}"
 
 
 class ReviewError(InjectorError):

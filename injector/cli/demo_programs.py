@@ -32,9 +32,10 @@ from injector.cli.injection_sources import gather
 from injector.cli.options import CommonOptions
 from injector.cli.throwaway_certificates import make_certificates
 from injector.cluster.x509 import service_names
-from injector.errors import InjectorError, how_to_install
+from injector.errors import InjectorError
 from injector.inject import inject
 from injector.injection import Injection
+from injector.loading.template_folders import how_to_install
 from injector.pods.context import Namespace, Object, filled
 
 #: The namespace of the demo's pods.

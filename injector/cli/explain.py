@@ -181,7 +181,7 @@ def _live(names: list[str], options: CommonOptions) -> list[Explanation]:
     from injector.cli.explanation import explanation_of
     from injector.cli.live_setup import age_notes, entries_of_paths, event_notes, live_sources, webhook_notes
     from injector.cli.manifest_objects import metadata_of
-    from injector.cli.repair_lease import rest_notes
+    from injector.cluster.rollout.lease_brake import rest_notes
     from injector.pods.context import Namespace
     from injector.pods.workloads import pod_template
 

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import click
 
-from injector.errors import how_to_install
+from injector.loading.template_folders import how_to_install
 
 #: What the language server stands on, by module: the package to install.
 _PACKAGES = {"pygls": "pygls", "kubernetes_validate": "kubernetes-validate"}

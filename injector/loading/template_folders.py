@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +25,13 @@ def gallery_path() -> Path:
     package = Path(__file__).resolve().parents[1]
     installed = package / "gallery"
     return installed if installed.is_dir() else package.parent / "templates"
+
+
+def how_to_install(*packages: str) -> str:
+    """The command that gets what this installation lacks: in the environment of a clone make's, elsewhere pip's."""
+    if Path(sys.executable).parents[1] == Path(__file__).parents[2] / ".venv":
+        return "make setup"
+    return f"{sys.executable} -m pip install {' '.join(packages)}"
 
 
 def read_gallery(path: Path) -> dict[str, dict[str, str]]:

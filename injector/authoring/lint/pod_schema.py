@@ -14,7 +14,8 @@ import msgspec
 from injector.advice.field_names import unknown_field
 from injector.advice.shapes import item_help, shape_help
 from injector.diagnostics import Diagnostic, Path as ObjectPath
-from injector.errors import InjectorError, how_to_install
+from injector.errors import InjectorError
+from injector.loading.template_folders import how_to_install
 from injector.names import WANTED, hint, quotes_change, quotes_help, respelling, shortened
 from injector.pods.context import Object, as_list, mapping, without
 from injector.pods.fields import POD

@@ -22,7 +22,7 @@ from injector.authoring.lint.rule import rules
 from injector.authoring.lint.sample_pods import SAMPLE_PODS
 from injector.authoring.lsp.editor_features import EditorText, disabling
 from injector.authoring.lsp.project import ChildError, ForkServer
-from injector.errors import how_to_install
+from injector.loading.template_folders import how_to_install
 from tests.authoring.commands import injector
 from tests.authoring.lsp.editor import Editor, applied, linted
 from tests.authoring.pages import blocks

@@ -11,13 +11,13 @@ import pytest
 
 from injector.authoring.workbench.template_files import TemplateFiles
 from injector.errors import TemplateError
-from injector.loading.template_folders import LARGEST_FOLDER, read_folder, read_ordinary
+from injector.loading.template_folders import LARGEST_FOLDER, how_to_install, read_folder, read_ordinary
 from injector.templates.template import LARGEST
 
 _READ = """
 import resource, sys, pathlib
 from injector.errors import TemplateError
-from injector.loading.template_folders import read_folder
+from injector.loading.template_folders import how_to_install, read_folder
 resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
 try:
     read_folder(pathlib.Path(sys.argv[1]))
@@ -65,3 +65,16 @@ def test_what_is_not_ordinary_is_not_waited_for(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="Errno"):
         read_ordinary(tmp_path / "link", 100)
     assert read_folder(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("python", "command"),
+    [
+        (f"{Path(__file__).parents[3]}/.venv/bin/python", "make setup"),
+        ("/usr/bin/python3", "/usr/bin/python3 -m pip install a b"),
+        ("/srv/.venv/bin/python", "/srv/.venv/bin/python -m pip install a b"),
+    ],
+)
+def test_how_to_install(monkeypatch: pytest.MonkeyPatch, python: str, command: str) -> None:
+    monkeypatch.setattr(sys, "executable", python)
+    assert how_to_install("a", "b") == command
