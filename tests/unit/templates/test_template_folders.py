@@ -17,7 +17,7 @@ from injector.templates.template import LARGEST
 _READ = """
 import resource, sys, pathlib
 from injector.errors import TemplateError
-from injector.loading.template_folders import how_to_install, read_folder
+from injector.loading.template_folders import read_folder
 resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
 try:
     read_folder(pathlib.Path(sys.argv[1]))
