@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 def bars(title: str, values: list[tuple[str, float]]) -> str:
     """An SVG document with one horizontal bar a value, its figure beside it and its ratio to the first."""
     longest, first = max(value for _, value in values), values[0][1]
-    height, left = 60 + 44 * len(values), 30 + round(7.2 * max(len(name) for name, _ in values))
+    height, left = 60 + 44 * len(values), 30 + round(8.6 * max(len(name) for name, _ in values))
     whole = left + 540
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="{height}" viewBox="0 0 {whole} {height}" '
