@@ -22,7 +22,7 @@ _EVERY = 2.0  # seconds between two looks of --wait
     flag_value=300.0,
     default=0.0,
 )
-@one_of("--output form", "text json", "Output format.")
+@one_of("--output form", "text short json", "Output format. short: what is not good, and the names of the rest.")
 @with_options(*INJECTOR_OPTIONS)
 @as_one(CommonOptions)
 def check(options: CommonOptions, pre: bool, seconds: float, form: str) -> int:

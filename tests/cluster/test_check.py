@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -290,17 +291,16 @@ def test_who_replaces_pods_that_lack_their_sidecars(control_plane: ControlPlane,
     assert not [line for line in checked(control_plane)[1] if line["check"] == "repair"]
     settings = {**json.loads(installed.settings), "repair": {"mode": "missing"}}
     api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": json.dumps(settings)}}, where)
-    now, before = (
-        f"{moment:%Y-%m-%dT%H:%M:%S.%fZ}" for moment in (datetime.now(UTC), datetime(2020, 1, 1, tzinfo=UTC))
-    )
     name = "sidecar-injector-repair"
     try:
         assert told()["result"] == "warning"
         api.create({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}}, where)
         assert told()["result"] == "warning"
-        api.patch("Lease", name, {"spec": {"holderIdentity": "web-0_1", "renewTime": before}}, where)
+        api.patch(
+            "Lease", name, {"spec": {"holderIdentity": "web-0_1", "renewTime": "2020-01-01T00:00:00.000000Z"}}, where
+        )
         assert told()["result"] == "warning", "it was killed"
-        api.patch("Lease", name, {"spec": {"renewTime": now}}, where)
+        api.patch("Lease", name, {"spec": {"renewTime": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"}}, where)
         line = told()
         assert (line["result"], line["data"]["holder"]) == ("good", "web-0_1")
         api.patch("Lease", name, {"metadata": {"annotations": {STOPPED_KEY: "shop deployment/web: x"}}}, where)
@@ -311,6 +311,18 @@ def test_who_replaces_pods_that_lack_their_sidecars(control_plane: ControlPlane,
     finally:
         api.delete("Lease", name, where, missing_ok=True)
         api.patch("ConfigMap", installed.at.name, {"data": {"settings.yaml": installed.settings}}, where)
+
+
+def test_what_is_refused_or_fails_names_the_way_out(
+    control_plane: ControlPlane, namespace: NamespaceFactory, installed: Installed
+) -> None:
+    """That of `injector explain`: here the name of the template that is meant."""
+    for value in ("enabled", "required"):
+        namespace(labels={"injection": value}, annotations={"sidecar.injector/templates": "nginxx"})
+    _, lines = checked(control_plane)
+    failed = [line for line in lines if line["result"] == "failed"]
+    assert [line["check"] for line in failed] == ["injection"] * 2
+    assert all(re.search(r"\bnginx\b", line["toDo"]) for line in failed), failed
 
 
 def test_nobody_asks_for_sidecars(control_plane: ControlPlane, installed: Installed) -> None:

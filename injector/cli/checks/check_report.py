@@ -107,19 +107,25 @@ def worst(results: Results) -> Severity:
 
 
 def show_results(results: Results, form: str) -> None:
-    """Print to standard output, `form` being `text` or `json`."""
+    """Print to standard output, `form` being `text`, `short` or `json`. A section that is well is short by its name."""
     if form == "json":
         sections = [{"section": title, "checks": list(map(_data, verdicts))} for title, verdicts in results]
         click.echo(json_text({"success": worst(results) != "error", "sections": sections}), nl=False)
         return
+    fine = []
     for title, verdicts in results:
-        if verdicts:
+        shown = [verdict for verdict in verdicts if form != "short" or verdict.severity != "note"]
+        if shown:
             click.echo(f"{click.style(title, bold=True)}\n{'-' * len(title)}")
-            for verdict in verdicts:
+            for verdict in shown:
                 click.echo(f"{_sign(verdict.severity)} {printable(verdict.headline)}")
                 if verdict.help:
                     click.echo(f"    {printable_lines(verdict.help)}")
             click.echo()
+        elif verdicts:
+            fine.append(title)
+    if fine:
+        click.echo(f"{_sign('note')} {', '.join(fine)}")
     counts = Counter(verdict.severity for _, verdicts in results for verdict in verdicts)
     totals = f"good: {counts['note']}, warnings: {counts['warning']}, failed: {counts['error']}"
     click.echo(f"Result: {_sign(worst(results))} ({totals})")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import statistics
 import time
 from collections import defaultdict
+from contextlib import suppress
 
+from injector.advice import help_for
 from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, some, warning
 from injector.cli.checks.namespace_labels import labelled, within
 from injector.cli.live_setup import live_snapshot
@@ -15,6 +17,7 @@ from injector.cluster.blocking_client import ClusterError
 from injector.cluster.installation import is_paused
 from injector.cluster.namespaces import namespace_of
 from injector.diagnostics import Diagnostic, page_address
+from injector.errors import SettingsError
 from injector.inject import inject
 from injector.pods.context import Object
 from injector.pods.receipt import read_receipt
@@ -60,8 +63,8 @@ def _try(context: CheckContext, namespace: Object) -> CheckVerdicts:
             to_do = f"run the command as a user who may create pods in namespace {name}"
             yield warning("injection", f"no pod was tried: {error}", to_do)
         else:
-            to_do = "see the failed lines above. If there are none, see the injector's log at the time of this check"
-            yield bad("injection", str(error), to_do, namespace=name)
+            see = "see the failed lines above. If there are none, see the injector's log at the time of this check"
+            yield bad("injection", str(error), _way_out(context, namespace, pod) or see, namespace=name)
         return
     milliseconds = round(statistics.median(seconds) * 1000, 1)
     mark = string_map(pod_made, "annotations").get(settings.status_key)
@@ -78,10 +81,18 @@ def _try(context: CheckContext, namespace: Object) -> CheckVerdicts:
         yield from _behind(context, receipt.templates)
     elif mark == "failed":
         reason = string_map(pod_made, "annotations").get(settings.reason_key, "no reason given")
-        to_do = f"{page_to_open(page_address('reasons'))} says what to do about that reason"
+        page = f"{page_to_open(page_address('reasons'))} says what to do about that reason"
+        to_do = _way_out(context, namespace, pod) or page
         yield bad("injection", f"a pod in namespace {name} starts without its sidecar: {reason}", to_do, namespace=name)
     else:
         yield _untouched(context, namespace, pod)
+
+
+def _way_out(context: CheckContext, namespace: Object, pod: Object) -> str:
+    """What to do about what a replay shows to go wrong, as `injector explain` says it; "" where it shows nothing."""
+    with suppress(ClusterError, SettingsError):
+        return next(map(help_for, inject(pod, namespace_of(namespace), _snapshot(context)).failures), "")
+    return ""
 
 
 def _behind(context: CheckContext, used: dict[str, str]) -> CheckVerdicts:

@@ -272,6 +272,10 @@ def test_forms_of_the_report(capsys):
         f"one\n---\n√ {fine.message}\n\ntwo\n---\n‼ {know.message}\n    {know.help}\n\n"
         "Result: ‼ (good: 1, warnings: 1, failed: 0)\n"
     )
+    show_results([*results, ("three", [fine])], "short")
+    assert capsys.readouterr().out == (
+        f"two\n---\n‼ {know.message}\n    {know.help}\n\n√ one, three\nResult: ‼ (good: 2, warnings: 1, failed: 0)\n"
+    )
     show_results(results, "json")
     data = json.loads(capsys.readouterr().out)
     assert data["success"] is True
