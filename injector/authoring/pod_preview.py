@@ -101,7 +101,13 @@ def pod_in_view(folder: Path, pod: str) -> PodInView:
         if case.name == pod and not case.at_a_path:
             namespace = checked.given.namespace(case.namespace, checked.names_namespace, Settings())
             return PodInView(_sample(pod, checked.given, namespace), checked.given.obj, case.params)
-    manifest = given(mappings([piece.value for piece in split_yaml(pod, "the pod")]))
+    objects = mappings([piece.value for piece in split_yaml(pod, "the pod")])
+    if sum(pod_template(obj) is not None for obj in objects) != 1:
+        kinds = shortened(", ".join(str(obj.get("kind")) for obj in objects))
+        raise ValueError(
+            f"paste one Pod, or one object that makes pods, such as a Deployment; this is {kinds or 'none'}"
+        )
+    manifest = given(objects)
     return PodInView(_sample("the pod", manifest, STANDARD.namespace), manifest.obj)
 
 
@@ -151,9 +157,10 @@ class PodPreview:
         with limited(name, template.origin):
             self.attempt = attempt(overrides)
             failures = self.attempt.injection.failures
-            self._examples = {k: v for failure in failures for k, v in examples_of(template, failure).items()}
-            if self._examples:
-                self.attempt = attempt({**overrides, name: {**self._examples, **overrides.get(name, {})}})
+            #: The values of parameters that are required and not given.
+            self.examples = {k: v for failure in failures for k, v in examples_of(template, failure).items()}
+            if self.examples:
+                self.attempt = attempt({**overrides, name: {**self.examples, **overrides.get(name, {})}})
         self.result = self.attempt.injection
         self.files = config_files(self.result, snapshot.settings).get(name, {})
 
@@ -171,12 +178,10 @@ class PodPreview:
 
     def warnings(self, line: Callable[[Diagnostic], str]) -> list[str]:
         """What the author and the pod's owner are warned of; `line` is what of a Diagnostic is said."""
-        examples = self._examples.items()
-        used = (f"{key} is required and not given; using the example {shortened(value)}" for key, value in examples)
         of_author: Sequence[Diagnostic] = ()
         if self.result.applied:
             of_author = (*text_warnings(self._template), *overlay_warnings(self.attempt, self._template))
-        return [*used, *self.result.warning_lines, *map(line, of_author)]
+        return [*self.result.warning_lines, *map(line, of_author)]
 
     def as_data(self) -> Object:
         """For a program; keys are stable."""

@@ -29,7 +29,7 @@ from injector.cli.report import unified
 from injector.errors import DocumentError, InjectorError, TemplateError
 from injector.injection import Injection
 from injector.loading.trial import limited
-from injector.names import hint
+from injector.names import hint, shortened
 from injector.pods.context import Namespace, Object
 from injector.pods.overlay import plain
 from injector.pods.workloads import pod_template, with_pod_template, workload_with_pods
@@ -160,7 +160,9 @@ def _in_pod(
         "warnings": list(result.warning_lines),
         "pod": result.object,
     }
-    return _Rendered(result, injector.change, data, shown.warnings(attrgetter("located")))
+    examples = shown.examples.items()
+    used = (f"{key} is required and not given; using the example {shortened(value)}" for key, value in examples)
+    return _Rendered(result, injector.change, data, [*used, *shown.warnings(attrgetter("located"))])
 
 
 def _only(objects: list[Object], file: str | None, what: str) -> Object:

@@ -269,6 +269,8 @@ def test_a_preview_shows_the_pod_before_and_after(greeter: Path) -> None:
         assert "name: shop" in shown.before and shown.problems == []
         shown = await editor.request("injector/preview", {**ask, "pod": "a: ["})
         assert [problem.rule for problem in shown.problems] == ["pod"]
+        shown = await editor.request("injector/preview", {**ask, "pod": "apiVersion: v1\nkind: Service\n"})
+        assert [problem.rule for problem in shown.problems] == ["pod"] and "paths:" not in shown.problems[0].message
         shown = await editor.request("injector/preview", {**ask, "parameters": {"port": "80"}})
         assert [problem.rule for problem in shown.problems] == ["bad-parameter"]
         editor.type("overlay.yaml.j2", _BOMB)
@@ -392,6 +394,24 @@ def edit_at_random(folder: Path, edits: int) -> None:
 
 def test_random_edits_end_as_the_saved_text_is_linted(greeter: Path) -> None:
     edit_at_random(greeter, 300)
+
+
+def test_a_preview_takes_the_example_of_what_is_required_without_a_word(tmp_path: Path) -> None:
+    """The page shows it as such; a warning would hide those that matter."""
+    folder = tmp_path / "tool"
+    folder.mkdir()
+    parameter = "parameters: {who: {type: string, required: true, examples: [somebody], description: Who.}}\n"
+    (folder / "template.yaml").write_text(f"description: A tool.\n{parameter}")
+    overlay = "spec: {containers: [{name: tool, image: 'tool:1', args: ['{{ params.who }}']}]}\n"
+    (folder / "overlay.yaml.j2").write_text(overlay)
+
+    async def look(editor: Editor) -> None:
+        shown = await editor.request("injector/preview", {"folder": editor.uri("")})
+        assert (shown.reason, shown.warnings, shown.problems) == ("injected", [], [])
+        assert [(row.name, row.value) for row in shown.parameters] == [("who", "somebody")]
+        assert [(one.required, one.examples) for one in shown.declared] == [(True, ["somebody"])]
+
+    edit(folder, look)
 
 
 @pytest.mark.soak(minutes=60)

@@ -134,10 +134,11 @@ function field(label: string, control: HTMLElement, description = ""): HTMLEleme
 function input(schema: Schema, value: string): HTMLElement {
   const { name } = schema;
   const id = `parameter-${name}`;
-  const fallback = schema.default === undefined ? "" : shown(schema.default);
+  const usual = schema.default ?? (schema.required === true ? schema.examples?.[0] : undefined);
+  const fallback = usual === undefined ? "" : shown(usual);
   const values = schema.type === "boolean" ? ["true", "false"] : (schema.enum ?? []).map(shown);
   if (values.length > 0) {
-    const list = element("select", { id, name }, element("option", { value: "" }, fallback === "" ? "(none)" : `default: ${fallback}`),
+    const list = element("select", { id, name }, element("option", { value: "" }, fallback === "" ? "(none)" : `${schema.default === undefined ? "example" : "default"}: ${fallback}`),
       ...values.map((each) => element("option", { value: each }, each)));
     list.value = value;
     return list;
