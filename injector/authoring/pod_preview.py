@@ -27,7 +27,7 @@ from injector.inject import inject
 from injector.injection import Applied
 from injector.loading.trial import limited
 from injector.names import shortened
-from injector.pods.context import Cluster, Namespace, Object, Workload, mappings
+from injector.pods.context import Cluster, Namespace, Object, Workload, objects_of
 from injector.pods.workloads import pod_template, with_pod_template, workload_with_pods
 from injector.reasons import Effect
 from injector.settings import Settings
@@ -101,7 +101,7 @@ def pod_in_view(folder: Path, pod: str) -> PodInView:
         if case.name == pod and not case.at_a_path:
             namespace = checked.given.namespace(case.namespace, checked.names_namespace, Settings())
             return PodInView(_sample(pod, checked.given, namespace), checked.given.obj, case.params)
-    objects = mappings([piece.value for piece in split_yaml(pod, "the pod")])
+    objects = [obj for piece in split_yaml(pod, "the pod") for obj in objects_of(piece.value)]
     if sum(pod_template(obj) is not None for obj in objects) != 1:
         kinds = shortened(", ".join(str(obj.get("kind")) for obj in objects))
         raise ValueError(

@@ -13,7 +13,7 @@ import shutil
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, cast
 
@@ -25,6 +25,7 @@ from injector.cli.json_stream import NotJsonError, split_json
 from injector.cli.yaml_splice import spliced
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import DocumentError
+from injector.pods.context import Object, objects_of
 
 _BOM = "\ufeff"
 #: Bytes of output that are kept in memory until all of it is known to be good.
@@ -37,7 +38,8 @@ _BREAKS = ("\n", "\r", "\x85", "\u2028", "\u2029")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document of an input: `number` and `line` count from 1, `value` is what it says, `json` how it says it.
+    """One document of an input: `number` and `line` count from 1, `value` is what it says, `json` how it says it, and
+    `objects` are those of its value.
 
     Its text is `before + body + after`. `head` is what stands before a body that is written anew. If the value is not
     the one that was read, `changed` are the lines that changed. `anew` says that all did, and `lost` that there were
@@ -56,6 +58,11 @@ class Document:
     changed: tuple[int, ...] = ()
     anew: bool = False
     lost: bool = False
+    objects: tuple[Object, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find the objects, once: who is asked where one of them stands looks for the object itself."""
+        object.__setattr__(self, "objects", tuple(objects_of(self.value)))
 
     @property
     def text(self) -> str:

@@ -156,14 +156,12 @@ def _write(before: dict[str, str], after: dict[str, str], files: Sequence[str]) 
 
 def _compare(before: dict[str, str], after: dict[str, str], *, diff: bool, check: bool) -> int:
     """Show or tell of the inputs that differ; the exit code."""
-    from difflib import unified_diff
+    from injector.cli.report import file_difference, show_difference
 
     changed = [name for name in before if after[name] != before[name]]
     for name in changed:
         if diff:
-            old, new = (text.splitlines(keepends=True) for text in (before[name], after[name]))
-            for line in unified_diff(old, new, name, name):
-                click.echo(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n", nl=False)
+            show_difference(file_difference(before[name], after[name], name))
         if check:
             click.echo(f"{name} would change: run injector inject --in-place", err=True)
     return int(check and bool(changed))

@@ -14,7 +14,7 @@ import click
 from injector.apply import Overrides
 from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.yaml_stream import split_yaml
-from injector.cli.manifest_objects import metadata_of, objects_of
+from injector.cli.manifest_objects import metadata_of
 from injector.cli.options import CommonOptions
 from injector.diagnostics import Diagnostic, Place
 from injector.errors import DocumentError, SettingsError, TemplateError
@@ -28,7 +28,7 @@ from injector.loading.template_folders import (
     templates_in,
 )
 from injector.names import TEAM, hint, shortened
-from injector.pods.context import Cluster, Namespace, Object
+from injector.pods.context import Cluster, Namespace, Object, objects_of
 from injector.settings import SETTINGS_KEY, Settings, parse_settings
 from injector.templates.kubernetes_yaml import compose
 from injector.templates.parameter_schema import declared_parameter, similar_names

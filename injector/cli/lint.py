@@ -84,7 +84,10 @@ def lint(
     problems += [problem for linted in results for problem in linted.problems]
     corrected = [problem for linted in results if linted.fixed for problem in linted.fixed.corrected]
     written = written_problems(problems, templates, output, "injector lint", rules(), corrected)
-    click.echo(_fixes_as_difference(results) if difference else written, nl=False)
+    if difference:
+        _show_fixes(results)
+    else:
+        click.echo(written, nl=False)
     for problem in corrected if output == "text" else ():
         tell(_correction(problem, "would be fixed" if difference else "fixed"))
     return _summed_up(templates, problems, strict, in_text=output == "text")
@@ -184,18 +187,14 @@ def _rule(name: str) -> Rule:
     return by_name[name]
 
 
-def _fixes_as_difference(results: Iterable[Linted]) -> str:
-    """The changes of files as one unified diff, in colours."""
-    from injector.cli.report import coloured, unified
+def _show_fixes(results: Iterable[Linted]) -> None:
+    """Print the changes of files as one unified diff."""
+    from injector.cli.report import file_difference, show_difference
 
-    return coloured(
-        "".join(
-            unified(fixed.before[file], text, *[str(Path(linted.path) / file)] * 2)
-            for linted in results
-            if (fixed := linted.fixed)
-            for file, text in fixed.changes.items()
-        )
-    )
+    for linted in results:
+        if fixed := linted.fixed:
+            for file, text in fixed.changes.items():
+                show_difference(file_difference(fixed.before[file], text, str(Path(linted.path) / file)))
 
 
 def write_fixes(linted: Linted) -> Linted:

@@ -18,7 +18,7 @@ from injector.diagnostics import Key, Path
 from injector.errors import DocumentError
 from injector.injection import Injection
 from injector.names import LONGEST_NAME
-from injector.pods.context import Namespace, Object, mapping
+from injector.pods.context import Namespace, Object, list_items, mapping, without
 from injector.pods.shape import string_map
 from injector.pods.workloads import object_name_of, pod_template_path
 from injector.settings import Settings
@@ -29,30 +29,16 @@ from injector.templates.source_map import yaml_place
 ObjectEdit = Callable[[Object, Document], "list[Object] | None"]
 
 
-def is_list(value: Any) -> bool:
-    """Whether a value is a `List`, `PodList`, ... : a kind of that ending, with `items`."""
-    return isinstance(value, dict) and str(value.get("kind")).endswith("List") and isinstance(value.get("items"), list)
-
-
 def objects_in(documents: Iterable[Document]) -> Iterator[Object]:
     """All objects: the documents' values, and of a List each item, of Lists within Lists as well."""
     for document in documents:
-        yield from objects_of(document.value)
-
-
-def objects_of(value: Any) -> Iterator[Object]:
-    """The objects of a document's value: itself, or each item of a List, of Lists within Lists as well."""
-    if is_list(value):
-        for item in value["items"]:
-            yield from objects_of(item)
-    elif isinstance(value, dict):
-        yield value
+        yield from document.objects
 
 
 def edit(documents: Iterable[Document], change: ObjectEdit) -> Iterator[Document]:
     """The documents with `change` applied to each object. Documents in which it changes nothing stay themselves."""
     for document in documents:
-        after = _changed(document.value, document, change)
+        after = _changed(document.value, iter(document.objects), document, change)
         if after is None:
             yield document
             continue
@@ -61,16 +47,29 @@ def edit(documents: Iterable[Document], change: ObjectEdit) -> Iterator[Document
         yield from (added(value, document) for value in after[1:])
 
 
-def _changed(value: Any, document: Document, change: ObjectEdit) -> list[Object] | None:
-    if not is_list(value):
-        return change(value, document) if isinstance(value, dict) else None
+def _changed(value: Any, objects: Iterator[Object], document: Document, change: ObjectEdit) -> list[Object] | None:
+    """What becomes of a value of which `objects` are the next; nothing of a list's kind is written into its items."""
+    if list_items(value) is None:
+        if not isinstance(value, dict):
+            return None
+        obj = next(objects)
+        after = change(obj, document)
+        return after and [value if after[0] is obj else _as_in_list(after[0], obj, value), *after[1:]]
     items: list[Any] = []
     touched = False
     for item in value["items"]:
-        after = _changed(item, document, change)
+        after = _changed(item, objects, document, change)
         items += [item] if after is None else after
         touched = touched or (after is not None and not (len(after) == 1 and after[0] is item))
     return [{**value, "items": items}] if touched else None
+
+
+def _as_in_list(new: Object, obj: Object, item: Object) -> Object:
+    """What `obj` became, as its item has it."""
+    if obj is item:
+        return new
+    inherited = {key for key in obj if obj[key] != item.get(key)}
+    return {**without(new, inherited), **{key: item[key] for key in inherited & item.keys()}}
 
 
 def without_pod(objects: Iterable[tuple[Object, str]]) -> str:
@@ -178,7 +177,7 @@ def namespaces_in(
 def line_of_field(documents: Iterable[Document], obj: Object, path: Path) -> tuple[Document, int] | None:
     """The document that holds an object, and the line of a field of it, or of the nearest field above."""
     for document in documents:
-        for item, steps in _items(document.value, ()):
+        for item, steps in zip(document.objects, _object_paths(document.value, ()), strict=True):
             if item is obj:
                 return document, _line(document, (*steps, *_indexed(obj, path)))
     return None
@@ -209,12 +208,12 @@ def path_in_object(obj: Object, path: Path) -> Path:
     return (*(pod_template_path(obj) or ()), *path)
 
 
-def _items(value: Any, steps: Path) -> Iterator[tuple[Any, Path]]:
-    if is_list(value):
+def _object_paths(value: Any, steps: Path) -> Iterator[Path]:
+    if list_items(value) is not None:
         for index, item in enumerate(value["items"]):
-            yield from _items(item, (*steps, "items", index))
-    else:
-        yield value, steps
+            yield from _object_paths(item, (*steps, "items", index))
+    elif isinstance(value, dict):
+        yield steps
 
 
 def _indexed(value: Any, path: Path) -> Iterator[str | int]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from io import StringIO
+from pathlib import PurePath
 from typing import Any, Literal
 
 import click
@@ -23,6 +25,9 @@ from injector.pods.receipt import read_receipt
 from injector.pods.workloads import object_name_of
 from injector.settings import Settings
 
+#: What stands in a diff as an escape if it is in a file's name.
+_NOT_PLAIN = re.compile(r'["\\\x00-\x20\x7f]')
+
 
 def tell(text: str) -> None:
     """Print a text to standard error; colours are for terminals only."""
@@ -33,14 +38,32 @@ def unified(before: str, after: str, name: str, new_name: str) -> str:
     """Two texts as a unified diff, which names them so; "" where they are equal."""
     from difflib import unified_diff
 
-    old, new = (StringIO(text, newline="\n").readlines() for text in (before, after))
-    lines = unified_diff(old, new, name, new_name)
+    lines = unified_diff(_lines(before), _lines(after), name, new_name)
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def file_difference(before: str, after: str, file: str) -> str:
+    """The two texts of a file as a unified diff that `git apply -p0` and `patch -p0` take."""
+    plain = str(PurePath(file))  # without the `./` that git does not take
+    quoted = _NOT_PLAIN.sub(lambda match: f"\\{ord(match[0]):03o}", plain)
+    name = f'"{quoted}"' if quoted != plain else plain
+    return unified(before, after, name, name)
+
+
+def show_difference(difference: str) -> None:
+    """Print a unified diff to standard output: in the colours of git on a terminal, else the bytes that it has."""
+    on_terminal = sys.stdout is not None and sys.stdout.isatty()
+    click.echo(coloured(difference) if on_terminal else difference.encode(errors="surrogateescape"), nl=False)
 
 
 def coloured(difference: str) -> str:
     """A unified diff in the colours of git."""
-    return "".join(map(_coloured, difference.splitlines(keepends=True)))
+    return "".join(map(_coloured, _lines(difference)))
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text as they are for programs that apply a diff: only a line feed ends one."""
+    return StringIO(text, newline="\n").readlines()
 
 
 def _coloured(line: str) -> str:

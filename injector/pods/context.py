@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,6 +60,32 @@ def without(fields: Object, names: Collection[Any]) -> Object:
 def string_field(value: object) -> str:
     """The value if it is a string, else ""."""
     return value if isinstance(value, str) else ""
+
+
+def list_items(value: object) -> Items | None:
+    """The items of a `List`, `PodList`, ... (a kind of that ending, with `items`); None for what is no list.
+
+    As for kubectl, one that says neither its kind nor its apiVersion has those of the list:
+    https://github.com/kubernetes/apimachinery/blob/master/pkg/apis/meta/v1/unstructured/helpers.go
+    """
+    owner = mapping(value)
+    kind, items = string_field(owner.get("kind")), owner.get("items")
+    if not kind.endswith("List") or not isinstance(items, list):
+        return None
+    own = {"kind": kind.removesuffix("List"), "apiVersion": owner.get("apiVersion")}
+    if not own["kind"]:
+        return items
+    bare = [isinstance(item, dict) and own.keys().isdisjoint(filled(item)) for item in items]
+    return [{**item, **own} if inherits else item for item, inherits in zip(items, bare, strict=True)]
+
+
+def objects_of(value: object) -> Iterator[Object]:
+    """The objects of a document's value: itself, or each item of a List, of Lists within Lists as well."""
+    if (items := list_items(value)) is not None:
+        for item in items:
+            yield from objects_of(item)
+    elif isinstance(value, dict):
+        yield value
 
 
 @dataclass(frozen=True, slots=True)

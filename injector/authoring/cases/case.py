@@ -15,7 +15,7 @@ from injector.authoring.cases.document import read_within
 from injector.authoring.yaml_stream import split_yaml
 from injector.errors import DocumentError
 from injector.injection import Injection
-from injector.pods.context import Namespace, Object, Request, mapping, mappings
+from injector.pods.context import Namespace, Object, Request, mapping, objects_of
 from injector.pods.resource_kinds import lies_in, resource_of
 from injector.pods.workloads import pod_template
 from injector.policies.request import ObjectRequest, asked_of, named_resources
@@ -253,9 +253,7 @@ def read_objects(folder: Path, name: str) -> list[Object]:
     objects: list[Object] = []
     try:
         for document in split_yaml(read_within(folder, name), name):
-            items = mapping(document.value).get("items")
-            is_list = str(mapping(document.value).get("kind")).endswith("List") and isinstance(items, list)
-            objects += mappings(items if is_list else [document.value])
+            objects += objects_of(document.value)
     except DocumentError as error:
         assert error.diagnostic is not None  # noqa: S101
         place = error.diagnostic.place

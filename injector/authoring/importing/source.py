@@ -25,7 +25,7 @@ from injector.authoring.yaml_stream import YamlPiece, split_yaml
 from injector.diagnostics import Diagnostic, Path as ObjectPath, Place, Severity
 from injector.errors import DocumentError
 from injector.names import shortened
-from injector.pods.context import Object, mapping
+from injector.pods.context import Object, list_items, mapping
 from injector.templates.kubernetes_yaml import Node, YAMLError, compose, index, load_manifest
 from injector.templates.source_map import normal, place_at
 from injector.templates.yaml_errors import yaml_mistake
@@ -231,8 +231,7 @@ def _in_document(source: ImportSource, name: str, configs: FoundConfigs) -> None
 
 def _objects(value: Object) -> Iterator[tuple[ObjectPath, Any]]:
     """An object, or those of a List."""
-    items = value.get("items")
-    if str(value.get("kind")).endswith("List") and isinstance(items, list):
+    if (items := list_items(value)) is not None:
         yield from ((("items", number), item) for number, item in enumerate(items))
     else:
         yield (), value
