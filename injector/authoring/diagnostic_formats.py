@@ -203,7 +203,8 @@ def diagnostics_github(problems: Sequence[Diagnostic]) -> str:
         escaped = {key: _data(str(value)).replace(":", "%3A").replace(",", "%2C") for key, value in properties.items()}
         written = ",".join(f"{key}={value}" for key, value in escaped.items() if properties[key])
         message = f"{problem.headline} ({help_})" if help_ else problem.headline
-        lines.append(f"::{problem.severity} {written}::{_data(message)}\n")
+        command = "notice" if problem.severity == "note" else problem.severity
+        lines.append(f"::{command} {written}::{_data(message)}\n")
     return "".join(lines)
 
 

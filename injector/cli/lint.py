@@ -98,7 +98,7 @@ def _summed_up(templates: list[str], problems: list[Diagnostic], strict: bool, *
     from injector.cli.report import counted, tell
 
     counts = Counter(map(attrgetter("severity"), problems))
-    totals = [counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]] or ["no problems"]
+    totals = [counted(counts[kind], kind) for kind in ("error", "warning", "note") if counts[kind]] or ["no problems"]
     tell(", ".join([counted(len(templates), "template"), *totals]))
     if problems and in_text:
         code = min(problems, key=urgency).code
@@ -108,7 +108,7 @@ def _summed_up(templates: list[str], problems: list[Diagnostic], strict: bool, *
             tell(f"{fixes[True]} can be fixed: injector lint --fix")
         if fixes[False]:
             tell(f"{fixes[False]} can be fixed if the program bears it: injector lint --fix --unsafe-fixes")
-    return int(bool(counts["error"] or (strict and problems)))
+    return int(bool(counts["error"] or (strict and counts["warning"])))
 
 
 def _with_schema(version: tuple[int, int]) -> tuple[int, int]:

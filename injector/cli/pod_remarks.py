@@ -25,11 +25,12 @@ from injector.diagnostics import Diagnostic, spoken_path
 from injector.errors import InjectionError
 from injector.inject import inject
 from injector.injection import Applied, Injection
-from injector.pods.context import Namespace, Object, mapping
+from injector.pods.context import Namespace, Object, mapping, without
 from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.misplaced_keys import misplaced_keys
 from injector.pods.receipt import Receipt, read_receipt
 from injector.pods.shape import string_map
+from injector.pods.sidecars import completes
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
 from injector.templates.choice import choose
@@ -187,11 +188,13 @@ def remarks_on(
     yield from idle_annotations(pod, result, namespace, snapshot, names)
     yield from other_values(pod, result, namespace, snapshot, names)
     yield from values_without_effect(attempt)
-    if obj.get("kind") in ("Job", "CronJob") and result.effect is Effect.INJECT:
-        own = {container["name"] for container in pod["spec"]["containers"]}
-        for name in (name for applied in result.applied for name in applied.containers if name in own):
+    if result.effect is Effect.INJECT:
+        own = {container["name"]: container for container in pod["spec"]["containers"]}
+        customised = [name for applied in result.applied for name in applied.containers if name in own]
+        app = [*without(own, customised).values()]
+        for name in customised if completes(pod, app) else ():
             yield (
-                f"the pod's own container {name} has the name of a sidecar, which then keeps the Job from ending; "
+                f"the pod's own container {name} has the name of a sidecar, which then keeps the pod from completing; "
                 "write it under initContainers, with restartPolicy: Always"
             )
     yield from (warning.sentence for warning in users_outside(result, namespace, snapshot.settings))

@@ -9,7 +9,7 @@ from typing import Any
 
 from injector.diagnostics import Diagnostic, Path
 from injector.names import did_you_mean, is_label_key, is_label_value, nearest, shortened
-from injector.pods.context import Object, mapping
+from injector.pods.context import Object, mapping, sequence
 
 _FIELDS = ("matchLabels", "matchExpressions")
 _REQUIREMENT = ("key", "operator", "values")
@@ -80,7 +80,7 @@ def _given(value: Any, kind: type, path: Path, message: str, mistake: tuple[Any,
 def _holds(expression: Object, labels: dict[Any, Any]) -> bool:
     operator, key = expression.get("operator"), expression.get("key")
     if operator in ("In", "NotIn"):  # a label that is absent is not in any list: Kubernetes counts it as a match
-        return (key in labels and labels[key] in (expression.get("values") or ())) is (operator == "In")
+        return (key in labels and labels[key] in sequence(expression.get("values"))) is (operator == "In")
     return bool(operator == ("Exists" if key in labels else "DoesNotExist"))
 
 

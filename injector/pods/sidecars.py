@@ -1,7 +1,7 @@
 """Where an overlay's containers go: as containers, or as native sidecars (restartable init containers).
 
 Authors always write `containers:`. Kubernetes documentation, "Sidecar Containers": an init container with
-`restartPolicy: Always` starts in its turn, keeps running, and does not keep a Job from ending.
+`restartPolicy: Always` starts in its turn, keeps running, and does not keep a pod from completing.
 """
 
 from __future__ import annotations
@@ -92,6 +92,16 @@ class Placement(msgspec.Struct, frozen=True):
             inserted.append(number)
             number = after[number]
         return inserted
+
+
+def completes(pod: Object, containers: Sequence[Object]) -> bool:
+    """Whether a pod ends once these containers, the app's, have ended, as those of a Job and of a workflow's step do.
+
+    That is said by the restart policy of each container, else by the pod's, and not by who owns the pod: Kubernetes
+    documentation, "Pod Lifecycle", Container restarts.
+    """
+    policy = mapping_at(pod, "spec").get("restartPolicy")
+    return all((container.get("restartPolicy") or policy) in ("Never", "OnFailure") for container in containers or [{}])
 
 
 def place(pod: Object, overlay: Overlay, placement: Placement, caches: OverlayCaches) -> tuple[Overlay, Placement]:

@@ -11,7 +11,8 @@ import msgspec
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.names import SEARCHES, TEAM, cut, nearest, shortened, suggestion, template_name, to_write, unqualified
-from injector.pods.context import Namespace, Object, Workload, mapping, mappings, mappings_at
+from injector.pods.context import Namespace, Object, Workload, mapping, mapping_at, mappings, mappings_at
+from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.selectors import matches
 from injector.pods.shape import spec_of, string_map
 from injector.pods.workloads import workload_of_pod
@@ -291,29 +292,43 @@ def _refusal(template: Template, pod: Object, namespace: Namespace) -> Injection
     return None
 
 
-_OS = "kubernetes.io/os"
+#: The labels that name a node's operating system: https://kubernetes.io/docs/reference/labels-annotations-taints/
+_OS = ("kubernetes.io/os", "beta.kubernetes.io/os")
 
 
 def is_windows(spec: Object) -> bool:
-    """Whether a pod's spec says that it is for Windows nodes: by `spec.os.name`, or by the node label that it selects.
+    """Whether a pod's spec says that it is for Windows nodes, and nothing in it says that it is for others.
+
+    It says so by the nodes that it may run on; where these may be of either system, by `windowsOptions`.
+    """
+    return _may_run_on("windows", spec) and (not _may_run_on("linux", spec) or _has_windows_options(spec))
+
+
+def _may_run_on(system: str, spec: Object) -> bool:
+    """Whether nodes of an operating system fulfil a pod's `os`, node selector and required node affinity.
 
     https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#node-affinity
     """
-    os, selector = spec.get("os"), spec.get("nodeSelector")
-    if isinstance(os, dict) and os.get("name"):
-        return bool(os["name"] == "windows")
-    if isinstance(selector, dict) and _OS in selector:
-        return bool(selector[_OS] == "windows")
+    labels, selector = dict.fromkeys(_OS, system), mapping_at(spec, "nodeSelector")
     terms: Any = spec
     for field in ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"):
         terms = mapping(terms).get(field)
-    selectors = [_of_os(term) for term in mappings(terms)]
-    return any(matches(term_selector, {_OS: "windows"}) for term_selector in selectors) and not any(
-        matches(o, {_OS: "linux"}) for o in selectors
+    selectors = [_of_os(term) for term in mappings(terms)] or [{}]
+    return (
+        (mapping_at(spec, "os").get("name") or system) == system
+        and all(selector.get(label, system) == system for label in _OS)
+        and any(matches(term_selector, labels) for term_selector in selectors)
     )
+
+
+def _has_windows_options(spec: Object) -> bool:
+    """Whether the pod or a container has settings that only Windows knows."""
+    parts = [spec, *(container for field in CONTAINER_LISTS for container in mappings_at(spec, field))]
+    options = (mapping_at(mapping_at(part, "securityContext"), "windowsOptions") for part in parts)
+    return any(value is not None for fields in options for value in fields.values())
 
 
 def _of_os(term: Object) -> Object:
     """What a term of a node affinity asks of a node's operating system, as a label selector."""
     expressions = mappings_at(term, "matchExpressions")
-    return {"matchExpressions": [expression for expression in expressions if expression.get("key") == _OS]}
+    return {"matchExpressions": [expression for expression in expressions if expression.get("key") in _OS]}

@@ -35,14 +35,14 @@ REVIEW_NAMES = frozenset(("oldObject", "operation", "user", "request"))
 #: One of the app's containers, in an overlay that is rendered for each of them (see `joined_overlays`).
 CONTAINER: Final = "container"
 #: Names that a template may give a value of its own: of variables that templates had before there were these names.
-ASSIGNABLE = REVIEW_NAMES | {CONTAINER, "app"}
+ASSIGNABLE = REVIEW_NAMES | {CONTAINER, "app", "completes"}
 #: The names that a template sees; see `variables.Context`.
 NAMES = REVIEW_NAMES | {
     "params", "app", "object", "pod", "namespace", "workload", CONTAINER, "containers", "app_containers", "ports",
-    "files", "cluster", "native",
+    "files", "cluster", "native", "completes",
 }  # fmt: skip
 #: Those that lead to more than one value.
-PATH_ROOTS = NAMES - {"containers", "app_containers", "ports", "native", "operation"}
+PATH_ROOTS = NAMES - {"containers", "app_containers", "ports", "native", "completes", "operation"}
 #: A path into the names that a template sees.
 NamePath = tuple[str, ...]
 NamePaths = tuple[NamePath, ...]

@@ -15,6 +15,7 @@ from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, bare_value, name_of, patch_of, plain_mapping
 from injector.pods.quantity import app_size
 from injector.pods.shape import OverlayError
+from injector.pods.sidecars import completes
 from injector.templates.dependencies import CONTAINER
 from injector.templates.program import Root
 
@@ -96,6 +97,7 @@ VARIABLES: dict[str, Callable[[Context], Any]] = {
     "files": lambda c: {"configmap": c.configmap},
     "cluster": lambda c: {"version": "{}.{}".format(*c.cluster.version), "domain": c.cluster.domain},
     "native": lambda c: c.native,
+    "completes": lambda c: completes(c.object, c.containers),
     "oldObject": lambda c: c.old_object,
     "operation": lambda c: c.request.get("operation", "CREATE"),
     "user": lambda c: c.request.get("userInfo") or {},

@@ -34,7 +34,7 @@ def imported(
 ) -> InjectorServer:
     """A server with the imported templates and the settings that the import prints, called by the entries for them."""
     result = import_configs([("configs.yaml", CONFIGS.encode())])
-    settings = yaml.safe_load(settings_for(result.templates))
+    settings = {**yaml.safe_load(settings_for(result.templates)), "nativeSidecars": "never"}  # as that injector has it
     server = injector_server(settings={**settings, "server": {"drainSeconds": 0}}, start=False)
     for template in result.templates:
         for path, text in template.files.items():

@@ -190,26 +190,53 @@ def _with(**spec: Any) -> Object:
     return web(None, **spec)
 
 
-def _on_nodes(*terms: tuple[str, str, str]) -> Object:
-    """A pod with a required node affinity: of each term an operator, a label and its value."""
-    selectors = [{"matchExpressions": [{"key": key, "operator": op, "values": [value]}]} for op, key, value in terms]
+def _on_nodes(*terms: tuple[str, str, Any], **spec: Any) -> Object:
+    """A pod with a required node affinity: of each term an operator, a label and its value, or what stands there."""
+    selectors = [
+        {"matchExpressions": [{"key": key, "operator": op, "values": [value] if type(value) is str else value}]}
+        for op, key, value in terms
+    ]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": selectors}}
-    return _with(affinity={"nodeAffinity": required})
+    return _with(affinity={"nodeAffinity": required}, **spec)
+
+
+_OS, _OLD_OS = "kubernetes.io/os", "beta.kubernetes.io/os"
+_GMSA = {"securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "shop"}}}
+_EMPTY = {"securityContext": {"windowsOptions": {"runAsUserName": None}}}
 
 
 @pytest.mark.parametrize(
     ("pod", "reason"),
     [
-        (_on_nodes(("In", "kubernetes.io/os", "windows")), Reason.WINDOWS),
-        (_on_nodes(("NotIn", "kubernetes.io/os", "linux")), Reason.WINDOWS),
-        (_on_nodes(("In", "kubernetes.io/os", "windows"), ("In", "kubernetes.io/os", "linux")), Reason.INJECTED),
-        (_on_nodes(("In", "kubernetes.io/os", "windows"), ("In", "zone", "a")), Reason.INJECTED),
-        (_on_nodes(("NotIn", "kubernetes.io/os", "windows")), Reason.INJECTED),
+        (_on_nodes(("In", _OS, "windows")), Reason.WINDOWS),
+        (_on_nodes(("In", _OLD_OS, "windows")), Reason.WINDOWS),
+        (_on_nodes(("NotIn", _OS, "linux")), Reason.WINDOWS),
+        (_on_nodes(("In", _OS, "windows"), ("In", _OS, "linux")), Reason.INJECTED),
+        (_on_nodes(("In", _OLD_OS, "windows"), ("In", _OS, "linux")), Reason.INJECTED),
+        (_on_nodes(("In", _OS, "windows"), ("In", "zone", "a")), Reason.INJECTED),
+        (_on_nodes(("NotIn", _OS, "windows")), Reason.INJECTED),
         (_on_nodes(("In", "zone", "a")), Reason.INJECTED),
+        (_with(nodeSelector={_OS: "windows"}), Reason.WINDOWS),
+        (_with(nodeSelector={_OLD_OS: "windows"}), Reason.WINDOWS),
+        (_with(**_GMSA), Reason.WINDOWS),
+        (_with(containers=[{"name": "app", "image": "app", **_GMSA}]), Reason.WINDOWS),
+        (_with(initContainers=[{"name": "setup", "image": "setup", **_GMSA}]), Reason.WINDOWS),
+        (_with(**_EMPTY), Reason.INJECTED),
+        (_with(os={"name": "linux"}, nodeSelector={_OS: "windows"}), Reason.INJECTED),
+        (_with(nodeSelector={_OS: "linux"}, **_GMSA), Reason.INJECTED),
+        (_with(nodeSelector={_OLD_OS: "linux"}, **_GMSA), Reason.INJECTED),
+        (_with(nodeSelector={"zone": "a"}, **_GMSA), Reason.WINDOWS),
+        (_on_nodes(("In", _OS, "linux"), nodeSelector={_OS: "windows"}), Reason.INJECTED),
+        (_on_nodes(("In", _OLD_OS, "linux"), **_GMSA), Reason.INJECTED),
+        (_on_nodes(("NotIn", _OS, "windows"), **_GMSA), Reason.INJECTED),
+        (_on_nodes(("In", "zone", "a"), **_GMSA), Reason.WINDOWS),
+        (_on_nodes(("In", _OS, 1)), Reason.INJECTED),
     ],
 )
-def test_a_node_affinity_that_no_linux_node_fulfils_is_for_windows(pod: Object, reason: Reason) -> None:
+def test_a_pod_is_for_windows_by_any_of_its_marks_unless_one_says_linux(pod: Object, reason: Reason) -> None:
     assert inject(pod, ENABLED, snapshot("logger")).reason is reason
+    required = inject(pod, REQUIRED, snapshot("logger"))
+    assert (required.reason, required.allowed) == (reason, reason is Reason.INJECTED)
 
 
 #: A pod, default templates; the reason why it cannot be injected.

@@ -39,10 +39,11 @@ def settings_for(templates: Sequence[Imported]) -> str:
     """
     with_name = [t for t in templates if t.sidecar.name]
     plain = [t.name for t in templates if not t.sidecar.name]
+    kept = _NATIVE if any(t.sidecar.spec.get("containers") for t in templates) else _NEVER
     if with_name and not plain:
-        return _NAMED
+        return _NAMED + kept
     listed = f"templates: [{', '.join(dump(name).strip() for name in plain)}]"  # `1` and `on` are no texts
-    return _PLAIN.replace("TEMPLATES", f"{listed:43} # what they get") + (_BOTH if with_name else "")
+    return _PLAIN.replace("TEMPLATES", f"{listed:43} # what they get") + kept + (_BOTH if with_name else "")
 
 
 _NAMED = """\
@@ -50,14 +51,20 @@ prefix: injector.tumblr.com                # what is before the slash in your po
 templatesKey: injector.tumblr.com/request  # the annotation in which a pod names its sidecars
 podDefault: named                          # only pods that have this annotation or say yes
 templates: []
-nativeSidecars: never                      # plain containers, as with your old injector
 """
 _PLAIN = """\
 prefix: sidecar-injector-webhook.morven.me  # what is before the slash in your pods' annotations
 namespaceLabel: {key: sidecar-injector}     # your namespaces' label
 podDefault: skip                            # only pods whose annotation says yes
 TEMPLATES
-nativeSidecars: never                       # plain containers, as with your old injector
+"""
+#: Where the sidecars are plain containers, a pod that completes waits for them forever; without any, only the order of
+#: the set-up differs.
+_NATIVE = """\
+# with nativeSidecars: never they are plain containers, as with your old injector, and keep Jobs from completing
+"""
+_NEVER = """\
+nativeSidecars: never                       # set-up comes last, as with your old injector
 """
 _BOTH = "# if pods name a config in an annotation: add templatesKey: PREFIX/request, and change podDefault to named\n"
 

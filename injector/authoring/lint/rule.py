@@ -102,8 +102,9 @@ def findings_of(rule: Rule, subject: Subject) -> Iterator[Diagnostic]:
         key = (place.file, place.line, place.column, finding.fields.get("about"))
         if key not in reported:
             reported.add(key)
+            severity = finding.severity if finding.severity == "note" else rule.severity
             message, help_, path = finding.message, finding.help, finding.path
-            yield Diagnostic(rule.name, rule.severity, message, help_, path, place, finding.fields).of(subject.path)
+            yield Diagnostic(rule.name, severity, message, help_, path, place, finding.fields).of(subject.path)
 
 
 def read_docstring(docstring: str) -> Documentation:

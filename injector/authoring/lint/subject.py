@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from jinja2 import TemplateSyntaxError, nodes
 
-from injector.diagnostics import Diagnostic, Path, Place
+from injector.diagnostics import Diagnostic, Path, Place, Severity
 from injector.injection import Injection
 from injector.pods.context import Object, filled, sequence
 from injector.pods.overlay import EVERY_CONTAINER, Overlay, bare_value, name_of, plain, plain_mapping
@@ -34,7 +34,8 @@ class Finding(Diagnostic):
 
     `path` leads into the overlay. `sample` is what it was found with, for people, and `given` are the parameters of
     that which differ from their defaults. `about` tells it from other findings of the rule at the same place; what has
-    the same `about` there, with other values or in another container, is one finding.
+    the same `about` there, with other values or in another container, is one finding. A `note` stays one, and any other
+    finding has its rule's severity.
     """
 
     def __init__(
@@ -46,11 +47,12 @@ class Finding(Diagnostic):
         *,
         sample: str = "",
         given: Mapping[str, Any] | None = None,
+        severity: Severity = "warning",
         **fields: Any,
     ) -> None:
         if sample:
             help = "; ".join(filter(None, (help, f"found with this sample: {sample}")))  # noqa: A001
-        super().__init__("", "warning", message, help, path, place, {**fields, **filled({"given": given})})
+        super().__init__("", severity, message, help, path, place, {**fields, **filled({"given": given})})
 
 
 #: What a rule yields.

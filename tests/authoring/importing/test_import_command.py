@@ -191,6 +191,18 @@ def test_the_settings_that_it_prints_are_settings(tmp_path: Path) -> None:
         assert {**read, **settings} == read
 
 
+@pytest.mark.parametrize(
+    ("text", "chosen"),
+    [(PLAIN, None), (NAMED, None), ("initContainers: [{name: first, image: 'a:1'}]\n", "never")],
+    ids=["sidecars", "sidecars by name", "set-up alone"],
+)
+def test_plain_sidecars_which_keep_jobs_from_completing_are_not_recommended(
+    tmp_path: Path, text: str, chosen: str | None
+) -> None:
+    done = injector("import", "-", "--name", "it", "--output", tmp_path, stdin=text)
+    assert yaml.safe_load(done.out.split("\n\n")[2]).get("nativeSidecars") == chosen
+
+
 REFUSED = [
     "",
     "---\n# only a comment\n",

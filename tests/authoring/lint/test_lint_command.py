@@ -32,7 +32,7 @@ spec:
       {runAsUser: 10001, runAsNonRoot: true, allowPrivilegeEscalation: false, readOnlyRootFilesystem: true,
        capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}
     resources: {requests: {cpu: 10m, memory: 16Mi}}
-{% if not native and workload.kind in ["Job", "CronJob"] %}{{ warn("this Job will not complete") }}{% endif %}
+{% if not native and completes %}{{ warn("this pod will not complete") }}{% endif %}
 """
 WARNED = BROKEN.replace("value: {{ params.port }}", 'value: "{{ params.port }}"')
 
@@ -277,6 +277,19 @@ def test_github_escapes_what_would_end_a_command(tmp_path: Path, golden: Golden)
     tool = write(tmp_path / "a,b:c%", {"overlay.yaml.j2": BROKEN})
     done = lint(tool.relative_to(tmp_path), "--output", "github", cwd=tmp_path)
     golden(done.stdout.splitlines()[1])
+
+
+def test_a_condition_for_jobs_alone_is_right_and_has_a_fix(tmp_path: Path) -> None:
+    old = 'workload.kind in ["Job", "CronJob"]'
+    right = (BASE / "overlay.yaml.j2").read_text()
+    tool = write(tmp_path, {"overlay.yaml.j2": right.replace("completes", old)})
+    assert right.count("completes") == 1
+    done = lint(tool, "--strict", "--output", "json")
+    [problem] = json.loads(done.stdout)["problems"]
+    assert (done.returncode, problem["rule"], problem["severity"]) == (0, "job-blocked", "note")
+    assert lint(tool, "--output", "github").stdout.startswith("::notice ")
+    assert lint(tool, "--fix").returncode == 0
+    assert (tool / "overlay.yaml.j2").read_text() == right
 
 
 # ------------------------------------------------------------------------------------------------- garbage

@@ -741,7 +741,26 @@ CASES = [
     Case(
         "job-blocked",
         "fail() is an answer too",
-        "{% if not native and workload.kind in ['Job', 'CronJob'] %}{{ fail('no Jobs') }}{% endif %}\n",
+        "{% if not native and completes %}{{ fail('not here') }}{% endif %}\n",
+        [],
+    ),
+    *(
+        Case(
+            "job-blocked",
+            f"for Jobs alone: {jobs}",
+            f"{{% if {jobs} %}}{{{{ {call}('no Jobs') }}}}{{% endif %}}\n",
+            [5],
+        )
+        for jobs, call in (
+            ('not native and workload.kind in ["Job", "CronJob"]', "warn"),
+            ("not native and params.port and workload.kind in ('CronJob','Job')", "fail"),
+        )
+    ),
+    Case(
+        "job-blocked",
+        "of Jobs in another matter",
+        "    tty: {{ workload.kind in ['Job', 'CronJob'] }}\n"
+        "{% if not native and completes %}{{ warn('no') }}{% endif %}\n",
         [],
     ),
     Case("job-blocked", "a warning that Deployments get too", "{{ warn('hello') }}\n", [3]),

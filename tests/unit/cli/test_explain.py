@@ -194,11 +194,14 @@ def test_what_a_pod_s_no_comes_to(run):
     assert "overruled: pod-opted-out" in required and without not in required
 
 
-def test_a_job_s_own_container_of_the_sidecar_s_name(run):
-    own = "      - {name: envoy-sidecar, image: 'envoy:1'}\n"
-    for kind, warned in (("Job", True), ("Deployment", False)):
-        done = run("inject", "-", stdin=WORKLOADS[kind] + own)
-        assert ("keeps the Job from ending" in done.err) is warned
+@pytest.mark.parametrize(
+    ("kind", "policy"), [("Job", "Never"), ("Pod", "OnFailure"), ("Pod", None), ("Deployment", None)]
+)
+def test_the_own_container_of_the_sidecar_s_name_in_a_pod_that_completes(run, kind, policy):
+    indent = "  " if kind == "Pod" else "      "
+    own = f"{indent}- {{name: envoy-sidecar, image: 'envoy:1'}}\n"
+    done = run("inject", "-", stdin=WORKLOADS[kind] + own + (f"{indent}restartPolicy: {policy}\n" if policy else ""))
+    assert ("keeps the pod from completing" in done.err) is bool(policy)
 
 
 @pytest.mark.parametrize(

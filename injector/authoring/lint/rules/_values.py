@@ -48,22 +48,17 @@ def is_written(place: Place) -> bool:
 
 
 def rendered_for(
-    subject: Subject, context: Context, *, kind: str = "", native: bool | None = None, grace: int | None = None
+    subject: Subject, context: Context, *, native: bool, kind: str = "", **spec: Any
 ) -> Iterator[RenderedSource]:
-    """The overlay for a changed context: a workload of another kind, native sidecars or not, another grace period.
+    """The overlay for a changed context: native sidecars or not, a workload of another kind, other fields of the pod.
 
     Nothing where the template does not serve that, or fails: then another rule says so.
     """
-    changes: dict[str, Any] = {}
-    if kind:
-        changes["workload"] = Workload(kind, context.workload.name or "sample", None)
-    if native is not None:
-        changes["native"] = native
-    if grace is not None:
-        spec = {**(context.object.get("spec") or {}), "terminationGracePeriodSeconds": grace}
-        changes["object"] = {**context.object, "spec": spec}
+    workload = Workload(kind, context.workload.name or "sample", None) if kind else context.workload
+    pod = {**context.object, "spec": {**mapping(context.object.get("spec")), **spec}}
+    changed = msgspec.structs.replace(context, native=native, workload=workload, object=pod)
     with suppress(InjectionError):
-        yield RenderedSource(subject.template, msgspec.structs.replace(context, **changes))
+        yield RenderedSource(subject.template, changed)
 
 
 def keys_to_add(value: Any, path: Path, wanted: Any) -> dict[str, Any]:

@@ -199,7 +199,10 @@ def grace_period(subject: Subject) -> Findings:
         {% endif %}
     """
     for rendering in subject.usual:
-        overlays = (rendered_for(subject, rendering.context, native=n, grace=_SHORT) for n in (True, False))
+        overlays = (
+            rendered_for(subject, rendering.context, native=n, terminationGracePeriodSeconds=_SHORT)
+            for n in (True, False)
+        )
         for overlay in chain.from_iterable(overlays):
             for path, container in overlay.sidecars():
                 sleep = mapping(mapping(mapping(container.get("lifecycle")).get("preStop")).get("sleep"))

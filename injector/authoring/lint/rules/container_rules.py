@@ -199,15 +199,25 @@ def termination(subject: Subject) -> Findings:
                     )
 
 
+#: A condition for the sidecars of Jobs alone that do not end, as templates had it before there was `completes`.
+_OF_JOBS = re.compile(
+    r"""\bnot native\b[^%]*?(workload\.kind\s+in\s*[\[(]\s*(["'])(?:Cron)?Job\2\s*,\s*(["'])(?:Cron)?Job\3\s*[\])])"""
+)
+
+
 def job_blocked(subject: Subject) -> Findings:
     """The template does not warn that a Job never completes if this sidecar is a plain container.
 
     A Job completes when all containers of its pod have ended. A native sidecar does not count, but a plain container
     does. A sidecar is a plain container if the cluster has no native sidecars, or if the setting `nativeSidecars` is
-    `never`. In a template, `native` is then false: call warn() or fail() for a Job. If the template itself sets a
-    `restartPolicy` other than Always for the container, the container is plain in every cluster.
+    `never`. In a template, `native` is then false: call warn() or fail() for a pod that completes. If the template
+    itself sets a `restartPolicy` other than Always for the container, the container is plain in every cluster.
 
-    Source: Kubernetes docs, "Sidecar Containers", Jobs with sidecar containers.
+    Not only Jobs have such pods, but also Argo Workflows, Tekton, Airflow, Spark and CI runners: `completes` is true
+    for each of them. A warning for Jobs alone, with `workload.kind in ["Job", "CronJob"]`, is enough for the rule, and
+    a note has `completes` as its fix.
+
+    Source: Kubernetes docs, "Sidecar Containers", Jobs with sidecar containers; "Pod Lifecycle", Container restarts.
 
     Bad:
         # overlay.yaml.j2
@@ -218,17 +228,25 @@ def job_blocked(subject: Subject) -> Findings:
 
     Good:
         # overlay.yaml.j2
-        {% if not native and workload.kind in ["Job", "CronJob"] %}
-          {{ warn("the shipper does not end by itself here, so this Job will not complete") }}
+        {% if not native and completes %}
+          {{ warn("the shipper does not end by itself here, so this pod will not complete") }}
         {% endif %}
         spec:
           containers:
           - name: shipper
             image: example.com/shipper:1.2
     """
+    for file in subject.parsed:
+        for jobs in _OF_JOBS.finditer(file.text):
+            message, fields = (
+                "this is for Jobs alone, and other pods complete as well",
+                {"replace": (jobs[1], "completes")},
+            )
+            yield subject.finding(message, file.name, jobs.start(1), "write completes", severity="note", **fields)
     for rendering in subject.usual:
-        plain = next(rendered_for(subject, rendering.context, kind="Deployment", native=False), None)
-        for job in rendered_for(subject, rendering.context, kind="Job", native=False):
+        context = rendering.context
+        plain = next(rendered_for(subject, context, native=False, kind="Deployment", restartPolicy="Always"), None)
+        for job in rendered_for(subject, context, native=False, kind="Job", restartPolicy="Never"):
             if plain is not None and not set(plain.warnings).issuperset(job.warnings):
                 continue
             for path, container in job.sidecars():
@@ -236,7 +254,7 @@ def job_blocked(subject: Subject) -> Findings:
                     f"if container `{container.get('name')}` is a plain container, a Job with this sidecar never ends, "
                     "and no warning is given",
                     job.place((*path, "name")),
-                    'call warn() or fail() in {% if not native and workload.kind in ["Job", "CronJob"] %}',
+                    "call warn() or fail() in {% if not native and completes %}",
                 )
         for path, container in rendering.sidecars():
             if container.get("restartPolicy", "Always") != "Always":
