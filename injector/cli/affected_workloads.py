@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from injector.cli.fleet import Fleet, Row, pods_of
-from injector.cli.live_setup import live_sources
+from injector.cli.live_setup import live_fleet, live_sources
 from injector.cli.report import tell
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.rollout.marked_workload import is_live
@@ -16,19 +16,22 @@ from injector.cluster.rollout.plan import (
     LEFT_ALONE,
     RESTARTED,
     AffectedWorkload,
+    LeftAlone,
     Plan,
     collection_path,
     grouped,
     workload_path,
 )
+from injector.cluster.rollout.pod_states import Expected, state_of
 from injector.cluster.rollout.rollout_marks import read_mark
 from injector.cluster.rollout.steps import NewPod, injected_receipt, try_pod
-from injector.diagnostics import printable
+from injector.diagnostics import Diagnostic, printable
 from injector.errors import DocumentError
+from injector.pods.conformance import CONTAINERS
 from injector.pods.context import Namespace, Object, Workload
 from injector.pods.receipt import Receipt
-from injector.pods.shape import string_map
 from injector.pods.workloads import workload_of_pod
+from injector.reasons import Effect, Reason
 from injector.settings import Settings
 
 
@@ -62,10 +65,10 @@ _Pod = tuple[str, Workload, str, str, str, str]
 def plan_rollout(live: BlockingClient, scope: RolloutScope, injector_namespace: str | None) -> tuple[Plan, Settings]:
     """The plan, and the injector's settings; what could not be found out is told. Raises ClusterError."""
     sources, notes = live_sources(live, injector_namespace)
-    settings, known = sources.settings, set[_Key]()
+    settings, known, spared = sources.settings, set[_Key](), dict[_Key, LeftAlone]()
     pods = _noted(pods_of(live, scope.space, scope.selector), known)
     if sources.injector_namespace:
-        rows = _by_replay(pods, Fleet(sources), scope, notes)
+        rows = _by_replay(pods, live_fleet(live, sources, scope.space), scope, notes, spared)
     else:
         notes.append("which pods are outdated is found by dry runs, which create nothing")
         rows = _by_dry_runs(pods, live, scope, settings)
@@ -81,6 +84,8 @@ def plan_rollout(live: BlockingClient, scope: RolloutScope, injector_namespace: 
                 plan.add(each, obj, workload_path(each), scope.method, mark)
     for each in affected.values():
         plan.add(each, *_object_of(live, each, notes), scope.method)
+    planned = {each.affected.key for each in plan.workloads}
+    plan.left_alone += (left for key, left in spared.items() if key not in planned)
     plan.sort()
     for note in notes:
         tell(printable(note))
@@ -96,14 +101,26 @@ def _noted(pods: Iterable[tuple[Object, Namespace]], known: set[_Key]) -> Iterat
 
 
 def _by_replay(
-    pods: Iterable[tuple[Object, Namespace]], fleet: Fleet, scope: RolloutScope, notes: list[str]
+    pods: Iterable[tuple[Object, Namespace]],
+    fleet: Fleet,
+    scope: RolloutScope,
+    notes: list[str],
+    spared: dict[_Key, LeftAlone],
 ) -> Iterator[_Pod]:
-    """Pods that are not as the injector's settings and templates make them now; notes of what could not be compared."""
+    """Pods that are not as the injector's settings and templates make them now; notes of what could not be compared.
+
+    Those whose successors would get no sidecar are `spared`: none is taken away.
+    """
     for pod, namespace in pods:
         row = fleet.row(pod, namespace)
         if row is not None and row.state == "current" and row.why not in notes:
             notes += filter(None, [row.why])
-        if row is not None and scope.covers(row):
+        if row is None or not scope.covers(row):
+            continue
+        affected = AffectedWorkload(row.namespace, row.workload, row.state, {})
+        if any(cause.fields.get("templates") == [] for cause in row.causes):
+            spared[affected.key] = LeftAlone(row.namespace, affected.name, row.why)
+        else:
             yield row.namespace, row.workload, row.state, row.pod, row.created, row.why
 
 
@@ -116,7 +133,7 @@ def _by_dry_runs(
     """
     new_pods: dict[_Key, NewPod] = {}
     for pod, namespace in pods:
-        workload, annotations = workload_of_pod(pod), string_map(pod, "annotations")
+        workload = workload_of_pod(pod)
         if not is_live(pod) or workload.kind not in (*RESTARTED, "ReplicaSet"):
             continue
         affected = AffectedWorkload(namespace.name, workload, "", {})
@@ -126,15 +143,28 @@ def _by_dry_runs(
             subject = f"dry run of a pod of {affected.name} in namespace {namespace.name}"
             trial = partial(try_pod, obj=obj or {}, pod=pod, settings=settings)
             new_pods[key] = live.run(trial, subject)
-        receipt, new_receipt = injected_receipt(pod, settings), new_pods[key].receipt
-        state = "outdated" if receipt else "missing"
-        if annotations.get(settings.status_key) == "failed":
-            state = "failed"
-        elif new_receipt is None or not new_pods[key].differs(pod, settings):
-            continue
-        if state in scope.states and scope.covers_versions(receipt, new_receipt):
-            reason = annotations.get(settings.reason_key) or "a pod created now has other sidecars"
-            yield namespace.name, workload, state, pod["metadata"]["name"], pod["metadata"]["creationTimestamp"], reason
+        new_pod = new_pods[key]
+        expected, compared = partial(_expected, new_pod), partial(_differences, new_pod, pod, settings)
+        state = state_of(pod, settings, expected, compared=compared)
+        covered = scope.covers_versions(injected_receipt(pod, settings), new_pod.receipt)
+        if state.state in scope.states and covered:
+            created = pod["metadata"]["creationTimestamp"]
+            yield namespace.name, workload, state.state, pod["metadata"]["name"], created, state.why
+
+
+def _expected(new_pod: NewPod) -> Expected:
+    """What a dry run has shown."""
+    if new_pod.receipt is None:
+        return Expected(Effect.SKIP, new_pod.refusal, None)
+    added = new_pod.receipt.added
+    return Expected(
+        Effect.INJECT, str(Reason.INJECTED), added if any(p.startswith(CONTAINERS) for p in added) else None
+    )
+
+
+def _differences(new_pod: NewPod, pod: Object, settings: Settings, _: Receipt) -> Iterator[Diagnostic]:
+    if new_pod.receipt and new_pod.differs(pod, settings):
+        yield Diagnostic("other-sidecars", "warning", "a pod created now has other sidecars")
 
 
 def _objects(live: BlockingClient, kind: str, space: str, notes: list[str]) -> Iterator[tuple[_Key, Object]]:

@@ -61,8 +61,9 @@ def explain(targets: tuple[str, ...], options: CommonOptions, strict: bool, verb
     shows the result and its reason, then what is added, and where each parameter's value came from. If a pod gets no
     sidecar, the output also shows every step of the decision and what the step saw.
 
-    Of a pod in a cluster, it also shows which sidecars are not ready, and why. Exits with 1 if a pod is not created,
-    starts without a sidecar that it should get, or has a sidecar that failed.
+    Of a pod in a cluster, it shows first what this pod has: its sidecars, whether one is missing, outdated, changed or
+    not ready, why, and what to do; of a workload, how many of its pods. Exits with 1 if a pod is not created, starts or
+    runs without a sidecar that it should get, or has a sidecar that failed.
 
     For manifests, a namespace counts as enabled unless the input or --namespace-label says otherwise.
 
@@ -179,13 +180,15 @@ def _assumed(namespace: str, settings: Settings) -> str:
 def _live(names: list[str], options: CommonOptions) -> list[Explanation]:
     # The Kubernetes client takes a while to import; files need none.
     from injector.cli.explanation import explanation_of
-    from injector.cli.live_setup import age_notes, entries_of_paths, event_notes, live_sources, webhook_notes
+    from injector.cli.fleet import Fleet
+    from injector.cli.live_pods import live_pods
+    from injector.cli.live_setup import entries_of_paths, event_notes, live_fleet, live_sources, webhook_notes
     from injector.cli.manifest_objects import metadata_of
     from injector.cluster.rollout.lease_brake import rest_notes
     from injector.pods.context import Namespace
     from injector.pods.workloads import pod_template
 
-    explanations = []
+    explanations, fleets = [], dict[str, Fleet]()
     with options.connect() as live:
         sources, problems = live_sources(live, options.injector_namespace)
         for name in names:
@@ -193,12 +196,12 @@ def _live(names: list[str], options: CommonOptions) -> list[Explanation]:
             within = metadata_of(obj).get("namespace")
             space = live.namespace(str(within)) if within else Namespace("")
             mistakes, facts = [*(warning.located for warning in sources.snapshot.warnings), *problems], [_REPLAYS]
-            pod = pod_template(obj)
+            pod, called, pods = pod_template(obj), True, None
             if pod is not None:
-                if pod is obj:
-                    mistakes[:0] = age_notes(live, pod, space, sources.settings)
                 labels = metadata_of(pod).get("labels") or {}
-                facts[:0] = webhook_notes(live, space, labels, sources.settings.paths)
+                facts[:0], called = webhook_notes(live, space, labels, sources.settings.paths)
+                fleet = fleets.setdefault(space.name, live_fleet(live, sources, space.name))
+                pods = live_pods(live, obj, space, fleet)
                 facts += rest_notes(live, sources.settings, sources.injector_namespace, space.name)
             elif not sources.settings.paths:
                 raise DocumentError(
@@ -215,6 +218,7 @@ def _live(names: list[str], options: CommonOptions) -> list[Explanation]:
                 entry_of=entries_of_paths(live),
                 facts=facts,
             )
+            explanation = replace(explanation, live=pods, called=called)
             if explanation.unready:
                 explanation = replace(explanation, facts=(*event_notes(live, obj), *explanation.facts))
             explanations.append(explanation)

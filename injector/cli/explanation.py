@@ -33,6 +33,7 @@ from injector.templates.choice import misspelt_annotations
 from injector.templates.template import Template, request_words
 
 if TYPE_CHECKING:
+    from injector.cli.live_pods import LivePods
     from injector.cli.live_setup import EntryOf, PathEntry
 
 
@@ -129,11 +130,15 @@ class Explanation:
     assumed: str = ""  #: the label of the namespace that nothing says
     unready: tuple[Diagnostic, ...] = ()  #: injected containers that are not ready
     attempt: Attempt | None = None  #: the injection and what went into it
+    live: LivePods | None = None  #: what its pods in a cluster have
+    called: bool = True  #: whether the API server calls the injector for such a pod
 
     @property
     def bad(self) -> bool:
         """Whether the object or its pods would not be created, or lack their sidecar, or a sidecar has failed."""
         result = self.injection
+        if self.live is not None and self.live.bad:
+            return True
         fails = result is not None and (
             result.effect in (Effect.REFUSE, Effect.MARK) or result.reason is Reason.MALFORMED_POD
         )
@@ -143,13 +148,18 @@ class Explanation:
     def warned(self) -> bool:
         """Whether there is anything to warn of."""
         results = [self.injection, *(trail.result for trail in self.paths)]
-        return bool(self.mistakes or self.unready) or any(
-            result.warning_lines for result in results if result is not None
+        warned = self.live is not None and self.live.warned
+        return (
+            warned
+            or bool(self.mistakes or self.unready)
+            or any(result.warning_lines for result in results if result is not None)
         )
 
     def as_data(self) -> Object:
         """For a program; keys are stable."""
         data: Object = {"object": self.name, "origin": self.origin, "namespace": self.namespace.name}
+        if self.live is not None:
+            data |= {**self.live.as_data(), "called": self.called}
         data |= self._of_paths() if self.injection is None else self._of_injection(self.injection)
         if self.paths:
             data["paths"] = [trail.as_data() for trail in self.paths]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +19,9 @@ from injector.injection import Injection
 from injector.names import cut
 from injector.reasons import Effect, Reason
 
+if TYPE_CHECKING:
+    from injector.cli.live_pods import LivePods
+
 #: How many of the parts that an injection adds are listed one by one.
 _SHOWN = 40
 #: Longer values stick out of their column, so that most lines fit into a terminal of 80.
@@ -30,6 +33,8 @@ _FOR_THE_POD = {
     Effect.SKIP: "the pod starts without its sidecar",
     Effect.REFUSE: "the pod is refused",
 }
+#: What is said where a new pod would get its sidecar, if the injector were asked.
+NOT_CALLED = "but the API server does not call the injector for it: see Notes"
 #: Results after which the pod lacks nothing, or is none.
 _COMPLETE = (Reason.INJECTED, Reason.ALREADY_INJECTED, Reason.NOTHING_TO_ADD, Reason.MALFORMED_POD)
 
@@ -52,9 +57,7 @@ def show_explanation(explanations: list[Explanation], form: str, *, verbose: boo
 def _show(explanation: Explanation, verbose: bool) -> None:
     within = f"namespace {explanation.namespace.name}, " if explanation.namespace.name else ""
     click.echo(f"{click.style(printable(explanation.name), bold=True)} ({printable(f'{within}{explanation.origin}')})")
-    if explanation.recorded is not None:
-        when = f" ({explanation.recorded.created})" if explanation.recorded.created else ""
-        click.echo(f"Recorded when it was created{printable(when)}: failed: {printable(explanation.recorded.reason)}")
+    _show_until_now(explanation)
     result = explanation.injection
     if result is not None:
         _show_injection(result, explanation)
@@ -80,6 +83,8 @@ def _show(explanation: Explanation, verbose: bool) -> None:
 def _show_injection(result: Injection, explanation: Explanation) -> None:
     recorded = explanation.recorded
     _show_result("Result now" if recorded else "Result", result)
+    if not explanation.called and result.effect is not Effect.SKIP:
+        click.echo(f"  {NOT_CALLED}")
     click.echo(f"  because: {basis_of(result, explanation)}")
     if result.decision.required:
         click.echo("  the namespace requires injection: what cannot be injected is refused")
@@ -98,6 +103,30 @@ def _show_injection(result: Injection, explanation: Explanation) -> None:
     if result.effect is not Effect.INJECT:
         click.echo(f"  what to do: {page_to_open(page_address('reasons', str(result.reason)))}")
     _list("Warnings", [warning.warning_line for warning in result.warnings])
+
+
+def _show_until_now(explanation: Explanation) -> None:
+    """What a live pod has, or how many pods of a workload; of a manifest what was recorded in it."""
+    live, recorded = explanation.live, explanation.recorded
+    if live is not None:
+        for line in (*live_lines(live), *(f"  what to do: {line}" for line in live.to_do)):
+            click.echo(printable(line))
+    elif recorded is not None:
+        when = f" ({recorded.created})" if recorded.created else ""
+        click.echo(f"Recorded when it was created{printable(when)}: failed: {printable(recorded.reason)}")
+
+
+def live_lines(live: LivePods) -> Iterator[str]:
+    """What a pod has, or the pods of a workload."""
+    if live.trouble:
+        yield f"Its pods: {live.trouble}"
+    elif not live.of_pod:
+        yield f"Its pods: {', '.join(f'{count} {state}' for state, count in live.counts.items()) or 'none'}"
+    elif not live.rows:
+        yield "This pod: it has ended, or is being deleted"
+    else:
+        yield f"This pod: {': '.join(filter(None, (live.rows[0].state, live.rows[0].why)))}"
+        yield f"  its sidecars: {', '.join(f'{name} ({image})' for name, image in live.sidecars) or 'none'}"
 
 
 def basis_of(result: Injection, explanation: Explanation) -> str:

@@ -5,9 +5,10 @@ And controllers that wait to create pods again, as the injector did not answer.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, NamedTuple
 
 from injector.cli.injection_sources import Sources
 from injector.cli.report import counted
@@ -15,19 +16,17 @@ from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.namespaces import namespace_of
 from injector.cluster.retries import FAILED_CREATE, RefusedCreation, events_path, missing_pods, refused_creation
 from injector.cluster.rollout.marked_workload import is_live
-from injector.cluster.rollout.missing_pods import injected_parts
 from injector.cluster.rollout.plan import LEFT_ALONE
+from injector.cluster.rollout.pod_states import Changes, Expected, State, alike, state_of
 from injector.diagnostics import Diagnostic
 from injector.errors import InjectionError
 from injector.inject import inject
 from injector.names import TEAM
-from injector.pods.conformance import lacks_parts
-from injector.pods.context import Namespace, Object, Workload, filled, string_field
-from injector.pods.decision import is_required
+from injector.pods.context import Namespace, Object, Request, Workload, filled, string_field
+from injector.pods.decision import decide, is_required
 from injector.pods.receipt import Receipt, read_receipt, take_off
 from injector.pods.shape import string_map
 from injector.pods.workloads import workload_of_pod
-from injector.reasons import Effect
 from injector.templates.choice import choose, template_for
 from injector.templates.parameter_schema import declared_parameter
 from injector.templates.parameter_values import value_digest
@@ -37,10 +36,8 @@ from injector.templates.template import UNSET, Template
 
 #: Kinds that kubectl can restart: https://kubernetes.io/docs/reference/kubectl/generated/kubectl_rollout/.
 _RESTARTED = ("Deployment", "StatefulSet", "DaemonSet")
-
-
-#: What is to be said of a pod's sidecars.
-State = Literal["current", "outdated", "failed", "missing"]
+#: Codes of causes that lie in a template, not in what settings or namespaces say.
+_OF_TEMPLATES = ("template-changed", "template-gone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,58 +78,97 @@ class Row:
         )
 
 
+class ChangeTimes(NamedTuple):
+    """The last changes: of templates, of namespaces' annotations and of what these ask for by name, and of the
+    settings; "" if not known.
+    """
+
+    templates: Mapping[str, str] = {}
+    namespaces: Mapping[str, str] = {}
+    settings: str = ""
+    asked: Mapping[str, str] = {}
+
+    def dated(self, row: Row) -> Row:
+        """The row with the time of the first of its causes; a change before the pod was created is none of them."""
+        given = max(self.settings, self.namespaces.get(row.namespace, ""))
+        times = (
+            self.templates.get(cause.fields["template"], "") if cause.code in _OF_TEMPLATES else given
+            for cause in row.causes
+        )
+        return replace(row, since=min((time for time in times if time and time >= row.created), default=""))
+
+
 class Fleet:
     """Looks at one pod after the other; replicas that are alike are judged once.
 
-    `settings_known`: the snapshot's settings are the injector's, and so say what it would give a pod now.
+    `settings_known`: the snapshot's settings are the injector's, and so say what it would give a pod now. `times` is
+    called once, when it is needed.
     """
 
-    def __init__(self, sources: Sources, *, settings_known: bool = True) -> None:
-        self._sources = sources
+    def __init__(
+        self, sources: Sources, *, settings_known: bool = True, times: Callable[[], ChangeTimes] = ChangeTimes
+    ) -> None:
+        self._sources, self.settings = sources, sources.settings
         self._settings_known = settings_known
-        self._judged: dict[tuple[str, str], tuple[str, Collection[str] | None]] = {}
+        self._times = cache(times)
+        self._expected: dict[str, Expected] = {}
         self._compared: dict[str, tuple[Diagnostic, ...]] = {}
 
     def row(self, pod: Object, namespace: Namespace) -> Row | None:
         """The pod's row; None for a pod that has no sidecars and should have none, or that has ended or is being
         deleted.
         """
+        row = self.any_row(pod, namespace)
+        return row if row and row.state != "not-needed" else None
+
+    def any_row(self, pod: Object, namespace: Namespace) -> Row | None:
+        """The pod's row, also of one that should have no sidecars; None for one that has ended or is being deleted."""
         metadata, settings = pod["metadata"], self._sources.settings
         if not is_live(pod):
             return None
-        annotations, receipt = string_map(pod, "annotations"), read_receipt(pod, settings)
-        state: State
-        templates, versions = (receipt.templates, receipt.versions) if receipt else ({}, {})
-        causes: tuple[Diagnostic, ...] = ()
-        match annotations.get(settings.status_key):
-            case "failed":
-                state, reason = "failed", annotations.get(settings.reason_key, "")
-            case "injected" if receipt:
-                differences = self._compared_once(pod, namespace, receipt)
-                causes = tuple(each for each in differences if each.severity == "warning")
-                reason = "; ".join(each.message for each in differences)
-                state = "outdated" if causes else "current"
-            case _:
-                state, reason = "missing", self._lacking(pod, namespace)
-                if not reason:
-                    return None
-        workload, created = workload_of_pod(pod), string_field(metadata.get("creationTimestamp"))
-        name = metadata["name"]
-        return Row(namespace.name, name, state, workload, templates, reason, causes, created=created, versions=versions)
+        receipt, kind = read_receipt(pod, settings), alike(pod, namespace, settings)
+        state = state_of(
+            pod,
+            settings,
+            lambda: self._expected_once(kind, pod, namespace, receipt),
+            lambda: Changes(self._times().asked.get(namespace.name, ""), self._times().settings),
+            lambda receipt: self._compared_once(kind, pod, namespace, receipt),
+        )
+        row = Row(
+            namespace.name,
+            metadata["name"],
+            state.state,
+            workload_of_pod(pod),
+            receipt.templates if receipt else {},
+            state.why,
+            tuple(cause for cause in state.causes if cause.severity == "warning"),
+            created=string_field(metadata.get("creationTimestamp")),
+            versions=receipt.versions if receipt else {},
+        )
+        return self._times().dated(row) if row.state == "outdated" else row
 
-    def _compared_once(self, pod: Object, namespace: Namespace, receipt: Receipt) -> tuple[Diagnostic, ...]:
-        """What a pod that is created now would have otherwise; looked at once for pods of an owner that are alike.
+    def _expected_once(self, kind: str, pod: Object, namespace: Namespace, receipt: Receipt | None) -> Expected:
+        """What a pod that is created now gets."""
+        if kind not in self._expected:
+            snapshot, namespace = self._sources.for_pod(pod, namespace)
+            bare = take_off(pod, receipt, snapshot.settings)
+            self._expected[kind] = Expected.of(inject(bare, namespace, snapshot), snapshot.settings)
+        return self._expected[kind]
+
+    def _compared_once(self, kind: str, pod: Object, namespace: Namespace, receipt: Receipt) -> tuple[Diagnostic, ...]:
+        """What a pod that is created now would have otherwise.
 
         A note is about a template of a team that makes no difference for the pod: it is not read, or another is pinned.
         """
-        settings = self._sources.settings
-        texts = {k: v for k, v in string_map(pod, "annotations").items() if settings.prefix in k.partition("/")[0]}
-        texts.pop(settings.receipt_key)
-        made = (receipt.templates, receipt.values, receipt.parameters, bool(receipt.mac))
-        key = repr((namespace.name, _owner(pod), string_map(pod, "labels"), texts, made))
+        key = repr((kind, receipt.templates, receipt.values, receipt.parameters, bool(receipt.mac)))
         if key not in self._compared:
-            bare = take_off(pod, receipt, settings)
-            self._compared[key] = tuple(self._changed(bare, namespace, receipt))
+            bare = take_off(pod, receipt, self._sources.settings)
+            decision = decide(bare, namespace, self.settings, Request())
+            if receipt.mac and self._settings_known and not decision.inject:
+                message = f"a new pod gets no sidecar: {decision.reason}"
+                self._compared[key] = (_cause("templates-changed", message, templates=[]),)
+            else:
+                self._compared[key] = tuple(self._changed(bare, namespace, receipt))
         return self._compared[key]
 
     def _changed(self, bare: Object, namespace: Namespace, receipt: Receipt) -> Iterator[Diagnostic]:
@@ -178,19 +214,6 @@ class Fleet:
             if now != before.get(name, value_digest(default)):
                 yield name
 
-    def _lacking(self, pod: Object, namespace: Namespace) -> str:
-        """Why a pod without a mark should have sidecars, by a replay; "" when it should have none, or has them."""
-        key = (namespace.name, _owner(pod))
-        if key not in self._judged:
-            snapshot, of_pod = self._sources.for_pod(pod, namespace)
-            replay = inject(pod, of_pod, snapshot)
-            reason = ""
-            if replay.effect in (Effect.INJECT, Effect.MARK, Effect.REFUSE):
-                reason = f"the injector was not called; the result for a pod created now: {replay.reason}"
-            self._judged[key] = reason, injected_parts(replay, snapshot.settings)
-        reason, parts = self._judged[key]
-        return reason if parts is None or lacks_parts(pod, parts) else ""
-
 
 def _other_templates(bare: Object, namespace: Namespace, receipt: Receipt, snapshot: Snapshot) -> Iterator[Diagnostic]:
     """Whether namespace, settings or selectors now choose other templates for the pod."""
@@ -208,12 +231,6 @@ def _cause(code: str, message: str, **fields: Any) -> Diagnostic:
     return Diagnostic(code, "warning", message, fields=fields)
 
 
-def _owner(pod: Object) -> str:
-    """The uid of a pod's owner; the pod's name where it has none."""
-    owners = pod["metadata"].get("ownerReferences") or ()
-    return str(owners[0]["uid"] if owners else pod["metadata"]["name"])
-
-
 def restarts(rows: Iterable[Row]) -> tuple[list[str], list[str]]:
     """How to give pods that are outdated or lack their sidecars new ones: commands, and sentences for the rest.
 
@@ -228,7 +245,7 @@ def restarts(rows: Iterable[Row]) -> tuple[list[str], list[str]]:
         if kind in _RESTARTED:
             target = f"{kind.lower()}/{name} -n {row.namespace}"
             commands[f"kubectl rollout restart {target} && kubectl rollout status {target}"] = None
-        elif kind in ("Job", "CronJob"):
+        elif kind in LEFT_ALONE:
             sentences[f"{kind} {row.namespace}/{name}: {LEFT_ALONE[kind]}"] = None
         else:
             sentences[f"{kind} {row.namespace}/{name}: delete its pods, or restart it as its controller requires"] = (

@@ -64,7 +64,7 @@ def list_pods(
         raise click.UsageError("--watch prints pods again and again; --output html is one page.")
     # The Kubernetes client takes a while to import; `injector list --help` needs none.
     from injector.cli.fleet import waiting_or_why_not
-    from injector.cli.live_setup import dated_rows
+    from injector.cli.live_setup import rows_and_notes
 
     waiting: Sequence[WaitingController] = ()
     states = {state for state, chosen in (("outdated", outdated), ("failed", failed), ("missing", missing)) if chosen}
@@ -72,7 +72,7 @@ def list_pods(
         space = "" if everywhere else options.namespace or live.default_namespace
 
         def judged() -> tuple[Sequence[Row], Sequence[str]]:
-            rows, notes = dated_rows(live, space, selector, options.injector_namespace)
+            rows, notes = rows_and_notes(live, space, selector, options.injector_namespace)
             return [row for row in rows if not states or row.state in states], notes
 
         rows, notes = judged()

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from injector.cli.fleet import Fleet, Row, pods_of
+from injector.cli.fleet import ChangeTimes, Fleet, Row, pods_of
 from injector.cli.injection_sources import Sources, TeamTemplatesOf, refused_team_templates
-from injector.cli.manifest_objects import metadata_of
 from injector.cli.team_templates import LiveTeamTemplates
 from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.installation import INSTALLATION, is_paused, service_namespaces, words_of_pause
 from injector.cluster.rollout.lease_brake import rest_notes
+from injector.cluster.rollout.pod_states import namespace_change
 from injector.cluster.template_maps import last_change
 from injector.errors import TemplateError
 from injector.loading.kept_gallery import Gallery, gallery_in_use, with_own
@@ -135,25 +134,6 @@ def gallery_and_maps(live: BlockingClient, namespace: str, settings: Settings) -
     return gallery_in_use(read_gallery(gallery_path()), kept, origin), in_cluster
 
 
-def age_notes(live: BlockingClient, pod: Object, namespace: Namespace, settings: Settings) -> Iterator[str]:
-    """Whether a pod is older than its namespace's label: then no injector was asked about it.
-
-    The time of the label is that of whoever set it, from the namespace's managedFields; where these have been dropped
-    nothing is said.
-    """
-    created = metadata_of(pod).get("creationTimestamp")
-    if not isinstance(created, str) or settings.status_key in (metadata_of(pod).get("annotations") or {}):
-        return
-    objects = live.objects("/api/v1/namespaces", {"fieldSelector": f"metadata.name={namespace.name}"})
-    for entry in (entry for obj in objects for entry in metadata_of(obj).get("managedFields") or ()):
-        labels = entry.get("fieldsV1", {}).get("f:metadata", {}).get("f:labels", {})
-        if f"f:{settings.namespace_label.key}" in labels and str(entry.get("time", "")) > created:
-            yield (
-                f"the pod was created at {created}, before label {settings.namespace_label.key} was set at "
-                f"{entry['time']}: restart its workload (kubectl rollout restart)"
-            )
-
-
 def event_notes(live: BlockingClient, pod: Object) -> Iterator[str]:
     """The latest warnings among a pod's Events: what the states of its containers do not say of hooks, probes and
     volumes.
@@ -172,22 +152,27 @@ def event_notes(live: BlockingClient, pod: Object) -> Iterator[str]:
 
 def webhook_notes(
     live: BlockingClient, namespace: Namespace, labels: dict[str, str], paths: Collection[str] = ()
-) -> Iterator[str]:
-    """What each webhook entry of the injector makes of such a pod: whether the API server calls it at all.
+) -> tuple[list[str], bool]:
+    """What each webhook entry of the injector makes of such a pod, in words, and whether the API server calls one that
+    injects; it may where that cannot be read.
 
     Those of `paths` are left out: see `entries_of_paths`.
     """
     try:
         configurations = live.webhooks()
     except ClusterError as error:
-        yield f"the webhooks cannot be read: {error}"
-        return
+        return [f"the webhooks cannot be read: {error}"], True
     if not configurations:
-        yield "no webhook of the injector is registered in this cluster: the API server does not call the injector"
-    for configuration in configurations:
-        for entry in configuration.get("webhooks") or ():
-            if _path_of(entry) not in paths:
-                yield _told(configuration, entry, Request(), namespace, labels).words
+        none = "no webhook of the injector is registered in this cluster: the API server does not call the injector"
+        return [none], False
+    told = [
+        (configuration["kind"], _told(configuration, entry, Request(), namespace, labels))
+        for configuration in configurations
+        for entry in configuration.get("webhooks") or ()
+        if _path_of(entry) not in paths
+    ]
+    injecting = any(entry.called for kind, entry in told if kind == "MutatingWebhookConfiguration")
+    return [entry.words for _, entry in told], injecting
 
 
 def entries_of_paths(live: BlockingClient) -> EntryOf:
@@ -295,53 +280,45 @@ def whoami(live: BlockingClient) -> str:
     return str(review.get("status", {}).get("userInfo", {}).get("username") or "somebody")
 
 
-#: Codes of causes that lie in a template, not in what settings or namespaces say.
-_OF_TEMPLATES = ("template-changed", "template-gone")
+def live_fleet(live: BlockingClient, sources: Sources, space: str) -> Fleet:
+    """Judges the pods of one namespace, or "" for all."""
+    times = partial(change_times, live, sources.injector_namespace, sources.settings, space)
+    return Fleet(sources, settings_known=bool(sources.injector_namespace), times=times)
 
 
-class ChangeTimes(NamedTuple):
-    """The last changes: of templates and of namespaces' annotations by name, and of the settings, "" if not known."""
-
-    templates: Mapping[str, str]
-    namespaces: Mapping[str, str]
-    settings: str
-
-    def dated(self, row: Row) -> Row:
-        """The row with the time of the first of its causes; a change before the pod was created is none of them."""
-        given = max(self.settings, self.namespaces.get(row.namespace, ""))
-        times = (
-            self.templates.get(cause.fields["template"], "") if cause.code in _OF_TEMPLATES else given
-            for cause in row.causes
-        )
-        return replace(row, since=min((time for time in times if time and time >= row.created), default=""))
-
-
-def dated_rows(
+def rows_and_notes(
     live: BlockingClient, space: str, selector: str | None, injector_namespace: str | None
 ) -> tuple[Sequence[Row], Sequence[str]]:
     """What is to be said of the pods of one namespace, or "" for all, in order; and notes for the user."""
     sources, notes = live_sources(live, injector_namespace)
-    fleet = Fleet(sources, settings_known=bool(sources.injector_namespace))
+    fleet = live_fleet(live, sources, space)
     rows = [row for pod, of in pods_of(live, space, selector) if (row := fleet.row(pod, of)) is not None]
-    if sources.injector_namespace and any(row.state == "outdated" for row in rows):
-        with suppress(ClusterError):  # without the permission to look nothing is said of times
-            times = change_times(live, sources.injector_namespace, sources.settings, space)
-            rows = [times.dated(row) for row in rows]
     rests = rest_notes(live, sources.settings, sources.injector_namespace, space)
     return sorted(rows, key=lambda row: (row.namespace, row.pod)), [*notes, *rests]
 
 
 def change_times(live: BlockingClient, injector_namespace: str, settings: Settings, namespace: str) -> ChangeTimes:
-    """Of the injector in its namespace, and of `namespace`, "" for all. Raises ClusterError."""
-    maps = f"/api/v1/namespaces/{injector_namespace}/configmaps"
-    templates = live.objects(maps, {"labelSelector": f"{settings.template_label}=true"})
-    installed = live.objects(maps, {"labelSelector": INSTALLATION})
-    spaces = live.objects("/api/v1/namespaces", {"fieldSelector": f"metadata.name={namespace}"} if namespace else {})
+    """Of the injector in its namespace ("" for one that is not known), and of `namespace`, "" for all. Of what one may
+    not read, nothing is said.
+    """
+    maps = f"/api/v1/namespaces/{injector_namespace}/configmaps" if injector_namespace else ""
+    query = {"fieldSelector": f"metadata.name={namespace}"} if namespace else {}
+    spaces = _readable(live, "/api/v1/namespaces", query)
+    installed = _readable(live, maps, {"labelSelector": INSTALLATION})
+    templates = _readable(live, maps, {"labelSelector": f"{settings.template_label}=true"})
     return ChangeTimes(
         _by_name(templates, ("f:data",)),
         _by_name(spaces, ("f:metadata", "f:annotations")),
         max(_by_name(installed, ("f:data", f"f:{SETTINGS_KEY}")).values(), default=""),
+        {obj["metadata"]["name"]: namespace_change(obj, settings) for obj in spaces},
     )
+
+
+def _readable(live: BlockingClient, path: str, query: dict[str, str]) -> Sequence[Object]:
+    """The objects of a collection, none where one may not list them."""
+    with suppress(ClusterError):
+        return list(live.objects(path, query)) if path else ()
+    return ()
 
 
 def _by_name(objects: Iterable[Object], field: tuple[str, ...]) -> dict[str, str]:

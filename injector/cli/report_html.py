@@ -23,7 +23,7 @@ from injector.authoring.cases.harness import config_files
 from injector.authoring.manifest_writer import dump_yaml
 from injector.authoring.refusal_location import Attempt
 from injector.cli.explanation import Explanation, telling_trail
-from injector.cli.explanation_text import basis_of, consequence_of, replayed_message
+from injector.cli.explanation_text import NOT_CALLED, basis_of, consequence_of, live_lines, replayed_message
 from injector.cli.report import parts_of
 from injector.diagnostics import page_address, printable_lines
 from injector.inject import inject
@@ -64,6 +64,8 @@ def pods_as_html(data: Object) -> str:
 def _explanation(explanation: Explanation) -> Object:
     """What an explanation has for programs, and what the page has besides."""
     data = explanation.as_data()
+    if explanation.live is not None:
+        data["live"] = [*live_lines(explanation.live), *explanation.live.to_do]
     result = explanation.injection
     if result is None or explanation.attempt is None:  # then the result is that of a path
         return data
@@ -72,6 +74,8 @@ def _explanation(explanation: Explanation) -> Object:
         data["at_paths"] = data["paths"][explanation.paths.index(telling)]
     data["message"], data["decided"] = replayed_message(result), basis_of(result, explanation)
     data["consequence"] = consequence_of(result, explanation)
+    if not explanation.called and result.effect is not Effect.SKIP:
+        data["consequence"] = NOT_CALLED
     if result.effect is not Effect.INJECT:
         data["page"] = page_address("reasons", str(result.reason))
     data["parts"] = parts_of(result.object, explanation.settings, len(result.files))

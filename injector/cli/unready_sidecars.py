@@ -10,7 +10,6 @@ from injector.diagnostics import Diagnostic, Key, Severity
 from injector.names import cut
 from injector.pods.context import Object, mapping_at, mappings_at
 from injector.pods.fields import CONTAINER_LISTS
-from injector.pods.keyed_pointers import steps_to
 from injector.pods.receipt import read_receipt
 from injector.pods.shape import spec_of
 from injector.settings import Settings
@@ -51,8 +50,7 @@ def unready_sidecars(pod: Object, namespace: str, settings: Settings) -> Iterato
 def _injected(pod: Object, settings: Settings) -> set[str]:
     """The names of the containers whose image is from the injection, except those that have ended with their pod."""
     receipt, status = read_receipt(pod, settings), mapping_at(pod, "status")
-    claims = map(steps_to, () if receipt is None else (*receipt.claims, *receipt.guaranteed))
-    names = {s[2] for s in claims if len(s) > 2 and s[1] in CONTAINER_LISTS and s[3:] in ([], ["image"])}
+    names = set() if receipt is None else receipt.containers
     if status.get("phase") not in ("Succeeded", "Failed"):
         return names
     return names - _native(pod)

@@ -22,7 +22,7 @@ from injector.budget import charge
 from injector.caches import IdentityCache, OverlayCaches
 from injector.pods.context import Object, mapping, mapping_at
 from injector.pods.differences import without_fillings
-from injector.pods.fields import POD, Field
+from injector.pods.fields import CONTAINER_LISTS, POD, Field
 from injector.pods.keyed_pointers import PointerIndex, escape, steps_of, steps_to, unescape
 from injector.pods.patch import changes
 from injector.pods.shape import string_map
@@ -72,6 +72,12 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     def claims(self) -> frozenset[str]:
         """Every place that it claims to have changed."""
         return frozenset((*self.added, *self.replaced, *map(_label_pointer, self.label)))
+
+    @property
+    def containers(self) -> set[str]:
+        """The names of the containers whose image is from the injection."""
+        claims = map(steps_to, (*self.claims, *self.guaranteed))
+        return {s[2] for s in claims if len(s) > 2 and s[1] in CONTAINER_LISTS and s[3:] in ([], ["image"])}
 
 
 def _label_pointer(key: str) -> str:

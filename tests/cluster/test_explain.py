@@ -13,12 +13,13 @@ import yaml
 from click.testing import CliRunner
 
 from injector.cli.main import cli
+from injector.cluster.installation import NOTHING
 from tests import command
 from tests.authoring.pages import blocks
 from tests.cluster.away import user_with
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
-from tests.cluster.objects import config_map, deployment, pod, webhook, webhook_configuration
+from tests.cluster.objects import config_map, deployment, pod, wait_until_available, webhook, webhook_configuration
 from tests.command import ROOT
 
 OURS = {"app.kubernetes.io/name": "sidecar-injector"}
@@ -68,7 +69,53 @@ def test_a_pod_that_is_older_than_its_namespace_s_label(
     assert [t["name"] for t in after["templates"]] == ["logger"]
     notes = " | ".join(after["notes"])
     assert "pods.injector.example: called; failurePolicy: Ignore" in notes
-    assert "label injection" in notes
+    assert after["pod"]["state"] == "missing"
+    assert [cause["code"] for cause in after["pod"]["causes"]] == ["namespace-later"]
+
+
+def test_what_a_pod_has_comes_first(
+    control_plane: ControlPlane, namespace: NamespaceFactory, installed: str, tmp_path: Path
+) -> None:
+    """Of a pod that nobody injected, as nothing listens at the webhook's Service; and of one that has its sidecar."""
+    api, ns = control_plane.api, namespace(labels={"injection": "enabled"})
+    time.sleep(1.1)
+    for name in ("alone", "other"):
+        api.create(pod(name), ns)
+    api.create(deployment("web", 2), ns)
+    wait_until_available(api, "web", ns)
+    (tmp_path / "templates" / "logger").mkdir(parents=True)
+    for name, text in TEMPLATE.items():
+        (tmp_path / "templates" / "logger" / name).write_text(text)
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump(pod("own")))
+    own = ("--templates-dir", tmp_path / "templates", "--templates", "logger", tmp_path / "own.yaml")
+    api.create(yaml.safe_load(command.run("inject", *own).out), ns)
+    asked = ("--kubeconfig", control_plane.kubeconfig, "-n", ns, "--output", "json")
+
+    done = command.run("explain", "pod/alone", *asked)
+    [found] = json.loads(done.out)
+    assert (done.code, found["reason"], found["called"]) == (1, "injected", True)
+    assert (found["pod"]["state"], found["pod"]["sidecars"]) == ("missing", [])
+    assert [cause["code"] for cause in found["pod"]["causes"]] == ["injector-not-called"]
+    assert len(found["toDo"]) == 1 and "kubectl" not in found["toDo"][0]
+
+    done = command.run("explain", "deploy/web", *asked)
+    [found] = json.loads(done.out)
+    assert (done.code, found["pods"]) == (1, {"missing": 2})
+    assert found["toDo"][0].startswith(f"kubectl rollout restart deployment/web -n {ns}")
+
+    done = command.run("explain", "pod/own", *asked)
+    [found] = json.loads(done.out)
+    assert (done.code, found["pod"]["state"]) == (0, "current")
+    assert found["pod"]["sidecars"] == [{"name": "logger", "image": "logger:1"}]
+    control_plane.kubectl("set", "image", "pod/own", "logger=logger:9", "-n", ns)
+    [found] = json.loads(command.run("explain", "pod/own", *asked).out)
+    assert (found["pod"]["state"], found["pod"]["causes"][0]["by"]) == ("changed", "kubectl-set")
+
+    kind = "MutatingWebhookConfiguration"
+    [entry] = api.get(kind, "explained")["webhooks"]
+    api.patch(kind, "explained", {"webhooks": [{**entry, "objectSelector": NOTHING}]})
+    [found] = json.loads(command.run("explain", "deploy/web", *asked).out)
+    assert (found["reason"], found["called"]) == ("injected", False)
 
 
 def test_a_pod_of_the_injectors_own_namespace_is_left_alone(control_plane: ControlPlane, installed: str) -> None:

@@ -12,8 +12,8 @@ import pytest
 from injector.cluster.api_error import ApiError
 from injector.cluster.client import Client
 from injector.cluster.namespaces import namespace_of
-from injector.cluster.rollout import missing_pods
-from injector.cluster.rollout.missing_pods import MissingPods
+from injector.cluster.rollout import pod_states
+from injector.cluster.rollout.pod_states import MissingPods
 from injector.inject import inject
 from injector.injection import Injection
 from injector.pods.context import Cluster, Namespace
@@ -49,7 +49,7 @@ def bare_pod(name: str, annotations: dict[str, str] | None = None) -> Object:
 
 
 def test_history_that_is_gone_in_the_middle_of_a_list(alone: ApiServerAlone, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(missing_pods, "_PAGE", 1)
+    monkeypatch.setattr(pod_states, "_PAGE", 1)
     api = alone.api
     api.create(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": {"injection": "enabled"}}}

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -15,11 +16,12 @@ from injector.cli.rollout import rollout
 from injector.cluster.rollout import repair, rollout_marks, rollouts
 from injector.cluster.rollout.lease_brake import STOPPED_KEY
 from injector.settings import RepairSettings
+from tests import command
 from tests.authoring.pages import blocks, commands, shows
 from tests.cluster.conftest import NamespaceFactory
 from tests.cluster.controlplane import ControlPlane
 from tests.cluster.installed import Installed
-from tests.cluster.objects import config_map, deployment, pod, wait_until_available
+from tests.cluster.objects import config_map, deployment, pod, wait_until_available, wait_until_in_force
 from tests.cluster.processes import eventually
 from tests.cluster.server import INJECTOR, PROJECT
 from tests.silence import needs_words
@@ -44,11 +46,16 @@ def test_each_step(control_plane: ControlPlane, namespace: NamespaceFactory, roo
     installed = Installed(control_plane, tmp_path / "server")
     installed.install()
     api.create(config_map("logger", FILES, labels=LABEL), installed.namespace)
-    shop = namespace(annotations={"sidecar.injector/templates": "logger"}, name="shop")
+    annotations = {"sidecar.injector/templates": "logger"}
+    shop = namespace(labels={"injection": "enabled"}, annotations=annotations, name="shop")
+    at = ("--kubeconfig", control_plane.kubeconfig)
+    assert command.run("pause", *at).code == 0
+    wait_until_in_force(control_plane)
+    time.sleep(1.1)  # younger than the namespace, by the API server's seconds
     for lonely in (deployment("early"), pod("alone")):
         api.create(lonely, shop)
     wait_until_available(api, "early", shop)
-    api.patch("Namespace", shop, {"metadata": {"labels": {"injection": "enabled"}}})
+    assert command.run("resume", *at).code == 0
     eventually("it is in use", lambda: "a:1" in str(api.create(pod("try"), shop, dry_run=True)))
     batch = deployment("batch", 2)
     batch["metadata"]["annotations"] = {"argocd.argoproj.io/tracking-id": "shop:apps/Deployment:shop/batch"}
@@ -64,9 +71,9 @@ def test_each_step(control_plane: ControlPlane, namespace: NamespaceFactory, roo
         for block in blocks(moved(installed.namespace)):
             if block.file:
                 (tmp_path / block.file).write_text(block.text)
-            for command, shown in commands(block.text):
+            for typed, shown in commands(block.text):
                 done = subprocess.run(
-                    ["bash", "-c", command],
+                    ["bash", "-c", typed],
                     cwd=tmp_path,
                     env=environment,
                     text=True,

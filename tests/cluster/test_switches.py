@@ -96,7 +96,7 @@ def test_pause_and_resume(control_plane: ControlPlane, installed: Installed, spa
     ]
     assert len(paused) == 2 and all("admin" in data["pause"] for data in paused)
     installed.api.create(pod("seen"), spaces["enabled"])
-    explained = run(control_plane, "explain", "pod/seen", "-n", spaces["enabled"], code=0)
+    explained = run(control_plane, "explain", "pod/seen", "-n", spaces["enabled"], code=1)
     assert "admin" in explained.stdout
 
     assert "resumed" in run(control_plane, "resume").stderr

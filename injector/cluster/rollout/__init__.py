@@ -4,6 +4,6 @@
 sick, `rollout_marks.py` what a rollout writes on a workload, `steps.py` what a pod would get now and the way of one
 workload, and `rollouts.py` that of all, with the limits and the brake.
 
-After an outage one replica does that by itself (`repair` in the settings) for the pods that `missing_pods.py` finds:
+After an outage one replica does that by itself (`repair` in the settings) for the pods that `pod_states.py` finds:
 `repair.py` has them evicted, and `lease_brake.py` keeps the brake on its Lease.
 """

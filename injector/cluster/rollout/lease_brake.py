@@ -14,8 +14,8 @@ from injector.cluster.blocking_client import BlockingClient, ClusterError
 from injector.cluster.client import Client
 from injector.cluster.events import About, Events
 from injector.cluster.rollout.marked_workload import unavailable
-from injector.cluster.rollout.missing_pods import RUNNING, MissingPods
 from injector.cluster.rollout.plan import RESTARTED, AffectedWorkload, workload_path
+from injector.cluster.rollout.pod_states import RUNNING, MissingPods
 from injector.cluster.rollout.rollouts import Brake, BrakeState, Rest, read_brake, write_brake
 from injector.cluster.rollout.steps import BARE_SUCCESSOR, created
 from injector.diagnostics import Diagnostic

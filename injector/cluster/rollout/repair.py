@@ -20,8 +20,8 @@ from injector.cluster.installation import configuration_path
 from injector.cluster.lease import Lease
 from injector.cluster.rollout.lease_brake import LeaseBrake, object_of
 from injector.cluster.rollout.marked_workload import MarkedWorkload, unavailable, unsettled
-from injector.cluster.rollout.missing_pods import MissingPods, Replay, is_called
 from injector.cluster.rollout.plan import AffectedWorkload, Plan, PlannedWorkload, workload_path
+from injector.cluster.rollout.pod_states import MissingPods, Replay, is_called
 from injector.cluster.rollout.rollout_marks import RolloutMark
 from injector.cluster.rollout.rollouts import Limits, RolloutResult, Rollouts
 from injector.cluster.rollout.steps import NewPod, StepError, WorkloadStep, next_pod

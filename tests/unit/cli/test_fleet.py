@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 import pytest
 
 from injector.cli import fleet as fleet_module
-from injector.cli.fleet import Fleet, Row, restarts
+from injector.cli.fleet import ChangeTimes, Fleet, Row, restarts
 from injector.cli.injection_sources import Sources, refused_team_templates
-from injector.cli.live_setup import ChangeTimes
 from injector.diagnostics import Diagnostic
 from injector.inject import inject
 from injector.pods.context import Cluster, Namespace, Workload
@@ -195,6 +195,86 @@ def test_failed_missing_and_none_of_our_business():
     assert fleet.row(no, SHOP) is None
     assert fleet.row(pod(deletionTimestamp="2026-11-21T00:00:00Z"), SHOP) is None
     assert fleet.row(pod() | {"status": {"phase": "Succeeded"}}, SHOP) is None
+
+
+LATER, CREATED, EARLIER = "2026-11-21T09:00:00Z", "2026-11-21T08:00:00Z", "2026-11-21T07:00:00Z"
+
+
+def written(field, key, at):
+    return [{"manager": "kubectl", "time": at, "fieldsV1": {"f:metadata": {field: {f"f:{key}": {}}}}}]
+
+
+@pytest.mark.parametrize(
+    ("times", "metadata", "expected"),
+    [
+        ({}, {}, "injector-not-called"),
+        ({"asked": {"shop": EARLIER}, "settings": EARLIER}, {}, "injector-not-called"),
+        ({"asked": {"shop": LATER}}, {}, "namespace-later"),
+        ({"asked": {"shop": CREATED}}, {}, "namespace-later"),  # within a second
+        ({"asked": {"other": LATER}}, {}, "injector-not-called"),
+        ({"settings": LATER}, {}, "settings-later"),
+        ({}, {"managedFields": written("f:labels", "sidecar.injector/inject", LATER)}, "choice-later"),
+        ({}, {"managedFields": written("f:labels", "sidecar.injector/inject", CREATED)}, "injector-not-called"),
+    ],
+)
+def test_why_a_pod_lacks_its_sidecar(times, metadata, expected):
+    fleet = Fleet(Sources(snapshot(), {}), times=lambda: ChangeTimes(**times))
+    [cause] = fleet.row(pod(creationTimestamp=CREATED, **metadata), SHOP).causes
+    assert cause.code == expected
+
+
+def test_marks_that_somebody_else_wrote_show_nothing():
+    marks = inject(pod(), SHOP, snapshot()).object["metadata"]["annotations"]
+    [cause] = Fleet(Sources(snapshot(), {})).row(pod(annotations=marks), SHOP).causes
+    assert cause.code == "marks-alone"
+    failed = inject(pod(), SHOP, snapshot()).object
+    failed["metadata"]["annotations"] = {"sidecar.injector/status": "failed"}
+    assert Fleet(Sources(snapshot(), {})).row(failed, SHOP).state == "current"
+
+
+def image_written(by, **more):
+    container = {"f:image": {}, **more}
+    fields = {"f:spec": {"f:initContainers": {'k:{"name":"logger"}': container}}}
+    return {"manager": by, "time": LATER, "fieldsV1": fields}
+
+
+def test_an_image_that_was_changed_in_the_running_pod():
+    made = inject(pod(), SHOP, snapshot()).object
+    [field] = [name for name in ("containers", "initContainers") if "logger" in str(made["spec"].get(name))]
+    whole = {".": {}, "f:name": {}, "f:imagePullPolicy": {}}
+    for managed, state in (
+        ([image_written("maker", **whole)], "current"),
+        ([image_written("maker", **whole), image_written("applier")], "current"),  # they say the same
+        ([{**image_written("maker"), "manager": "kubelet", "fieldsV1": {"f:status": {}}}], "current"),
+        ([image_written("kubectl-set")], "changed"),
+    ):
+        text = json.dumps(managed).replace("f:initContainers", f"f:{field}")
+        made["metadata"]["managedFields"] = json.loads(text)
+        row = Fleet(Sources(snapshot(), {})).row(made, SHOP)
+        assert row.state == state
+    assert [(c.code, c.fields["container"], c.fields["by"]) for c in row.causes] == [
+        ("image-changed", "logger", "kubectl-set")
+    ]
+    later = Fleet(Sources(snapshot("logger:2"), {})).row(made, SHOP)
+    assert (later.state, [cause.code for cause in later.causes]) == ("outdated", ["template-changed", "image-changed"])
+
+
+def test_a_namespace_that_asks_for_nothing_any_more():
+    sealed = inject(pod(), SHOP, snapshot(), seals=Seal()).object
+    for now in (Namespace("shop"), Namespace("shop", {"injection": "disabled"})):
+        row = Fleet(Sources(snapshot("logger:2"), {})).row(sealed, now)
+        assert (row.state, [(c.code, c.fields["templates"]) for c in row.causes]) == (
+            "outdated",
+            [("templates-changed", [])],
+        )
+    made = inject(pod(), SHOP, snapshot()).object  # by the command line
+    assert Fleet(Sources(snapshot(), {})).row(made, Namespace("shop")).state == "current"
+
+
+def test_replicas_of_which_one_has_opted_out_are_judged_one_by_one():
+    fleet = Fleet(Sources(snapshot(), {}))
+    assert fleet.row(pod("a"), SHOP).state == "missing"
+    assert fleet.row(pod("b", annotations={"sidecar.injector/inject": "no"}), SHOP) is None
 
 
 @pytest.mark.parametrize("receipt", ["{", "[]", '{"version": 9}', "null"])
