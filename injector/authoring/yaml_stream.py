@@ -76,7 +76,8 @@ def comments_in(body: str) -> Iterator[tuple[int, int]]:
     end = 0
     for token in yaml.scan(body, Loader=yaml.CSafeLoader):
         start = token.start_mark.index
-        yield from (comment.span() for comment in _COMMENT.finditer(body, end, start))
+        if body.find("#", end, start) >= 0:
+            yield from (comment.span() for comment in _COMMENT.finditer(body, end, start))
         if isinstance(token, yaml.ScalarToken) and token.style in ("|", ">") and (head := _HEAD.match(body, start)):
             yield head.span(1)
         end = max(end, token.end_mark.index)

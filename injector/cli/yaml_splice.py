@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import yaml
@@ -110,15 +110,17 @@ class _Splice:
         """The changes of a value; `flow`: it stands within brackets."""
         if type(old) is type(new) and old == new:
             return
-        inner = bool(new) or (isinstance(node, CollectionNode) and node.flow_style)
-        if isinstance(node, MappingNode) and isinstance(old, dict) and isinstance(new, dict) and inner:
-            yield from (self._flow_mapping if node.flow_style else self._mapping)(node, old, new)
-        elif isinstance(node, SequenceNode) and isinstance(old, list) and isinstance(new, list) and inner:
-            yield from (self._flow_list if node.flow_style else self._list)(node, old, new)
-        elif flow or _may_stay_on_its_line(node, new):
-            start, end = node.start_mark.index, node.end_mark.index
-            if start == end or self._layout.comments_within(start, end):
-                raise UnwritableError
+        in_brackets = isinstance(node, CollectionNode) and node.flow_style
+        splices: dict[tuple[Any, ...], Callable[..., Iterator[_Change]]] = {
+            (MappingNode, dict, dict): self._flow_mapping if in_brackets else self._mapping,
+            (SequenceNode, list, list): self._flow_list if in_brackets else self._list,
+        }
+        splice = splices.get((type(node), type(old), type(new)))
+        start, end = node.start_mark.index, node.end_mark.index
+        commented = self._layout.comments_within(start, end)
+        if splice is not None and (new or in_brackets):
+            yield from splice(node, old, new)
+        elif start < end and not commented and (flow or _may_stay_on_its_line(node, new)):
             yield _Change(start, end, text_like(node, new, flow=flow))
         else:
             raise UnwritableError
@@ -138,9 +140,8 @@ class _Splice:
                 yield from self._slot(value_node, old[key], {key: new[key]}, head, after, column)
         added = {key: value for key, value in new.items() if key not in old}
         if added:
-            at = self._layout.past_comments(
-                self._layout.after(node.value[-1][0].end_mark.index, node.value[-1][1]), column
-            )
+            last_key, last_value = node.value[-1]
+            at = self._layout.past_comments(self._layout.after(last_key.end_mark.index, last_value), column)
             yield _Change(at, at, self._block(added, column), whole=True)
 
     def _list(self, node: SequenceNode, old: list[Any], new: list[Any]) -> Iterator[_Change]:
