@@ -129,6 +129,16 @@ def line_text(value: Any, *, flow: bool = False) -> str:
     return _emitted(value)[:-1]
 
 
+def text_like(node: yaml.Node, value: Any, *, flow: bool = False) -> str:
+    """A value on one line in place of a node: a string within the quotes of that. Raises as `line_text` does."""
+    if isinstance(value, str) and isinstance(node, yaml.ScalarNode):
+        if node.style == '"':
+            return quoted(value)
+        if node.style == "'" and "\n" not in value and _PRINTABLE.fullmatch(value):
+            return "'" + value.replace("'", "''") + "'"
+    return line_text(value, flow=flow)
+
+
 def _string_text(value: str, *, flow: bool) -> str:
     is_word = value.strip("+-.").lower() in _WORDS
     if _PLAIN.fullmatch(value) and not is_word and not (flow and ":" in value):

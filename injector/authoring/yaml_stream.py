@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -15,6 +16,9 @@ from injector.templates.source_map import place_at
 from injector.templates.yaml_errors import yaml_mistake
 
 _BOM = "\ufeff"
+#: A comment between tokens, and one behind the head of a block scalar.
+_COMMENT = re.compile(r"#[^\r\n]*")
+_HEAD = re.compile(r"[|>][-+0-9]*[ \t]+(#[^\r\n]*)")
 
 
 class YamlPiece(NamedTuple):
@@ -62,16 +66,22 @@ def split_yaml(text: str, source: str) -> Iterator[YamlPiece]:
         yield YamlPiece(line, before, body, text[piece.end : stop], _head(before), value)
 
 
-def has_comment(body: str) -> bool:
-    """Whether a document's text holds a comment: a `#` that is in none of its tokens."""
+def comments_in(body: str) -> Iterator[tuple[int, int]]:
+    """Where the comments of a document's text begin and end: a `#` that is in none of its tokens, to its line's end.
+
+    One behind the head of a block scalar is in its token.
+    """
     if "#" not in body:
-        return False
+        return
     end = 0
     for token in yaml.scan(body, Loader=yaml.CSafeLoader):
-        if "#" in body[end : token.start_mark.index]:
-            return True
+        start = token.start_mark.index
+        if body.find("#", end, start) >= 0:
+            yield from (comment.span() for comment in _COMMENT.finditer(body, end, start))
+        if isinstance(token, yaml.ScalarToken) and token.style in ("|", ">") and (head := _HEAD.match(body, start)):
+            yield head.span(1)
         end = max(end, token.end_mark.index)
-    return "#" in body[end:]
+    yield from (comment.span() for comment in _COMMENT.finditer(body, end))
 
 
 def _head(before: str) -> str:

@@ -19,7 +19,7 @@ from typing import IO, Any, cast
 
 from injector.advice.object_mistakes import foreign_object, foreign_source
 from injector.authoring.manifest_writer import closable, dump_json, dump_yaml
-from injector.authoring.yaml_stream import has_comment, split_yaml
+from injector.authoring.yaml_stream import comments_in, split_yaml
 from injector.cli.inputs import STDIN, Input, read_inputs
 from injector.cli.json_stream import NotJsonError, split_json
 from injector.cli.yaml_splice import spliced
@@ -42,8 +42,8 @@ class Document:
     `objects` are those of its value.
 
     Its text is `before + body + after`. `head` is what stands before a body that is written anew. If the value is not
-    the one that was read, `changed` are the lines that changed. `anew` says that all did, and `lost` that there were
-    comments among them.
+    the one that was read, `changed` are the lines that changed; `anew` says that all did, and `lost_lines` are those
+    whose comments are gone.
     """
 
     source: str
@@ -57,7 +57,7 @@ class Document:
     json: bool = False
     changed: tuple[int, ...] = ()
     anew: bool = False
-    lost: bool = False
+    lost_lines: tuple[int, ...] = ()
     objects: tuple[Object, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -68,6 +68,11 @@ class Document:
     def text(self) -> str:
         """The document as it stands in the input."""
         return self.before + self.body + self.after
+
+    @property
+    def lost(self) -> bool:
+        """Whether comments of it are gone."""
+        return bool(self.lost_lines)
 
     @property
     def place(self) -> str:
@@ -112,18 +117,32 @@ def rewritten(document: Document, value: Any) -> Document:
     if not document.json and (splice := spliced(document.body, document.value, value)):
         body, lines = splice
         first = document.line + document.before.count("\n")
-        return replace(document, value=value, body=body, changed=tuple(first + line - 1 for line in lines))
+        changed = tuple(first + line - 1 for line in lines)
+        return replace(document, value=value, body=body, changed=changed, lost_lines=_lost_lines(document, body))
     return written_anew(document, value)
+
+
+def _lost_lines(document: Document, body: str) -> tuple[int, ...]:
+    """The lines of the document whose comments are not in its new body."""
+    first = document.line + document.before.count("\n")
+    left = Counter(body[start:end] for start, end in comments_in(body))
+    lines = []
+    for start, end in comments_in(document.body):
+        comment = document.body[start:end]
+        left[comment] -= 1
+        if left[comment] < 0:
+            lines.append(first + document.body.count("\n", 0, start))
+    return tuple(dict.fromkeys(lines))
 
 
 def written_anew(document: Document, value: Any) -> Document:
     """The document with another value: its head and line ends stay, its body is written anew."""
-    after = document.after
+    after, lost = document.after, tuple[int, ...]()
     if document.json:
         indentation = re.search(r"[{\[]\r?\n([ \t]+)", document.body)
         body = dump_json(value, indentation[1] if indentation else None)
     else:
-        body = dump_yaml(value)
+        body, lost = dump_yaml(value), _lost_lines(document, "")
         after = _line_ends("...\n", document) if after.startswith("...") else ""
     return replace(
         document,
@@ -132,7 +151,7 @@ def written_anew(document: Document, value: Any) -> Document:
         body=_line_ends(body, document),
         after=after,
         anew=not document.json,
-        lost=not document.json and has_comment(document.body),
+        lost_lines=lost,
     )
 
 

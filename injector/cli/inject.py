@@ -65,7 +65,8 @@ def inject(
     If the settings have `paths` (URL paths of more webhooks), the templates listed there change or refuse objects of
     every kind, as if the objects were created now. The same happens to the pods that a workload will create.
 
-    For manifests in Git, --in-place writes the files, and --check fails if a file would change.
+    For manifests in Git, --in-place writes the files, and --check fails if a file would change. If a comment cannot be
+    kept, the report names its line, and --in-place writes nothing.
 
     \b
     injector inject --in-place deploy/
@@ -109,6 +110,7 @@ def inject(
         reinject=reinject,
     )
     injector.report.sources, injector.report.strict, injector.report.warned = sources.origin, strict, warned
+    injector.report.in_place = in_place
     to_files = in_place or previews
     as_json = all(document.json for document in documents)
     with progress_bar(documents) as bar:

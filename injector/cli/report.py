@@ -108,6 +108,7 @@ class Line:
     warnings: tuple[str, ...] = ()
     written_anew: bool = False
     lost_comments: bool = False
+    lost_lines: tuple[int, ...] = ()  #: those whose comments are gone
     changed_lines: tuple[int, ...] = ()
     about: str = ""
     paths: tuple[str, ...] = ()
@@ -130,7 +131,8 @@ class Report:
     warnings.
 
     `writes`: the command writes manifests unless something failed. `sources` are the settings and templates that were
-    used, in words. `strict`: a warning is a failure, also one that was shown before (`warned`).
+    used, in words. `strict`: a warning is a failure, also one that was shown before (`warned`). `in_place`: the files
+    themselves are written, so a lost comment is a failure.
     """
 
     lines: list[Line] = field(default_factory=list)
@@ -141,11 +143,16 @@ class Report:
     sources: str = ""
     strict: bool = False
     warned: bool = False
+    in_place: bool = False
 
     @property
     def failed(self) -> bool:
         """Whether anything was refused or failed."""
-        return any(line.bad for line in self.lines) or self._too_strict
+        return any(line.bad for line in self.lines) or self._too_strict or self._loses_comments
+
+    @property
+    def _loses_comments(self) -> bool:
+        return self.in_place and any(line.lost_lines for line in self.lines)
 
     @property
     def _too_strict(self) -> bool:
@@ -159,11 +166,12 @@ class Report:
         for document in documents:
             new, end = range(end, len(self.lines)), len(self.lines)
             at = next((n for n in new if self.lines[n].outcome in _WRITTEN), None)
-            if at is not None and (document.anew or document.changed):
+            if at is not None and (document.anew or document.changed or document.lost):
                 self.lines[at] = replace(
                     self.lines[at],
                     written_anew=document.anew,
                     lost_comments=document.lost,
+                    lost_lines=document.lost_lines,
                     changed_lines=document.changed,
                 )
             yield document
@@ -195,6 +203,8 @@ class Report:
         totals = f"{', '.join([*bad, *rest]) or 'no objects'}{sources}."
         if not bad and self._too_strict:
             return f"{totals} With --strict a warning is a failure{', so nothing was written' if self.writes else ''}."
+        if not bad and self._loses_comments:
+            return f"{totals} Comments would be lost, so nothing was written."
         if not bad or not self.writes:
             return totals
         would = (
@@ -234,10 +244,13 @@ def _show_changes(line: Line) -> None:
     if line.written_anew:
         comments = ", without its comments" if line.lost_comments else ""
         tell(f"  the whole object is written in a new format{comments}")
-    if line.changed_lines:
-        numbers = ", ".join(map(str, line.changed_lines))
-        word = "line" if len(line.changed_lines) == 1 else "lines"
-        tell(f"  existing lines changed: {len(line.changed_lines)} ({word} {numbers})")
+    for what, lines in (
+        ("existing lines changed", line.changed_lines),
+        ("lines whose comments are lost", line.lost_lines),
+    ):
+        if lines:
+            word = "line" if len(lines) == 1 else "lines"
+            tell(f"  {what}: {len(lines)} ({word} {', '.join(map(str, lines))})")
 
 
 def line_for(obj: Object, namespace: str, outcome: OutcomeName, place: str, **more: Any) -> Line:

@@ -1,26 +1,37 @@
 """A changed value written into its own YAML text: what stays the same keeps every character.
 
 Comments, quoting, flow style, anchors and the order of keys stand as somebody typed them; lines that are added have the
-text's own indentation. Places come from libyaml's marks: https://yaml.org/spec/1.2.2/#3231-node-styles
+text's own indentation. A value that cannot be written into its text is written anew behind its key or its dash, where
+its comments stay. Places come from libyaml's marks: https://yaml.org/spec/1.2.2/#3231-node-styles
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import yaml
 from yaml import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
 
-from injector.authoring.manifest_writer import Style, UnwritableError, block_lines, line_key, line_text, open_heads
+from injector.authoring.manifest_writer import (
+    UnwritableError,
+    block_lines,
+    closable,
+    line_key,
+    line_text,
+    open_heads,
+    text_like,
+)
+from injector.cli.yaml_layout import Layout
 from injector.pods.context import mapping
 from injector.templates.kubernetes_yaml import load_manifest
 
-#: Lines of comments, and blank ones between them.
-_COMMENTS = re.compile(r"(?:[ \t\r]*\n)*(?:[ ]*#[^\n]*(?:\n|\Z)(?:[ \t\r]*\n(?=[ ]*#))*)+")
-
-
+#: Between a part within brackets and a comment beside it.
+_BESIDE = re.compile(r"[ \t]*,?[ \t]*(?=#)")
+#: The head of a block scalar.
+_TEXT = re.compile(r" *[|>]")
 _MERGE = "tag:yaml.org,2002:merge"
 
 
@@ -43,7 +54,11 @@ def spliced(text: str, old: Any, new: Any) -> tuple[str, tuple[int, ...]] | None
         if root is None:
             return None
         new_text, lines = _Splice(text, root).write(old, new)
-        return (new_text, lines) if load_manifest(new_text) == new else None
+        if load_manifest(new_text) == new:
+            return new_text, lines
+        if text.endswith("\n") or (again := spliced(f"{closable(text)}\n", old, new)) is None:
+            return None
+        return again[0], (*again[1], text.count("\n") + 1)  # a text that comes in last needs a line end
     except (UnwritableError, yaml.YAMLError, RecursionError):
         return None
 
@@ -51,7 +66,8 @@ def spliced(text: str, old: Any, new: Any) -> tuple[str, tuple[int, ...]] | None
 class _Splice:
     def __init__(self, text: str, root: Node) -> None:
         self._text, self._root = text, root
-        self._style = _style_of(root)
+        self._layout = Layout(text)
+        self._style = self._layout.style_of(root)
 
     def write(self, old: Any, new: Any) -> tuple[str, tuple[int, ...]]:
         """The text of the new value, and the numbers of the lines that did not stay as they were."""
@@ -94,104 +110,191 @@ class _Splice:
         """The changes of a value; `flow`: it stands within brackets."""
         if type(old) is type(new) and old == new:
             return
-        if isinstance(node, MappingNode) and isinstance(old, dict) and isinstance(new, dict) and new:
-            yield from (self._flow_mapping if node.flow_style else self._mapping)(node, old, new)
-        elif isinstance(node, SequenceNode) and isinstance(old, list) and isinstance(new, list) and new:
-            yield from (self._flow_list if node.flow_style else self._list)(node, old, new)
-        elif flow or _may_stay_on_its_line(node, new):
-            yield _Change(node.start_mark.index, node.end_mark.index, line_text(new, flow=flow))
+        in_brackets = isinstance(node, CollectionNode) and node.flow_style
+        splices: dict[tuple[Any, ...], Callable[..., Iterator[_Change]]] = {
+            (MappingNode, dict, dict): self._flow_mapping if in_brackets else self._mapping,
+            (SequenceNode, list, list): self._flow_list if in_brackets else self._list,
+        }
+        splice = splices.get((type(node), type(old), type(new)))
+        start, end = node.start_mark.index, node.end_mark.index
+        commented = self._layout.comments_within(start, end)
+        if splice is not None and (new or in_brackets):
+            yield from splice(node, old, new)
+        elif start < end and not commented and (flow or _may_stay_on_its_line(node, new)):
+            yield _Change(start, end, text_like(node, new, flow=flow))
         else:
             raise UnwritableError
 
     def _mapping(self, node: MappingNode, old: Any, new: Any) -> Iterator[_Change]:
         entries = self._entries(node, old, new)
-        column = _column(node)
+        column = self._layout.column(node)
         if not entries.keys() & new.keys():
             raise UnwritableError
+        starts = [key_node.start_mark.index for key_node, _ in node.value]
         for key, (key_node, value_node) in entries.items():
+            head = key_node.end_mark.index
+            after = self._layout.after(head, value_node)
             if key not in new:
-                yield _Change(self._line_start(key_node), self._after(key_node, value_node), "", whole=True)
-                continue
-            try:
-                if _is_alias(key_node, value_node) and old[key] != new[key]:
-                    raise UnwritableError
-                yield from list(self._value(value_node, old[key], new[key]))
-            except UnwritableError:
-                yield self._anew(key_node, value_node, key, new[key], column)
+                yield self._without(starts, key_node.start_mark.index, after)
+            else:
+                yield from self._slot(value_node, old[key], {key: new[key]}, head, after, column)
         added = {key: value for key, value in new.items() if key not in old}
         if added:
-            at = self._past_comments(self._after(*node.value[-1]), column)
+            last_key, last_value = node.value[-1]
+            at = self._layout.past_comments(self._layout.after(last_key.end_mark.index, last_value), column)
             yield _Change(at, at, self._block(added, column), whole=True)
-
-    def _anew(self, key_node: Node, value_node: Node, key: str, value: Any, column: int) -> _Change:
-        """One entry of a mapping, written anew behind its key."""
-        name = f"{' ' * column}{line_key(key)}:"
-        body = "" if value is None else self._block({key: value}, column).removeprefix(name).removesuffix("\n")
-        start = self._text.index(":", key_node.end_mark.index) + 1
-        return _Change(start, self._after(key_node, value_node), body + "\n")
 
     def _list(self, node: SequenceNode, old: list[Any], new: list[Any]) -> Iterator[_Change]:
         items, matched = node.value, _matched(old, new)
         if len(items) != len(old) or not matched:
             raise UnwritableError
-        column = _column(node)
-        starts = [self._dash_line(item, column) for item in items]
+        column, dashes = self._layout.column(node), self._layout.dashes_of(node)
         ends = {}
-        for index, item in enumerate(items):
-            end = self._after(item, item)
+        for index, (dash, item) in enumerate(zip(dashes, items, strict=True)):
+            end = self._layout.after(dash, item)
             if index in matched:
                 ends[matched[index]] = end
-                yield from self._value(item, old[index], new[matched[index]])
+                yield from self._slot(item, old[index], [new[matched[index]]], dash, end, column)
             else:
-                yield _Change(starts[index], end, "", whole=True)
-        at = starts[0]
+                yield self._without(dashes, dash, end)
+        at, clean = self._layout.line_start(dashes[0])
+        at = self._layout.above_comments(at) if clean else dashes[0]
         for index, value in enumerate(new):
             if index in ends:
-                at = self._past_comments(ends[index], column)
-            else:
+                at, clean = self._layout.past_comments(ends[index], column), True
+            elif clean:
                 yield _Change(at, at, self._block([value], column), whole=True)
+            else:
+                yield _Change(at, at, self._block([value], column)[column:] + " " * column)
+
+    def _slot(self, node: Node, old: Any, entry: Any, head: int, after: int, column: int) -> Iterator[_Change]:
+        """The changes of a value behind its key or its dash, which ends or is at `head` and has this column.
+
+        `entry` has the new value alone; `after` is where the line begins that follows the old one.
+        """
+        [new] = entry.values() if isinstance(entry, dict) else entry
+        try:
+            if node.start_mark.index < head and old != new:  # an alias
+                raise UnwritableError
+            yield from list(self._value(node, old, new))
+        except UnwritableError:
+            yield self._anew(entry, head, after, column)
+
+    def _anew(self, entry: Any, head: int, after: int, column: int) -> _Change:
+        """A value written anew behind its key or dash. The comment beside that stays there, and the others follow."""
+        text, in_list = self._text, isinstance(entry, list)
+        name = "-" if in_list else f"{line_key(next(iter(entry)))}:"
+        is_null = isinstance(entry, dict) and None in entry.values()
+        body = "\n" if is_null else self._block(entry, column)[column + len(name) :]
+        start = head + 1 if in_list else text.index(":", head) + 1
+        within = self._layout.comments_within(start, after)
+        beside = [comment for comment in within if "\n" not in text[start : comment[0]]]
+        more = "".join(f"{' ' * column}{text[at:end]}\n" for at, end in within[len(beside) :])
+        first, _, rest = body.partition("\n")
+        if in_list and within and rest and not _TEXT.match(first):  # a mapping or a list that begins beside its dash
+            first, rest = "", f"{' ' * column} {first}\n{rest}"
+        for at, end in beside:
+            first += text[start + len(text[start:at].rstrip(" \t")) : end]
+        parts = [first, "\n", rest, more] if _TEXT.match(first) else [first, "\n", more, rest]
+        return _Change(start, after, "".join(parts))
+
+    def _without(self, starts: list[int], start: int, after: int) -> _Change:
+        """Without an entry or item, of those that begin at `starts`; beside a dash the next one takes its place."""
+        line, clean = self._layout.line_start(start)
+        if clean:
+            return _Change(line, after, "", whole=True)
+        following = bisect_left(starts, start + 1)
+        if following == len(starts):
+            raise UnwritableError
+        return _Change(start, starts[following], "")
 
     def _flow_mapping(self, node: MappingNode, old: Any, new: Any) -> Iterator[_Change]:
         entries = self._entries(node, old, new)
-        if len(entries) < len(node.value) or any(_is_alias(*entry) for entry in entries.values()):
+        if len(entries) < len(node.value):
             raise UnwritableError
-        parts = [(key.start_mark.index, value.end_mark.index) for key, value in entries.values()]
-        for key, (_, value_node) in entries.items():
+        for key, (key_node, value_node) in entries.items():
+            if value_node.start_mark.index < key_node.end_mark.index:
+                raise UnwritableError
             if key in new and old[key] != new[key]:
                 yield from self._value(value_node, old[key], new[key], flow=True)
-        removed = [index for index, key in enumerate(entries) if key not in new]
-        added = {key: value for key, value in new.items() if key not in old}
-        yield from self._flow_parts(node, parts, removed, line_text(added)[1:-1])
+        parts = [(key.start_mark, value.end_mark) for key, value in entries.values()]
+        added = [line_text({key: value}, flow=True)[1:-1] for key, value in new.items() if key not in old]
+        yield from self._flow_parts(node, parts, [*(n for n, key in enumerate(entries) if key in new), *added])
 
     def _flow_list(self, node: SequenceNode, old: list[Any], new: list[Any]) -> Iterator[_Change]:
         matched = _matched(old, new)
-        at_end = [*matched.values()] == [*range(len(matched))]  # items are put in at the end alone
-        if len(node.value) != len(old) or not at_end:
+        if len(node.value) != len(old):
             raise UnwritableError
-        parts = [(item.start_mark.index, item.end_mark.index) for item in node.value]
         for index, counterpart in matched.items():
             yield from self._value(node.value[index], old[index], new[counterpart], flow=True)
-        removed = [index for index in range(len(old)) if index not in matched]
-        yield from self._flow_parts(node, parts, removed, line_text(new[len(matched) :])[1:-1])
+        origins = {counterpart: index for index, counterpart in matched.items()}
+        parts = [(item.start_mark, item.end_mark) for item in node.value]
+        order = [origins.get(index, line_text(value, flow=True)) for index, value in enumerate(new)]
+        yield from self._flow_parts(node, parts, order)
 
-    @staticmethod
-    def _flow_parts(node: Node, parts: list[tuple[int, int]], removed: list[int], added: str) -> Iterator[_Change]:
-        """The parts of a mapping or list within brackets: some are taken out, others put in behind the last.
-
-        With each part goes its comma: the one before it, or behind it where nothing that stays is before.
+    def _flow_parts(self, node: Node, parts: list[tuple[Any, Any]], order: list[int | str]) -> Iterator[_Change]:
+        """The parts of a mapping or list within brackets, by their marks, brought into an order: of those that stay by
+        their number, and of texts that come in.
         """
-        first = next((index for index in range(len(parts)) if index not in removed), 0)
-        for index in removed:
-            if index < first:
-                yield _Change(parts[index][0], parts[index + 1][0], "")
-            else:
-                yield _Change(parts[index - 1][1] if index else parts[0][0], parts[index][1], "")
-        if added and len(parts) - 1 in removed:
+        places = [(start.index, end.index) for start, end in parts]
+        bounds = [node.start_mark.index, *(place for part in places for place in part), node.end_mark.index]
+        if bounds != sorted(bounds):  # an alias stands for what is elsewhere
             raise UnwritableError
-        if added and parts:
-            yield _Change(parts[-1][1], parts[-1][1], f", {added}")
-        elif added:
-            yield _Change(node.start_mark.index + 1, node.start_mark.index + 1, added)
+        staying = [part for part in order if isinstance(part, int)]
+        first = staying[0] if staying else 0
+        for index in sorted({*range(len(parts))}.difference(staying)):
+            yield from self._out_of_flow(self._layout.bracket(node) + 1, places, index, first)
+        texts: list[str] = []
+        before = None
+        for part in (*order, None):
+            if isinstance(part, str):
+                texts.append(part)
+                continue
+            if texts:
+                yield from self._into_flow(node, parts, before, ", ".join(texts), last=part is None)
+            before, texts = part, []
+
+    def _out_of_flow(self, inside: int, places: list[tuple[int, int]], index: int, first: int) -> Iterator[_Change]:
+        """Without a part and its comma: the one behind it where nothing that stays is before, else the one before it. A
+        comment that stands between these stays.
+        """
+        text, layout, (start, end) = self._text, self._layout, places[index]
+        before = places[index - 1][1] if index else start
+        line, clean = layout.line_start(start)
+        if index >= first and not layout.comments_within(before, start):
+            yield _Change(before, end, "")
+        elif index + 1 < len(places):
+            comma, following = text.index(",", end) + 1, places[index + 1][0]
+            alone = start == inside and "\n" in text[end:following]
+            if not alone and not layout.comments_within(end, following):
+                yield _Change(start, following, "")
+            elif clean and not text[comma : layout.next_line(comma)].strip():
+                yield _Change(line, layout.next_line(comma), "")
+            else:
+                yield _Change(start, comma, "")
+        else:
+            comma = text.index(",", before)
+            yield _Change(comma, comma + 1, "")
+            yield _Change(line, layout.next_line(end), "") if clean else _Change(start, end, "")
+
+    def _into_flow(
+        self, node: Node, parts: list[Any], before: int | None, text: str, *, last: bool
+    ) -> Iterator[_Change]:
+        """A text that comes in behind a part, or behind the bracket; on a line of its own where a comment is beside."""
+        at = parts[before][1].index if before is not None else self._layout.bracket(node) + 1
+        beside = _BESIDE.match(self._text, at)
+        column = parts[before or 0][0].column if parts else 0
+        if parts and beside is not None and self._layout.comments_within(beside.end(), beside.end() + 1):
+            if before is not None and "," not in beside[0]:
+                yield _Change(at, at, ",")
+            at = self._layout.next_line(beside.end())
+            yield _Change(at, at, f"{' ' * column}{text}{'' if last else ','}\n")
+        elif before is not None:
+            yield _Change(at, at, f", {text}")
+        elif last or "\n" in self._text[at : parts[0][0].index]:
+            yield _Change(at, at, text if last else f"{text},")
+        else:
+            yield _Change(parts[0][0].index, parts[0][0].index, f"{text}, ")
 
     # ------------------------------------------------------------------------------------------------ where things are
 
@@ -206,54 +309,8 @@ class _Splice:
             raise UnwritableError
         return entries
 
-    def _after(self, key: Node, node: Node) -> int:
-        """Where the line begins that follows a value, which stands behind its key."""
-        if key is not node and _is_alias(key, node):
-            return self._next_line(key.end_mark.index)
-        if isinstance(node, CollectionNode) and not node.flow_style and node.value:
-            last = node.value[-1]
-            return self._after(*last) if isinstance(last, tuple) else self._after(last, last)
-        end = int(node.end_mark.index)
-        if isinstance(node, ScalarNode) and node.style in ("|", ">"):
-            return end if self._text[end - 1 : end] == "\n" else self._next_line(end)
-        return self._next_line(max(end, key.end_mark.index))
-
-    def _past_comments(self, at: int, column: int) -> int:
-        """Behind the comments that are indented further than a column, from a line's beginning on.
-
-        They belong to what is before them, and would become lines of a block of text that is put there.
-        """
-        comments = _COMMENTS.match(self._text, at)
-        for line in comments[0].splitlines(keepends=True) if comments else ():
-            if line.strip() and len(line) - len(line.lstrip(" ")) <= column:
-                break
-            at += len(line)
-        return at
-
-    def _next_line(self, at: int) -> int:
-        line_end = self._text.find("\n", at)
-        return len(self._text) if line_end < 0 else line_end + 1
-
-    def _line_start(self, node: Node) -> int:
-        """Where the line of a node begins. Raises where something else stands in front of it there."""
-        start = self._text.rfind("\n", 0, node.start_mark.index) + 1
-        if self._text[start : node.start_mark.index].strip(" \ufeff"):
-            raise UnwritableError
-        return start
-
-    def _dash_line(self, item: Node, column: int) -> int:
-        start = self._text.rfind("\n", 0, item.start_mark.index) + 1
-        before = self._text[start : item.start_mark.index]
-        if before[:column].strip(" ") or before[column : column + 1] != "-" or before[column + 1 :].strip(" "):
-            raise UnwritableError
-        return start
-
     def _block(self, value: Any, column: int) -> str:
         return "".join(f"{line}\n" for line in block_lines(value, self._style, " " * column))
-
-
-def _is_alias(key: Node, value: Node) -> bool:
-    return bool(value.start_mark.index < key.end_mark.index)
 
 
 def _may_stay_on_its_line(node: Node, new: Any) -> bool:
@@ -261,19 +318,6 @@ def _may_stay_on_its_line(node: Node, new: Any) -> bool:
     if isinstance(node, CollectionNode):
         return bool(node.flow_style)
     return isinstance(node, ScalarNode) and node.style not in ("|", ">") and not isinstance(new, dict | list)
-
-
-def _is_block(node: Node) -> bool:
-    return isinstance(node, CollectionNode) and not node.flow_style and bool(node.value)
-
-
-def _column(node: CollectionNode) -> int:
-    """Where the keys of a block mapping begin, or the dashes of a block list: a tag or an anchor may stand before."""
-    first = node.value[0]
-    if isinstance(first, tuple):
-        return int(first[0].start_mark.column)
-    tagged = node.start_mark.line < first.start_mark.line
-    return int(first.start_mark.column - 2 if tagged else node.start_mark.column)
 
 
 def _matched(old: list[Any], new: list[Any]) -> dict[int, int]:
@@ -304,20 +348,3 @@ def _name(item: Any) -> tuple[Any, ...]:
         return ()
     metadata = mapping(item.get("metadata"))
     return (item.get("name"), item.get("kind"), metadata.get("name"), metadata.get("generateName"))
-
-
-def _style_of(root: Node) -> Style:
-    """The indentation of a text, by its first mapping and its first list that stand within a mapping."""
-    steps: dict[type[Node], int] = {}
-    queue = [root]
-    while queue and len(steps) < 2:
-        node = queue.pop(0)
-        if isinstance(node, MappingNode) and not node.flow_style:
-            for _, value in node.value:
-                step = _column(value) - _column(node) if _is_block(value) else -1
-                if step > 0 or (step == 0 and isinstance(value, SequenceNode)):
-                    steps.setdefault(type(value), step)
-                queue.append(value)
-        elif isinstance(node, SequenceNode):
-            queue += node.value
-    return Style(steps.get(MappingNode, 2), steps.get(SequenceNode, 0))
