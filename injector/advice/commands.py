@@ -1,15 +1,18 @@
-"""Commands, options and inputs as people type them for kubectl, Helm and istioctl, and what to type in their place."""
+"""Commands, options and inputs of kubectl, Helm, istioctl and other tools, and what to type in their place."""
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from injector.advice.words import by_word
-from injector.names import did_you_mean, nearest
+from injector.names import did_you_mean, kind_of, nearest
+from injector.pods.context import mapping
 
 _INJECT = "to put sidecars into manifests: injector inject FILE"
 _APPLY = "injector inject does not change a cluster; to apply its output: injector inject FILE | kubectl apply -f -"
@@ -143,3 +146,64 @@ def _beside(file: Path) -> list[str]:
         return [neighbour.name for neighbour, _ in zip(file.parent.iterdir(), range(_COMPARED), strict=False)]
     except (OSError, ValueError):
         return []
+
+
+_HELM = "render the chart first: helm template CHART | injector inject -"
+#: What is no manifest by the end of a file's name.
+_PROGRAMS = {
+    (".tgz", ".tar.gz"): "this is an archive; render a Helm chart first: helm template {} | injector inject -",
+    (".tpl", ".gotmpl"): "this is a Helm template; render the chart first: helm template | injector inject -",
+    (".j2",): "this is a part of a template; to see what it renders: injector render FOLDER",
+}
+#: Lists that tell a Kustomization without a kind.
+_KUSTOMIZATION = ("resources", "bases", "patches", "patchesStrategicMerge", "configMapGenerator", "secretGenerator")
+#: Keys that tell what a document without a kind is.
+_KEYS = by_word(
+    {
+        "services": "this is a Compose file; convert it first: kompose convert",
+        "replicaCount nameOverride fullnameOverride global": f"these are the values of a Helm chart; {_HELM}",
+        "cases": "these are cases of a template; run them with injector test",
+        "parameters files": "this is the template.yaml of a template; to see what it renders: injector render FOLDER",
+        "prefix namespaceLabel podDefault templates neverSelector paths": "these are settings of the injector; give "
+        "them with --settings",
+    }
+)
+
+
+def foreign_source(name: str) -> str:
+    """What to say about an input by the end of its name; "" for one that may be a manifest."""
+    matching = (text for ends, text in _PROGRAMS.items() if name.lower().endswith(ends))
+    return next(matching, "").format(name)
+
+
+def foreign_object(value: Any, name: str = "") -> str:
+    """What to say about a document that is no Kubernetes object; "" for one that is. `name` is its file's."""
+    base = posixpath.basename(name).lower()
+    if not isinstance(value, dict):
+        return f"a manifest is a mapping with apiVersion and kind, and this is {kind_of(value)}"
+    version, kind = value.get("apiVersion"), value.get("kind")
+    if kind not in (None, "") and not str(version).startswith("kustomize.config.k8s.io/"):
+        return ""
+    if kind or base.startswith("kustomization.") or any(isinstance(value.get(key), list) for key in _KUSTOMIZATION):
+        return f"this is a {kind or 'Kustomization'}, not a manifest; {_build(name)}"
+    if base == "chart.yaml":
+        return f"this is the Chart.yaml of a Helm chart, not a manifest; {_HELM}"
+    known = [text for key, text in _KEYS.items() if version is None and key in value]
+    if known or "values" in base or "repository" in mapping(value.get("image")):
+        return next(iter(known), f"these are the values of a Helm chart, not a manifest; {_HELM}")
+    near = nearest("kind", [key for key in value if isinstance(key, str) and value[key]])
+    to_do = f"write kind, not {near}" if near else _with_kind(mapping(value.get("spec")))
+    return f"it has no kind, so it is not a Kubernetes object; {to_do}"
+
+
+def _build(name: str) -> str:
+    folder = posixpath.dirname(name) or "."
+    return f"build it first: kustomize build {folder} | injector inject -"
+
+
+def _with_kind(spec: dict[Any, Any]) -> str:
+    if "containers" in spec:
+        return "add apiVersion: v1 and kind: Pod"
+    return (
+        "add apiVersion: apps/v1 and kind: Deployment" if "template" in spec else "a manifest has apiVersion and kind"
+    )

@@ -1,17 +1,14 @@
-"""What is wrong with a manifest and its objects: files of other tools, labels, pod templates, the app's own pod."""
+"""What is wrong with a manifest and its objects: labels and annotations, pod templates, the app's own pod."""
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
 
 from injector.advice import with_advice
 from injector.advice.field_names import clear_help
 from injector.advice.shapes import misshapen
-from injector.advice.words import by_word
 from injector.diagnostics import Diagnostic, Path, spoken_path
 from injector.injection import Injection
 from injector.names import (
@@ -231,6 +228,40 @@ def idle_annotations(
 
 #: A domain of a sidecar injector's.
 _INJECTS = re.compile(r"inject", re.IGNORECASE)
+#: Systems that put sidecars into pods, by the domain of their keys; behind it the page that lists these.
+_SYSTEMS = {
+    "istio.io": "Istio",  # https://istio.io/latest/docs/reference/config/annotations/
+    "linkerd.io": "Linkerd",  # https://linkerd.io/2/reference/proxy-configuration/
+    "vault.hashicorp.com": "Vault",  # https://developer.hashicorp.com/vault/docs/platform/k8s/injector/annotations
+    "consul.hashicorp.com": "Consul",  # https://developer.hashicorp.com/consul/docs/k8s/annotations-and-labels
+    "dapr.io": "Dapr",  # https://docs.dapr.io/reference/arguments-annotations-overview/
+    "kuma.io": "Kuma",  # https://kuma.io/docs/latest/reference/kubernetes-annotations/
+}
+
+
+def _system(key: str, settings: Settings) -> str:
+    """The system that a key of an annotation or label is for; "" for none that is known, and for keys of our prefix."""
+    domain = key.rpartition("/")[0]
+    if domain.endswith(settings.prefix):
+        return ""
+    return next((name for end, name in _SYSTEMS.items() if f".{domain}".endswith(f".{end}")), "")
+
+
+def of_other_systems(pod: Object, namespace: Namespace, settings: Settings) -> Iterator[str]:
+    """A sentence for each system that annotations or labels of a pod or of its namespace are for."""
+    keys: dict[tuple[str, str], list[str]] = {}
+    for kind, entries in (
+        ("pod annotation", string_map(pod, "annotations")),
+        ("pod label", string_map(pod, "labels")),
+        ("namespace annotation", namespace.annotations),
+        ("namespace label", namespace.labels),
+    ):
+        for key in sorted(entries):
+            if system := _system(key, settings):
+                keys.setdefault((system, kind), []).append(key)
+    for (system, kind), (first, *others) in keys.items():
+        more = f" (as are {len(others)} more)" if others else ""
+        yield f"{kind} {cut(first, _SHOWN)} is for {system} and has no effect here{more}"
 
 
 def foreign_names(pod: Object, result: Injection, namespace: Namespace, snapshot: Snapshot) -> Iterator[str]:
@@ -254,7 +285,7 @@ def foreign_names(pod: Object, result: Injection, namespace: Namespace, snapshot
         ("pod label", string_map(pod, "labels"), ours),
         ("namespace annotation", namespace.annotations, of_namespaces),
     ):
-        for key in sorted(entries):
+        for key in sorted(key for key in entries if not _system(key, settings)):
             if to_do := to_write(_nearly_ours(key, effective, result, snapshot)):
                 yield f"{kind} {cut(key, 120)} has no effect; {to_do}"
 
@@ -280,64 +311,3 @@ def _nearly_ours(key: str, ours: dict[str, str], result: Injection, snapshot: Sn
     if template is None and (near or _INJECTS.search(domain or name)):
         keys |= ours
     return keys.get(nearest(name, keys, cutoff=0.75) or "", "")
-
-
-_HELM = "render the chart first: helm template CHART | injector inject -"
-#: What is no manifest by the end of a file's name.
-_PROGRAMS = {
-    (".tgz", ".tar.gz"): "this is an archive; render a Helm chart first: helm template {} | injector inject -",
-    (".tpl", ".gotmpl"): "this is a Helm template; render the chart first: helm template | injector inject -",
-    (".j2",): "this is a part of a template; to see what it renders: injector render FOLDER",
-}
-#: Lists that tell a Kustomization without a kind.
-_KUSTOMIZATION = ("resources", "bases", "patches", "patchesStrategicMerge", "configMapGenerator", "secretGenerator")
-#: Keys that tell what a document without a kind is.
-_KEYS = by_word(
-    {
-        "services": "this is a Compose file; convert it first: kompose convert",
-        "replicaCount nameOverride fullnameOverride global": f"these are the values of a Helm chart; {_HELM}",
-        "cases": "these are cases of a template; run them with injector test",
-        "parameters files": "this is the template.yaml of a template; to see what it renders: injector render FOLDER",
-        "prefix namespaceLabel podDefault templates neverSelector paths": "these are settings of the injector; give "
-        "them with --settings",
-    }
-)
-
-
-def foreign_source(name: str) -> str:
-    """What to say about an input by the end of its name; "" for one that may be a manifest."""
-    matching = (text for ends, text in _PROGRAMS.items() if name.lower().endswith(ends))
-    return next(matching, "").format(name)
-
-
-def foreign_object(value: Any, name: str = "") -> str:
-    """What to say about a document that is no Kubernetes object; "" for one that is. `name` is its file's."""
-    base = posixpath.basename(name).lower()
-    if not isinstance(value, dict):
-        return f"a manifest is a mapping with apiVersion and kind, and this is {kind_of(value)}"
-    version, kind = value.get("apiVersion"), value.get("kind")
-    if kind not in (None, "") and not str(version).startswith("kustomize.config.k8s.io/"):
-        return ""
-    if kind or base.startswith("kustomization.") or any(isinstance(value.get(key), list) for key in _KUSTOMIZATION):
-        return f"this is a {kind or 'Kustomization'}, not a manifest; {_build(name)}"
-    if base == "chart.yaml":
-        return f"this is the Chart.yaml of a Helm chart, not a manifest; {_HELM}"
-    known = [text for key, text in _KEYS.items() if version is None and key in value]
-    if known or "values" in base or "repository" in mapping(value.get("image")):
-        return next(iter(known), f"these are the values of a Helm chart, not a manifest; {_HELM}")
-    near = nearest("kind", [key for key in value if isinstance(key, str) and value[key]])
-    to_do = f"write kind, not {near}" if near else _with_kind(mapping(value.get("spec")))
-    return f"it has no kind, so it is not a Kubernetes object; {to_do}"
-
-
-def _build(name: str) -> str:
-    folder = posixpath.dirname(name) or "."
-    return f"build it first: kustomize build {folder} | injector inject -"
-
-
-def _with_kind(spec: dict[Any, Any]) -> str:
-    if "containers" in spec:
-        return "add apiVersion: v1 and kind: Pod"
-    return (
-        "add apiVersion: apps/v1 and kind: Deployment" if "template" in spec else "a manifest has apiVersion and kind"
-    )

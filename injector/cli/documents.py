@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, cast
 
-from injector.advice.object_mistakes import foreign_object, foreign_source
+from injector.advice.commands import foreign_object, foreign_source
 from injector.authoring.manifest_writer import closable, dump_json, dump_yaml
 from injector.authoring.yaml_stream import comments_in, split_yaml
 from injector.cli.inputs import STDIN, Input, read_inputs

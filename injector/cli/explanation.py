@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from injector.advice import advised_injection
+from injector.advice.object_mistakes import of_other_systems
 from injector.authoring.author_warnings import AuthorWarnings
 from injector.authoring.pod_preview import parameters_of
 from injector.authoring.refusal_location import Attempt
@@ -274,7 +275,8 @@ def explanation_of(
     mistakes = [*mistakes, *_misspelt(pod, settings, [result, *(trail.result for trail in of_pods)])]
     new = _without_warnings(mistakes, [result])
     recorded, unready = _recorded(obj, settings), tuple(unready_sidecars(obj, namespace.name, settings))
-    of_pod = Explanation(name, origin, namespace, result, settings, new, tuple(facts), trails, recorded)
+    known = (*of_other_systems(pod, namespace, settings), *facts)
+    of_pod = Explanation(name, origin, namespace, result, settings, new, known, trails, recorded)
     return replace(of_pod, unready=unready, attempt=attempt)
 
 

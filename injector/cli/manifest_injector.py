@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from injector.advice import advised_injection
-from injector.advice.object_mistakes import cause_of, foreign_object, missing_template, namespace_mistakes
+from injector.advice.commands import foreign_object
+from injector.advice.object_mistakes import cause_of, missing_template, namespace_mistakes
 from injector.authoring.author_warnings import AuthorWarnings, place_of
 from injector.authoring.diagnostic_formats import one_line
 from injector.authoring.refusal_location import Attempt

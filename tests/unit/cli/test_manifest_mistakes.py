@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,36 @@ def test_a_parameter_with_nearly_our_prefix(tmp_path: Path, key: str) -> None:
 )
 def test_names_of_others(tmp_path: Path, annotation: str) -> None:
     assert "no effect" not in said(tmp_path, "inject", "web.yaml", manifest=annotated(f"{{{annotation}}}")).err
+
+
+@pytest.mark.parametrize(
+    ("key", "system"),
+    [
+        ("inject.istio.io/templates", "Istio"),
+        ("sidecar.istio.io/inject", "Istio"),
+        ("istio.io/rev", "Istio"),
+        ("linkerd.io/inject", "Linkerd"),
+        ("config.linkerd.io/skip-outbound-ports", "Linkerd"),
+        ("vault.hashicorp.com/agent-inject", "Vault"),
+        ("consul.hashicorp.com/connect-inject", "Consul"),
+        ("dapr.io/enabled", "Dapr"),
+        ("kuma.io/sidecar-injection", "Kuma"),
+    ],
+)
+def test_a_key_of_another_system_is_a_note_in_explain_and_never_a_failure(
+    tmp_path: Path, key: str, system: str
+) -> None:
+    manifest = annotated(f'{{{key}: "1"}}')
+    done = said(tmp_path, "inject", "--strict", "web.yaml", manifest=manifest)
+    assert done.code == 0 and key not in done.err
+    option = ("--strict", "--output", "json", "web.yaml")
+    for kind, more in (("pod annotation", ()), ("namespace annotation", ("--namespace-annotation", f"{key}=1"))):
+        done = said(tmp_path, "explain", *option, *more, manifest=annotated("{}") if more else manifest)
+        [note] = [note for note in json.loads(done.out)[0]["notes"] if key in note]
+        assert done.code == 0 and note.startswith(f"{kind} {key} is for {system} ")
+    own = ("--settings", "settings.yaml", "web.yaml")
+    done = said(tmp_path, "explain", *own, manifest=manifest, settings=f"prefix: {key.partition('/')[0]}\n")
+    assert f"is for {system}" not in done.out
 
 
 @pytest.mark.parametrize("name", ["inject", "explain"])
