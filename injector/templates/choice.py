@@ -301,23 +301,24 @@ def is_windows(spec: Object) -> bool:
 
     It says so by the nodes that it may run on; where these may be of either system, by `windowsOptions`.
     """
-    return _may_run_on("windows", spec) and (not _may_run_on("linux", spec) or _has_windows_options(spec))
-
-
-def _may_run_on(system: str, spec: Object) -> bool:
-    """Whether nodes of an operating system fulfil a pod's `os`, node selector and required node affinity.
-
-    https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#node-affinity
-    """
-    labels, selector = dict.fromkeys(_OS, system), mapping_at(spec, "nodeSelector")
     terms: Any = spec
     for field in ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"):
         terms = mapping(terms).get(field)
-    selectors = [_of_os(term) for term in mappings(terms)] or [{}]
+    of_os = [_of_os(term) for term in mappings(terms)] or [{}]
+    return _may_run_on("windows", spec, of_os) and (not _may_run_on("linux", spec, of_os) or _has_windows_options(spec))
+
+
+def _may_run_on(system: str, spec: Object, terms: list[Object]) -> bool:
+    """Whether nodes of an operating system fulfil a pod's `os`, node selector and required node affinity.
+
+    `terms` are those of the affinity that ask for an operating system, as label selectors.
+    https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#node-affinity
+    """
+    labels, selector = dict.fromkeys(_OS, system), mapping_at(spec, "nodeSelector")
     return (
         (mapping_at(spec, "os").get("name") or system) == system
         and all(selector.get(label, system) == system for label in _OS)
-        and any(matches(term_selector, labels) for term_selector in selectors)
+        and any(matches(term, labels) for term in terms)
     )
 
 
