@@ -299,7 +299,8 @@ _OS = ("kubernetes.io/os", "beta.kubernetes.io/os")
 def is_windows(spec: Object) -> bool:
     """Whether a pod's spec says that it is for Windows nodes, and nothing in it says that it is for others.
 
-    It says so by the nodes that it may run on; where these may be of either system, by `windowsOptions`.
+    It says so by the nodes that it may run on; where these may be of either system, by `windowsOptions`. Which fields
+    the API server refuses is another matter, and goes by `os` alone: see `constraints.platform`.
     """
     terms: Any = spec
     for field in ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"):
