@@ -34,7 +34,8 @@ from injector.pods.context import Namespace, Object, Request, Workload
 from injector.pods.decision import Decision, decide
 from injector.pods.delivery import uses_config_map
 from injector.pods.differences import mismatches
-from injector.pods.fields import POD
+from injector.pods.fields import ANY, NEWEST, POD
+from injector.pods.keyed_pointers import path_of, steps_to
 from injector.pods.patch import changes
 from injector.pods.receipt import Receipt, Seals, is_sealed, read_receipt, sealed_text, take_off
 from injector.pods.shape import check_shape, string_map, with_entries
@@ -199,6 +200,7 @@ def _done(
         if missing:
             reason, effect = Reason.INJECTED, Effect.INJECT
         receipt = receipt_of(applied_pod, task)
+        _check_kept(receipt, task)
         if decision.required:
             receipt = with_guaranteed_parts(receipt, final, applied_pod)
         text = sealed_text(receipt, final, namespace, seals, task.snapshot.caches)
@@ -221,6 +223,14 @@ def _done(
         applied=applied_pod.applied,
         templates_source=applied_pod.source,
     )
+
+
+def _check_kept(receipt: Receipt, task: InjectionContext) -> None:
+    """Refuse an injection of which the API server would keep nothing: such a pod is not marked as injected."""
+    fields = [POD.at(steps_to(pointer)) for pointer in (*receipt.added, *receipt.replaced)]
+    if fields and all(field is ANY for field in fields) and task.snapshot.cluster.version <= NEWEST:
+        message = "Kubernetes has no such field, and drops it; nothing of the overlay is left"
+        raise InjectionError(Reason.TEMPLATE_FAILED, message, path=path_of(receipt.added[0]))
 
 
 def _is_incomplete(

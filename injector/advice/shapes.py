@@ -15,7 +15,8 @@ from injector.advice.words import by_word
 from injector.diagnostics import Path
 from injector.names import WANTED, flow_value, kind_of, quotes_help, to_write
 from injector.pods.fields import POD, Field
-from injector.pods.overlay import Overlay, bare_value
+from injector.pods.overlay import Overlay
+from injector.pods.shape import mistyped_fields
 
 #: By type: the field that people mean who write a plain value in place of the mapping.
 _SHORT = by_word(
@@ -58,37 +59,23 @@ _PAIRS = {
 #: Characters of a value that is written as it should be in a message.
 _LONGEST = 80
 _JSON = re.compile(r"\[.*\]\s*\Z|\{.*\}\s*\Z", re.DOTALL)
-#: The Python types of a kind's values, and what to say of a value of another type. Quantities have no one type.
-_TYPES: dict[str, tuple[type, str]] = {
-    "string": (str, WANTED["string"]),
-    "integer": (int, WANTED["integer"]),
-    "boolean": (bool, WANTED["boolean"]),
-    "list": (list, WANTED["array"]),
-    "map": (dict, WANTED["object"]),
-    "mapping": (dict, WANTED["object"]),
+#: What to say of a value of another type than the kind's.
+_EXPECTED = {
+    **{kind: WANTED[kind] for kind in ("string", "integer", "boolean")},
+    "list": WANTED["array"],
+    "map": WANTED["object"],
+    "mapping": WANTED["object"],
 }
 
 
-def misshapen(overlay: Overlay, field: Field = POD, path: Path = ()) -> Iterator[tuple[Path, str]]:
+def misshapen(overlay: Overlay) -> Iterator[tuple[Path, str]]:
     """The values in an overlay that are of another type than Kubernetes has there, each with what is wrong."""
-    value: Any = bare_value(overlay)
-    if value is None or field.kind not in _TYPES:
-        return
-    kind, expected = _TYPES[field.kind]
-    if type(value) not in (kind,):  # a boolean is no integer
-        in_list = bool(path) and isinstance(path[-1], int)
-        name = f"an item of {field.address.partition('.')[2].removesuffix('[]')}" if in_list else field.name
-        yield (
-            path,
-            "; ".join(filter(None, (f"{name} is {kind_of(value)}", f"it has to be {expected}", help_at(path, value)))),
-        )
-    elif field.kind == "mapping":
-        for name, inner in value.items():
-            if path or name in ("spec", "metadata"):
-                yield from misshapen(inner, field.fields[name], (*path, name))
-    elif field.kind == "list":
-        for index, inner in enumerate(value):
-            yield from misshapen(inner, field.element, (*path, index))
+    for path, field, value in mistyped_fields(overlay):
+        if expected := _EXPECTED.get(field.kind):
+            in_list = bool(path) and isinstance(path[-1], int)
+            name = f"an item of {field.address.partition('.')[2].removesuffix('[]')}" if in_list else field.name
+            sentence = (f"{name} is {kind_of(value)}", f"it has to be {expected}", help_at(path, value))
+            yield path, "; ".join(filter(None, sentence))
 
 
 def help_at(path: Path, value: object) -> str:

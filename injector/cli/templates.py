@@ -14,6 +14,7 @@ from injector.names import TEAM, cut
 
 if TYPE_CHECKING:
     from injector.cluster.blocking_client import BlockingClient
+    from injector.diagnostics import Diagnostic
     from injector.errors import TemplateError
     from injector.settings import Settings
     from injector.templates.snapshot import Catalog
@@ -46,6 +47,7 @@ class Inventory(NamedTuple):
     sources: Mapping[str, str]
     since: Mapping[str, str] = {}
     users: Mapping[str, Collection[str]] = {}
+    warnings: Sequence[Diagnostic] = ()  #: what a trial says of templates that load
 
 
 @click.command("templates")
@@ -85,7 +87,8 @@ def templates(options: CommonOptions, team: str | None, form: str) -> None:
             click.echo("\n".join(dict.fromkeys(row["name"] for row in rows)))
         case _:
             _show(rows, now, *_TABLES["team" if team else form])
-            if mistakes := [mistake for error in inventory.refused.values() for mistake in error.diagnostics]:
+            mistakes = [mistake for error in inventory.refused.values() for mistake in error.diagnostics]
+            if mistakes := [*mistakes, *inventory.warnings]:
                 click.echo(f"\n{diagnostics_text(mistakes)}")
 
 
@@ -99,6 +102,7 @@ def _in_cluster(live: BlockingClient, namespace: str | None, team: str | None) -
     from injector.loading.shipped import try_new
     from injector.pods.shape import string_map
     from injector.templates.choice import names_in
+    from injector.templates.snapshot import is_of_template
 
     space = namespace or live.installation()
     settings = live_settings(live, space)
@@ -121,7 +125,9 @@ def _in_cluster(live: BlockingClient, namespace: str | None, team: str | None) -
         obj["metadata"]["name"]: names_in(string_map(obj, "annotations").get(settings.templates_key, ""))
         for obj in live.objects("/api/v1/namespaces")
     }
-    return Inventory(settings, snapshot.catalog, refused, unused, sources, since, users)
+    names = {template.own_name for template in snapshot.catalog}
+    warnings = [warning for warning in snapshot.warnings if is_of_template(warning, names)]
+    return Inventory(settings, snapshot.catalog, refused, unused, sources, since, users, warnings)
 
 
 def _of_team(live: BlockingClient, settings: Settings, team: str, since: Mapping[str, str]) -> Inventory:
@@ -155,7 +161,8 @@ def _in_files(options: CommonOptions) -> Inventory:
     catalog = gathered.snapshot.catalog
     origins = {template.own_name: template.origin for template in catalog}
     refused = {error.template: error for error in reversed(gathered.errors)}
-    refused |= try_new({template.own_name: template.sources for template in catalog}, origins)
+    warnings: list[Diagnostic] = []
+    refused |= try_new({template.own_name: template.sources for template in catalog}, origins, warnings)
     shipped = {name: str(folder) for name, folder in find_gallery(gallery_path()).items()}
     origins |= {name: error.origin for name, error in refused.items()}
     sources = {
@@ -163,7 +170,7 @@ def _in_files(options: CommonOptions) -> Inventory:
         for name, origin in origins.items()
         if origin != shipped.get(name)
     }
-    return Inventory(gathered.settings, catalog, refused, origins, sources)
+    return Inventory(gathered.settings, catalog, refused, origins, sources, warnings=warnings)
 
 
 def template_rows(inventory: Inventory) -> Iterator[dict[str, Any]]:
@@ -201,6 +208,8 @@ def _row(inventory: Inventory, name: str, state: str, template: Template | None 
         "settings": settings,
         "source": inventory.sources.get(name, "shipped"),
     }
+    if warnings := [w.located for w in inventory.warnings if w.fields["template"] == name]:
+        row["warnings"] = warnings
     if template is not None:
         row |= {"kind": ", ".join(template.applies_to.resources), "for": template.applies_to.words}
         row["version"] = template.digest

@@ -19,6 +19,7 @@ from pathlib import Path
 import jinja2
 
 from injector import __version__
+from injector.diagnostics import Diagnostic
 from injector.errors import TemplateError
 from injector.loading.template_folders import gallery_path, read_gallery
 from injector.loading.trial import load_within_limits, try_templates
@@ -41,9 +42,11 @@ def load_shipped(name: str, sources: Mapping[str, str], origin: str = "") -> Tem
     return replace(template, origin=origin)
 
 
-def try_new(sources: TemplateSources, origins: Mapping[str, str]) -> dict[str, TemplateError]:
+def try_new(
+    sources: TemplateSources, origins: Mapping[str, str], warnings: list[Diagnostic] | None = None
+) -> dict[str, TemplateError]:
     """`try_templates` for those of the templates that are not kept."""
-    return try_templates(untried(sources), origins)
+    return try_templates(untried(sources), origins, warnings)
 
 
 def untried(sources: TemplateSources) -> dict[str, Mapping[str, str]]:

@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from time import thread_time
@@ -25,12 +25,15 @@ from types import FrameType
 import msgspec
 
 from injector.budget import TOO_LARGE, LimitError
-from injector.diagnostics import Diagnostic
+from injector.diagnostics import Diagnostic, Path as FieldPath, Severity
 from injector.errors import InjectionError, TemplateError
 from injector.library_messages import ran_out_of_memory
-from injector.names import TEAM, cut
+from injector.names import TEAM, cut, kind_of
+from injector.pods.constraints.container_fields import TYPE_WORDS
 from injector.pods.fitting import volumes_of
 from injector.pods.merge import merge
+from injector.pods.overlay import Overlay
+from injector.pods.shape import known_part, mistyped_fields, unknown_fields
 from injector.pods.sidecars import Placement
 from injector.reasons import Reason
 from injector.settings import Settings
@@ -148,25 +151,29 @@ _NICE = 10
 
 
 class TrialResult(msgspec.Struct):
-    """What the child found wrong with a template: nothing is a pass."""
+    """What the child found wrong with a template: no problem is a pass, with `warnings` of what Kubernetes drops."""
 
     name: str
     problems: list[Diagnostic] = []
+    warnings: list[Diagnostic] = []
 
 
 #: The most problems that a trial reports of one template: whoever tries it may keep them, for many templates.
 MOST_PROBLEMS = 20
 #: Reasons that lie in the sample pod.
 _OF_PODS = (Reason.NOT_SERVED, Reason.DENIED, Reason.BAD_PARAMETER, Reason.CONFLICT, Reason.INVALID_POD)
+_NO_FIELD = "Kubernetes has no such field, and drops it"
 _NO_VERDICT = "the process that tries templates ended before it reported on this template; try again"
 
 
 def try_templates(
-    templates: Mapping[str, Mapping[str, str]], origins: Mapping[str, str] | None = None
+    templates: Mapping[str, Mapping[str, str]],
+    origins: Mapping[str, str] | None = None,
+    warnings: list[Diagnostic] | None = None,
 ) -> dict[str, TemplateError]:
     """Try templates, given as their sources by name, in a child process; the errors of those that fail, by name.
 
-    `origins` says for people where they came from.
+    `origins` says for people where they came from; what there is to say of those that pass is added to `warnings`.
     """
     origins = origins or {}
     failed: dict[str, TemplateError] = {}
@@ -175,8 +182,10 @@ def try_templates(
         verdicts, died = _child(left)
         for verdict in verdicts:
             left.pop(verdict.name, None)
+            origin = origins.get(verdict.name) or verdict.name
+            if warnings is not None:
+                warnings += (warning.of(origin) for warning in verdict.warnings)
             if verdict.problems:
-                origin = origins.get(verdict.name) or verdict.name
                 failed[verdict.name] = TemplateError.of(
                     verdict.name, *(problem.of(origin) for problem in verdict.problems)
                 )
@@ -238,11 +247,13 @@ def try_one(name: str, sources: Mapping[str, str]) -> TrialResult:
     except TemplateError as error:
         return TrialResult(name, list(error.diagnostics))
     failures: list[RenderError] = []
+    overlays: list[tuple[Context, Overlay]] = []
     contexts = list(sample_contexts(template))
     for context in contexts:
         try:
             rendered = render_overlay(template, context)
             render_files(template, context)
+            overlays.append((context, rendered.overlay))
             if of_team:
                 _check_own_parts(template, context, rendered)
         except RenderError as error:
@@ -257,7 +268,36 @@ def try_one(name: str, sources: Mapping[str, str]) -> TrialResult:
                 return TrialResult(name, [replace(error.diagnostic, code="overlay", path=path, place=place)])
             if error.reason not in _OF_PODS:
                 raise
-    return TrialResult(name) if len(failures) < len(contexts) or not failures else _refused(name, failures[0])
+    if failures and len(failures) == len(contexts):
+        return _refused(name, failures[0])
+    return _of_kubernetes(name, template, overlays)
+
+
+def _of_kubernetes(name: str, template: Template, overlays: Iterable[tuple[Context, Overlay]]) -> TrialResult:
+    """What Kubernetes makes of what a template renders for sample pods: a field that it does not have is dropped, and a
+    value of another type refused.
+
+    An error is what leaves no sample pod as its author meant it: nothing of any overlay is kept, or each is refused.
+    """
+    result, paths = TrialResult(name), set[FieldPath]()
+    if not template.applies_to.only_pods:
+        return result
+    overlays = [(context, overlay) for context, overlay in overlays if overlay.get("spec") or overlay.get("metadata")]
+    is_lost = not any(known_part(overlay) for _, overlay in overlays)
+    is_refused = all(next(mistyped_fields(overlay), None) for _, overlay in overlays)
+    more = "; nothing of the overlay is left" if is_lost else ""
+    for context, overlay in overlays:
+        differing = [(is_lost, path, f"{_NO_FIELD}{more}") for path, _, _ in unknown_fields(overlay)]
+        for path, field, value in mistyped_fields(overlay):
+            differing.append((is_refused, path, f"it is {kind_of(value)}; it has to be {TYPE_WORDS[field.kind]}"))
+        for is_error, path, message in differing:
+            if path not in paths:
+                paths.add(path)
+                place, fields = Trace(template, context).place(path), {"template": name}
+                severity: Severity = "error" if is_error else "warning"
+                problem = Diagnostic("schema", severity, message, path=path, place=place, fields=fields)
+                (result.problems if is_error else result.warnings).append(problem)
+    return result
 
 
 def _check_own_parts(template: Template, context: Context, rendered: Rendered) -> None:
@@ -304,8 +344,8 @@ def trial_main() -> None:
         except Exception as error:  # this template's fault or ours: the others are tried all the same
             message = cut(f"the injector itself failed while it tried the template: {type(error).__name__}: {error}")
             verdict = TrialResult(name, [Diagnostic("value", "error", message)])
-        problems = verdict.problems[:MOST_PROBLEMS]
-        _say(TrialResult(name, [replace(problem, mistake=()) for problem in problems]))  # no author reads these
+        problems = [replace(problem, mistake=()) for problem in verdict.problems[:MOST_PROBLEMS]]  # no author reads it
+        _say(TrialResult(name, problems, verdict.warnings[:MOST_PROBLEMS]))
 
 
 def _say(line: str | TrialResult) -> None:

@@ -152,6 +152,18 @@ OURS: dict[str, str] = {
 #: The lists of a pod's spec that hold containers, in the order in which their containers start.
 CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
 
+#: The newest Kubernetes with which these rules have been tried: a newer one may have more fields, and other types.
+NEWEST: Final = (1, 37)
+#: The Python types of a kind's values. Quantities are no matter of types alone.
+VALUE_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "integer": (int,),
+    "boolean": (bool,),
+    "IntOrString": (int, str),
+    "list": (list,),
+    "map": (dict,),
+    "mapping": (dict,),
+}
 _SCALARS = ("string", "integer", "boolean", "Quantity", "IntOrString", "")
 _NO_RULES = Rules()
 

@@ -15,7 +15,7 @@ from injector.diagnostics import Key, Path, spoken_path
 from injector.errors import InjectionError
 from injector.names import is_dns_label, kind_of, quotes_help, shortened
 from injector.pods.context import Object, mapping_at
-from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, Field
+from injector.pods.fields import CONTAINER, CONTAINER_LISTS, POD, SPEC, VALUE_TYPES, Field
 from injector.pods.overlay import EVERY_CONTAINER, SELECTING, Overlay, Replace, bare_value, name_of, plain
 from injector.reasons import Reason
 
@@ -222,6 +222,34 @@ def unknown_fields(
     elif field.kind == "list" and isinstance(value, list):
         for index, item in enumerate(value):
             yield from unknown_fields(item, field.element, (*path, index))
+
+
+def mistyped_fields(overlay: Overlay, field: Field = POD, path: Path = ()) -> Iterator[tuple[Path, Field, Any]]:
+    """The values in an overlay that are of another type than Kubernetes has there, each with its path and place."""
+    value: Any = bare_value(overlay)
+    if value is None or field.kind not in VALUE_TYPES:
+        return
+    if type(value) not in VALUE_TYPES[field.kind]:  # a boolean is no integer
+        yield path, field, value
+    elif field.kind == "mapping":
+        for name, inner in value.items():
+            if path or name in _OF_OVERLAY:
+                yield from mistyped_fields(inner, field.fields[name], (*path, name))
+    elif field.kind == "list":
+        for index, inner in enumerate(value):
+            yield from mistyped_fields(inner, field.element, (*path, index))
+
+
+def known_part(overlay: Overlay, field: Field = POD) -> Any:
+    """What Kubernetes keeps of an overlay: without the fields that it does not have, and what is empty without them."""
+    value: Any = bare_value(overlay)
+    if field.kind == "mapping" and isinstance(value, dict):
+        parts = {name: known_part(inner, field.fields[name]) for name, inner in value.items()}
+        kept = {name: part for name, part in parts.items() if name in field.fields.notations}
+        return {name: part for name, part in kept.items() if part not in ({}, None) or value[name] == part}
+    if field.kind == "list" and isinstance(value, list):
+        return [known_part(inner, field.element) for inner in value]
+    return value
 
 
 def check_object_overlay(overlay: Overlay) -> None:

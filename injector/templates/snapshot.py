@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from typing import Final, Protocol
 
 import msgspec
 
@@ -13,6 +14,7 @@ from injector.diagnostics import Diagnostic, Path, Place, Severity
 from injector.errors import InjectorError, SettingsError, TemplateError
 from injector.names import nearest, shortened, suggestion
 from injector.pods.context import Cluster, Namespace
+from injector.pods.fields import NEWEST
 from injector.pods.selectors import SelectorError, check_selector, matches
 from injector.settings import Settings
 from injector.templates.load import load_template, relevant_sources
@@ -25,8 +27,20 @@ from injector.templates.versions import version_problems
 _SETTINGS, _NOWHERE = Place(origin="settings"), Place()
 #: The texts of a template's files, by name.
 Files = Mapping[str, str]
-#: Tries the sources of templates by name, with where they came from: the errors of those that fail, by name.
-Trial = Callable[[Mapping[str, Files], Mapping[str, str]], Mapping[str, TemplateError]]
+#: The code of what Kubernetes makes of a template's overlay: it drops a field, or refuses a value's type.
+SCHEMA: Final = "schema"
+
+
+class Trial(Protocol):
+    """Tries the sources of templates by name, with where they came from: the errors of those that fail, by name. What
+    there is to say of the others is added to `warnings`.
+    """
+
+    def __call__(
+        self, sources: Mapping[str, Files], origins: Mapping[str, str], warnings: list[Diagnostic] | None = None, /
+    ) -> Mapping[str, TemplateError]:
+        """Try them."""
+        raise NotImplementedError
 
 
 class Catalog:
@@ -134,7 +148,9 @@ def build_snapshot(
     old = {t.own_name: t for t in (*loaded, *before)}
     fresh = {name: files for name, files in sorted(sources.items()) if not _is_same(old.get(name), files)}
     templates = [old[name] for name in sources if name not in fresh]
-    failed = trial(fresh, origins) if trial and fresh else {}
+    earlier = () if previous is None else previous.warnings
+    carried = [warning for warning in earlier if is_of_template(warning, sources.keys() - fresh.keys())]
+    failed = _tried(trial, fresh, origins, cluster, carried) if trial else {}
     errors: list[InjectorError] = [one for error in failed.values() for one in error.all]
     for name in [name for name in fresh if name not in failed]:
         try:
@@ -143,6 +159,7 @@ def build_snapshot(
             errors += error.all
     catalog = Catalog(templates)
     problems, warnings = _check_settings(settings, catalog, sources)
+    warnings += carried
     errors += _split(version_problems(catalog), warnings)
     errors += [SettingsError.of("settings", problem) for problem in problems]
     if errors:
@@ -153,6 +170,22 @@ def build_snapshot(
         return replace(previous, cluster=cluster)
     before_this = replace(previous, previous=None) if previous is not None else None
     return Snapshot(settings, catalog, cluster, generation, before_this, tuple(warnings))
+
+
+def _tried(
+    trial: Trial, fresh: Mapping[str, Files], origins: Mapping[str, str], cluster: Cluster, warnings: list[Diagnostic]
+) -> dict[str, TemplateError]:
+    """The errors of templates that fail; a Kubernetes that is newer than those known may have what others drop."""
+    failed = dict(trial(fresh, origins, warnings)) if fresh else {}
+    unknown = [name for name, error in failed.items() if all(one.rule == SCHEMA for one in error.all)]
+    for name in unknown if cluster.version > NEWEST else ():
+        warnings += (replace(one.diagnostic, severity="warning") for one in failed.pop(name).all)
+    return failed
+
+
+def is_of_template(warning: Diagnostic, names: Collection[str]) -> bool:
+    """Whether a warning is what a trial says of one of these templates."""
+    return warning.code == SCHEMA and warning.fields["template"] in names
 
 
 def _split(problems: Iterable[Diagnostic], warnings: list[Diagnostic]) -> Iterator[TemplateError]:

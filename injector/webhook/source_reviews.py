@@ -25,7 +25,7 @@ from injector.settings import SETTINGS_KEY, Settings
 from injector.telemetry import Metrics, where_it_failed
 from injector.templates.choice import names_in
 from injector.templates.load import TemplateSources
-from injector.templates.snapshot import SnapshotError, build_snapshot
+from injector.templates.snapshot import SnapshotError, build_snapshot, is_of_template
 from injector.webhook.record import object_name
 from injector.webhook.review import AdmissionResponse, Review, answer_head, answer_tail, optional_object, read_review
 from injector.webhook.snapshot_manager import SnapshotManager
@@ -143,7 +143,7 @@ class SourceReviews:
             files = {name: template_files(new, current.settings)}
             names = self._snapshots.sources({**self._snapshots.in_cluster, **files})
             sources = {n: sources[n] for n in names if n in sources} | files  # what was refused is not in use
-            return self._build(current.settings, sources, TemplateError)
+            return self._build(current.settings, sources, TemplateError, name)
         if is_template_map(old, current.settings):
             return self._removal(name, sources)
         return self._settings(new, sources) if new else _Findings(related=(_SETTINGS_DELETED,))
@@ -170,9 +170,11 @@ class SourceReviews:
         return self._build(settings.ignoring(self._snapshots.own_namespace), sources, SettingsError)
 
     def _build(
-        self, settings: Settings, sources: TemplateSources, own: type[InjectorError] | tuple[()] = ()
+        self, settings: Settings, sources: TemplateSources, own: type[InjectorError] | tuple[()] = (), name: str = ""
     ) -> _Findings:
-        """Build a snapshot as a reload does. The mistakes of what is applied are of the class `own`."""
+        """Build a snapshot as a reload does. The mistakes of what is applied are of the class `own`; `name` is that of
+        a template.
+        """
         current = self._snapshots.current
         origins = {name: f"configmap/{name}" for name in sources}
         mistakes: tuple[InjectorError, ...] = ()
@@ -188,7 +190,7 @@ class SourceReviews:
             relation = isinstance(mistake, SettingsError) and mistake.templates
             alone = isinstance(mistake, own) and not relation
             (errors if alone else related).extend(_diagnostics(mistake))
-        known = frozenset(current.warnings)
+        known = frozenset(warning for warning in current.warnings if not is_of_template(warning, {name}))
         related += (warning for warning in warnings if warning not in known)
         return _Findings(tuple(errors), tuple(related))
 

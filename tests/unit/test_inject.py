@@ -15,6 +15,7 @@ from injector.inject import guard, inject, uninject
 from injector.injection import Injection
 from injector.pods.context import Cluster, Namespace, Object, Request
 from injector.pods.decision import MIRROR_ANNOTATION
+from injector.pods.fields import NEWEST
 from injector.pods.receipt import read_receipt
 from injector.reasons import Effect, Reason
 from injector.settings import Settings
@@ -710,3 +711,18 @@ def test_a_clash_of_ports_names_the_annotation_that_moves_the_sidecars() -> None
     made = inject(pod, Namespace("shop", {"injection": "enabled"}, {}), snapshot, names=["side"])
     assert made.reason is Reason.CONFLICT
     assert made.failures[0].fields["parameters"] == ["side.sidecar.injector/health-port"]
+
+
+@pytest.mark.parametrize("namespace", [ENABLED, REQUIRED])
+def test_a_pod_of_which_the_api_server_keeps_nothing_is_not_marked_as_injected(namespace: Namespace) -> None:
+    files = {"template.yaml": "description: x\n", "overlay.yaml.j2": "spec: {container: [{name: x, image: y}]}\n"}
+    settings = Settings(templates=("lost",))
+    lost = build_snapshot(settings, {"lost": files}, Cluster())
+    injection = inject(web(), namespace, lost)
+    assert injection.reason is Reason.TEMPLATE_FAILED and marked(injection) != "injected"
+    assert injection.allowed is (namespace is ENABLED)
+    newer = build_snapshot(settings, {"lost": files}, Cluster((NEWEST[0], NEWEST[1] + 1)))
+    assert inject(web(), ENABLED, newer).reason is Reason.INJECTED  # it may keep it
+    files["overlay.yaml.j2"] = "spec: {container: [], hostNetwork: false, priorityClassName: x}\n"
+    some = build_snapshot(settings, {"lost": files}, Cluster())
+    assert inject(web(), ENABLED, some).reason is Reason.INJECTED

@@ -12,7 +12,7 @@ from injector.cluster.template_maps import changed_at
 from injector.diagnostics import spoken_path
 from injector.errors import SettingsError
 from injector.loading.shipped import try_new
-from injector.templates.snapshot import Catalog, SnapshotError
+from injector.templates.snapshot import Catalog, SnapshotError, is_of_template
 
 #: Days after which a stage that nobody has changed is forgotten rather than watched.
 _STANDING = 14
@@ -44,7 +44,12 @@ def templates(context: CheckContext) -> CheckVerdicts:
     for name, mistake in errors.items():
         to_do = f"correct or remove ConfigMap {name}; until then, the injector uses its previous settings and templates"
         yield bad("template", str(mistake), to_do, template=name, place=mistake.diagnostic.place.whole)
-    for problem in snapshot.warnings:
+    names = {template.own_name for template in snapshot.catalog}
+    dropped = [problem for problem in snapshot.warnings if is_of_template(problem, names)]
+    for problem in dropped:
+        to_do = "correct the template, if no newer Kubernetes has the field"
+        yield warning("template-field", problem.located, to_do, template=problem.fields["template"])
+    for problem in (problem for problem in snapshot.warnings if problem not in dropped):
         yield warning("settings", problem.located, "correct the settings, or add the templates that the settings name")
     for name, days in standing_stages(
         snapshot.catalog, times_of_changes(context), context.live.clock or datetime.now(UTC)

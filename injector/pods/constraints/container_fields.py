@@ -11,7 +11,7 @@ from injector.diagnostics import Diagnostic, Key, Path
 from injector.names import WANTED, quotes_change, quotes_help, shown_value
 from injector.pods.constraints.pod_view import ContainerView, PodView, Violations, chosen_members, invalid, wrong_value
 from injector.pods.context import Object, mapping, mappings_at
-from injector.pods.fields import CONTAINER, Field
+from injector.pods.fields import CONTAINER, VALUE_TYPES, Field
 from injector.pods.keyed_pointers import has_key, step_of
 
 #: What fields of a container may be.
@@ -102,18 +102,8 @@ def _reference(path: Path, value: object) -> Violations:
 # An environment variable's value that is a number is the classic: YAML makes one of `value: 8080`, and the API server
 # answers 400. Null counts as absent; a field that Kubernetes does not have is passed over.
 
-#: The Python types of a kind's values. Quantities are no matter of types alone.
-_TYPES = {
-    "string": (str,),
-    "integer": (int,),
-    "boolean": (bool,),
-    "IntOrString": (int, str),
-    "list": (list,),
-    "map": (dict,),
-    "mapping": (dict,),
-}
 #: What to say of a value of another type.
-_WORDS = WANTED | {
+TYPE_WORDS = WANTED | {
     "IntOrString": "a number or a name",
     **dict.fromkeys(("map", "mapping"), WANTED["object"]),
     "list": WANTED["array"],
@@ -135,17 +125,17 @@ def _typed(place: _Place, value: Object, field: Field) -> Violations:
     for name, content in value.items():
         below = field.fields[name]
         kind = below.kind
-        if content is None or kind not in _TYPES:
+        if content is None or kind not in VALUE_TYPES:
             continue
-        if type(content) not in _TYPES[kind]:
-            yield _wrong(place, name, content, _WORDS[kind], kind)
+        if type(content) not in VALUE_TYPES[kind]:
+            yield _wrong(place, name, content, TYPE_WORDS[kind], kind)
         elif kind == "mapping":
             yield from _typed((*place, name), content, below)
         elif kind == "list":
             each = below.element
             for index, item in enumerate(content if each.kind in _LISTS else ()):
-                if type(item) not in _TYPES[each.kind]:
-                    yield _wrong(place, name, item, _WORDS[each.kind], each.kind, index)
+                if type(item) not in VALUE_TYPES[each.kind]:
+                    yield _wrong(place, name, item, TYPE_WORDS[each.kind], each.kind, index)
                 elif each.kind == "mapping":
                     yield from _typed((*place, name, item), item, each)
 

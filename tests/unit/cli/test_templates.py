@@ -123,6 +123,20 @@ def test_rows_of_a_cluster() -> None:
     assert (rows["bad", "refused"]["namespaces"], rows["bad", "refused"]["settings"]) == (["web"], ["templates"])
 
 
+def test_what_kubernetes_does_not_have_is_told(tmp_path: Path) -> None:
+    typo = {**GOOD, "overlay.yaml.j2": OVERLAY.replace("image", "tyy: true, image")}
+    lost = {**GOOD, "overlay.yaml.j2": OVERLAY.replace("containers", "container")}
+    rows = {row["name"]: row for row in listed("--templates-dir", folder(tmp_path, good=GOOD, typo=typo, lost=lost))}
+    assert {name: rows[name]["state"] for name in ("good", "typo", "lost")} == {
+        "good": "tried",
+        "typo": "tried",
+        "lost": "refused",
+    }
+    assert rows["lost"]["code"] == "schema" and "warnings" not in rows["good"]
+    [warning] = rows["typo"]["warnings"]
+    assert "overlay.yaml.j2:1:" in warning
+
+
 def test_when_the_data_was_changed() -> None:
     writes = [("10:00", {"f:data": {}}), ("11:00", {"f:data": {}}), ("12:00", {"f:metadata": {}})]
     fields = [{"time": f"2026-11-27T{at}:00Z", "fieldsV1": written} for at, written in writes]

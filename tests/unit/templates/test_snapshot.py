@@ -11,6 +11,7 @@ from injector.errors import SettingsError, TemplateError
 from injector.loading.shipped import try_new
 from injector.loading.trial import try_one, try_templates
 from injector.pods.context import Cluster, Namespace
+from injector.pods.fields import NEWEST
 from injector.settings import Settings
 from injector.templates.load import load_template
 from injector.templates.snapshot import Catalog, Snapshot, SnapshotError, build_snapshot
@@ -123,7 +124,7 @@ BAD = {
     "loops": (sources("{% for a in range(9999) %}{% for b in range(999) %}{% endfor %}{% endfor %}"), "overlay.yaml"),
 }  # fmt: skip
 GOOD = {
-    "plain": sources("spec: {containers: [{name: x, image: y}]}"),
+    "plain": sources("spec: {containers: [{name: x, image: 'y'}]}"),
     "required": sources("a: {{ params.p }}", "parameters: {p: {type: string, format: cidr, required: true}}"),
     "not-serving": sources("{% if not ports %}{{ fail('no ports') }}{% endif %}a: {{ ports[0] }}"),
     "denying": sources("{{ deny('never') }}"),
@@ -172,3 +173,70 @@ def test_a_snapshot_is_tried_once() -> None:
     assert tried == ["a"]
     assert second.cluster == Cluster((1, 37))
     assert second.generation == first.generation
+
+
+LOST = sources("spec: {container: [{name: x, image: z}]}")
+#: Overlays, and what Kubernetes makes of each: the severity, and the path.
+OF_KUBERNETES: dict[str, tuple[Mapping[str, str], list[tuple[str, tuple[Any, ...]]]]] = {
+    "nothing-left": (LOST, [("error", ("spec", "container"))]),
+    "something-left": (
+        sources("metadata: {labels: {a: b}}\nspec: {container: []}"),
+        [("warning", ("spec", "container"))],
+    ),
+    "within": (
+        sources("spec: {containers: [{name: x, image: z, comand: [z]}]}"),
+        [("warning", ("spec", "containers", 0, "comand"))],
+    ),
+    "type": (
+        sources("spec: {containers: [{name: x, image: z, ports: [{containerPort: '80'}]}]}"),
+        [("error", ("spec", "containers", 0, "ports", 0, "containerPort"))],
+    ),
+    "type-for-some": (
+        sources("spec: {containers: [{name: x, image: z, env: [{name: A, value: \"{{ 'b' }}\"},"
+                " {name: B, value: {{ 'c' if ports else 8080 }} }]}]}"),
+        [("warning", ("spec", "containers", 0, "env", 1, "value"))],
+    ),
+    "lost-for-some": (
+        sources("spec:\n{% if ports %}\n  volumes: [{name: x}]\n{% else %}\n  container: []\n{% endif %}\n"),
+        [("warning", ("spec", "container"))],
+    ),
+    "policy": (sources("{% if not ports %}{{ deny('no ports') }}{% endif %}"), []),
+    "for-none-of-the-samples": (
+        sources("{% if object.metadata.labels.rare is defined %}\nspec: {container: []}\n{% endif %}\n"),
+        [],
+    ),
+    "anchors": (sources("x: &x [z]\nspec: {containers: [{name: x, image: z, args: *x}]}"), []),
+    "other-objects": (sources("spec: {foo: 1}", "for: {apiGroups: [apps], resources: [deployments]}"), []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_KUBERNETES)
+def test_what_kubernetes_makes_of_an_overlay(name: str) -> None:
+    files, expected = OF_KUBERNETES[name]
+    result = try_one("mine", files)
+    found = [*result.problems, *result.warnings]
+    assert [(d.severity, d.path) for d in found] == expected
+    assert [d.severity for d in result.problems] == ["error"] * len(result.problems)
+    assert all(d.code == "schema" and d.place.file == "overlay.yaml.j2" for d in found)
+
+
+def test_a_field_that_is_dropped_is_told_while_the_template_is_in_use() -> None:
+    templates = {name: files for name, (files, _) in OF_KUBERNETES.items() if name in ("within", "policy")}
+    first = build_snapshot(Settings(templates=()), templates, Cluster(), trial=try_new)
+    [warning] = first.warnings
+    assert (warning.code, warning.fields["template"], warning.severity) == ("schema", "within", "warning")
+    other = templates | {"policy": sources("{{ deny('no') }}")}
+    second = build_snapshot(Settings(templates=()), other, Cluster(), first, trial=try_new)
+    assert second.generation != first.generation and second.warnings == first.warnings
+    mended = templates | {"within": sources()}
+    assert build_snapshot(Settings(templates=()), mended, Cluster(), second, trial=try_new).warnings == ()
+
+
+def test_of_a_newer_kubernetes_it_is_not_known_what_it_drops() -> None:
+    with pytest.raises(SnapshotError) as error:
+        build_snapshot(Settings(templates=()), {"mine": LOST}, Cluster(), trial=try_new)
+    [mistake] = error.value.errors
+    assert isinstance(mistake, TemplateError) and mistake.rule == "schema"
+    newer = Cluster((NEWEST[0], NEWEST[1] + 1))
+    snapshot = build_snapshot(Settings(templates=()), {"mine": LOST}, newer, trial=try_new)
+    assert [(w.code, w.severity) for w in snapshot.warnings] == [("schema", "warning")]

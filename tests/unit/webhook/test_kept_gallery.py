@@ -129,7 +129,7 @@ def test_what_is_loaded_is_neither_tried_nor_loaded_again() -> None:
     gallery = in_use(CHANGED)
     tried: list[str] = []
 
-    def trial(sources: Mapping[str, Files], _: Mapping[str, str]) -> dict[str, TemplateError]:
+    def trial(sources: Mapping[str, Files], *_: object) -> dict[str, TemplateError]:
         tried.extend(sources)
         return {}
 

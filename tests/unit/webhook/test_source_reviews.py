@@ -157,3 +157,16 @@ def test_more_trials_than_there_is_time_for_are_not_tried(app: Served) -> None:
     lines = app.lines("source-review")
     assert {line["outcome"] for line in lines} <= {"refused", "not-tried"}
     app.until(lambda: ask(app, template())["allowed"] and outcome(app)["outcome"] == "accepted")
+
+
+def test_what_kubernetes_drops_is_told_and_an_overlay_of_which_nothing_is_left_is_refused(app: Served) -> None:
+    """A warning comes at each change of the template, and is none about another."""
+    lost = ask(app, overlay("spec: {container: [{name: x, image: y}]}"))
+    assert not lost["allowed"] and outcome(app)["codes"] == ["schema"]
+    typo = "spec: {containers: [{name: x, image: 'y:1', comand: [z]}]}"
+    for text in (typo, typo.replace("y:1", "y:2")):
+        answer = ask(app, overlay(text))
+        assert answer["allowed"] and len(answer["warnings"]) == 1
+        assert outcome(app)["codes"] == ["schema"]
+    assert ask(app, overlay("spec: {containers: [{name: x, image: 'y:1', tty: maybe}]}"))["allowed"] is False
+    assert "warnings" not in ask(app, overlay("spec: {containers: [{name: x, image: 'y:1'}]}"))
