@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,6 +16,7 @@ from injector.authoring.yaml_stream import comments_in
 from injector.cli.documents import Document, read_documents, rewritten
 from injector.cli.inputs import Input
 from injector.templates.kubernetes_yaml import load_manifest
+from tests.corpus.commands import run as corpus_run, templates_loaded_once
 
 NEW = {"name": "new", "value": "1"}
 
@@ -311,3 +313,58 @@ def test_every_comment_stands_where_it_stood(examples: int) -> None:
         check_stays(text, before, value, after)
 
     check()
+
+
+# ---------------------------------------------------------------------------------------- of what is put in, and back
+
+POD = """\
+kind: Pod
+metadata:
+  name: web
+  {}
+spec:
+  {}
+  containers:
+  - name: web
+    image: x
+    {}
+"""
+ANNOTATIONS = (
+    "annotations:   # notes",
+    "annotations: ~ # none yet",
+    "annotations: {} # empty",
+    "annotations: {a: b} # one",
+    "annotations:  # c\n    # above\n    a: 'b' # behind\n    # end",
+    "labels: {a: b}  # none",
+)
+INIT_CONTAINERS = (
+    "initContainers:\n  # wait\n  - name: wait # w\n    image: x",
+    "initContainers: []  # none",
+    "initContainers: [{name: wait, image: x}] # in brackets",
+    "initContainers:\n  -\n    # lone\n    name: wait\n    image: x",
+    "initContainers: # null",
+    "dnsPolicy: Default  # none",
+)
+VARIABLES = (
+    "env:   # set in CI",
+    "env: [ ] # none",
+    "env: [{name: A, value: b}] # c",
+    "env:\n    # first\n    - name: A # a\n      value: b\n    # last",
+    "env: [\n      {name: A, value: b}, # bee\n      {name: C, value: dd} # cee\n    ] # end",
+    "tty: true  # none",
+)
+
+
+@pytest.mark.parametrize("every", [19, pytest.param(1, marks=pytest.mark.soak(minutes=2))])
+def test_an_injection_and_its_removal_keep_every_comment(every: int) -> None:
+    """What does not come back byte for byte is named by its lines."""
+    with templates_loaded_once():
+        for parts in [*itertools.product(ANNOTATIONS, INIT_CONTAINERS, VARIABLES)][::every]:
+            data = POD.format(*parts).encode()
+            injected = corpus_run("inject", "-", "--templates-dir", "docs/hello", "--templates", "hello", data=data)
+            back = corpus_run("uninject", "-", data=injected.out)
+            lines = [*injected.lines, *back.lines]
+            assert [line["outcome"] for line in lines] == ["injected", "uninjected"]
+            assert not any({"lost_lines", "written_anew"} & line.keys() for line in lines)
+            assert neighbours(data.decode()).keys() <= neighbours(injected.out.decode()).keys()
+            assert back.out == data or back.lines[0]["changed_lines"]
