@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import click
 
 from injector.cli.inputs import with_files
@@ -21,9 +18,7 @@ from injector.cli.options import (
     with_options,
     with_user,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from injector.cli.results import RESULT_OPTIONS, Result, ResultOptions
 
 
 @click.command()
@@ -33,22 +28,17 @@ if TYPE_CHECKING:
 @with_user
 @flag("--reinject", "Remove what an earlier injection added, and inject again.")
 @flag("--policies-only", "Put no sidecars in; only apply the templates under the settings' `paths`.")
-@flag("--in-place", "Write the result back to each FILE, and nothing to standard output.")
-@flag("--diff", "Print what would change in each FILE, and write nothing.")
-@flag("--check", "Write nothing; exit with 1 where a FILE would change.")
-@flag("--summary", "Only report what each object gets and why; write no manifests.")
+@with_options(*RESULT_OPTIONS)
 @STRICT_OPTION
 @REPORT_OPTION
 @as_one(CommonOptions)
+@as_one(ResultOptions, "to")
 def inject(
     files: tuple[str, ...],
     options: CommonOptions,
     reinject: bool,
     policies_only: bool,
-    in_place: bool,
-    diff: bool,
-    check: bool,
-    summary: bool,
+    to: ResultOptions,
     strict: bool,
     form: str,
 ) -> int:
@@ -72,30 +62,15 @@ def inject(
     injector inject --in-place deploy/
     injector inject --check --diff deploy/
     """
-    from injector.cli.documents import (
-        document_stream,
-        empty_inputs,
-        read_manifests,
-        spooled,
-        texts_by_source,
-        write_manifests,
-    )
+    from injector.cli.documents import empty_inputs, read_manifests
     from injector.cli.from_cluster import sources_and_namespaces
     from injector.cli.injection_sources import warn_of
     from injector.cli.manifest_injector import Injector
     from injector.cli.manifest_objects import edit, objects_in
     from injector.cli.report import progress_bar
 
-    previews = any((diff, check, summary))
-    if in_place and previews:
-        raise click.UsageError(
-            "--in-place writes files, but --diff, --check and --summary write none. Leave --in-place out, or use it "
-            "alone."
-        )
     documents = read_manifests(files)
-    streams = [document.source for document in documents if not Path(document.source).is_file()]
-    if in_place and streams:
-        raise click.UsageError(f"--in-place writes files, and {streams[0]} is not a file.")
+    result = Result(to, documents, files)
     objects = list(objects_in(documents))
     sources, namespaces = sources_and_namespaces(options, objects)
     of_snapshot = (warning.located for warning in sources.snapshot.warnings)
@@ -110,60 +85,10 @@ def inject(
         reinject=reinject,
     )
     injector.report.sources, injector.report.strict, injector.report.warned = sources.origin, strict, warned
-    injector.report.in_place = in_place
-    to_files = in_place or previews
-    as_json = all(document.json for document in documents)
+    injector.report.in_place = to.in_place
     with progress_bar(documents) as bar:
-        edited = injector.report.following(edit(bar, injector.change))
-        output = texts_by_source(edited) if to_files else spooled(document_stream(edited, as_json=as_json))
+        result.take(injector.report.following(edit(bar, injector.change)))
     injector.report.warnings += empty_inputs(documents)
     if not injector.report.failed:  # of what failed nobody knows which templates it gets
         injector.report.warnings += sources.idle_parameters(n for line in injector.report.lines for n in line.templates)
-    failed = injector.report.failed
-    if isinstance(output, dict):
-        before = texts_by_source(documents)
-        if in_place and not failed:
-            _write(before, output, files)
-        injector.report.show(form, summary=summary)
-        return 1 if failed else _compare(before, output, diff=diff, check=check)
-    injector.report.show(form)
-    if failed:
-        return 1
-    write_manifests(output)
-    return 0
-
-
-def _write(before: dict[str, str], after: dict[str, str], files: Sequence[str]) -> None:
-    """Write the inputs that differ, all or none. `files` are the arguments of the command.
-
-    Raises DocumentError, also for a link that leads out of its folder.
-    """
-    from injector.authoring.output_files import write_files
-    from injector.errors import DocumentError
-
-    folders = [Path(file) for file in files if Path(file).is_dir()]
-    changed = {}
-    for name in (name for name in before if after[name] != before[name]):
-        file = Path(name).resolve()
-        of = [folder for folder in folders if Path(name).is_relative_to(folder)]
-        if of and not any(file.is_relative_to(folder.resolve()) for folder in of):
-            reason = f"{name} is a link to {file}, outside of {of[0]}; nothing was written"
-            raise DocumentError(f"{reason}. To change that file, name it")
-        changed[file] = (after[name].encode(), file.stat().st_mode & 0o777)
-    try:
-        write_files(changed)
-    except OSError as error:
-        raise DocumentError(f"{error.filename}: {error.strerror}; nothing was written") from None
-
-
-def _compare(before: dict[str, str], after: dict[str, str], *, diff: bool, check: bool) -> int:
-    """Show or tell of the inputs that differ; the exit code."""
-    from injector.cli.report import file_difference, show_difference
-
-    changed = [name for name in before if after[name] != before[name]]
-    for name in changed:
-        if diff:
-            show_difference(file_difference(before[name], after[name], name))
-        if check:
-            click.echo(f"{name} would change: run injector inject --in-place", err=True)
-    return int(check and bool(changed))
+    return result.finish(injector.report, form)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from injector.cli.inputs import with_files
-from injector.cli.options import EXISTING_FILE, REPORT_OPTION, STRICT_OPTION, option
+from injector.cli.options import EXISTING_FILE, REPORT_OPTION, STRICT_OPTION, as_one, option, with_options
+from injector.cli.results import RESULT_OPTIONS, Result, ResultOptions
 
 if TYPE_CHECKING:
     from injector.cli.documents import Document
@@ -18,16 +19,18 @@ if TYPE_CHECKING:
 @click.command()
 @with_files()
 @option("--settings settings_file", "FILE", "The settings of the injector that added the sidecars.", type=EXISTING_FILE)
+@with_options(*RESULT_OPTIONS)
 @STRICT_OPTION
 @REPORT_OPTION
-def uninject(files: tuple[str, ...], settings_file: Path | None, strict: bool, form: str) -> int:
+@as_one(ResultOptions, "to")
+def uninject(files: tuple[str, ...], settings_file: Path | None, to: ResultOptions, strict: bool, form: str) -> int:
     """Remove the sidecars from manifests.
 
     FILE is a file, a folder, a URL, or - for standard input; YAML or JSON. The receipt on the pod lists what an
     injection added. The command removes this, restores replaced values, and removes the ConfigMaps of the injection.
     Running pods do not change: apply the result, or restart the workload without injection.
     """
-    from injector.cli.documents import read_manifests, write_manifests
+    from injector.cli.documents import read_manifests
     from injector.cli.injection_sources import load_settings
     from injector.cli.manifest_objects import edit, metadata_of, objects_in
     from injector.cli.pod_remarks import foreign_receipt, lost_receipt
@@ -39,7 +42,8 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, strict: bool, f
 
     settings = load_settings(settings_file)
     documents = read_manifests(files)
-    report = Report(strict=strict)
+    result = Result(to, documents, files)
+    report = Report(strict=strict, in_place=to.in_place)
 
     def is_generated(obj: Object) -> bool:
         labels = metadata_of(obj).get("labels")
@@ -74,9 +78,5 @@ def uninject(files: tuple[str, ...], settings_file: Path | None, strict: bool, f
         report.lines.append(line)
         return None
 
-    edited = list(report.following(edit(documents, change)))
-    report.show(form)
-    if report.failed:
-        return 1
-    write_manifests(edited)
-    return 0
+    result.take(report.following(edit(documents, change)))
+    return result.finish(report, form)

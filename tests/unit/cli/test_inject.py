@@ -235,6 +235,25 @@ def test_files_in_git(run, tmp_path, golden):
     assert other.read_text() == SERVICE
     again = run("inject", *LOGGER[:-1], "--check", str(tmp_path))
     assert again.code == 0
+    injected, generated = file.read_text(), tmp_path / "generated.yaml"
+    generated.write_text(GENERATED)
+    for words in (["--summary"], ["--check", "--diff"]):
+        told = run("uninject", *words, str(tmp_path))
+        assert told.code == ("--check" in words) and "uninjected" in told.err
+        assert (file.read_text(), generated.read_text()) == (injected, GENERATED)
+    assert {line[:2] for line in told.out.splitlines()} >= {"--", "++", "@@", "-k"} and "\n+ " not in told.out
+    back = run("uninject", "--in-place", str(tmp_path))
+    assert (back.code, back.out, generated.read_text()) == (0, "", "")
+    assert file.read_text() == f"# kept\n{DEPLOYMENT}" and file.stat().st_mode & 0o777 == 0o640
+    assert run("uninject", "--in-place", "-", stdin=DEPLOYMENT).code == 2
+
+
+GENERATED = """\
+kind: ConfigMap
+apiVersion: v1
+metadata: {name: of-web, labels: {sidecar.injector/generated: "true"}}
+data: {}
+"""
 
 
 @pytest.fixture
