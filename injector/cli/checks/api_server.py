@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, warning
+from injector.pods.context import OLDEST
 
-OLDEST = (1, 30)
 NEWEST = (1, 37)  # that recipes and rules of fields have been tried with
 _NATIVE = (1, 29)  # restartable init containers are on by default: Kubernetes docs, "Sidecar Containers"
 _AUTO = (1, 32)  # from here on `nativeSidecars: auto` means native, as kubelets may be three minors behind
