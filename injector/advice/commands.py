@@ -161,6 +161,7 @@ _KUSTOMIZATION = ("resources", "bases", "patches", "patchesStrategicMerge", "con
 _KEYS = by_word(
     {
         "services": "this is a Compose file; convert it first: kompose convert",
+        "openapi swagger": "this is an OpenAPI document, not a manifest",
         "replicaCount nameOverride fullnameOverride global": f"these are the values of a Helm chart; {_HELM}",
         "cases": "these are cases of a template; run them with injector test",
         "parameters files": "this is the template.yaml of a template; to see what it renders: injector render FOLDER",

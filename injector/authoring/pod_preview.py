@@ -7,7 +7,7 @@ from dataclasses import replace
 from difflib import unified_diff
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -27,7 +27,7 @@ from injector.inject import inject
 from injector.injection import Applied
 from injector.loading.trial import limited
 from injector.names import shortened
-from injector.pods.context import Cluster, Namespace, Object, Workload, objects_of
+from injector.pods.context import OLDEST, Cluster, Namespace, Object, Workload, objects_of
 from injector.pods.workloads import pod_template, with_pod_template, workload_with_pods
 from injector.reasons import Effect
 from injector.settings import Settings
@@ -37,8 +37,6 @@ from injector.templates.template import OVERLAY, UNSET, Template
 
 #: Where a value of a parameter comes from that nobody set.
 DEFAULT = "default"
-#: The oldest Kubernetes that the injector works with: the first whose matchConditions are stable.
-_OLDEST: Final = (1, 30)
 
 
 class PodInView(NamedTuple):
@@ -65,7 +63,7 @@ def preview_choices(folder: Path, template: Template | None) -> Object:
     declared; none of a template that does not load.
     """
     declared = {} if template is None else template.parameters
-    supported = sorted((version for version in versions() if version >= _OLDEST), reverse=True)
+    supported = sorted((version for version in versions() if version >= OLDEST), reverse=True)
     return {
         "versions": [f"{major}.{minor}" for major, minor in supported],
         "samples": [sample.title for sample in SAMPLE_PODS],

@@ -28,7 +28,7 @@ from injector.loading.template_folders import (
     templates_in,
 )
 from injector.names import TEAM, hint, shortened
-from injector.pods.context import Cluster, Namespace, Object, objects_of
+from injector.pods.context import OLDEST, Cluster, Namespace, Object, objects_of
 from injector.settings import SETTINGS_KEY, Settings, parse_settings
 from injector.templates.kubernetes_yaml import compose
 from injector.templates.parameter_schema import declared_parameter, similar_names
@@ -52,7 +52,7 @@ class Sources:
 
     snapshot: Snapshot
     overrides: Overrides
-    warnings: tuple[str, ...] = ()  #: templates that were left out, as nobody asked for them and they do not load
+    warnings: tuple[str, ...] = ()  #: of templates that were left out, and of a version that is too old
     origin: str = "the default settings and the gallery"  #: in words
     errors: tuple[TemplateError, ...] = ()  #: what is wrong with those that were left out
     injector_namespace: str = ""  #: of the running injector that these are of; "" for none
@@ -115,7 +115,15 @@ def gather(options: CommonOptions | None = None, *, only: Sequence[str] | None =
     warnings = tuple(f"{error.template} {reason}: {error}" for error in errors)
     off = options.settings_file is not None and settings.team_templates.namespaces is None
     teams = None if off else partial(refused_team_templates, _OF_NAMESPACE)
-    return Sources(snapshot, overrides, warnings, origin, tuple(errors), team_templates=teams)
+    return Sources(
+        snapshot, overrides, (*too_old(cluster.version), *warnings), origin, tuple(errors), team_templates=teams
+    )
+
+
+def too_old(version: tuple[int, int]) -> tuple[str, ...]:
+    """A warning of a version of Kubernetes with which the injector does not work; empty for the others."""
+    text, oldest = ("{}.{}".format(*pair) for pair in (version, OLDEST))
+    return (f"--kubernetes-version {text}: the injector needs Kubernetes {oldest} or newer",) * (version < OLDEST)
 
 
 def refused_team_templates(
@@ -198,7 +206,7 @@ def gather_one(template: str, options: CommonOptions) -> Sources:
     # A template that the snapshot before holds is taken over as it is, with where it came from.
     before = Snapshot(settings, Catalog([loaded]), cluster, "")
     snapshot = _snapshot(options, settings, {loaded.own_name: loaded.sources}, cluster, before)
-    return Sources(snapshot, read_parameters(options.params, snapshot, loaded.name))
+    return Sources(snapshot, read_parameters(options.params, snapshot, loaded.name), too_old(cluster.version))
 
 
 def load_one(template: str, templates_dirs: tuple[Path, ...] = ()) -> Template:

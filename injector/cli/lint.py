@@ -117,7 +117,9 @@ def _with_schema(version: tuple[int, int]) -> tuple[int, int]:
     Raises click.BadParameter for others.
     """
     from injector.authoring.lint.pod_schema import SchemasMissingError, check_version, versions
+    from injector.cli.injection_sources import too_old, warn_of
 
+    warn_of(too_old(version))
     newest = max(versions())
     if version > newest:
         later, used = (".".join(map(str, pair)) for pair in (version, newest))

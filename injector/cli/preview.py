@@ -74,7 +74,7 @@ def preview(options: PreviewOptions, sources: Sources, documents: list[Document]
         documents = _read(template, options.pod, at_path)
     namespaces = namespaces_in(objects_in(documents), sources.settings, options)
     rendered = (_at_path if at_path else _in_pod)(options, template, sources, documents, namespaces)
-    return _text(options, template, rendered, documents), rendered.warnings
+    return _text(options, template, rendered, documents), (*sources.warnings, *rendered.warnings)
 
 
 def _read(template: Template, file: str | None, at_path: bool) -> list[Document]:

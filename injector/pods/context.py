@@ -106,6 +106,10 @@ class Namespace:
     team_templates: tuple[tuple[str, str], ...] = ()
 
 
+#: The oldest Kubernetes that the injector works with: the first whose matchConditions are stable.
+OLDEST = (1, 30)
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """The cluster that the pod is for: API server version as (major, minor) and DNS domain."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from injector.cli.checks.check_context import CheckContext, CheckVerdicts, Section, bad, good, warning
+from injector.pods.context import OLDEST
 from injector.pods.fields import NEWEST
 
-OLDEST = (1, 30)
 _NATIVE = (1, 29)  # restartable init containers are on by default: Kubernetes docs, "Sidecar Containers"
 _AUTO = (1, 32)  # from here on `nativeSidecars: auto` means native, as kubelets may be three minors behind
 _SKEW = 30  # seconds

@@ -140,7 +140,9 @@ def _mounts(container: ContainerView, volumes: dict[str, Object]) -> Violations:
 
 def _volume(place: Path, field: str, volume: Object | None, name: object, is_device: bool) -> Violations:
     """What is wrong with the volume that a mount or a device names."""
-    if volume is None:
+    if not name:
+        yield invalid(place, "it has no name", "write the name of a volume of spec.volumes", field="name")
+    elif volume is None:
         yield invalid(place, f"there is no volume {shown_value(name)}", "add it to spec.volumes", missing_volume=name)
     elif field == "volumeDevices" and not any(volume.get(kind) for kind in _BLOCK):
         yield invalid(

@@ -327,3 +327,9 @@ def test_a_kind_of_another_group_may_have_more_fields(tmp_path: Path) -> None:
     manifest = WEB.replace("apps/v1", "serving.knative.dev/v1").replace("kind: Deployment", "kind: Service")
     manifest = manifest.replace("      containers:", "      timeoutSeconds: 300\n      containers:")
     assert "timeoutSeconds" not in said(tmp_path, "inject", "web.yaml", manifest=manifest).err
+
+
+def test_capabilities_in_small_letters_are_none_for_pod_security_alone(tmp_path: Path, golden: Golden) -> None:
+    web = WEB.replace("image:", "securityContext: {capabilities: {drop: [all]}}, image:", 1)
+    assert "drop" in web
+    golden(said(tmp_path, "inject", "web.yaml", "--templates", "always-pull-images", manifest=web).err)

@@ -143,3 +143,20 @@ def test_a_summary_writes_nothing(tmp_path: Path) -> None:
     assert (done.code, done.out) == (0, "")
     assert "2 init containers, 1 volume" in done.err
     assert run("inject", file, "--summary", "--in-place").code == 2
+
+
+@pytest.mark.parametrize("command", ["inject", "render", "lint"])
+def test_a_version_that_is_too_old_is_a_warning(command: str, tmp_path: Path) -> None:
+    file = tmp_path / "pod.yaml"
+    file.write_text(manifest())
+    arguments = {"inject": [file], "render": ["nginx", "--pod", file], "lint": ["templates/nginx"]}[command]
+    old, oldest = (run(command, *arguments, "--kubernetes-version", version) for version in ("1.29", "1.30"))
+    assert (old.code, oldest.code) == (0, 0)
+    assert ("warning" in old.err, "1.29" in old.err, "1.30 " in oldest.err) == (True, True, False)
+
+
+def test_a_version_that_is_too_old_fails_with_strict(tmp_path: Path) -> None:
+    file = tmp_path / "pod.yaml"
+    file.write_text(manifest())
+    options = ("--strict", "--templates", "always-pull-images", "--kubernetes-version")
+    assert [run("inject", file, *options, version).code for version in ("1.29", "1.30")] == [1, 0]

@@ -231,3 +231,8 @@ def test_any_json_is_answered(data):
         if isinstance(quotas, list) and isinstance(ranges, list):
             namespace = Namespace("shop", case.labels(), quotas=tuple(quotas), limit_ranges=tuple(ranges))
         refusal(after, before, namespace)
+
+
+def test_a_mount_without_a_name_lacks_a_name_and_no_volume():
+    fault = refusal(with_sidecar(pod(), volumeMounts=[{"mountPath": "/x"}]), pod()).diagnostic
+    assert (fault.code, fault.fields) == ("invalid-pod", {"field": "name"})

@@ -66,6 +66,8 @@ _CHOICES = {
     "PersistentVolumeClaimSpec.accessModes[]": "ReadWriteOnce ReadOnlyMany ReadWriteMany ReadWriteOncePod",
     "Capabilities.drop[]": "ALL",
 }
+#: Who alone insists on these words where the API server takes others too.
+_INSISTS = {"Capabilities.drop[]": "for Pod Security restricted"}
 #: Characters of a value that is written as it should be.
 _LONGEST = 60
 
@@ -202,7 +204,7 @@ def _text(value: str, field: Field, path: Path) -> OverlayMistakes:
     elif _STRAY.match(value):
         yield path, f"the {value[-1]} at the end is part of the value", "write the value without it, or in quotes"
     elif choices and value.partition("-")[0] not in choices and (near := nearest(value, choices, cutoff=0.8)):
-        yield path, f"{shortened(value)} is not a valid value here", f"write {near}"
+        yield path, f"{shortened(value)} is not a valid value {_INSISTS.get(field.address, 'here')}", f"write {near}"
     elif field.address.startswith("Capabilities.") and value.upper().startswith("CAP_"):
         yield path, "a capability has no CAP_ in front of its name", f"write {value.upper().removeprefix('CAP_')}"
 
