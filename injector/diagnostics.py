@@ -27,11 +27,20 @@ class Key(str):
 #: Characters that Kubernetes advises for a warning.
 WARNING_LENGTH = 120
 
+#: Characters of a path that say something.
+_SHORTEST = 16
+
 #: The way into an object: fields, and elements by their merge key (`Key`) or their index.
 Path = tuple[str | int, ...]
 
 _PLAIN = re.compile(r"[\w-]*")
 _NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
+
+
+def _without_middle(text: str, length: int) -> str:
+    """A text in at most so many characters, its beginning and its end."""
+    head = (length - 1) // 2
+    return text if len(text) <= length else f"{text[:head]}…{text[head + 1 - length :]}"
 
 
 def page_address(page: str, anchor: str = "") -> str:
@@ -146,10 +155,23 @@ class Diagnostic:
 
     @property
     def warning_line(self) -> str:
-        """The sentence as a warning: where it is longer than Kubernetes advises, its path loses its beginning."""
-        text = self.sentence
-        over = len(text) - WARNING_LENGTH
-        return f"…{text[min(over + 1, len(spoken_path(self.path))) :]}" if self.path and over > 0 else text
+        """The sentence as a warning."""
+        return self._within(self.sentence, "")
+
+    def warning(self, before: str) -> str:
+        """A warning that begins with some words. What is in an author's file has its place there in front."""
+        return f"{before}{self.located}" if self.place.whole else self._within(f"{before}{self.sentence}", before)
+
+    def _within(self, line: str, before: str) -> str:
+        """A warning that may be longer than Kubernetes advises: then what is wrong comes first, where it is follows,
+        cut in its middle, and what to do is at the end, where somebody else may cut it.
+        """
+        path = spoken_path(self.path)
+        if len(line) <= WARNING_LENGTH or not path:
+            return line
+        line = f"{before}{self.message}"
+        room = WARNING_LENGTH - len(f"{line} (at );  " if self.help else f"{line} (at )")
+        return advised(f"{line} (at {_without_middle(path, max(room, _SHORTEST))})", self.help)
 
     def __str__(self) -> str:
         """One line, `ORIGIN/FILE:LINE:COLUMN: error: message [code]`; what is at no place begins with `error`."""

@@ -100,7 +100,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
     def warning_lines(self) -> tuple[str, ...]:
         """What people are warned of, a line each: first the failures that do not keep the object out."""
         failures = self.failures if self.consequence else ()
-        lines = [f"{self.consequence}: {failure.code}: {failure.located}" for failure in failures]
+        lines = [failure.warning(f"{self.consequence}: {failure.code}: ") for failure in failures]
         return tuple(dict.fromkeys([*lines, *(warning.warning_line for warning in self.warnings)]))
 
     @property

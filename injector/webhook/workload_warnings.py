@@ -79,7 +79,8 @@ class WorkloadEvaluator(Evaluator[_WorkloadAndPod]):
         (workload, pod), settings, response = subject, task.snapshot.settings, self.unconcerned
         if pod is not None and injection.decision.inject:
             mutation = response_to(injection)
-            refusal = () if mutation.allowed else (f"the pods of this workload will be refused: {mutation.message}",)
+            refusals = () if mutation.allowed else injection.failures[:1]
+            refusal = (failure.warning(f"its pods will be refused: {injection.reason}: ") for failure in refusals)
             templates = [applied.template for applied in injection.applied]
             misspelt = misspelt_annotations("pod label", string_map(pod, "labels"), settings, templates)
             labels = (label.sentence for label in misspelt)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from injector.diagnostics import Diagnostic, Place
+from injector.diagnostics import WARNING_LENGTH, Diagnostic, Key, Path, Place
 from injector.errors import TemplateError
 from injector.templates.load import load_template
 from injector.templates.source_map import place_at
+from injector.webhook.review import shorten
 from tests import silence
 from tests.messages import Golden
 
@@ -50,3 +51,26 @@ def test_a_config_file_has_a_source_of_its_own(golden: Golden) -> None:
     with pytest.raises(TemplateError) as caught:
         load_template("sample", sources)
     golden(caught.value)
+
+
+LONG: Path = ("spec", "initContainers", Key("envoy-redirect"), "securityContext", "capabilities", "add")
+
+
+@pytest.mark.parametrize("before", ["", "no sidecar: pod-security: ", "its pods will be refused: pod-security: "])
+@pytest.mark.parametrize("advice", ["", "use less", "label the namespace, or have traffic sent to the sidecar " * 3])
+@pytest.mark.parametrize("message", ["m" * 40, "m " * 20 + "end", "m" * 50])
+def test_what_is_cut_keeps_what_is_wrong_and_both_ends_of_the_path(before: str, advice: str, message: str) -> None:
+    diagnostic = Diagnostic("pod-security", "error", message, advice, LONG)
+    line = diagnostic.warning(before)
+    cut = shorten(line, WARNING_LENGTH)
+    assert len(cut) <= WARNING_LENGTH and advice in line
+    assert message in cut and "spec." in cut and ".add" in cut
+    if len(before + diagnostic.sentence) > WARNING_LENGTH:
+        assert cut.startswith(before + message)
+
+
+def test_a_short_warning_has_its_path_first_and_one_with_a_place_the_place() -> None:
+    short = Diagnostic("x", "warning", "it is wrong", "mend it", ("spec", "hostNetwork"))
+    assert short.warning_line == short.sentence
+    placed = Diagnostic("x", "error", "m" * 60, "", LONG, Place("overlay.yaml.j2", 7, 3))
+    assert placed.warning("no sidecar: ") == f"no sidecar: {placed.located}"
