@@ -301,20 +301,19 @@ def is_windows(spec: Object) -> bool:
 
     It says so by the nodes that it may run on; where these may be of either system, by `windowsOptions`. Which fields
     the API server refuses is another matter, and goes by `os` alone: see `constraints.platform`.
-    """
-    return _may_run_on("windows", spec) and (not _may_run_on("linux", spec) or _has_windows_options(spec))
-
-
-def _may_run_on(system: str, spec: Object) -> bool:
-    """Whether nodes of an operating system fulfil a pod's `os`, node selector and required node affinity.
-
     https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#node-affinity
     """
-    labels, selector = dict.fromkeys(_OS, system), mapping_at(spec, "nodeSelector")
     terms: Any = spec
     for field in ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"):
         terms = mapping(terms).get(field)
     selectors = [_of_os(term) for term in mappings(terms)] or [{}]
+    systems = [system for system in ("windows", "linux") if _may_run_on(system, spec, selectors)]
+    return systems == ["windows"] or (len(systems) > 1 and _has_windows_options(spec))
+
+
+def _may_run_on(system: str, spec: Object, selectors: Sequence[Object]) -> bool:
+    """Whether nodes of an operating system fulfil a pod's `os`, its node selector, and one of these label selectors."""
+    labels, selector = dict.fromkeys(_OS, system), mapping_at(spec, "nodeSelector")
     return (
         (mapping_at(spec, "os").get("name") or system) == system
         and all(selector.get(label, system) == system for label in _OS)
