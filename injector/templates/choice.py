@@ -301,25 +301,23 @@ def is_windows(spec: Object) -> bool:
 
     It says so by the nodes that it may run on; where these may be of either system, by `windowsOptions`. Which fields
     the API server refuses is another matter, and goes by `os` alone: see `constraints.platform`.
+    https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#node-affinity
     """
     terms: Any = spec
     for field in ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"):
         terms = mapping(terms).get(field)
-    of_os = [_of_os(term) for term in mappings(terms)] or [{}]
-    return _may_run_on("windows", spec, of_os) and (not _may_run_on("linux", spec, of_os) or _has_windows_options(spec))
+    selectors = [_of_os(term) for term in mappings(terms)] or [{}]
+    systems = [system for system in ("windows", "linux") if _may_run_on(system, spec, selectors)]
+    return systems == ["windows"] or (len(systems) > 1 and _has_windows_options(spec))
 
 
-def _may_run_on(system: str, spec: Object, terms: list[Object]) -> bool:
-    """Whether nodes of an operating system fulfil a pod's `os`, node selector and required node affinity.
-
-    `terms` are those of the affinity that ask for an operating system, as label selectors.
-    https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#node-affinity
-    """
+def _may_run_on(system: str, spec: Object, selectors: Sequence[Object]) -> bool:
+    """Whether nodes of an operating system fulfil a pod's `os`, its node selector, and one of these label selectors."""
     labels, selector = dict.fromkeys(_OS, system), mapping_at(spec, "nodeSelector")
     return (
         (mapping_at(spec, "os").get("name") or system) == system
         and all(selector.get(label, system) == system for label in _OS)
-        and any(matches(term, labels) for term in terms)
+        and any(matches(term_selector, labels) for term_selector in selectors)
     )
 
 
