@@ -51,7 +51,7 @@ def applied(program: list[str], folder: Path, file: Path, before: bytes, differe
     return file.read_bytes()
 
 
-@pytest.mark.parametrize("examples", [20, pytest.param(10_000, marks=pytest.mark.soak(minutes=20))])
+@pytest.mark.parametrize("examples", [20, pytest.param(10_000, marks=pytest.mark.soak(minutes=45))])
 def test_the_diff_of_an_injection_is_the_patch_to_its_result(examples: int, monkeypatch: pytest.MonkeyPatch) -> None:
     @settings(max_examples=examples, deadline=None)
     @given(text=pods(), name=FILES, folder=st.sampled_from(["", "de ploy"]))
