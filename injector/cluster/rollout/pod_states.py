@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Final, Literal, NamedTuple
 
 from injector.cluster.api_error import own_result
@@ -175,12 +176,15 @@ def _managed(entry: Object, steps: Iterable[str]) -> Object:
 
 
 def alike(pod: Object, namespace: Namespace, settings: Settings) -> str:
-    """What pods have in common that get the same: their controller, labels, and annotations of the injector."""
+    """A digest of what pods have in common that get the same: their controller, labels, and the injector's annotations,
+    which may be long.
+    """
     metadata = pod["metadata"]
     labels = {key: value for key, value in string_map(pod, "labels").items() if key not in _OF_EACH}
     texts = {k: v for k, v in string_map(pod, "annotations").items() if settings.prefix in k.partition("/")[0]}
     texts.pop(settings.receipt_key, None)
-    return repr((namespace.name, controller_of(metadata) or metadata["name"], labels, texts))
+    common = repr((namespace.name, controller_of(metadata) or metadata["name"], labels, texts))
+    return sha256(common.encode()).hexdigest()
 
 
 def namespace_change(space: Object, settings: Settings) -> str:
