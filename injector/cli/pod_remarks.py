@@ -28,6 +28,7 @@ from injector.injection import Applied, Injection
 from injector.pods.context import Namespace, Object, mapping, without
 from injector.pods.fields import CONTAINER_LISTS
 from injector.pods.misplaced_keys import misplaced_keys
+from injector.pods.quantity import qos_class
 from injector.pods.receipt import Receipt, read_receipt
 from injector.pods.shape import string_map
 from injector.pods.sidecars import completes
@@ -189,6 +190,7 @@ def remarks_on(
     yield from other_values(pod, result, namespace, snapshot, names)
     yield from values_without_effect(attempt)
     if result.effect is Effect.INJECT:
+        yield from _lost_class(pod, result)
         own = {container["name"]: container for container in pod["spec"]["containers"]}
         customised = [name for applied in result.applied for name in applied.containers if name in own]
         app = [*without(own, customised).values()]
@@ -200,6 +202,17 @@ def remarks_on(
     yield from (warning.sentence for warning in users_outside(result, namespace, snapshot.settings))
     if result.reason is not Reason.MALFORMED_POD:
         yield from author_warnings.of(attempt, names or ())
+
+
+def _lost_class(pod: Object, result: Injection) -> Iterator[str]:
+    """A sentence where the pod is Guaranteed without its sidecars alone."""
+    now = qos_class(result.object["spec"])
+    if now != "Guaranteed" == qos_class(pod["spec"]):
+        names = (name for applied in result.applied for name in applied.containers)
+        yield (
+            f"with its sidecars ({', '.join(names)}) the pod is {now}, and Guaranteed without them; to keep the class, "
+            "give each of these containers cpu and memory limits, and requests equal to them"
+        )
 
 
 def other_values(

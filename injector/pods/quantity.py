@@ -5,7 +5,7 @@ Rules: Kubernetes API reference, "Quantity"; smaller parts than a nano are round
 result has the kind of suffix that the first operand has.
 
 And what an app asks for by itself, the figures by which a template sizes its sidecar. Rules: Kubernetes docs, "Resource
-Management for Pods and Containers", "Assign Pod-level CPU and memory resources".
+Management for Pods and Containers", "Assign Pod-level CPU and memory resources", "Pod Quality of Service Classes".
 """
 
 from __future__ import annotations
@@ -184,13 +184,15 @@ def app_size(spec: Object, app: Collection[str]) -> Object:
 
     Both have `requests` and `limits` by resource, in Kubernetes' canonical form. A container's limit is its request
     too where it sets none. What the pod sets for all its containers counts in place of their sum. Of init containers
-    only the restartable ones count, as the others end before the app runs. What is no quantity is left out.
+    only the restartable ones count, as the others end before the app runs. What is no quantity is left out. `qos_class`
+    is the class of a pod that has these containers alone.
     """
+    own = {field: [c for c in mappings_at(spec, field) if c.get("name") in app] for field in CONTAINER_LISTS}
     running = [
         mapping_at(container, "resources")
-        for field in CONTAINER_LISTS
-        for container in mappings_at(spec, field)
-        if container.get("name") in app and (field == "containers" or container.get("restartPolicy") == "Always")
+        for field, containers in own.items()
+        for container in containers
+        if field == "containers" or container.get("restartPolicy") == "Always"
     ]
     limits = [_quantities(resources, "limits") for resources in running]
     requests = [{**each, **_quantities(resources, "requests")} for each, resources in zip(limits, running, strict=True)]
@@ -205,7 +207,30 @@ def app_size(spec: Object, app: Collection[str]) -> Object:
             "requests": {**_RESOURCES, **whole_limits, **whole_requests, **_combined(requests, _largest)},
             "limits": {**_RESOURCES, **whole_limits, **_combined(limits, _largest)},
         },
+        "qos_class": qos_class({**spec, **own}),
     }
+
+
+def qos_class(spec: Object) -> str:
+    """The quality of service class of a pod: Guaranteed, Burstable or BestEffort.
+
+    Init containers count, and so does a limit as the request where there is none; what the pod sets for all its
+    containers counts in place of theirs. https://kubernetes.io/docs/concepts/workloads/pods/pod-qos/
+    """
+    containers = (c for field in ("initContainers", "containers") for c in mappings_at(spec, field))
+    owners = [spec] if mapping_at(spec, "resources") else [*containers]
+    limits, asks = (
+        [_cpu_and_memory(mapping_at(o, "resources"), side) for o in owners] for side in ("limits", "requests")
+    )
+    if owners and all(len(most) == 2 and {**most, **ask} == most for most, ask in zip(limits, asks, strict=True)):
+        return "Guaranteed"
+    return "Burstable" if any((*limits, *asks)) else "BestEffort"
+
+
+def _cpu_and_memory(resources: Object, side: str) -> dict[str, Decimal]:
+    """The amounts that a class goes by: those above zero."""
+    amounts = {name: parse_quantity(value) for name, value in _quantities(resources, side).items()}
+    return {name: amount for name, amount in amounts.items() if name in ("cpu", "memory") and amount > 0}
 
 
 def _quantities(resources: Object, side: str) -> dict[str, str]:

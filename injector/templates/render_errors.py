@@ -170,7 +170,7 @@ _FIXED = {
     "files": ("configmap",),
     "namespace": ("name", "labels", "annotations"),
     "workload": ("kind", "name"),
-    "app": ("resources", "largest"),
+    "app": ("resources", "largest", "qos_class"),
     **dict.fromkeys(("app.resources", "app.largest"), ("requests", "limits")),
     "cluster": ("version", "domain"),
     "loop": ("index", "index0", "first", "last", "length", "previtem", "nextitem"),

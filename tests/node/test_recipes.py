@@ -1,4 +1,4 @@
-"""Recipes of docs/recipes.md whose fields are new in Kubernetes, with a real kubelet."""
+"""Recipes of docs/recipes.md whose fields are new in Kubernetes, and that of docs/sizes.md, with a real kubelet."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ HERE = {
     "PGPASSWORD": "ANSWER",
     "example.com/proxy:2.0": default("vault-agent"),
     "args: [--plugins=/opt/plugins]": 'command: [sleep, "1000"]',
+    "    resources:\n{% if app": '    command: [sleep, "1000"]\n    resources:\n{% if app',
     "[cp, -R, /plugins, /opt/]": "[cp, -R, /usr/bin, /opt/]",
 }
 
@@ -30,8 +31,8 @@ HERE = {
 @pytest.fixture
 def start(injector: Installation, namespace: NamespaceFactory) -> Iterator[Try]:
     """Makes pods, in an installation that has the recipes as templates."""
-    recipes = {name: {"template.yaml": f"description: Recipe {name}.\n"} for name in ("envfile", "plugins")}
-    for block in blocks(page("recipes.md")):
+    recipes = {name: {"template.yaml": f"description: Recipe {name}.\n"} for name in ("envfile", "plugins", "steady")}
+    for block in (*blocks(page("recipes.md")), *blocks(page("sizes.md"))):
         name, _, file = block.file.partition("/")
         if name in recipes:
             recipes[name][file] = block.text
@@ -55,6 +56,15 @@ def test_variables_out_of_a_file(start: Try) -> None:
     assert call(address, "/v1/secret/data/shop/db", 8200, body=secret, X_Vault_Token="root").code == 200
     web = start("vault-agent,envfile", {"vault-agent": given}, space=start.space)
     assert "a $(b) \\ c" in call(web["status"]["podIP"]).text
+
+
+def test_a_pod_stays_guaranteed(start: Try) -> None:
+    """the recipe of a pod that stays Guaranteed: it does, and is Burstable where the app is so by itself"""
+    resources = {"limits": {"cpu": "100m", "memory": "64Mi"}}
+    steady = start("steady", container={"resources": resources})
+    assert "proxy" in json.dumps(steady["spec"]) and steady["status"]["qosClass"] == "Guaranteed"
+    resources["requests"] = {"cpu": "50m", "memory": "64Mi"}
+    assert start("steady", container={"resources": resources})["status"]["qosClass"] == "Burstable"
 
 
 def test_files_out_of_an_image(start: Try, namespace: NamespaceFactory) -> None:

@@ -40,7 +40,7 @@ OFFERED = [
     (OVERLAY, "{% if params.mode is ‸", {"defined": "filter"}),
     (OVERLAY, "{% if params.mode is not d‸", {"defined": "filter"}),
     (OVERLAY, "{{ pod.spec.‸", {"nodeName": "field", "containers": "field"}),
-    (OVERLAY, "{{ app.‸", {"resources": "field", "largest": "field"}),
+    (OVERLAY, "{{ app.‸", {"resources": "field", "largest": "field", "qos_class": "field"}),
     (OVERLAY, "{{ app.largest.limits.‸", {"cpu": "field", "memory": "field"}),
     (OVERLAY, "{{ namespace.‸", {"labels": "field", "name": "field"}),
     (OVERLAY, "{{ workload.‸", {"kind": "field"}),

@@ -248,6 +248,16 @@ def test_files_in_git(run, tmp_path, golden):
     assert run("uninject", "--in-place", "-", stdin=DEPLOYMENT).code == 2
 
 
+@pytest.mark.parametrize("limits", [{"cpu": "1", "memory": "1Gi"}, {"cpu": "1"}, None])
+def test_a_pod_that_is_guaranteed_without_its_sidecar_alone(run, limits):
+    resources = {"limits": limits} if limits else {}
+    spec = {"containers": [{"name": "web", "image": "web:1", "resources": resources}]}
+    pod = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": spec})
+    for words in (("inject", *LOGGER), ("explain", *LOGGER)):
+        done = run(*words, stdin=pod)
+        assert ("Guaranteed" in done.err + done.out) is (limits is not None and len(limits) == 2), words
+
+
 GENERATED = """\
 kind: ConfigMap
 apiVersion: v1

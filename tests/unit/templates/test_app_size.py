@@ -12,7 +12,7 @@ from injector.budget import ReviewBudget
 from injector.errors import InjectionError
 from injector.inject import inject
 from injector.pods.context import Cluster, Namespace, Object
-from injector.pods.quantity import app_size, parse_quantity
+from injector.pods.quantity import app_size, parse_quantity, qos_class
 from injector.settings import Settings
 from injector.templates.render import render_overlay
 from injector.templates.snapshot import build_snapshot
@@ -46,13 +46,14 @@ def test_sums_and_the_largest() -> None:
             "requests": {**NOTHING, "cpu": "1", "memory": "512Mi", "nvidia.com/gpu": "2"},
             "limits": {**NOTHING, "memory": "1Gi", "nvidia.com/gpu": "2"},
         },
+        "qos_class": "Burstable",
     }
 
 
 def test_nobody_sets_anything() -> None:
     nothing = {"requests": NOTHING, "limits": NOTHING}
     for size in (of(), of({"name": "a"}), app_size({}, ()), app_size({"containers": None}, ("a",))):
-        assert size == {"resources": nothing, "largest": nothing}
+        assert size == {"resources": nothing, "largest": nothing, "qos_class": "BestEffort"}
 
 
 def test_a_limit_is_a_request_where_there_is_none() -> None:
@@ -80,6 +81,31 @@ def test_what_the_whole_pod_sets_counts_in_place_of_the_sum() -> None:
     bare = of({"name": "a"}, resources=whole)
     for side in ("resources", "largest"):
         assert bare[side]["requests"] == {**NOTHING, "cpu": "4", "memory": "8Gi"}
+
+
+FULL = {"cpu": "1", "memory": "1Gi"}
+
+
+#: Specs of pods, and the class that Kubernetes gives each.
+CLASSES: list[tuple[Object, str]] = [
+    ({"containers": [container("a", {}, FULL)]}, "Guaranteed"),
+    ({"containers": [container("a", {"cpu": "1000m"}, FULL)], "ephemeralContainers": [{"name": "c"}]}, "Guaranteed"),
+    ({"containers": [container("a", {"cpu": "999m"}, FULL)]}, "Burstable"),
+    ({"containers": [container("a", FULL)]}, "Burstable"),
+    ({"containers": [container("a", {}, {"cpu": "1"})]}, "Burstable"),
+    ({"containers": [container("a", {}, FULL), {"name": "b", "image": "x"}]}, "Burstable"),
+    ({"containers": [container("a", {}, FULL)], "initContainers": [{"name": "b", "image": "x"}]}, "Burstable"),
+    ({"containers": [{"name": "a", "image": "x"}], "resources": {"limits": FULL}}, "Guaranteed"),
+    ({"containers": [container("a", {}, FULL)], "resources": {"requests": FULL}}, "Burstable"),
+    ({"containers": [container("a", {"cpu": "0"}, {"nvidia.com/gpu": "1"})]}, "BestEffort"),
+    ({"containers": [{"name": "a", "image": "x"}]}, "BestEffort"),
+]
+
+
+@pytest.mark.parametrize(("spec", "found"), CLASSES)
+def test_the_class_of_a_pod(spec: Object, found: str) -> None:
+    """As the API server computes it: tests/cluster/test_quality_of_service.py."""
+    assert qos_class(spec) == found
 
 
 @pytest.mark.parametrize("value", ["lots", None, [], {}, True, "1e999999999", "9" * 10_000, "١", "1 Gi", float("nan")])
@@ -176,7 +202,7 @@ def test_a_name_that_is_not_there(expression: str, near: str) -> None:
 
 
 def test_missing_ones_are_null_in_a_sum() -> None:
-    pod = {"metadata": {}, "spec": {"containers": [container("a", {"cpu": "1"}), {"name": "b"}]}}
+    pod = {"metadata": {}, "spec": {"containers": [container("a", {"cpu": "1"}), {"name": "b", "image": "x"}]}}
     made = template('metadata: {annotations: {a: {{ containers | map(attribute="resources.requests.cpu") | sum }}}}')
     seen = context(object=pod, containers=pod["spec"]["containers"])
     assert render_overlay(made, seen).overlay == {"metadata": {"annotations": {"a": "1"}}}
