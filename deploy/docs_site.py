@@ -21,6 +21,8 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parent.parent
 _DOCS = ROOT / "docs"
 _OUTSIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+#: Pages that a search finds last: they use the words of all others.
+_LAST = ("benchmark", "coming-from/", "decisions/", "good-practices", "lint/", "node")
 #: What a link to a folder leads to, the first that is there.
 _OF_FOLDER = ("README.md", "template.yaml")
 #: Code, where nothing is a link, or a link's target.
@@ -64,6 +66,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Make each link lead to the place on the site that has the link's target in the repository."""
+    if page.file.src_uri.startswith(_LAST):
+        page.meta["search"] = {
+            "boost": 0.1
+        }  # https://squidfunk.github.io/mkdocs-material/setup/setting-up-site-search/
     found = pages()
     source, here = found[page.file.src_uri], Path(page.file.src_uri).parent
     places = {file: name for name, file in found.items()}

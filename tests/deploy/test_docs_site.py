@@ -217,3 +217,16 @@ def test_axe_finds_nothing(address: str, scheme: str) -> None:
             page.goto(f"{address}{path}")
             page.wait_for_function("document.readyState === 'complete'")
             assert screen.violations(page) == [], path
+
+
+@pytest.mark.programs
+def test_a_search_finds_the_page_first(address: str) -> None:
+    found = {}
+    with screen.chromium() as browser:
+        page = browser.new_page()
+        for words in ("monitoring", "rollback", "my pod has no sidecar"):
+            page.goto(f"{address}?q={words.replace(' ', '+')}")
+            page.wait_for_selector(".md-search-result__link")
+            first = page.locator(".md-search-result__link").first.get_attribute("href") or ""
+            found[words] = first.removeprefix(address).partition("/")[0]
+    assert list(found.values()) == ["operations", "changing-templates", "operations"]
