@@ -119,7 +119,6 @@ def _with_schema(version: tuple[int, int]) -> tuple[int, int]:
     from injector.authoring.lint.pod_schema import SchemasMissingError, check_version, versions
     from injector.cli.injection_sources import too_old, warn_of
 
-    warn_of(too_old(version))
     newest = max(versions())
     if version > newest:
         later, used = (".".join(map(str, pair)) for pair in (version, newest))
@@ -129,6 +128,7 @@ def _with_schema(version: tuple[int, int]) -> tuple[int, int]:
         check_version(version)
     except SchemasMissingError as error:
         raise click.BadParameter(str(error), param_hint="--kubernetes-version") from None
+    warn_of(too_old(version))
     return version
 
 

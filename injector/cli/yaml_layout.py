@@ -14,6 +14,8 @@ from injector.authoring.yaml_stream import comments_in
 #: Lines of comments, and blank ones between them.
 _COMMENTS = re.compile(r"(?:[ \t\r]*\n)*(?:[ ]*#[^\n]*(?:\n|\Z)(?:[ \t\r]*\n(?=[ ]*#))*)+")
 
+#: The first line of a block scalar that is not blank, and its indentation.
+_FIRST_LINE = re.compile(r"\n( *)[^ \r\n]")
 #: The head of a block scalar to which the blank lines behind it belong.
 _KEEPS_BLANK = re.compile(r"[|>][0-9]*\+")
 
@@ -42,7 +44,10 @@ class Layout:
             block = self._text[node.start_mark.index : end]
             if _KEEPS_BLANK.match(block):
                 return end if block.endswith("\n") else self.next_line(end)
-            end = int(node.start_mark.index) + len(block.rstrip(" \t\r\n"))  # blank lines behind it are none of it
+            first = _FIRST_LINE.search(block)
+            deepest = len(first[1]) if first else 0
+            blank = re.search(rf"(?:\r?\n {{0,{deepest}}})*\Z", block)  # lines behind it that are none of it
+            end = int(node.start_mark.index) + (blank.start() if blank else len(block))
         return self.next_line(max(end, head))
 
     def column(self, node: CollectionNode) -> int:

@@ -186,9 +186,8 @@ def try_templates(
             if warnings is not None:
                 warnings += (warning.of(origin) for warning in verdict.warnings)
             if verdict.problems:
-                failed[verdict.name] = TemplateError.of(
-                    verdict.name, *(problem.of(origin) for problem in verdict.problems)
-                )
+                problems = (problem.of(origin) for problem in verdict.problems)
+                failed[verdict.name] = TemplateError.of(verdict.name, *problems)
         # what the child was at when it died is at fault; the others get another child
         causes = dict.fromkeys(left, _NO_VERDICT) if died is None else dict([died])
         for name, cause in causes.items():
@@ -203,16 +202,11 @@ def _child(templates: Mapping[str, Mapping[str, str]]) -> tuple[list[TrialResult
     path = os.environ.get("PYTHONPATH")
     environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{path}" if path else root}
     timeout = _WALL_SECONDS + 3 * _CPU_SECONDS * len(templates)
-    command = [sys.executable, "-m", "injector.loading.trial"]
+    command, given = [sys.executable, "-m", "injector.loading.trial"], msgspec.json.encode(templates)
     cause = ""
     try:
         process = subprocess.run(
-            command,
-            input=msgspec.json.encode(templates),
-            capture_output=True,
-            timeout=timeout,
-            env=environment,
-            check=False,
+            command, input=given, capture_output=True, timeout=timeout, env=environment, check=False
         )
         output = process.stdout
         if process.returncode < 0:
@@ -328,9 +322,8 @@ def trial_main() -> None:
         # the last limit, for code that the inner limit cannot interrupt: it ends the process
         _, hard = resource.getrlimit(resource.RLIMIT_CPU)
         seconds = int(used.ru_utime + used.ru_stime) + 1 + _CPU_SECONDS
-        resource.setrlimit(
-            resource.RLIMIT_CPU, (seconds if hard == resource.RLIM_INFINITY else min(seconds, hard), hard)
-        )
+        most = seconds if hard == resource.RLIM_INFINITY else min(seconds, hard)
+        resource.setrlimit(resource.RLIMIT_CPU, (most, hard))
         _say(name)
         try:
             with limited(name, seconds=_TEMPLATE_SECONDS):

@@ -177,8 +177,9 @@ class RolloutResult:
 
 @dataclass(slots=True)
 class _Held:
-    """Until when a workload waits, when it is tried again, and the pause after that."""
+    """Why a workload waits and until when, when it is tried again, and the pause after that."""
 
+    code: str
     until: float
     due: float
     pause: float
@@ -210,6 +211,7 @@ class Rollouts:
         self._held: dict[tuple[str, str], _Held] = {}
         self._turns: dict[str, float] = {}  # when a namespace had its last one
         self._alone_since = 0.0
+        self._started = time.monotonic()
 
     def offer(self, workloads: Iterable[PlannedWorkload]) -> None:
         """What is to be done from now on, less what is in hand; how long others wait already is not forgotten. After
@@ -268,19 +270,23 @@ class Rollouts:
         of these it is the turn of the namespace whose last one is the longest ago.
         """
         now = time.monotonic()
-        spaces = Counter(step.planned.affected.namespace for step in self.in_hand.values())
+        in_hand = {step.planned.key for step in self.in_hand.values()}
+        # One that was killed has left some on their way, until its marks are lost; another has limits of its own.
+        taken = {key for key, held in self._held.items() if held.code == TAKEN and now < self._started + _LOST_SECONDS}
+        spaces = Counter(namespace for namespace, _ in in_hand | taken)
         per_namespace, most = self._limits.per_namespace, self._limits.workloads
         if not self.brake.trusted:
             alone = self.brake.state.doubt or now < self._alone_since + _ALONE_SECONDS
             per_namespace, most = 1, min(most, 1 if alone else 2)
-        if self.stopping or self.result.current + len(self.in_hand) >= self._goal or len(self.in_hand) >= most:
+        if self.stopping or self.result.current + len(in_hand) >= self._goal or len(in_hand) >= most:
             return None
         waiting = [planned for planned in self.result.left if not self.brake.rests(planned.affected.namespace)]
         latest = max(1, min((planned.turn for planned in waiting), default=1))
         ready = [
             planned
             for planned in waiting
-            if spaces[planned.affected.namespace] < per_namespace
+            if spaces[planned.affected.namespace] - (planned.key in taken) < per_namespace
+            and spaces.total() - (planned.key in taken) < most
             and (planned.key not in self._held or now >= self._held[planned.key].due)
             and planned.turn <= latest
         ]
@@ -328,7 +334,7 @@ class Rollouts:
         now = time.monotonic()
         is_first = planned.key not in self._held
         patience = self._limits.patience if diagnostic.code == BLOCKED else _LOST_SECONDS
-        held = self._held.setdefault(planned.key, _Held(now + patience, now, _FIRST_PAUSE))
+        held = self._held.setdefault(planned.key, _Held(diagnostic.code, now + patience, now, _FIRST_PAUSE))
         if now >= held.until and not self.stopping:
             return False
         held.due, held.pause = now + held.pause, min(2 * held.pause, _LONGEST_PAUSE)

@@ -44,7 +44,7 @@ def test_no_command_of_ours_is_called_one_of_others() -> None:
         (("inject", "-k", "k"), "No such option '-k'; build it first: kustomize build DIR | injector inject -"),
         (("inject", "-R"), "No such option '-R'; remove it: a folder is always searched recursively"),
         (("inject", "--dry-run=client"), "No such option '--dry-run'. Did you mean '--diff'?"),
-        (("uninject", "--dry-run"), "No such option '--dry-run'; leave it out: nothing here changes a cluster"),
+        (("uninject", "--dry-run"), "No such option '--dry-run'. Did you mean '--diff'?"),
         (("inject", "--values", "v.yaml"), "No such option '--values'. Did you mean '--settings'?"),
         (("inject", "-i"), "No such option '-i'. Did you mean '--in-place'?"),
         (("inject", "-p", "a.b=c"), "No such option '-p'. Did you mean '--param'?"),

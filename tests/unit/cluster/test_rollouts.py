@@ -29,6 +29,7 @@ ENDS = {
     "skipped": StepError(Diagnostic("would-fail", "warning", "x")),
     "conflict": ApiError(409, "Conflict", "x"),
     "odd": TypeError("x"),
+    "taken": StepError(Diagnostic("rollout-under-way", "warning", "x")),
     "away": ApiError(503, "ServiceUnavailable", "x"),
 }
 
@@ -133,6 +134,13 @@ def test_held_workloads_take_no_time_of_others_and_wait_until_their_time_is_over
     assert log.count("held-1") == log.count("held-2") > 3
     assert told.count("deferred") == told.count("blocked") == 2
     assert (result.current, result.skipped, result.failed, result.left) == (2, 2, 1, [])
+
+
+def test_what_another_has_in_hand_counts_until_it_is_lost_if_that_was_killed(carried_out):
+    """Nothing is begun beside it, as it may be on its way; then it is passed over, and holds up nobody."""
+    log, result, told = carried_out("a/taken-1", "b/web", "c/taken-2", limits=Limits(2, 1))
+    assert {*log[:3]} == {"taken-1"} and "web" in log
+    assert told.count("rollout-under-way") == 2 and (result.current, result.skipped) == (1, 2)
 
 
 def test_a_stop_ends_the_wait_for_a_budget(carried_out):
