@@ -227,10 +227,11 @@ def _done(
 
 def _check_kept(receipt: Receipt, task: InjectionContext) -> None:
     """Refuse an injection of which the API server would keep nothing: such a pod is not marked as injected."""
-    fields = [POD.at(steps_to(pointer)) for pointer in (*receipt.added, *receipt.replaced)]
-    if fields and all(field is ANY for field in fields) and task.snapshot.cluster.version <= NEWEST:
+    own = (*receipt.added, *receipt.replaced)
+    is_lost = own and all(POD.at(steps_to(pointer)) is ANY for pointer in own)
+    if is_lost and task.snapshot.cluster.version <= NEWEST:
         message = "Kubernetes has no such field, and drops it; nothing of the overlay is left"
-        raise InjectionError(Reason.TEMPLATE_FAILED, message, path=path_of(receipt.added[0]))
+        raise InjectionError(Reason.TEMPLATE_FAILED, message, path=path_of(own[0]))
 
 
 def _is_incomplete(
