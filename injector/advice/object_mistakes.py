@@ -291,13 +291,13 @@ def foreign_names(pod: Object, result: Injection, namespace: Namespace, snapshot
 
 
 def _nearly_ours(key: str, ours: dict[str, str], result: Injection, snapshot: Snapshot) -> str:
-    """The key that may be meant by one with another prefix than ours; "" for none.
+    """The key that may be meant by one with another prefix than ours; "" for none, and for that of namespaces.
 
     Prefix and name have to be nearly ours, so that the annotations of other tools are left alone.
     """
     settings, catalog = snapshot.settings, snapshot.catalog
     domain, _, name = (key if "/" in key else key.replace(".", "/", 1)).rpartition("/")
-    if domain.endswith(settings.prefix):
+    if domain.endswith(settings.prefix) or key == settings.namespace_label.key:
         return ""
     prefixes = {settings.parameter_suffix(template.name)[:-1]: template for template in catalog}
     near = nearest(domain, (settings.prefix, *prefixes), cutoff=0.75)

@@ -333,3 +333,10 @@ def test_capabilities_in_small_letters_are_none_for_pod_security_alone(tmp_path:
     web = WEB.replace("image:", "securityContext: {capabilities: {drop: [all]}}, image:", 1)
     assert "drop" in web
     golden(said(tmp_path, "inject", "web.yaml", "--templates", "always-pull-images", manifest=web).err)
+
+
+def test_the_label_of_namespaces_on_a_pod_is_told_once(tmp_path: Path) -> None:
+    labelled = WEB.replace("labels: {app: web}, ann", "labels: {app: web, injection: disabled}, ann")
+    data = json.loads(said(tmp_path, "inject", "--output", "json", "web.yaml", manifest=labelled).err)
+    [warning] = [text for text in data["objects"][0]["warnings"] if "injection" in text]
+    assert "namespaces" in warning
