@@ -267,7 +267,7 @@ def test_an_alert_is_about_series_and_labels_that_there_are(rule: dict[str, Any]
 
 def test_every_alert_is_explained() -> None:
     """In a section of its own, which is where its runbook_url leads."""
-    explained = re.findall(r"^### (\w+)\n\n\S", PAGE.partition("\n## Alerts\n")[2], re.MULTILINE)
+    explained = re.findall(r"^### (\w+)\n\n\S", PAGE.partition("\n## Monitoring: alerts\n")[2], re.MULTILINE)
     assert explained == [rule["alert"] for rule in RULES]
 
 
