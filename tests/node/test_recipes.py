@@ -38,12 +38,12 @@ def start(injector: Installation, namespace: NamespaceFactory) -> Iterator[Try]:
             recipes[name][file] = block.text
             for there, here in HERE.items():
                 recipes[name][file] = recipes[name][file].replace(there, here)
-    with injector.reloading():
-        for name, files in recipes.items():
+    for name, files in recipes.items():
+        with injector.reloading():  # one by one: a replica may load before it has seen all of several
             injector.api.create(config_map(name, files, labels=LABELS), NAME)
     yield Try(injector, namespace)
-    with injector.reloading():  # the next test's are the same, and nobody would see a change
-        for name in recipes:
+    for name in recipes:
+        with injector.reloading():  # the next test's are the same, and nobody would see a change
             injector.api.delete("ConfigMap", name, NAME)
 
 
