@@ -285,19 +285,20 @@ def foreign_names(pod: Object, result: Injection, namespace: Namespace, snapshot
         ("pod label", string_map(pod, "labels"), ours),
         ("namespace annotation", namespace.annotations, of_namespaces),
     ):
-        for key in sorted(key for key in entries if not _system(key, settings)):
+        others = entries.keys() - {settings.namespace_label.key}  # which has its own warning
+        for key in sorted(key for key in others if not _system(key, settings)):
             if to_do := to_write(_nearly_ours(key, effective, result, snapshot)):
                 yield f"{kind} {cut(key, 120)} has no effect; {to_do}"
 
 
 def _nearly_ours(key: str, ours: dict[str, str], result: Injection, snapshot: Snapshot) -> str:
-    """The key that may be meant by one with another prefix than ours; "" for none, and for that of namespaces.
+    """The key that may be meant by one with another prefix than ours; "" for none.
 
     Prefix and name have to be nearly ours, so that the annotations of other tools are left alone.
     """
     settings, catalog = snapshot.settings, snapshot.catalog
     domain, _, name = (key if "/" in key else key.replace(".", "/", 1)).rpartition("/")
-    if domain.endswith(settings.prefix) or key == settings.namespace_label.key:
+    if domain.endswith(settings.prefix):
         return ""
     prefixes = {settings.parameter_suffix(template.name)[:-1]: template for template in catalog}
     near = nearest(domain, (settings.prefix, *prefixes), cutoff=0.75)

@@ -265,6 +265,13 @@ class Rollouts:
         for task in ended:
             self._end(task, self.in_hand.pop(task))
 
+    def _most(self, now: float) -> tuple[int, int]:
+        """How many workloads may be worked on at a time: of all, and of a namespace."""
+        if self.brake.trusted:
+            return self._limits.workloads, self._limits.per_namespace
+        alone = self.brake.state.doubt or now < self._alone_since + _ALONE_SECONDS
+        return min(self._limits.workloads, 1 if alone else 2), 1
+
     def _next(self) -> PlannedWorkload | None:
         """The workload that may begin now; None if none may. What an earlier rollout stopped at waits for all others;
         of these it is the turn of the namespace whose last one is the longest ago.
@@ -274,10 +281,7 @@ class Rollouts:
         # One that was killed has left some on their way, until its marks are lost; another has limits of its own.
         taken = {key for key, held in self._held.items() if held.code == TAKEN and now < self._started + _LOST_SECONDS}
         spaces = Counter(namespace for namespace, _ in in_hand | taken)
-        per_namespace, most = self._limits.per_namespace, self._limits.workloads
-        if not self.brake.trusted:
-            alone = self.brake.state.doubt or now < self._alone_since + _ALONE_SECONDS
-            per_namespace, most = 1, min(most, 1 if alone else 2)
+        most, per_namespace = self._most(now)
         if self.stopping or self.result.current + len(in_hand) >= self._goal or len(in_hand) >= most:
             return None
         waiting = [planned for planned in self.result.left if not self.brake.rests(planned.affected.namespace)]
